@@ -364,8 +364,10 @@ impl Driver {
             entry.pid = None;
             entry.last = Some(notice.cause);
         });
+        if !was_asked && !self.plan.is_stopping() {
+            self.failure = Some(cause.into());
+        }
         self.plan.ended(id, how, self.timers.now());
-        self.failure = Some(cause.into());
         if let Some(known) = self.children.get_mut(&id) {
             known.pid = None;
             for end in known

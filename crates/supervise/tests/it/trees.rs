@@ -96,6 +96,8 @@ fn a_supervisor_restarts_after_each_kind_of_failure_and_gives_up_after_too_many(
         matches!(error, SuperviseError::GaveUp { child, .. } if &**child == "b"),
         "{error}"
     );
+    // And not why its sibling ended after it.
+    assert!(error.to_string().ends_with("failed: no luck"), "{error}");
     assert_eq!(log.take(), ["+a", "+b", "-b", "+b", "-b", "+b", "-b", "-a"]);
 }
 

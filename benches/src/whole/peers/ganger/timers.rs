@@ -98,7 +98,9 @@ pub(super) struct Sleeper {
 }
 
 impl Process for Sleeper {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        // What is left would be kept.
+        events.for_each(drop);
         match self.nap.next() {
             Some(time) => out.sleep(time, DUE),
             None => {
