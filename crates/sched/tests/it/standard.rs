@@ -1,5 +1,6 @@
 //! What a process can do by commands alone.
 
+use crate::support::PATIENCE;
 use ganger_proc_api::{
     CancelReason, CommandError, Completion, Event, ExitCause, Payload, Payloads, Pid, StepOutput,
     StepResult, Symbol, actor_fn, process_fn,
@@ -128,7 +129,7 @@ fn a_process_does_by_commands_what_its_context_does() {
     let main = scheduler.spawn(main).unwrap();
     let main_pid = main.pid();
     for tag in 1..=4 {
-        let it = answer(received.recv().unwrap());
+        let it = answer(received.recv_timeout(PATIENCE).unwrap());
         assert_eq!((it.tag, it.take::<()>().unwrap()), (tag, ()));
     }
     assert!(matches!(
@@ -136,14 +137,14 @@ fn a_process_does_by_commands_what_its_context_does() {
         ganger_proc_api::ExitReason::Terminated
     ));
     for tag in 5..=6 {
-        let it = answer(received.recv().unwrap());
+        let it = answer(received.recv_timeout(PATIENCE).unwrap());
         assert_eq!(it.tag, tag);
         let Err(CommandError::Failed(error)) = it.result else {
             panic!("a process that has ended was found");
         };
         assert!(error.is::<NotFound>(), "{error}");
     }
-    let spawned = answer(received.recv().unwrap());
+    let spawned = answer(received.recv_timeout(PATIENCE).unwrap());
     assert_eq!(spawned.tag, 7);
     assert_ne!(spawned.take::<Pid>().unwrap(), main_pid);
     let (mut sent, mut notice) = (None, None);
@@ -156,7 +157,7 @@ fn a_process_does_by_commands_what_its_context_does() {
     }
     assert_eq!(sent, Some(8));
     assert_eq!(notice, Some((target, 70, ExitCause::Done)));
-    let Event::Message(message) = other.recv().unwrap() else {
+    let Event::Message(message) = other.recv_timeout(PATIENCE).unwrap() else {
         panic!("no message");
     };
     assert_eq!(message.source, Some(main_pid));
@@ -227,14 +228,17 @@ fn the_end_of_the_parent_cancels_what_it_executes_unless_that_is_left_alone() {
     let first = scheduler
         .spawn(parent(Exec::new(child(true)).leave()))
         .unwrap();
-    let (_, left, _) = received.recv().unwrap();
+    let (_, left, _) = received.recv_timeout(PATIENCE).unwrap();
     scheduler.terminate(first.pid()).unwrap();
     first.wait();
     let second = scheduler.spawn(parent(Exec::new(child(false)))).unwrap();
-    let (_, cancelled, _) = received.recv().unwrap();
+    let (_, cancelled, _) = received.recv_timeout(PATIENCE).unwrap();
     scheduler.terminate(second.pid()).unwrap();
     second.wait();
-    assert_eq!(received.recv().unwrap(), (false, cancelled, "cancelled"));
+    assert_eq!(
+        received.recv_timeout(PATIENCE).unwrap(),
+        (false, cancelled, "cancelled")
+    );
     assert!(scheduler.process(left).is_some(), "it goes on");
     scheduler.terminate(left).unwrap();
 }
@@ -261,7 +265,7 @@ fn taking_the_command_back_cancels_what_is_executed() {
     let parent = scheduler.spawn_actor(parent).unwrap();
     for is_cancelled in [false, true] {
         parent.send(()).unwrap();
-        assert_eq!(received.recv(), Ok(is_cancelled));
+        assert_eq!(received.recv_timeout(PATIENCE), Ok(is_cancelled));
     }
     scheduler.terminate(parent.pid()).unwrap();
 }
