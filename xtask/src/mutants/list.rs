@@ -50,6 +50,15 @@ enum Change {
 /// The files that a mutant changes, relative to the workspace, with their new text.
 pub(crate) type Changes = BTreeMap<String, String>;
 
+/// The body of a function as a mutant has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Body {
+    pub(crate) path: String,
+    /// Where the original body is in its file, in bytes, with its braces.
+    pub(crate) range: Range<usize>,
+    pub(crate) text: String,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
@@ -214,10 +223,18 @@ fn texts(text: &str) -> Vec<&str> {
 }
 
 impl Mutant {
-    /// What it makes of the files of the crate in `crates/name`, or of others that it names.
-    pub(crate) fn changes(&self, name: &str, sources: &mut Sources) -> Result<Changes, Failure> {
+    /// What it makes of the files of the crate in `crates/name`, or of others that it names; and
+    /// the functions that it changes, if it changes their bodies alone.
+    pub(crate) fn changes(
+        &self,
+        name: &str,
+        sources: &mut Sources,
+    ) -> Result<(Changes, Option<Vec<Body>>), Failure> {
         // The original text of each file, and the changes to its bytes.
         let mut cuts: BTreeMap<String, (String, Vec<Cut>)> = BTreeMap::new();
+        // The functions around them, and the changes to theirs.
+        let mut inside: Option<BTreeMap<(String, usize), (usize, Vec<Cut>)>> =
+            Some(BTreeMap::new());
         for Edit { place, change } in &self.edits {
             let code = sources.of(place.in_crate.as_deref().unwrap_or(name))?;
             let found = code.find(place);
@@ -227,19 +244,36 @@ impl Mutant {
                 Change::Before(text) => (range.start..range.start, text.clone()),
                 Change::After(text) => (range.end..range.end, text.clone()),
             };
+            match (file.body(&cut.0), &mut inside) {
+                (Some(body), Some(inside)) => {
+                    let (start, end) = (body.start, body.end);
+                    let key = (file.path.clone(), start);
+                    let (_, cuts) = inside.entry(key).or_insert_with(|| (end, Vec::new()));
+                    cuts.push((cut.0.start - start..cut.0.end - start, cut.1.clone()));
+                }
+                _ => inside = None,
+            }
             let (_, cuts) = cuts
                 .entry(file.path.clone())
                 .or_insert_with(|| (file.text.clone(), Vec::new()));
             cuts.push(cut);
         }
+        let overlap = |path: &str| format!("{}: two of its edits overlap in {path}", self.name);
+        let mut bodies = inside.is_some().then(Vec::new);
+        for ((path, start), (end, inner)) in inside.unwrap_or_default() {
+            let range = start..end;
+            let original = &cuts[&path].0[range.clone()];
+            let text = cut(original, inner).ok_or_else(|| overlap(&path))?;
+            bodies
+                .get_or_insert_default()
+                .push(Body { path, range, text });
+        }
         let mut changes = Changes::new();
         for (path, (text, cuts)) in cuts {
-            let Some(text) = cut(&text, cuts) else {
-                return Err(format!("{}: two of its edits overlap in {path}", self.name).into());
-            };
+            let text = cut(&text, cuts).ok_or_else(|| overlap(&path))?;
             changes.insert(path, text);
         }
-        Ok(changes)
+        Ok((changes, bodies))
     }
 }
 
@@ -406,9 +440,18 @@ mod tests {
             ("crates/sync/src/a.rs", "\nuse h;\nfn g() {}"),
             ("crates/x/src/a.rs", "fn f() { \nnew\n() }"),
         ];
-        let changed = changes(two).unwrap();
+        let (changed, bodies) = changes(two).unwrap();
+        assert_eq!(bodies, None, "an edit is outside of all functions");
         let changed = changed.iter().map(|(path, text)| (&**path, &**text));
         assert!(changed.eq(expected));
+
+        let (_, bodies) = changes("{ at = 'f', find = 'old', replace = 'new' }").unwrap();
+        let body = Body {
+            path: "crates/x/src/a.rs".to_owned(),
+            range: 7..16,
+            text: "{ \nnew\n() }".to_owned(),
+        };
+        assert_eq!(bodies, Some(vec![body]));
 
         let twice =
             "{ at = 'f', find = 'old', replace = '' }, { at = 'f', find = 'old()', replace = '' }";

@@ -5,12 +5,14 @@
 //! is known when the test is known that fails without it. A mutant names its place by an item and a
 //! few tokens; `deque.toml` says how.
 //!
-//! 1. The workspace is copied, once for each job, and the original must pass all the tests.
-//! 2. Each mutant is applied to a copy and built, and the tests are run until one fails: those that
-//!    the list names as its killer, the bounded loom models, all tests under `std`, and these again
-//!    with full fences where the crate can have free ones. A test that exceeds its time limit has
-//!    failed too. Examples in the documentation are not run: they show, they do not test.
-//! 3. A mutant that survives is an error, unless the list says that it is equivalent to the
+//! 1. The workspace is copied and built with all mutants in it of which a number chooses one
+//!    (`switched.rs`). With none chosen it is the original, which must pass all the tests.
+//! 2. Each mutant is chosen, and the tests are run until one fails: those that the list names as
+//!    its killer, the bounded loom models, all tests under `std`, and these again with full fences
+//!    where the crate can have free ones. A test that exceeds its time limit has failed too.
+//!    Examples in the documentation are not run: they show, they do not test.
+//! 3. A mutant that changes more than bodies of functions is built alone, in a copy for each job.
+//! 4. A mutant that survives is an error, unless the list says that it is equivalent to the
 //!    original or why no test can show the difference. One that is killed although the list says so
 //!    is an error as well.
 
@@ -19,6 +21,7 @@ mod items;
 mod kind;
 mod list;
 mod place;
+mod switched;
 mod tokens;
 mod trial;
 mod verdict;
@@ -27,15 +30,16 @@ use crate::Failure;
 use crate::loom::{at_a_time, chosen, cores};
 use crate::root::{Tree, root};
 use copy::Copy;
-use kind::Killer;
-use list::{Changes, Expected, Mutant};
+use kind::{Killer, Kind};
+use list::{Body, Changes, Expected, Mutant};
 use place::Sources;
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use switched::Switched;
 use trial::Trial;
-use verdict::{Row, aligned, summary, table};
+use verdict::{Row, Verdict, aligned, summary, table};
 
 /// Where the lists are, called after the crates' folders.
 const LISTS: &str = "xtask/mutants";
@@ -63,8 +67,12 @@ pub(crate) struct Options {
     crates: Vec<String>,
 }
 
-/// A mutant with what it makes of the sources.
-type Prepared = (Mutant, Changes);
+/// A mutant with what it makes of the sources, and of functions if it changes nothing else.
+struct Prepared {
+    mutant: Mutant,
+    changes: Changes,
+    bodies: Option<Vec<Body>>,
+}
 
 /// Runs the mutants of each crate, also when one survives.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
@@ -147,7 +155,11 @@ fn prepare(package: &str, sources: &mut Sources) -> Result<Vec<Prepared>, Failur
     let mut wrong = Vec::new();
     for mutant in mutants {
         match mutant.changes(name, sources) {
-            Ok(changes) => prepared.push((mutant, changes)),
+            Ok((changes, bodies)) => prepared.push(Prepared {
+                mutant,
+                changes,
+                bodies,
+            }),
             Err(error) => wrong.push(error.to_string()),
         }
     }
@@ -167,19 +179,19 @@ fn select(crates: &mut Vec<(String, Vec<Prepared>)>, only: &[String]) -> Result<
     let all = || crates.iter().flat_map(|(_, mutants)| mutants);
     if let Some(name) = only
         .iter()
-        .find(|&name| all().all(|(mutant, _)| mutant.name != *name))
+        .find(|&name| all().all(|prepared| prepared.mutant.name != *name))
     {
         return Err(format!("no mutant is called {name}; --list shows them").into());
     }
     for (_, mutants) in crates.iter_mut() {
-        mutants.retain(|(mutant, _)| only.contains(&mutant.name));
+        mutants.retain(|prepared| only.contains(&prepared.mutant.name));
     }
     crates.retain(|(_, mutants)| !mutants.is_empty());
     Ok(())
 }
 
 fn listed(mutants: &[Prepared]) -> String {
-    let line = |(mutant, _): &Prepared| {
+    let line = |Prepared { mutant, .. }: &Prepared| {
         let expected = match (&mutant.expected, &mutant.killer) {
             (Expected::Killed, Some(killer)) => killer.clone(),
             (Expected::Killed, None) => String::new(),
@@ -198,57 +210,64 @@ fn run_crate<'a>(
     jobs: usize,
     folder: &Path,
 ) -> Result<Vec<Row<'a>>, Failure> {
-    let mut copies = Vec::new();
-    for job in 1..=jobs {
-        copies.push(Mutex::new(Copy::new(&folder.join(format!("job-{job}")))?));
-    }
     let start = Instant::now();
     println!("{package}: the original");
-    let trial = {
-        let first = copies[0].lock().expect("nobody panics with it");
-        Trial::of_original(package, &first.tree, jobs)?
-    };
+    let numbered = mutants.iter().enumerate();
+    let in_bodies: Vec<_> = numbered
+        .filter_map(|(number, prepared)| Some((number, prepared.bodies.as_deref()?)))
+        .collect();
+    let kinds = Kind::all(&Tree::own(), package)?;
+    let switched = Switched::build(package, &kinds, &in_bodies, &folder.join("switched"))?;
+    let chosen = switched.numbers;
+    let trial = Trial::of_original(package, kinds, switched.built, jobs)?;
     println!("{} tests pass in {}", trial.len(), seconds(start.elapsed()));
-    for (Mutant { name, killer, .. }, _) in mutants {
-        if let Some(killer) = killer.as_deref()
+    for Prepared { mutant, .. } in mutants {
+        if let Some(killer) = mutant.killer.as_deref()
             && !trial.knows(&Killer::new(killer))
         {
-            return Err(format!("{name}: there is no test {killer}").into());
+            return Err(format!("{}: there is no test {killer}", mutant.name).into());
         }
     }
+    let (by_number, alone): (Vec<_>, Vec<_>) =
+        (0..mutants.len()).partition(|number| chosen.contains(number));
+    let mut copies = Vec::new();
+    for job in 1..=jobs.min(alone.len()) {
+        copies.push(Mutex::new(Copy::new(&folder.join(format!("job-{job}")))?));
+    }
     let rows = Mutex::new(Vec::new());
-    at_a_time(
-        jobs,
-        mutants.iter().enumerate().collect(),
-        |job, (place, prepared)| {
-            let (mutant, changes) = prepared;
-            let start = Instant::now();
+    let run = |number: usize, verdict: &dyn Fn(&Prepared) -> Result<Verdict, Failure>| {
+        let start = Instant::now();
+        let prepared = &mutants[number];
+        let verdict = verdict(prepared);
+        let time = start.elapsed();
+        let mut rows = rows.lock().expect("nobody panics with it");
+        let row = verdict.map(|verdict| {
+            let done = rows.len() + 1;
+            let (all, name) = (mutants.len(), &prepared.mutant.name);
+            println!("[{done}/{all}] {name}: {verdict} in {}", seconds(time));
+            Row {
+                mutant: &prepared.mutant,
+                verdict,
+                time,
+            }
+        });
+        rows.push((number, row.map_err(|error| error.to_string())));
+    };
+    let killer = |prepared: &Prepared| prepared.mutant.killer.as_deref().map(Killer::new);
+    at_a_time(jobs, by_number, |_, number| {
+        run(number, &|prepared| {
+            trial.of_number(number, killer(prepared).as_ref())
+        });
+    });
+    at_a_time(copies.len(), alone, |job, number| {
+        run(number, &|prepared| {
             let mut copy = copies[job].lock().expect("nobody panics with it");
-            let killer = mutant.killer.as_deref().map(Killer::new);
-            let verdict = copy
-                .apply(changes)
-                .and_then(|()| trial.of_mutant(&copy.tree, killer.as_ref()));
-            let time = start.elapsed();
-            let mut rows = rows.lock().expect("nobody panics with it");
-            let row = verdict.map(|verdict| {
-                let done = rows.len() + 1;
-                let time_taken = seconds(time);
-                println!(
-                    "[{done}/{}] {}: {verdict} in {time_taken}",
-                    mutants.len(),
-                    mutant.name
-                );
-                Row {
-                    mutant,
-                    verdict,
-                    time,
-                }
-            });
-            rows.push((place, row.map_err(|error| error.to_string())));
-        },
-    );
+            copy.apply(&prepared.changes)?;
+            trial.of_mutant(&copy.tree, killer(prepared).as_ref())
+        });
+    });
     let mut rows = rows.into_inner().expect("nobody panics with it");
-    rows.sort_by_key(|(place, _)| *place);
+    rows.sort_by_key(|(number, _)| *number);
     Ok(rows
         .into_iter()
         .map(|(_, row)| row)
@@ -273,14 +292,18 @@ mod tests {
     fn mutants_are_selected_by_name() {
         let mutant = |name: &str| {
             let text = format!("[[mutant]]\nname='{name}'\nwhy='w'\nat='f'\nfind='a'\nreplace='b'");
-            (list::parse(&text).unwrap().remove(0), Changes::new())
+            Prepared {
+                mutant: list::parse(&text).unwrap().remove(0),
+                changes: Changes::new(),
+                bodies: None,
+            }
         };
         let all = || {
             let (a, b) = (vec![mutant("one"), mutant("two")], vec![mutant("three")]);
             vec![("a".to_owned(), a), ("b".to_owned(), b)]
         };
         let names = |crates: &[(String, Vec<Prepared>)]| -> Vec<String> {
-            let name = |(mutant, _): &Prepared| mutant.name.clone();
+            let name = |prepared: &Prepared| prepared.mutant.name.clone();
             crates
                 .iter()
                 .flat_map(|(_, mutants)| mutants)

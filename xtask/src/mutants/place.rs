@@ -240,6 +240,49 @@ impl File {
         self.tokens[tokens.start].start..self.tokens[last].end
     }
 
+    /// The body, with its braces, of the function in which these bytes are. None of a constant
+    /// function: what runs while the compiler does can't be told which mutant it is.
+    pub(crate) fn body(&self, bytes: &Range<usize>) -> Option<Range<usize>> {
+        let bodies = self.items.iter().filter_map(|item| self.body_of(item));
+        let is_in = |body: &Range<usize>| body.start < bytes.start && bytes.end < body.end;
+        bodies.filter(is_in).min_by_key(Range::len)
+    }
+
+    fn body_of(&self, item: &Item) -> Option<Range<usize>> {
+        let text = |at: usize| &self.text[self.tokens[at].clone()];
+        let mut at = item.tokens.start;
+        let mut depth = 0_usize;
+        // Attributes and visibility are before the words of a function's head.
+        loop {
+            match text(at) {
+                "(" | "[" => depth += 1,
+                ")" | "]" => depth = depth.checked_sub(1)?,
+                "fn" if depth == 0 => break,
+                "#" | "pub" | "unsafe" | "async" | "extern" => {}
+                name if depth > 0 || name.starts_with('"') => {}
+                _ => return None,
+            }
+            at += 1;
+            if at == item.tokens.end {
+                return None;
+            }
+        }
+        let last = item.tokens.end - 1;
+        if text(last) != "}" {
+            return None;
+        }
+        let mut depth = 0_usize;
+        let first = (at..=last).rev().find(|&at| {
+            match text(at) {
+                ")" | "]" | "}" => depth += 1,
+                "(" | "[" | "{" => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        })?;
+        Some(self.bytes(first..last + 1))
+    }
+
     /// Where these tokens begin, within others.
     fn occurrences(&self, wanted: &[&str], within: Range<usize>) -> Vec<usize> {
         let end = (within.end + 1).saturating_sub(wanted.len());
@@ -390,6 +433,25 @@ mod tests {
             error.contains("`b::c::free` (crates/k/src/b/c.rs:1)"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_place_is_in_the_body_of_its_function() {
+        let text = "const fn a() { x }\n#[cfg(any(b))] pub(crate) unsafe fn b(c: [u8; 2]) -> u8 { q \
+                    }\nstruct C { z: u8 }\nimpl D { fn e(); fn f() { { w } } }";
+        let code = Code::new(
+            "crates/k",
+            [("crates/k/src/a.rs".to_owned(), text.to_owned())],
+        );
+        let body = |find: &str| {
+            let at = text.find(find).unwrap();
+            code.files[0].body(&(at..at + 1)).map(|range| &text[range])
+        };
+        assert_eq!(body("q"), Some("{ q }"));
+        assert_eq!(body("w"), Some("{ { w } }"));
+        for outside in ["x", "z", "c:", "e()", "D", "2]"] {
+            assert_eq!(body(outside), None, "{outside}");
+        }
     }
 
     #[test]

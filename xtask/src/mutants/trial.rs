@@ -1,6 +1,7 @@
 //! The tests of a crate, run one by one until one fails.
 
 use super::kind::{Killer, Kind};
+use super::switched;
 use super::verdict::Verdict;
 use crate::Failure;
 use crate::cargo::{Ending, Test};
@@ -21,36 +22,34 @@ const TIMES: u32 = 10;
 /// What identifies a test: its kind, its file and its name.
 type Key = (Kind, String, String);
 
-/// The tests of a crate, and how long each takes.
+/// The tests of a crate, built with the mutants that a number chooses, and how long each takes of
+/// the original.
 pub(crate) struct Trial {
     package: String,
     kinds: Vec<Kind>,
+    built: Vec<(Kind, Test)>,
     times: BTreeMap<Key, Duration>,
 }
 
 impl Trial {
     /// Runs all the tests on the original, which must pass them; `threads` at a time.
-    pub(crate) fn of_original(package: &str, tree: &Tree, threads: usize) -> Result<Self, Failure> {
-        let kinds = Kind::all(tree, package)?;
-        let mut tests = Vec::new();
-        for &kind in &kinds {
-            let built = kind.build(tree, package, None)?;
-            let built = built.map_err(|stderr| {
-                format!("the original does not build, so mutants tell nothing:\n{stderr}")
-            })?;
-            tests.extend(built.into_iter().map(|test| (kind, test)));
-        }
+    pub(crate) fn of_original(
+        package: &str,
+        kinds: Vec<Kind>,
+        built: Vec<(Kind, Test)>,
+        threads: usize,
+    ) -> Result<Self, Failure> {
         let times = Mutex::new(BTreeMap::new());
         let failed = Mutex::new(Vec::new());
-        loom::at_a_time(threads, tests, |_, (kind, test)| {
+        loom::at_a_time(threads, built.iter().collect(), |_, (kind, test)| {
             let run = test.run(&kind.env(), Some(MOST));
             // A lock is poisoned only if a thread has panicked, and then the caller panics too.
             if run.ending == Ending::Passed
                 && let Ok(mut times) = times.lock()
             {
-                times.insert(key(kind, &test), run.time);
+                times.insert(key(*kind, test), run.time);
             } else if let Ok(mut failed) = failed.lock() {
-                failed.push(format!("{}\n{}", kind.called(&test), run.text));
+                failed.push(format!("{}\n{}", kind.called(test), run.text));
             }
         });
         let failed = failed.into_inner()?;
@@ -61,6 +60,7 @@ impl Trial {
         Ok(Self {
             package: package.to_owned(),
             kinds,
+            built,
             times: times.into_inner()?,
         })
     }
@@ -76,8 +76,28 @@ impl Trial {
         tests.any(|(kind, file, name)| *kind == killer.kind && killer.means(file, name))
     }
 
-    /// Runs the tests on the mutant in `tree` until one fails: first those that `killer` means,
-    /// then the models, then all others. Shows why it does not build if it does not.
+    /// Runs the tests on the mutant of this number until one fails: first those that `killer`
+    /// means, then the models, then all others.
+    pub(crate) fn of_number(
+        &self,
+        number: usize,
+        killer: Option<&Killer>,
+    ) -> Result<Verdict, Failure> {
+        let (first, rest): (Vec<_>, Vec<_>) = self.built.iter().partition(|(kind, test)| {
+            killer
+                .is_some_and(|killer| killer.kind == *kind && killer.means(&test.file, &test.name))
+        });
+        let number = Some(number);
+        let first = first.into_iter().map(|built| (built, true));
+        for ((kind, test), is_killer) in first.chain(rest.into_iter().map(|built| (built, false))) {
+            if let Some(killed) = self.try_one(*kind, test, is_killer, number)? {
+                return Ok(killed);
+            }
+        }
+        Ok(Verdict::Survived)
+    }
+
+    /// The same with the mutant in `tree`. Shows why it does not build if it does not.
     pub(crate) fn of_mutant(
         &self,
         tree: &Tree,
@@ -99,31 +119,43 @@ impl Trial {
                     killer.kind == kind && killer.means(&test.file, &test.name)
                 });
                 // The killer has been run when it is the turn of all.
-                if is_killer != only.is_some() {
-                    continue;
-                }
-                let usual = self.times.get(&key(kind, &test)).copied();
-                let limit = usual.unwrap_or_default() * TIMES + GRACE;
-                let mut run = test.run(&kind.env(), Some(limit));
-                let is_sure = is_killer && run.ending != Ending::Killed;
-                if run.ending != Ending::Passed && !is_sure {
-                    // A test that no list names may have failed by chance, and the system may have
-                    // killed the wrong one.
-                    run = test.run(&kind.env(), Some(limit));
-                }
-                let (by, hangs) = (kind.called(&test), run.ending == Ending::Hung);
-                match run.ending {
-                    Ending::Passed => {}
-                    Ending::Failed | Ending::Hung | Ending::Killed => {
-                        return Ok(Verdict::Killed { by, hangs });
-                    }
-                    Ending::Unknown => {
-                        return Err(format!("{by} tells nothing: {}", run.text).into());
-                    }
+                if is_killer == only.is_some()
+                    && let Some(killed) = self.try_one(kind, &test, is_killer, None)?
+                {
+                    return Ok(killed);
                 }
             }
         }
         Ok(Verdict::Survived)
+    }
+
+    /// Runs one test on the mutant of this number, or on the only one that is built in.
+    fn try_one(
+        &self,
+        kind: Kind,
+        test: &Test,
+        is_killer: bool,
+        number: Option<usize>,
+    ) -> Result<Option<Verdict>, Failure> {
+        let usual = self.times.get(&key(kind, test)).copied();
+        let limit = usual.unwrap_or_default() * TIMES + GRACE;
+        let mut env = kind.env();
+        env.extend(number.map(|number| (switched::CHOICE, number.to_string())));
+        let mut run = test.run(&env, Some(limit));
+        let is_sure = is_killer && run.ending != Ending::Killed;
+        if run.ending != Ending::Passed && !is_sure {
+            // A test that no list names may have failed by chance, and the system may have killed
+            // the wrong one.
+            run = test.run(&env, Some(limit));
+        }
+        let (by, hangs) = (kind.called(test), run.ending == Ending::Hung);
+        match run.ending {
+            Ending::Passed => Ok(None),
+            Ending::Failed | Ending::Hung | Ending::Killed => {
+                Ok(Some(Verdict::Killed { by, hangs }))
+            }
+            Ending::Unknown => Err(format!("{by} tells nothing: {}", run.text).into()),
+        }
     }
 }
 
@@ -148,6 +180,7 @@ mod tests {
         let trial = Trial {
             package: String::new(),
             kinds: vec![Kind::Model, Kind::Std],
+            built: Vec::new(),
             times: tests.map(time).into(),
         };
         let knows = |text| trial.knows(&Killer::new(text));
