@@ -215,6 +215,19 @@ fn the_line_is_empty_when_all_have_left() {
     assert_eq!(room.line.len(), 0);
 }
 
+/// The count is of those that wait, however often each of them looks.
+#[test]
+fn a_waiter_that_looks_again_counts_once() {
+    let line = Line::new();
+    let mut ticket = None;
+    for _ in 0..3 {
+        line.enter(&mut ticket, Waker::noop());
+        assert_eq!(line.len(), 1);
+    }
+    assert!(line.leave(ticket.unwrap()).is_some());
+    assert_eq!(line.len(), 0);
+}
+
 #[test]
 fn the_line_keeps_no_memory_of_a_burst() {
     let line = Line::new();
