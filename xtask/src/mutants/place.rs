@@ -240,8 +240,8 @@ impl File {
         self.tokens[tokens.start].start..self.tokens[last].end
     }
 
-    /// The body, with its braces, of the function in which these bytes are. None of a constant
-    /// function: what runs while the compiler does can't be told which mutant it is.
+    /// The body, with its braces, of the function in which these bytes are, if another body can
+    /// stand beside it. In a constant function it can't: the compiler runs it, too.
     pub(crate) fn body(&self, bytes: &Range<usize>) -> Option<Range<usize>> {
         let bodies = self.items.iter().filter_map(|item| self.body_of(item));
         let is_in = |body: &Range<usize>| body.start < bytes.start && bytes.end < body.end;
@@ -280,7 +280,17 @@ impl File {
             }
             depth == 0
         })?;
-        Some(self.bytes(first..last + 1))
+        // Two bodies have two types where the caller is not told which it is.
+        let mut depth = 0_usize;
+        let is_opaque = (at..first).any(|at| {
+            match text(at) {
+                "(" => depth += 1,
+                ")" => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && text(at) == "impl"
+        });
+        (!is_opaque).then(|| self.bytes(first..last + 1))
     }
 
     /// Where these tokens begin, within others.
@@ -438,7 +448,8 @@ mod tests {
     #[test]
     fn a_place_is_in_the_body_of_its_function() {
         let text = "const fn a() { x }\n#[cfg(any(b))] pub(crate) unsafe fn b(c: [u8; 2]) -> u8 { q \
-                    }\nstruct C { z: u8 }\nimpl D { fn e(); fn f() { { w } } }";
+                    }\nstruct C { z: u8 }\nimpl D { fn e(); fn f(g: impl Fn()) { { w } } }\n\
+                    fn h() -> impl Fn() { || i }";
         let code = Code::new(
             "crates/k",
             [("crates/k/src/a.rs".to_owned(), text.to_owned())],
@@ -449,7 +460,7 @@ mod tests {
         };
         assert_eq!(body("q"), Some("{ q }"));
         assert_eq!(body("w"), Some("{ { w } }"));
-        for outside in ["x", "z", "c:", "e()", "D", "2]"] {
+        for outside in ["x", "z", "c:", "e()", "D", "2]", "i }"] {
             assert_eq!(body(outside), None, "{outside}");
         }
     }

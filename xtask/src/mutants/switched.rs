@@ -54,7 +54,7 @@ const FORBIDS: &str = "#![forbid(unsafe_code)]";
 /// The bodies of each function that is changed, by file and by the bytes of the original.
 type Bodies<'a> = BTreeMap<&'a str, BTreeMap<(usize, usize), Vec<(usize, &'a str)>>>;
 
-/// The lines of a file that one mutant has brought in.
+/// The lines of a file that one mutant has brought in, or that stand beside them.
 type Lines = (String, Range<usize>, usize);
 
 /// The tests of a package with the mutants in `numbers` built in.
@@ -138,13 +138,17 @@ fn merged(
         for ((from, to), mutants) in functions {
             text.push_str(&original[end..from]);
             text.push_str("{ match crate::__mutant::number() {\n");
-            for (number, body) in mutants {
-                let first = 1 + text.matches('\n').count();
+            let row = |text: &str| 1 + text.matches('\n').count();
+            for (number, body) in &mutants {
+                let first = row(&text);
                 text.push_str(&format!("{number} => {body}\n"));
-                let behind = 1 + text.matches('\n').count();
-                lines.push((path.to_owned(), first..behind, number));
+                lines.push((path.to_owned(), first..row(&text), *number));
             }
+            let first = row(&text);
             text.push_str(&format!("_ => {}\n}} }}", &original[from..to]));
+            // Beside any of them, the original may compile no longer.
+            let all = mutants.iter().map(|(number, _)| *number);
+            lines.extend(all.map(|number| (path.to_owned(), first..row(&text) + 1, number)));
             end = to;
         }
         text.push_str(&original[end..]);
@@ -221,7 +225,15 @@ mod tests {
             .iter()
             .map(|(_, rows, number)| (rows.clone(), *number))
             .collect();
-        assert_eq!(rows, [(2..4, 0), (4..5, 7), (7..8, 7)]);
+        let expected = [
+            (2..4, 0),
+            (4..5, 7),
+            (5..7, 0),
+            (5..7, 7),
+            (7..8, 7),
+            (8..10, 7),
+        ];
+        assert_eq!(rows, expected);
         assert!(CHOOSE.contains(CHOICE));
     }
 
