@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::cargo::{Cargo, Test};
 use crate::loom;
 use crate::root::Tree;
+use std::fmt;
 use std::fs;
 
 const STD: &str = " (std)";
@@ -94,6 +95,16 @@ impl Kind {
             Self::Fenced => FENCED,
         };
         format!("{file}::{name}{how}")
+    }
+}
+
+impl fmt::Display for Killer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        match &self.test {
+            Some(test) => write!(f, "::{test}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// The longest that a test of the original may take.
-const MOST: Duration = Duration::from_secs(300);
+/// The longest that a test of the original may take, beside other work.
+const MOST: Duration = Duration::from_secs(900);
 
 /// What a test of a mutant may take in addition to several times what it took of the original: a
 /// weaker ordering lets a model go through more interleavings.
@@ -32,16 +32,27 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Runs all the tests on the original, which must pass them; `threads` at a time.
+    /// Runs the tests that the `killers` mean on the original, which must pass them; `threads` at
+    /// a time. The others are run on it when a mutant fails them.
     pub(crate) fn of_original(
         package: &str,
         kinds: Vec<Kind>,
         built: Vec<(Kind, Test)>,
+        killers: &[Killer],
         threads: usize,
     ) -> Result<Self, Failure> {
+        if let Some(killer) = killers
+            .iter()
+            .find(|killer| !built.iter().any(|it| is(killer, it)))
+        {
+            return Err(format!("there is no test {killer}").into());
+        }
+        let meant = built
+            .iter()
+            .filter(|it| killers.iter().any(|killer| is(killer, it)));
         let times = Mutex::new(BTreeMap::new());
         let failed = Mutex::new(Vec::new());
-        loom::at_a_time(threads, built.iter().collect(), |_, (kind, test)| {
+        loom::at_a_time(threads, meant.collect(), |_, (kind, test)| {
             let run = test.run(&kind.env(), Some(MOST));
             // A lock is poisoned only if a thread has panicked, and then the caller panics too.
             if run.ending == Ending::Passed
@@ -65,15 +76,9 @@ impl Trial {
         })
     }
 
-    /// How many tests there are.
+    /// How many tests the original has passed.
     pub(crate) fn len(&self) -> usize {
         self.times.len()
-    }
-
-    /// Whether there is a test that this means.
-    pub(crate) fn knows(&self, killer: &Killer) -> bool {
-        let mut tests = self.times.keys();
-        tests.any(|(kind, file, name)| *kind == killer.kind && killer.means(file, name))
     }
 
     /// Runs the tests on the mutant of this number until one fails: first those that `killer`
@@ -137,8 +142,8 @@ impl Trial {
         is_killer: bool,
         number: Option<usize>,
     ) -> Result<Option<Verdict>, Failure> {
-        let usual = self.times.get(&key(kind, test)).copied();
-        let limit = usual.unwrap_or_default() * TIMES + GRACE;
+        let usual = self.times.get(&key(kind, test));
+        let limit = usual.map_or(MOST, |&usual| usual * TIMES + GRACE);
         let mut env = kind.env();
         env.extend(number.map(|number| (switched::CHOICE, number.to_string())));
         let mut run = test.run(&env, Some(limit));
@@ -147,6 +152,9 @@ impl Trial {
             // A test that no list names may have failed by chance, and the system may have killed
             // the wrong one.
             run = test.run(&env, Some(limit));
+        }
+        if run.ending != Ending::Passed && usual.is_none() {
+            self.original_passes(kind, test)?;
         }
         let (by, hangs) = (kind.called(test), run.ending == Ending::Hung);
         match run.ending {
@@ -159,6 +167,27 @@ impl Trial {
     }
 }
 
+impl Trial {
+    /// An error if the original fails this test, too.
+    fn original_passes(&self, kind: Kind, test: &Test) -> Result<(), Failure> {
+        let same = |(of, built): &&(Kind, Test)| key(*of, built) == key(kind, test);
+        let Some((_, built)) = self.built.iter().find(same) else {
+            return Err(format!("the original has no test {}", kind.called(test)).into());
+        };
+        let run = built.run(&kind.env(), Some(MOST));
+        if run.ending == Ending::Passed {
+            return Ok(());
+        }
+        let (by, text) = (kind.called(test), run.text);
+        Err(format!("the original fails {by}, so mutants tell nothing: {text}").into())
+    }
+}
+
+/// Whether a killer means a test.
+fn is(killer: &Killer, (kind, test): &(Kind, Test)) -> bool {
+    killer.kind == *kind && killer.means(&test.file, &test.name)
+}
+
 fn key(kind: Kind, test: &Test) -> Key {
     (kind, test.file.clone(), test.name.clone())
 }
@@ -169,22 +198,10 @@ mod tests {
 
     #[test]
     fn a_killer_must_be_known() {
-        let tests = [
-            (Kind::Model, "loom_a", "one"),
-            (Kind::Std, "loom_b", "one"),
-            (Kind::Std, "c", "d"),
-        ];
-        let time = |(kind, file, name): (_, &str, &str)| {
-            ((kind, file.to_owned(), name.to_owned()), Duration::ZERO)
-        };
-        let trial = Trial {
-            package: String::new(),
-            kinds: vec![Kind::Model, Kind::Std],
-            built: Vec::new(),
-            times: tests.map(time).into(),
-        };
-        let knows = |text| trial.knows(&Killer::new(text));
-        assert!(knows("loom_a") && knows("loom_a::one") && knows("c") && knows("loom_b (std)"));
-        assert!(!knows("loom_a::two") && !knows("loom_b") && !knows("c (full fences)"));
+        let killer = Killer::new("loom_a::one");
+        let trial = Trial::of_original("ganger-a", Vec::new(), Vec::new(), &[killer], 1);
+        let error = trial.err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("there is no test loom_a::one"));
+        assert!(Trial::of_original("ganger-a", Vec::new(), Vec::new(), &[], 1).is_ok());
     }
 }
