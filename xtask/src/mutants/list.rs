@@ -233,8 +233,7 @@ impl Mutant {
         // The original text of each file, and the changes to its bytes.
         let mut cuts: BTreeMap<String, (String, Vec<Cut>)> = BTreeMap::new();
         // The functions around them, and the changes to theirs.
-        let mut inside: Option<BTreeMap<(String, usize), (usize, Vec<Cut>)>> =
-            Some(BTreeMap::new());
+        let mut inside = Some(CutsByStart::new());
         for Edit { place, change } in &self.edits {
             let code = sources.of(place.in_crate.as_deref().unwrap_or(name))?;
             let found = code.find(place);
@@ -276,6 +275,9 @@ impl Mutant {
         Ok((changes, bodies))
     }
 }
+
+/// For each function, by its file and where its body begins: where that ends, and its changes.
+type CutsByStart = BTreeMap<(String, usize), (usize, Vec<Cut>)>;
 
 /// A range of bytes, and the text that replaces it.
 type Cut = (Range<usize>, String);

@@ -447,8 +447,8 @@ mod tests {
 
     #[test]
     fn a_place_is_in_the_body_of_its_function() {
-        let text = "const fn a() { x }\n#[cfg(any(b))] pub(crate) unsafe fn b(c: [u8; 2]) -> u8 { q \
-                    }\nstruct C { z: u8 }\nimpl D { fn e(); fn f(g: impl Fn()) { { w } } }\n\
+        let text = "const fn a() { x }\n#[cfg(any(b))] pub(crate) unsafe fn b(c: [u8; 2]) -> u8 \
+                    { q }\nstruct C { z: u8 }\nimpl D { fn e(); fn f(g: impl Fn()) { { w } } }\n\
                     fn h() -> impl Fn() { || i }";
         let code = Code::new(
             "crates/k",
