@@ -8,9 +8,10 @@
 //! 1. The workspace is copied and built with all mutants in it of which a number chooses one
 //!    (`switched.rs`). With none chosen it is the original. It must pass the tests that the list
 //!    names, and each other test that a mutant fails.
-//! 2. Each mutant is chosen, and the tests are run until one fails: those that the list names as
-//!    its killer, the bounded loom models, all tests under `std`, and these again with full fences
-//!    where the crate can have free ones. A test that exceeds its time limit has failed too.
+//! 2. Each mutant is chosen, and the tests that the list names as its killer are run. For those
+//!    that survive, all others are run until one fails: the loom models, each for a minute at the
+//!    most, all tests under `std`, and these again with full fences where the crate can have free
+//!    ones. A test that exceeds its time limit has failed too.
 //!    Examples in the documentation are not run: they show, they do not test.
 //! 3. A mutant that changes more than bodies of functions is built alone, in a copy for each job.
 //! 4. A mutant that survives is an error, unless the list says that it is equivalent to the
@@ -231,35 +232,48 @@ fn run_crate<'a>(
         copies.push(Mutex::new(Copy::new(&folder.join(format!("job-{job}")))?));
     }
     let rows = Mutex::new(Vec::new());
-    let run = |number: usize, verdict: &dyn Fn(&Prepared) -> Result<Verdict, Failure>| {
-        let start = Instant::now();
-        let prepared = &mutants[number];
-        let verdict = verdict(prepared);
+    let tell = |number: usize, start: Instant, verdict: Result<Verdict, Failure>| {
         let time = start.elapsed();
         let mut rows = rows.lock().expect("nobody panics with it");
+        let mutant = &mutants[number].mutant;
         let row = verdict.map(|verdict| {
-            let done = rows.len() + 1;
-            let (all, name) = (mutants.len(), &prepared.mutant.name);
+            let (done, all, name) = (rows.len() + 1, mutants.len(), &mutant.name);
             println!("[{done}/{all}] {name}: {verdict} in {}", seconds(time));
             Row {
-                mutant: &prepared.mutant,
+                mutant,
                 verdict,
                 time,
             }
         });
         rows.push((number, row.map_err(|error| error.to_string())));
     };
+    // What a killer misses is kept for later: all other tests take much longer than most killers.
+    let left = Mutex::new(Vec::new());
     at_a_time(jobs, by_number, |_, number| {
-        run(number, &|prepared| {
-            trial.of_number(number, killer(prepared).as_ref())
-        });
+        let start = Instant::now();
+        let killed = match killer(&mutants[number]) {
+            Some(killer) => trial.by_killer(number, &killer),
+            None => Ok(None),
+        };
+        match killed.transpose() {
+            Some(verdict) => tell(number, start, verdict),
+            None => left.lock().expect("nobody panics with it").push(number),
+        }
+    });
+    let left = left.into_inner().expect("nobody panics with it");
+    at_a_time(jobs, left, |_, number| {
+        let start = Instant::now();
+        let killer = killer(&mutants[number]);
+        tell(number, start, trial.by_any_other(number, killer.as_ref()));
     });
     at_a_time(copies.len(), alone, |job, number| {
-        run(number, &|prepared| {
-            let mut copy = copies[job].lock().expect("nobody panics with it");
-            copy.apply(&prepared.changes)?;
-            trial.of_mutant(&copy.tree, killer(prepared).as_ref())
-        });
+        let start = Instant::now();
+        let prepared = &mutants[number];
+        let mut copy = copies[job].lock().expect("nobody panics with it");
+        let verdict = copy
+            .apply(&prepared.changes)
+            .and_then(|()| trial.of_mutant(&copy.tree, killer(prepared).as_ref()));
+        tell(number, start, verdict);
     });
     let mut rows = rows.into_inner().expect("nobody panics with it");
     rows.sort_by_key(|(number, _)| *number);

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// The longest that a test of the original may take, beside other work.
 const MOST: Duration = Duration::from_secs(900);
 
+/// The seconds in which a model that no list names has to find a mutant.
+const IN_PASSING: u64 = 60;
+
 /// What a test of a mutant may take in addition to several times what it took of the original: a
 /// weaker ordering lets a model go through more interleavings.
 const GRACE: Duration = Duration::from_secs(30);
@@ -81,28 +84,48 @@ impl Trial {
         self.times.len()
     }
 
-    /// Runs the tests on the mutant of this number until one fails: first those that `killer`
-    /// means, then the models, then all others.
-    pub(crate) fn of_number(
+    /// Runs the tests that `killer` means on the mutant of this number, until one fails.
+    pub(crate) fn by_killer(
+        &self,
+        number: usize,
+        killer: &Killer,
+    ) -> Result<Option<Verdict>, Failure> {
+        self.first_to_fail(
+            number,
+            self.built.iter().filter(|built| is(killer, built)),
+            true,
+        )
+    }
+
+    /// Runs the others on it: the models, then the rest.
+    pub(crate) fn by_any_other(
         &self,
         number: usize,
         killer: Option<&Killer>,
     ) -> Result<Verdict, Failure> {
-        let (first, rest): (Vec<_>, Vec<_>) = self.built.iter().partition(|(kind, test)| {
-            killer
-                .is_some_and(|killer| killer.kind == *kind && killer.means(&test.file, &test.name))
-        });
-        let number = Some(number);
-        let first = first.into_iter().map(|built| (built, true));
-        for ((kind, test), is_killer) in first.chain(rest.into_iter().map(|built| (built, false))) {
-            if let Some(killed) = self.try_one(*kind, test, is_killer, number)? {
+        let is_killer = |built: &&_| killer.is_some_and(|killer| is(killer, built));
+        let others = self.built.iter().filter(|built| !is_killer(built));
+        let verdict = self.first_to_fail(number, others, false)?;
+        Ok(verdict.unwrap_or(Verdict::Survived))
+    }
+
+    fn first_to_fail<'a>(
+        &self,
+        number: usize,
+        tests: impl Iterator<Item = &'a (Kind, Test)>,
+        is_killer: bool,
+    ) -> Result<Option<Verdict>, Failure> {
+        for (kind, test) in tests {
+            let killed = self.try_one(*kind, test, is_killer, Some(number))?;
+            if killed.is_some() {
                 return Ok(killed);
             }
         }
-        Ok(Verdict::Survived)
+        Ok(None)
     }
 
-    /// The same with the mutant in `tree`. Shows why it does not build if it does not.
+    /// Runs the tests on the mutant in `tree` until one fails: first those that `killer` means,
+    /// then the models, then all others. Shows why it does not build if it does not.
     pub(crate) fn of_mutant(
         &self,
         tree: &Tree,
@@ -146,6 +169,9 @@ impl Trial {
         let limit = usual.map_or(MOST, |&usual| usual * TIMES + GRACE);
         let mut env = kind.env();
         env.extend(number.map(|number| (switched::CHOICE, number.to_string())));
+        if kind == Kind::Model && !is_killer {
+            env.push(("LOOM_MAX_DURATION", IN_PASSING.to_string()));
+        }
         let mut run = test.run(&env, Some(limit));
         let is_sure = is_killer && run.ending != Ending::Killed;
         if run.ending != Ending::Passed && !is_sure {
