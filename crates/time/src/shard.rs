@@ -9,14 +9,19 @@
 //!
 //! **Protocol.** Each call holds the lock for O(1). Nothing of users runs under it: what is taken
 //! out is dropped or fired without it. Under it the shard tells the alarm when its earliest is due.
+//!
+//! A message that is due stays in the shard, and its number goes to the mailbox. Whichever is first
+//! takes it out under the lock: the process that is about to be shown it, or a caller that takes it
+//! back. So there is no moment at which it can't be taken back before it is shown.
 
 use crate::timers::TimerStats;
 use crate::within::Within;
-use ganger_proc_api::{Completer, EndWatch, Package, Payload};
-use ganger_sched::{Alarm, DeadLetter, DeadReason, Moment, Recallable, Seat};
+use ganger_proc_api::{Completer, EndWatch, Package, Pid};
+use ganger_sched::{Alarm, Moment, Seat};
 use ganger_wheel::{Key, Wheel};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What is to happen.
@@ -24,9 +29,28 @@ pub(crate) enum Entry {
     /// A yield completes. The watch takes the timer away when its process ends, where the scheduler
     /// does not do that by itself.
     Complete(Completer, OnceCell<Box<EndWatch>>),
-    Send(Arc<Recallable>),
+    /// A message is sent.
+    Send(Box<Message>),
     /// A command has not been answered in time.
     Expire(Arc<Within>),
+}
+
+/// A message that is sent later, and can be taken back until a step is shown it.
+pub(crate) struct Message {
+    pub(crate) package: Package,
+    pub(crate) at: Moment,
+    number: Number,
+}
+
+/// What a shard knows a message by: from 1 up, never used twice.
+pub(crate) type Number = u64;
+
+/// What is to happen now.
+pub(crate) enum Due {
+    Complete(Completer),
+    Expire(Arc<Within>),
+    /// The shard keeps the message until its process is about to be shown it.
+    Send(Number, Pid),
 }
 
 impl Entry {
@@ -36,40 +60,15 @@ impl Entry {
             completer.forget();
         }
     }
-
-    /// It is time. Returns whether it has happened: a package may be refused.
-    pub(crate) fn fire(self, alarm: &Alarm) -> bool {
-        match self {
-            Self::Complete(completer, watch) => {
-                drop(watch);
-                completer.complete(Payload::UNIT);
-                true
-            }
-            Self::Expire(within) => {
-                within.expire();
-                true
-            }
-            Self::Send(message) => {
-                let Some(scheduler) = alarm.handle() else {
-                    return false;
-                };
-                let Err(error) = scheduler.send_recallable(&message) else {
-                    return true;
-                };
-                let reason = DeadReason::of_late(&error.kind);
-                let Package { target, message } = &*error.package;
-                let letter =
-                    DeadLetter::new(reason, message.source, *target, message.topic, alarm.now());
-                scheduler.tell_of_dead_letter(&letter);
-                false
-            }
-        }
-    }
 }
 
 pub(crate) struct Shard {
     /// From the first timer on: most seats never have one.
     wheel: Option<Wheel<Entry>>,
+    /// The messages that were sent, and that no step has been shown.
+    sent: BTreeMap<Number, Box<Message>>,
+    /// The number of the newest message.
+    newest: Number,
     /// What the alarm has been told: nothing is due earlier.
     due: Moment,
     is_closed: bool,
@@ -82,6 +81,8 @@ impl Default for Shard {
     fn default() -> Self {
         Self {
             wheel: None,
+            sent: BTreeMap::new(),
+            newest: 0,
             due: Moment::NEVER,
             is_closed: false,
             armed: 0,
@@ -92,7 +93,7 @@ impl Default for Shard {
 }
 
 /// What is due; mostly it is little.
-pub(crate) type Due = SmallVec<[Entry; 4]>;
+pub(crate) type AllDue = SmallVec<[Due; 4]>;
 
 /// What has become of an entry that was to be put in.
 #[must_use]
@@ -129,6 +130,41 @@ impl Shard {
         Put::In(key, is_earlier)
     }
 
+    /// Puts a message in that is to be sent then, at the caller's own seat. Returns its number,
+    /// which it has also where it is not put in, and what has become of it.
+    pub(crate) fn put_message(
+        &mut self,
+        place: (&Alarm, Seat),
+        now: Moment,
+        at: Moment,
+        package: Package,
+    ) -> (Number, Put) {
+        self.newest += 1;
+        let number = self.newest;
+        let message = Box::new(Message {
+            package,
+            at,
+            number,
+        });
+        (number, self.put(place, now, at, Entry::Send(message)))
+    }
+
+    /// Puts a message in that is sent now. None when the scheduler has halted.
+    pub(crate) fn put_sent(&mut self, at: Moment, package: Package) -> Option<Number> {
+        self.newest += 1;
+        let number = self.newest;
+        if self.is_closed {
+            return None;
+        }
+        let message = Message {
+            package,
+            at,
+            number,
+        };
+        self.sent.insert(number, Box::new(message));
+        Some(number)
+    }
+
     /// What was put in with that key.
     pub(crate) fn get(&self, key: Key) -> Option<&Entry> {
         self.wheel.as_ref()?.get(key)
@@ -151,13 +187,58 @@ impl Shard {
         Some((at, entry))
     }
 
-    /// Takes out what is due, up to so many.
-    pub(crate) fn advance(&mut self, alarm: &Alarm, seat: Seat, now: Moment, most: usize) -> Due {
-        let mut due = Due::new();
-        let Some(wheel) = &mut self.wheel else {
+    /// Takes a message back, unless a step has been shown it.
+    pub(crate) fn take_back(
+        &mut self,
+        alarm: &Alarm,
+        seat: Seat,
+        key: Option<Key>,
+        number: Number,
+    ) -> Option<Box<Message>> {
+        match key.and_then(|key| self.take(alarm, seat, key)) {
+            Some((_, Entry::Send(message))) => Some(message),
+            _ => self.sent.remove(&number),
+        }
+    }
+
+    /// Takes a message out that was sent, if it is there, and wanted.
+    pub(crate) fn take_sent(
+        &mut self,
+        number: Number,
+        is_wanted: impl FnOnce(&Package) -> bool,
+    ) -> Option<Box<Message>> {
+        let message = self.sent.get(&number)?;
+        if is_wanted(&message.package) {
+            self.sent.remove(&number)
+        } else {
+            None
+        }
+    }
+
+    /// Takes out what is due, up to so many. A message is sent from now on.
+    pub(crate) fn advance(
+        &mut self,
+        alarm: &Alarm,
+        seat: Seat,
+        now: Moment,
+        most: usize,
+    ) -> AllDue {
+        let mut due = AllDue::new();
+        let Self { wheel, sent, .. } = self;
+        let Some(wheel) = wheel else {
             return due;
         };
-        let has_more = wheel.advance(now.as_nanos(), most, |it| due.push(it));
+        let has_more = wheel.advance(now.as_nanos(), most, |entry| {
+            due.push(match entry {
+                Entry::Complete(completer, _) => Due::Complete(completer),
+                Entry::Expire(within) => Due::Expire(within),
+                Entry::Send(message) => {
+                    let (number, target) = (message.number, message.package.target);
+                    sent.insert(number, message);
+                    Due::Send(number, target)
+                }
+            });
+        });
         self.fired += due.len() as u64;
         let _later = self.tell(alarm, seat);
         if has_more && self.due > now {
@@ -178,7 +259,8 @@ impl Shard {
         alarm.set(seat, due)
     }
 
-    /// Takes everything out, and takes nothing in any more.
+    /// Takes everything out that waits, and takes nothing in any more. What was sent goes with the
+    /// mailbox that it is in.
     pub(crate) fn close(&mut self, alarm: &Alarm, seat: Seat) -> Vec<Entry> {
         self.is_closed = true;
         let entries: Vec<_> = self.wheel.iter_mut().flat_map(Wheel::drain).collect();

@@ -1,11 +1,13 @@
 //! The source of a scheduler's timers, and the handle to them.
 
 use crate::commands;
-use crate::shard::{Due, Entry, Put, Shard};
+use crate::shard::{AllDue, Due, Entry, Message, Number, Put, Shard};
 use crate::timer::Timer;
 use crate::within::Within;
-use ganger_proc_api::{BoxError, Command, Completer, Package, Payload};
-use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Moment, Recallable, Seat, Source};
+use ganger_proc_api::{BoxError, Command, Completer, Package, Payload, Pid};
+use ganger_sched::{
+    Alarm, Builder, CommandRegistry, DeadLetter, DeadReason, Handle, Moment, Seat, Source,
+};
 use ganger_sync::CachePadded;
 use ganger_wheel::Key;
 use std::cell::OnceCell;
@@ -153,7 +155,7 @@ impl Source for Timers {
     fn deliver(&self, seat: Seat, now: Moment, most: usize) {
         let Attached { alarm, shards } = self.inner.attached();
         let due = lock(&shards[seat.number()]).advance(alarm, seat, now, most);
-        self.inner.fire_each(due);
+        self.inner.fire_each(seat, due);
     }
 
     fn forget(&self, seat: Seat, key: u64) {
@@ -162,6 +164,17 @@ impl Source for Timers {
         if let Some((_, entry)) = key.and_then(|key| self.inner.take(seat, key)) {
             entry.forget();
         }
+    }
+
+    fn take_package(
+        &self,
+        seat: Seat,
+        number: Number,
+        is_wanted: &mut dyn FnMut(&Package) -> bool,
+    ) -> Option<Package> {
+        let shard = &self.inner.attached().shards[seat.number()];
+        let message = lock(shard).take_sent(number, is_wanted);
+        message.map(|message| message.package)
     }
 
     fn release_memory(&self) {
@@ -190,7 +203,7 @@ impl fmt::Debug for Timers {
 }
 
 /// Calls `f` with each, also when that panics, and panics then at the end.
-fn for_each(entries: impl IntoIterator<Item = Entry>, f: impl Fn(Entry)) {
+fn for_each<T>(entries: impl IntoIterator<Item = T>, f: impl Fn(T)) {
     let mut panicked = None;
     for entry in entries {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| f(entry)))
@@ -219,13 +232,29 @@ impl Inner {
         self.attached().alarm.now()
     }
 
-    fn fire_each(&self, due: Due) {
-        let alarm = &self.attached().alarm;
-        for_each(due, |entry| {
-            if !entry.fire(alarm) {
-                self.count_refused();
-            }
+    fn fire_each(&self, seat: Seat, due: AllDue) {
+        for_each(due, |due| match due {
+            Due::Complete(completer) => completer.complete(Payload::UNIT),
+            Due::Expire(within) => within.expire(),
+            Due::Send(number, target) => self.send(seat, number, target),
         });
+    }
+
+    /// Sends a message that the shard of that seat keeps until it is shown.
+    fn send(&self, seat: Seat, number: Number, target: Pid) {
+        let alarm = &self.attached().alarm;
+        let Some(scheduler) = alarm.handle() else {
+            drop(self.take_back(seat, None, number));
+            return self.count_refused();
+        };
+        let Err(error) = alarm.send_kept(&scheduler, target, seat, number) else {
+            return;
+        };
+        let reason = DeadReason::of_late(&error.kind);
+        let Package { target, message } = &*error.package;
+        let letter = DeadLetter::new(reason, message.source, *target, message.topic, alarm.now());
+        scheduler.tell_of_dead_letter(&letter);
+        self.count_refused();
     }
 
     fn count_refused(&self) {
@@ -238,27 +267,39 @@ impl Inner {
     pub(crate) fn send_at(this: &Arc<Self>, now: Moment, at: Moment, package: Package) -> Timer {
         let Attached { alarm, shards } = this.attached();
         let seat = alarm.seat();
-        let message = Recallable::new(package);
-        let entry = Entry::Send(message.clone());
+        let shard = &shards[seat.number()];
         if at <= now {
-            if !entry.fire(alarm) {
-                this.count_refused();
+            let target = package.target;
+            let number = lock(shard).put_sent(at, package);
+            if let Some(number) = number {
+                this.send(seat, number, target);
             }
-            return Timer::new(this, None, message);
+            return Timer::new(this, seat, None, number.unwrap_or_default());
         }
-        let put = lock(&shards[seat.number()]).put((alarm, seat), now, at, entry);
+        let (number, put) = lock(shard).put_message((alarm, seat), now, at, package);
         match put {
             Put::In(key, is_earlier) => {
                 if is_earlier {
                     alarm.ring(at);
                 }
-                Timer::new(this, Some((seat, key)), message)
+                Timer::new(this, seat, Some(key), number)
             }
-            Put::Closed(_) => {
-                drop(message.recall());
-                Timer::new(this, None, message)
+            Put::Closed(entry) => {
+                drop(entry);
+                Timer::new(this, seat, None, number)
             }
         }
+    }
+
+    /// Takes a message back, unless a step has been shown it.
+    pub(crate) fn take_back(
+        &self,
+        seat: Seat,
+        key: Option<Key>,
+        number: Number,
+    ) -> Option<Box<Message>> {
+        let Attached { alarm, shards } = self.attached();
+        lock(&shards[seat.number()]).take_back(alarm, seat, key, number)
     }
 
     /// Completes a yield at that moment, unless its process ends or takes it back before. In a

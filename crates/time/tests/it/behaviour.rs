@@ -23,6 +23,10 @@ fn stats(rt: &Rt<'_>) -> TimerStats {
     timers(rt).stats()
 }
 
+fn moment(time: Duration) -> Moment {
+    Moment::from_nanos(u64::try_from(time.as_nanos()).unwrap())
+}
+
 #[track_caller]
 fn assert_in_time(due: Duration, now: Duration) {
     assert!((due..due + LATE).contains(&now), "due {due:?}, now {now:?}");
@@ -259,7 +263,7 @@ fn messages_are_sent_later_unless_they_are_cancelled() {
         assert_eq!(first.read(), Some(ms(10)));
         assert_eq!(
             (second.cancel(), second.cancel(), second.read()),
-            (Some(ms(20)), None, None)
+            (Some(moment(begin + ms(20))), None, None)
         );
         // Earlier and later than before.
         assert!(third.reset(ms(5)) && fourth.reset(ms(50)));
@@ -285,12 +289,13 @@ fn a_message_in_the_mailbox_is_not_seen_after_it_was_cancelled_or_reset() {
             rt.settle();
             let package = |number: u64| Package::new(None, pid, "n", number);
             rt.send(package(1)).unwrap();
+            let now = rt.now();
             let mut timer = timers(rt).send_after(Duration::ZERO, package(2));
             rt.send(package(3)).unwrap();
             if resets {
                 assert!(timer.reset(ms(10)));
             } else {
-                assert_eq!(timer.cancel(), Some(Duration::ZERO));
+                assert_eq!(timer.cancel(), Some(moment(now)));
                 assert_eq!((timer.cancel(), timer.reset(ms(1))), (None, false));
             }
             rt.settle();
@@ -319,6 +324,53 @@ fn a_message_in_the_mailbox_of_a_process_that_ends_is_dropped_with_it() {
             assert_eq!(timer.cancel(), None);
         });
     }
+}
+
+/// What was sent takes a place in the mailbox until the process has looked at it.
+// pins: T2, P13
+#[test]
+fn a_message_that_is_taken_back_from_a_limited_mailbox_leaves_its_place() {
+    let sim = sim(22).builder(|builder| builder.mailbox_limit(2));
+    sim.run(|rt| {
+        let (pid, all) = collects(rt);
+        rt.settle();
+        let timers = timers(rt);
+        let package = |number: u64| Package::new(None, pid, "n", number);
+        for round in 0..5 {
+            let first = timers.send_after(Duration::ZERO, package(3 * round));
+            let _ = timers.send_after(Duration::ZERO, package(3 * round + 1));
+            // It is full.
+            let refused = timers.send_after(Duration::ZERO, package(3 * round + 2));
+            assert_eq!((stats(rt).refused, refused.cancel()), (round + 1, None));
+            assert!(first.cancel().is_some());
+            rt.settle();
+        }
+        let numbers: Vec<_> = all.lock().unwrap().iter().map(|it| it.1).collect();
+        assert_eq!(numbers, [1, 4, 7, 10, 13]);
+    });
+}
+
+// pins: T2
+#[test]
+fn a_message_of_a_type_that_its_process_does_not_take_is_refused_when_it_is_due() {
+    sim(23).run(|rt| {
+        let seen = Arc::new(Mutex::new(0));
+        let own = Arc::clone(&seen);
+        let process = rt.spawn(process_fn(move |ctx, events, _| {
+            ctx.accept_only::<u32>();
+            *own.lock().unwrap() += events.count();
+            Ok(())
+        }));
+        let pid = process.unwrap().pid();
+        rt.settle();
+        let wrong = Package::new(None, pid, "n", "a text");
+        let right = Package::new(None, pid, "n", ganger_proc_api::Payload::any(7_u32));
+        let wrong = timers(rt).send_after(ms(1), wrong);
+        let right = timers(rt).send_after(ms(1), right);
+        rt.settle();
+        assert_eq!((*seen.lock().unwrap(), stats(rt).refused), (1, 1));
+        assert_eq!((wrong.cancel(), right.cancel()), (None, None));
+    });
 }
 
 /// The process takes its message back in the step in which it would see it, or in one before.
