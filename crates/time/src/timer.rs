@@ -31,7 +31,7 @@ impl Timer {
         }
     }
 
-    /// Cancels it. Returns when it was due, which has passed when the message lay in the mailbox. No
+    /// Cancels it. Returns when it was due: that has passed when the message lay in the mailbox. No
     /// step is shown the message after that, and its memory is free.
     ///
     /// `None` when a step has been shown the message, or it was refused, or was cancelled before.

@@ -63,8 +63,8 @@ pub trait Source: Any + Send + Sync {
         let _ = (seat, key);
     }
 
-    /// A message that was [sent](Alarm::send_kept) while the source keeps it is about to be shown to
-    /// a step, or dropped with its process. Gives it away if it is there, and `is_wanted` says so,
+    /// A message that the source [has sent](Alarm::send_kept) and keeps is about to be shown to a
+    /// step, or dropped with its process. Gives it away if it is there, and `is_wanted` says so,
     /// which is short and calls nothing of users.
     fn take_package(
         &self,
