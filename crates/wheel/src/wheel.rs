@@ -255,18 +255,21 @@ static EMPTY: Slots = Slots::new();
 impl Deref for LazySlots {
     type Target = Slots;
 
+    #[inline]
     fn deref(&self) -> &Slots {
         self.0.as_deref().unwrap_or(&EMPTY)
     }
 }
 
 impl DerefMut for LazySlots {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Slots {
         self.0.get_or_insert_with(|| Box::new(Slots::new()))
     }
 }
 
 /// The first tick at which a deadline has come.
+#[inline]
 fn tick_of(at: u64) -> u64 {
     at.div_ceil(1 << TICK_BITS)
 }

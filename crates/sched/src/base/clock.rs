@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 /// Tells how much time has passed since some fixed moment.
 pub(crate) trait Clock {
     /// Time since that moment; never goes back.
+    #[inline]
     fn now(&self) -> Duration;
 }
 
@@ -44,6 +45,7 @@ impl Moment {
 
     /// That much later.
     #[must_use]
+    #[inline]
     pub fn after(self, time: Duration) -> Self {
         Self(self.0.saturating_add(nanos(time)))
     }
@@ -70,6 +72,7 @@ impl MonotonicClock {
 }
 
 impl Clock for MonotonicClock {
+    #[inline]
     fn now(&self) -> Duration {
         self.origin.elapsed()
     }
@@ -122,6 +125,7 @@ impl CoarseTime {
 }
 
 /// A duration in nanoseconds, up to some centuries.
+#[inline]
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -157,6 +161,7 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     /// That long from now on.
+    #[inline]
     pub(crate) fn after(length: Duration) -> Self {
         Self {
             start: Instant::now(),

@@ -123,6 +123,7 @@ pub struct Alarm {
 impl Alarm {
     /// The time.
     #[must_use]
+    #[inline]
     pub fn now(&self) -> Moment {
         let now = Decider::time().unwrap_or_else(|| self.clock.now());
         Moment::from_nanos(nanos(now))
@@ -161,6 +162,7 @@ impl Alarm {
     }
 
     /// What names something that the source keeps; none where the numbers are too high.
+    #[inline]
     pub(crate) fn ticket(&self, seat: Seat, key: u64) -> Option<Ticket> {
         Some(Ticket {
             source: NonZeroU16::new(u16::try_from(self.source + 1).ok()?)?,
@@ -288,6 +290,7 @@ impl Shared {
     }
 
     /// As [`source`](Self::source), borrowed.
+    #[inline]
     pub(crate) fn source_ref<S: Source>(&self) -> Option<&S> {
         let mut sources = self.sources.iter();
         sources.find_map(|it| (&**it as &dyn Any).downcast_ref())
@@ -308,6 +311,7 @@ impl Shared {
     }
 
     /// The time, by the clock, in nanoseconds.
+    #[inline]
     pub(crate) fn now(&self) -> u64 {
         nanos(Decider::time().unwrap_or_else(|| self.time.read()))
     }
