@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 /// Tells how much time has passed since some fixed moment.
 pub(crate) trait Clock {
     /// Time since that moment; never goes back.
-    #[inline]
     fn now(&self) -> Duration;
 }
 
