@@ -23,6 +23,7 @@ use smallvec::SmallVec;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is to happen.
 pub(crate) enum Entry {
@@ -71,6 +72,8 @@ pub(crate) struct Shard {
     newest: Number,
     /// What the alarm has been told: nothing is due earlier.
     due: Moment,
+    /// The wheel knows the time, but for less than [`STALE`], until then.
+    stale: Moment,
     is_closed: bool,
     armed: u64,
     fired: u64,
@@ -84,6 +87,7 @@ impl Default for Shard {
             sent: BTreeMap::new(),
             newest: 0,
             due: Moment::NEVER,
+            stale: Moment::from_nanos(0),
             is_closed: false,
             armed: 0,
             fired: 0,
@@ -95,74 +99,75 @@ impl Default for Shard {
 /// What is due; mostly it is little.
 pub(crate) type AllDue = SmallVec<[Due; 4]>;
 
-/// What has become of an entry that was to be put in.
-#[must_use]
-pub(crate) enum Put {
-    /// It is in; the alarm has to ring if it is earlier than what was there.
-    In(Key, Earlier),
-    /// The scheduler has halted.
-    Closed(Entry),
-}
+/// For so long an empty wheel is not told the time.
+const STALE: Duration = Duration::from_millis(1);
 
 /// Whether the earliest is earlier than before.
 pub(crate) type Earlier = bool;
 
 impl Shard {
-    /// Puts a timer in, at the caller's own seat.
+    /// Whether the scheduler has halted: nothing is put in any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Puts a timer in, at the caller's own seat. The alarm has to ring if it is earlier than what
+    /// was there.
+    #[inline]
     pub(crate) fn put(
         &mut self,
         (alarm, seat): (&Alarm, Seat),
         now: Moment,
         at: Moment,
         entry: Entry,
-    ) -> Put {
-        if self.is_closed {
-            return Put::Closed(entry);
-        }
+    ) -> (Key, Earlier) {
+        debug_assert!(!self.is_closed && at > now);
         let wheel = self.wheel.get_or_insert_default();
-        if wheel.is_empty() {
+        if wheel.is_empty() && now >= self.stale {
             // What is put into a wheel that knows the time need not move so often.
             wheel.advance(now.as_nanos(), 1, drop);
+            self.stale = now.after(STALE);
         }
         self.armed += 1;
         let key = wheel.insert(at.as_nanos(), entry);
-        let is_earlier = at < self.due && self.tell(alarm, seat);
-        Put::In(key, is_earlier)
+        let is_earlier = at < self.due && {
+            let tick = Wheel::<Entry>::TICK;
+            let end = at.as_nanos().div_ceil(tick).checked_mul(tick);
+            self.tell(alarm, seat, end)
+        };
+        (key, is_earlier)
     }
 
-    /// Puts a message in that is to be sent then, at the caller's own seat. Returns its number,
-    /// which it has also where it is not put in, and what has become of it.
+    /// Puts a message in that is to be sent then, at the caller's own seat.
+    #[inline]
     pub(crate) fn put_message(
         &mut self,
         place: (&Alarm, Seat),
         now: Moment,
         at: Moment,
         package: Package,
-    ) -> (Number, Put) {
-        self.newest += 1;
-        let number = self.newest;
-        let message = Box::new(Message {
-            package,
-            at,
-            number,
-        });
-        (number, self.put(place, now, at, Entry::Send(message)))
+    ) -> (Number, Key, Earlier) {
+        let message = self.number(at, package);
+        let number = message.number;
+        let (key, is_earlier) = self.put(place, now, at, Entry::Send(message));
+        (number, key, is_earlier)
     }
 
-    /// Puts a message in that is sent now. None when the scheduler has halted.
-    pub(crate) fn put_sent(&mut self, at: Moment, package: Package) -> Option<Number> {
+    /// Puts a message in that is sent now.
+    pub(crate) fn put_sent(&mut self, at: Moment, package: Package) -> Number {
+        let message = self.number(at, package);
+        let number = message.number;
+        self.sent.insert(number, message);
+        number
+    }
+
+    fn number(&mut self, at: Moment, package: Package) -> Box<Message> {
         self.newest += 1;
-        let number = self.newest;
-        if self.is_closed {
-            return None;
-        }
-        let message = Message {
+        Box::new(Message {
             package,
             at,
-            number,
-        };
-        self.sent.insert(number, Box::new(message));
-        Some(number)
+            number: self.newest,
+        })
     }
 
     /// What was put in with that key.
@@ -176,15 +181,16 @@ impl Shard {
     }
 
     /// Takes a timer out, if it has not fired.
-    pub(crate) fn take(&mut self, alarm: &Alarm, seat: Seat, key: Key) -> Option<(Moment, Entry)> {
-        let at = self.deadline(key)?;
+    #[inline]
+    pub(crate) fn take(&mut self, alarm: &Alarm, seat: Seat, key: Key) -> Option<Entry> {
         let wheel = self.wheel.as_mut()?;
-        let entry = wheel.cancel(key)?;
+        let (at, entry) = wheel.take(key)?;
         self.cancelled += 1;
-        if at <= self.due || wheel.is_empty() {
-            let _later = self.tell(alarm, seat);
+        if at <= self.due.as_nanos() || wheel.is_empty() {
+            let due = wheel.next_due();
+            let _later = self.tell(alarm, seat, due);
         }
-        Some((at, entry))
+        Some(entry)
     }
 
     /// Takes a message back, unless a step has been shown it.
@@ -196,7 +202,7 @@ impl Shard {
         number: Number,
     ) -> Option<Box<Message>> {
         match key.and_then(|key| self.take(alarm, seat, key)) {
-            Some((_, Entry::Send(message))) => Some(message),
+            Some(Entry::Send(message)) => Some(message),
             _ => self.sent.remove(&number),
         }
     }
@@ -240,7 +246,8 @@ impl Shard {
             });
         });
         self.fired += due.len() as u64;
-        let _later = self.tell(alarm, seat);
+        let next = wheel.next_due();
+        let _later = self.tell(alarm, seat, next);
         if has_more && self.due > now {
             // It is about to move timers that are due later: they are not due, but the wheel is
             // behind.
@@ -251,12 +258,9 @@ impl Shard {
     }
 
     /// Tells the alarm when the earliest is due. Returns whether that is earlier than before.
-    fn tell(&mut self, alarm: &Alarm, seat: Seat) -> Earlier {
-        let due = (self.wheel.as_ref())
-            .and_then(Wheel::next_due)
-            .map_or(Moment::NEVER, Moment::from_nanos);
-        self.due = due;
-        alarm.set(seat, due)
+    fn tell(&mut self, alarm: &Alarm, seat: Seat, due: Option<u64>) -> Earlier {
+        self.due = due.map_or(Moment::NEVER, Moment::from_nanos);
+        alarm.set(seat, self.due)
     }
 
     /// Takes everything out that waits, and takes nothing in any more. What was sent goes with the
@@ -265,7 +269,7 @@ impl Shard {
         self.is_closed = true;
         let entries: Vec<_> = self.wheel.iter_mut().flat_map(Wheel::drain).collect();
         self.cancelled += entries.len() as u64;
-        let _later = self.tell(alarm, seat);
+        let _later = self.tell(alarm, seat, None);
         entries
     }
 

@@ -1,7 +1,7 @@
 //! The source of a scheduler's timers, and the handle to them.
 
 use crate::commands;
-use crate::shard::{AllDue, Due, Entry, Message, Number, Put, Shard};
+use crate::shard::{AllDue, Due, Entry, Message, Number, Shard};
 use crate::timer::Timer;
 use crate::within::Within;
 use ganger_proc_api::{BoxError, Command, Completer, Package, Payload, Pid};
@@ -161,7 +161,7 @@ impl Source for Timers {
     fn forget(&self, seat: Seat, key: u64) {
         let key = Key::from_bits(key);
         // Dropped without the lock.
-        if let Some((_, entry)) = key.and_then(|key| self.inner.take(seat, key)) {
+        if let Some(entry) = key.and_then(|key| self.inner.take(seat, key)) {
             entry.forget();
         }
     }
@@ -267,28 +267,25 @@ impl Inner {
     pub(crate) fn send_at(this: &Arc<Self>, now: Moment, at: Moment, package: Package) -> Timer {
         let Attached { alarm, shards } = this.attached();
         let seat = alarm.seat();
-        let shard = &shards[seat.number()];
+        let mut shard = lock(&shards[seat.number()]);
+        if shard.is_closed() {
+            // The package is dropped without the lock.
+            drop(shard);
+            return Timer::new(this, seat, None, 0);
+        }
         if at <= now {
             let target = package.target;
-            let number = lock(shard).put_sent(at, package);
-            if let Some(number) = number {
-                this.send(seat, number, target);
-            }
-            return Timer::new(this, seat, None, number.unwrap_or_default());
+            let number = shard.put_sent(at, package);
+            drop(shard);
+            this.send(seat, number, target);
+            return Timer::new(this, seat, None, number);
         }
-        let (number, put) = lock(shard).put_message((alarm, seat), now, at, package);
-        match put {
-            Put::In(key, is_earlier) => {
-                if is_earlier {
-                    alarm.ring(at);
-                }
-                Timer::new(this, seat, Some(key), number)
-            }
-            Put::Closed(entry) => {
-                drop(entry);
-                Timer::new(this, seat, None, number)
-            }
+        let (number, key, is_earlier) = shard.put_message((alarm, seat), now, at, package);
+        drop(shard);
+        if is_earlier {
+            alarm.ring(at);
         }
+        Timer::new(this, seat, Some(key), number)
     }
 
     /// Takes a message back, unless a step has been shown it.
@@ -310,15 +307,13 @@ impl Inner {
         if at <= now {
             return completer.complete(Payload::UNIT);
         }
-        let entry = Entry::Complete(completer, OnceCell::new());
         let mut shard = lock(&shards[seat.number()]);
-        let (key, is_earlier) = match shard.put((alarm, seat), now, at, entry) {
-            Put::In(key, is_earlier) => (key, is_earlier),
-            Put::Closed(entry) => {
-                drop(shard);
-                return drop(entry);
-            }
-        };
+        if shard.is_closed() {
+            drop(shard);
+            return drop(completer);
+        }
+        let entry = Entry::Complete(completer, OnceCell::new());
+        let (key, is_earlier) = shard.put((alarm, seat), now, at, entry);
         let is_unwanted = match shard.get(key) {
             Some(Entry::Complete(completer, _)) if alarm.keep(completer, seat, key.to_bits()) => {
                 false
@@ -364,20 +359,18 @@ impl Inner {
             within.expire();
             return None;
         }
-        let entry = Entry::Expire(within);
-        let put = lock(&shards[seat.number()]).put((alarm, seat), now, at, entry);
-        match put {
-            Put::In(key, is_earlier) => {
-                if is_earlier {
-                    alarm.ring_in_handler(at);
-                }
-                Some((seat, key))
-            }
-            Put::Closed(entry) => {
-                drop(entry);
-                None
-            }
+        let mut shard = lock(&shards[seat.number()]);
+        if shard.is_closed() {
+            drop(shard);
+            drop(within);
+            return None;
         }
+        let (key, is_earlier) = shard.put((alarm, seat), now, at, Entry::Expire(within));
+        drop(shard);
+        if is_earlier {
+            alarm.ring_in_handler(at);
+        }
+        Some((seat, key))
     }
 
     /// Takes a timer out, if there is one, and drops it.
@@ -387,7 +380,7 @@ impl Inner {
     }
 
     /// Takes a timer out, if it has not fired.
-    pub(crate) fn take(&self, seat: Seat, key: Key) -> Option<(Moment, Entry)> {
+    pub(crate) fn take(&self, seat: Seat, key: Key) -> Option<Entry> {
         let Attached { alarm, shards } = self.attached();
         lock(&shards[seat.number()]).take(alarm, seat, key)
     }

@@ -134,14 +134,14 @@ impl Slots {
     }
 
     /// Takes that timer out of its slot. The last one of the slot, which it may be itself, comes to
-    /// its place, and is returned.
+    /// its place. Returns when it was due, and which one has come.
     #[inline]
-    pub(crate) fn remove(&mut self, place: Place) -> u32 {
+    pub(crate) fn remove(&mut self, place: Place) -> (u64, u32) {
         let slot = self.slot(place);
         let item = self.item(place);
         let last = self.pop(slot).unwrap_or(item);
         self.chunks[place.chunk()].items[place.item()] = last;
-        last.index
+        (item.at, last.index)
     }
 
     /// The timer there.
