@@ -16,9 +16,7 @@ pub trait TimerContext {
     fn timers(&self) -> Arc<Timers>;
 
     /// The time, by the clock of the scheduler.
-    fn now(&self) -> Moment {
-        self.timers().now()
-    }
+    fn now(&self) -> Moment;
 
     /// Sends a message after that time, from this process: see [`Timers::send_after`]. It is sent
     /// also when this process has ended by then.
@@ -33,13 +31,11 @@ pub trait TimerContext {
 
 impl TimerContext for Context {
     fn timers(&self) -> Arc<Timers> {
-        match self.source() {
-            Some(timers) => timers,
-            None => panic!(
-                "the scheduler of {} has no timers: give its builder `.source(Timers)`",
-                self.pid()
-            ),
-        }
+        self.source().unwrap_or_else(|| no_timers(self))
+    }
+
+    fn now(&self) -> Moment {
+        borrowed(self).now()
     }
 
     fn send_after(
@@ -50,6 +46,18 @@ impl TimerContext for Context {
         payloads: impl Into<Payloads>,
     ) -> Timer {
         let package = Package::new(self.pid(), target, topic, payloads);
-        self.timers().send_after(delay, package)
+        borrowed(self).send_after(delay, package)
     }
+}
+
+fn borrowed(ctx: &Context) -> &Timers {
+    ctx.source_ref().unwrap_or_else(|| no_timers(ctx))
+}
+
+#[cold]
+fn no_timers(ctx: &Context) -> ! {
+    panic!(
+        "the scheduler of {} has no timers: give its builder `.source(Timers)`",
+        ctx.pid()
+    )
 }

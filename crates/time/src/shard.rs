@@ -9,24 +9,49 @@
 //!
 //! **Protocol.** Each call holds the lock for O(1). Nothing of users runs under it: what is taken
 //! out is dropped or fired without it. Under it the shard tells the alarm when its earliest is due.
+//!
+//! A message that is due stays in the shard, and its number goes to the mailbox. Whichever is first
+//! takes it out under the lock: the process that is about to be shown it, or a caller that takes it
+//! back. So there is no moment at which it can't be taken back before it is shown.
 
 use crate::timers::TimerStats;
 use crate::within::Within;
-use ganger_proc_api::{Completer, EndWatch, Package, Payload};
-use ganger_sched::{Alarm, DeadLetter, DeadReason, Moment, Recallable, Seat};
+use ganger_proc_api::{Completer, EndWatch, Package, Pid};
+use ganger_sched::{Alarm, Moment, Seat};
 use ganger_wheel::{Key, Wheel};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is to happen.
 pub(crate) enum Entry {
     /// A yield completes. The watch takes the timer away when its process ends, where the scheduler
     /// does not do that by itself.
     Complete(Completer, OnceCell<Box<EndWatch>>),
-    Send(Arc<Recallable>),
+    /// A message is sent.
+    Send(Box<Message>),
     /// A command has not been answered in time.
     Expire(Arc<Within>),
+}
+
+/// A message that is sent later, and can be taken back until a step is shown it.
+pub(crate) struct Message {
+    pub(crate) package: Package,
+    pub(crate) at: Moment,
+    number: Number,
+}
+
+/// What a shard knows a message by: from 1 up, never used twice.
+pub(crate) type Number = u64;
+
+/// What is to happen now.
+pub(crate) enum Due {
+    Complete(Completer),
+    Expire(Arc<Within>),
+    /// The shard keeps the message until its process is about to be shown it.
+    Send(Number, Pid),
 }
 
 impl Entry {
@@ -36,42 +61,19 @@ impl Entry {
             completer.forget();
         }
     }
-
-    /// It is time. Returns whether it has happened: a package may be refused.
-    pub(crate) fn fire(self, alarm: &Alarm) -> bool {
-        match self {
-            Self::Complete(completer, watch) => {
-                drop(watch);
-                completer.complete(Payload::UNIT);
-                true
-            }
-            Self::Expire(within) => {
-                within.expire();
-                true
-            }
-            Self::Send(message) => {
-                let Some(scheduler) = alarm.handle() else {
-                    return false;
-                };
-                let Err(error) = scheduler.send_recallable(&message) else {
-                    return true;
-                };
-                let reason = DeadReason::of_late(&error.kind);
-                let Package { target, message } = &*error.package;
-                let letter =
-                    DeadLetter::new(reason, message.source, *target, message.topic, alarm.now());
-                scheduler.tell_of_dead_letter(&letter);
-                false
-            }
-        }
-    }
 }
 
 pub(crate) struct Shard {
     /// From the first timer on: most seats never have one.
     wheel: Option<Wheel<Entry>>,
+    /// The messages that were sent, and that no step has been shown.
+    sent: BTreeMap<Number, Box<Message>>,
+    /// The number of the newest message.
+    newest: Number,
     /// What the alarm has been told: nothing is due earlier.
     due: Moment,
+    /// The wheel knows the time, but for less than [`STALE`], until then.
+    stale: Moment,
     is_closed: bool,
     armed: u64,
     fired: u64,
@@ -82,7 +84,10 @@ impl Default for Shard {
     fn default() -> Self {
         Self {
             wheel: None,
+            sent: BTreeMap::new(),
+            newest: 0,
             due: Moment::NEVER,
+            stale: Moment::from_nanos(0),
             is_closed: false,
             armed: 0,
             fired: 0,
@@ -92,41 +97,77 @@ impl Default for Shard {
 }
 
 /// What is due; mostly it is little.
-pub(crate) type Due = SmallVec<[Entry; 4]>;
+pub(crate) type AllDue = SmallVec<[Due; 4]>;
 
-/// What has become of an entry that was to be put in.
-#[must_use]
-pub(crate) enum Put {
-    /// It is in; the alarm has to ring if it is earlier than what was there.
-    In(Key, Earlier),
-    /// The scheduler has halted.
-    Closed(Entry),
-}
+/// For so long an empty wheel is not told the time.
+const STALE: Duration = Duration::from_millis(1);
 
 /// Whether the earliest is earlier than before.
 pub(crate) type Earlier = bool;
 
 impl Shard {
-    /// Puts a timer in, at the caller's own seat.
+    /// Whether the scheduler has halted: nothing is put in any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Puts a timer in, at the caller's own seat. The alarm has to ring if it is earlier than what
+    /// was there.
+    #[inline]
     pub(crate) fn put(
         &mut self,
         (alarm, seat): (&Alarm, Seat),
         now: Moment,
         at: Moment,
         entry: Entry,
-    ) -> Put {
-        if self.is_closed {
-            return Put::Closed(entry);
-        }
+    ) -> (Key, Earlier) {
+        debug_assert!(!self.is_closed && at > now);
         let wheel = self.wheel.get_or_insert_default();
-        if wheel.is_empty() {
+        if wheel.is_empty() && now >= self.stale {
             // What is put into a wheel that knows the time need not move so often.
             wheel.advance(now.as_nanos(), 1, drop);
+            self.stale = now.after(STALE);
         }
         self.armed += 1;
         let key = wheel.insert(at.as_nanos(), entry);
-        let is_earlier = at < self.due && self.tell(alarm, seat);
-        Put::In(key, is_earlier)
+        let is_earlier = at < self.due && {
+            let tick = Wheel::<Entry>::TICK;
+            let end = at.as_nanos().div_ceil(tick).checked_mul(tick);
+            self.tell(alarm, seat, end)
+        };
+        (key, is_earlier)
+    }
+
+    /// Puts a message in that is to be sent then, at the caller's own seat.
+    #[inline]
+    pub(crate) fn put_message(
+        &mut self,
+        place: (&Alarm, Seat),
+        now: Moment,
+        at: Moment,
+        package: Package,
+    ) -> (Number, Key, Earlier) {
+        let message = self.number(at, package);
+        let number = message.number;
+        let (key, is_earlier) = self.put(place, now, at, Entry::Send(message));
+        (number, key, is_earlier)
+    }
+
+    /// Puts a message in that is sent now.
+    pub(crate) fn put_sent(&mut self, at: Moment, package: Package) -> Number {
+        let message = self.number(at, package);
+        let number = message.number;
+        self.sent.insert(number, message);
+        number
+    }
+
+    fn number(&mut self, at: Moment, package: Package) -> Box<Message> {
+        self.newest += 1;
+        Box::new(Message {
+            package,
+            at,
+            number: self.newest,
+        })
     }
 
     /// What was put in with that key.
@@ -140,26 +181,73 @@ impl Shard {
     }
 
     /// Takes a timer out, if it has not fired.
-    pub(crate) fn take(&mut self, alarm: &Alarm, seat: Seat, key: Key) -> Option<(Moment, Entry)> {
-        let at = self.deadline(key)?;
+    #[inline]
+    pub(crate) fn take(&mut self, alarm: &Alarm, seat: Seat, key: Key) -> Option<Entry> {
         let wheel = self.wheel.as_mut()?;
-        let entry = wheel.cancel(key)?;
+        let (at, entry) = wheel.take(key)?;
         self.cancelled += 1;
-        if at <= self.due || wheel.is_empty() {
-            let _later = self.tell(alarm, seat);
+        if at <= self.due.as_nanos() || wheel.is_empty() {
+            let due = wheel.next_due();
+            let _later = self.tell(alarm, seat, due);
         }
-        Some((at, entry))
+        Some(entry)
     }
 
-    /// Takes out what is due, up to so many.
-    pub(crate) fn advance(&mut self, alarm: &Alarm, seat: Seat, now: Moment, most: usize) -> Due {
-        let mut due = Due::new();
-        let Some(wheel) = &mut self.wheel else {
+    /// Takes a message back, unless a step has been shown it.
+    pub(crate) fn take_back(
+        &mut self,
+        alarm: &Alarm,
+        seat: Seat,
+        key: Option<Key>,
+        number: Number,
+    ) -> Option<Box<Message>> {
+        match key.and_then(|key| self.take(alarm, seat, key)) {
+            Some(Entry::Send(message)) => Some(message),
+            _ => self.sent.remove(&number),
+        }
+    }
+
+    /// Takes a message out that was sent, if it is there, and wanted.
+    pub(crate) fn take_sent(
+        &mut self,
+        number: Number,
+        is_wanted: impl FnOnce(&Package) -> bool,
+    ) -> Option<Box<Message>> {
+        let message = self.sent.get(&number)?;
+        if is_wanted(&message.package) {
+            self.sent.remove(&number)
+        } else {
+            None
+        }
+    }
+
+    /// Takes out what is due, up to so many. A message is sent from now on.
+    pub(crate) fn advance(
+        &mut self,
+        alarm: &Alarm,
+        seat: Seat,
+        now: Moment,
+        most: usize,
+    ) -> AllDue {
+        let mut due = AllDue::new();
+        let Self { wheel, sent, .. } = self;
+        let Some(wheel) = wheel else {
             return due;
         };
-        let has_more = wheel.advance(now.as_nanos(), most, |it| due.push(it));
+        let has_more = wheel.advance(now.as_nanos(), most, |entry| {
+            due.push(match entry {
+                Entry::Complete(completer, _) => Due::Complete(completer),
+                Entry::Expire(within) => Due::Expire(within),
+                Entry::Send(message) => {
+                    let (number, target) = (message.number, message.package.target);
+                    sent.insert(number, message);
+                    Due::Send(number, target)
+                }
+            });
+        });
         self.fired += due.len() as u64;
-        let _later = self.tell(alarm, seat);
+        let next = wheel.next_due();
+        let _later = self.tell(alarm, seat, next);
         if has_more && self.due > now {
             // It is about to move timers that are due later: they are not due, but the wheel is
             // behind.
@@ -170,20 +258,18 @@ impl Shard {
     }
 
     /// Tells the alarm when the earliest is due. Returns whether that is earlier than before.
-    fn tell(&mut self, alarm: &Alarm, seat: Seat) -> Earlier {
-        let due = (self.wheel.as_ref())
-            .and_then(Wheel::next_due)
-            .map_or(Moment::NEVER, Moment::from_nanos);
-        self.due = due;
-        alarm.set(seat, due)
+    fn tell(&mut self, alarm: &Alarm, seat: Seat, due: Option<u64>) -> Earlier {
+        self.due = due.map_or(Moment::NEVER, Moment::from_nanos);
+        alarm.set(seat, self.due)
     }
 
-    /// Takes everything out, and takes nothing in any more.
+    /// Takes everything out that waits, and takes nothing in any more. What was sent goes with the
+    /// mailbox that it is in.
     pub(crate) fn close(&mut self, alarm: &Alarm, seat: Seat) -> Vec<Entry> {
         self.is_closed = true;
         let entries: Vec<_> = self.wheel.iter_mut().flat_map(Wheel::drain).collect();
         self.cancelled += entries.len() as u64;
-        let _later = self.tell(alarm, seat);
+        let _later = self.tell(alarm, seat, None);
         entries
     }
 

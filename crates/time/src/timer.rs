@@ -1,8 +1,8 @@
 //! A handle to a package that is sent later.
 
+use crate::shard::{Message, Number};
 use crate::timers::Inner;
-use ganger_proc_api::Package;
-use ganger_sched::{Moment, Recallable, Seat};
+use ganger_sched::{Moment, Seat};
 use ganger_wheel::Key;
 use std::fmt;
 use std::sync::Arc;
@@ -14,34 +14,31 @@ use std::time::Duration;
 #[must_use = "dropping it changes nothing; `let _ = …` says that it is not to be cancelled"]
 pub struct Timer {
     timers: Arc<Inner>,
+    seat: Seat,
     /// None when it had nothing to wait for.
-    place: Option<(Seat, Key)>,
-    message: Arc<Recallable>,
+    key: Option<Key>,
+    number: Number,
 }
 
 impl Timer {
-    pub(crate) fn new(
-        timers: &Arc<Inner>,
-        place: Option<(Seat, Key)>,
-        message: Arc<Recallable>,
-    ) -> Self {
+    pub(crate) fn new(timers: &Arc<Inner>, seat: Seat, key: Option<Key>, number: Number) -> Self {
         let timers = Arc::clone(timers);
         Self {
             timers,
-            place,
-            message,
+            seat,
+            key,
+            number,
         }
     }
 
-    /// Cancels it. Returns how long it had left, which is zero when the message was sent and lay in
-    /// the mailbox. No step is shown the message after that, and its memory is free.
+    /// Cancels it. Returns when it was due: that has passed when the message lay in the mailbox. No
+    /// step is shown the message after that, and its memory is free.
     ///
     /// `None` when a step has been shown the message, or it was refused, or was cancelled before.
-    /// So it is when it was sent to another scheduler, or to one with limits of mailboxes. O(1).
-    pub fn cancel(&self) -> Option<Duration> {
-        let (left, package) = self.take()?;
-        drop(package);
-        Some(left)
+    /// So it is when it was sent to another scheduler. O(1).
+    pub fn cancel(&self) -> Option<Moment> {
+        let message = self.take()?;
+        Some(message.at)
     }
 
     /// Has the package sent after another time, counted from now. Returns `false`, and does
@@ -54,8 +51,8 @@ impl Timer {
     /// As [`reset`](Self::reset), to that moment.
     pub fn reset_at(&mut self, at: Moment) -> bool {
         match self.take() {
-            Some((_, package)) => {
-                *self = Inner::send_at(&self.timers, self.timers.now(), at, package);
+            Some(message) => {
+                *self = Inner::send_at(&self.timers, self.timers.now(), at, message.package);
                 true
             }
             None => false,
@@ -65,18 +62,13 @@ impl Timer {
     /// How long it has left; `None` when it has been sent, or was cancelled. O(1).
     #[must_use]
     pub fn read(&self) -> Option<Duration> {
-        let (seat, key) = self.place?;
-        let at = self.timers.deadline(seat, key)?;
+        let at = self.timers.deadline(self.seat, self.key?)?;
         Some(at.since(self.timers.now()))
     }
 
-    /// How long it had left, and the package, which nothing else has from now on.
-    fn take(&self) -> Option<(Duration, Package)> {
-        let waiting = self
-            .place
-            .and_then(|(seat, key)| self.timers.take(seat, key));
-        let left = waiting.map_or(Duration::ZERO, |(at, _)| at.since(self.timers.now()));
-        Some((left, self.message.recall()?))
+    /// The message, which nothing else has from now on.
+    fn take(&self) -> Option<Box<Message>> {
+        self.timers.take_back(self.seat, self.key, self.number)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The source of a scheduler's timers, and the handle to them.
 
 use crate::commands;
-use crate::shard::{Due, Entry, Put, Shard};
+use crate::shard::{AllDue, Due, Entry, Message, Number, Shard};
 use crate::timer::Timer;
 use crate::within::Within;
-use ganger_proc_api::{BoxError, Command, Completer, Package, Payload};
-use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Moment, Recallable, Seat, Source};
+use ganger_proc_api::{BoxError, Command, Completer, Package, Payload, Pid};
+use ganger_sched::{
+    Alarm, Builder, CommandRegistry, DeadLetter, DeadReason, Handle, Moment, Seat, Source,
+};
 use ganger_sync::CachePadded;
 use ganger_wheel::Key;
 use std::cell::OnceCell;
@@ -153,15 +155,26 @@ impl Source for Timers {
     fn deliver(&self, seat: Seat, now: Moment, most: usize) {
         let Attached { alarm, shards } = self.inner.attached();
         let due = lock(&shards[seat.number()]).advance(alarm, seat, now, most);
-        self.inner.fire_each(due);
+        self.inner.fire_each(seat, due);
     }
 
     fn forget(&self, seat: Seat, key: u64) {
         let key = Key::from_bits(key);
         // Dropped without the lock.
-        if let Some((_, entry)) = key.and_then(|key| self.inner.take(seat, key)) {
+        if let Some(entry) = key.and_then(|key| self.inner.take(seat, key)) {
             entry.forget();
         }
+    }
+
+    fn take_package(
+        &self,
+        seat: Seat,
+        number: Number,
+        is_wanted: &mut dyn FnMut(&Package) -> bool,
+    ) -> Option<Package> {
+        let shard = &self.inner.attached().shards[seat.number()];
+        let message = lock(shard).take_sent(number, is_wanted);
+        message.map(|message| message.package)
     }
 
     fn release_memory(&self) {
@@ -190,7 +203,7 @@ impl fmt::Debug for Timers {
 }
 
 /// Calls `f` with each, also when that panics, and panics then at the end.
-fn for_each(entries: impl IntoIterator<Item = Entry>, f: impl Fn(Entry)) {
+fn for_each<T>(entries: impl IntoIterator<Item = T>, f: impl Fn(T)) {
     let mut panicked = None;
     for entry in entries {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| f(entry)))
@@ -219,13 +232,29 @@ impl Inner {
         self.attached().alarm.now()
     }
 
-    fn fire_each(&self, due: Due) {
-        let alarm = &self.attached().alarm;
-        for_each(due, |entry| {
-            if !entry.fire(alarm) {
-                self.count_refused();
-            }
+    fn fire_each(&self, seat: Seat, due: AllDue) {
+        for_each(due, |due| match due {
+            Due::Complete(completer) => completer.complete(Payload::UNIT),
+            Due::Expire(within) => within.expire(),
+            Due::Send(number, target) => self.send(seat, number, target),
         });
+    }
+
+    /// Sends a message that the shard of that seat keeps until it is shown.
+    fn send(&self, seat: Seat, number: Number, target: Pid) {
+        let alarm = &self.attached().alarm;
+        let Some(scheduler) = alarm.handle() else {
+            drop(self.take_back(seat, None, number));
+            return self.count_refused();
+        };
+        let Err(error) = alarm.send_kept(&scheduler, target, seat, number) else {
+            return;
+        };
+        let reason = DeadReason::of_late(&error.kind);
+        let Package { target, message } = &*error.package;
+        let letter = DeadLetter::new(reason, message.source, *target, message.topic, alarm.now());
+        scheduler.tell_of_dead_letter(&letter);
+        self.count_refused();
     }
 
     fn count_refused(&self) {
@@ -238,27 +267,36 @@ impl Inner {
     pub(crate) fn send_at(this: &Arc<Self>, now: Moment, at: Moment, package: Package) -> Timer {
         let Attached { alarm, shards } = this.attached();
         let seat = alarm.seat();
-        let message = Recallable::new(package);
-        let entry = Entry::Send(message.clone());
+        let mut shard = lock(&shards[seat.number()]);
+        if shard.is_closed() {
+            // The package is dropped without the lock.
+            drop(shard);
+            return Timer::new(this, seat, None, 0);
+        }
         if at <= now {
-            if !entry.fire(alarm) {
-                this.count_refused();
-            }
-            return Timer::new(this, None, message);
+            let target = package.target;
+            let number = shard.put_sent(at, package);
+            drop(shard);
+            this.send(seat, number, target);
+            return Timer::new(this, seat, None, number);
         }
-        let put = lock(&shards[seat.number()]).put((alarm, seat), now, at, entry);
-        match put {
-            Put::In(key, is_earlier) => {
-                if is_earlier {
-                    alarm.ring(at);
-                }
-                Timer::new(this, Some((seat, key)), message)
-            }
-            Put::Closed(_) => {
-                drop(message.recall());
-                Timer::new(this, None, message)
-            }
+        let (number, key, is_earlier) = shard.put_message((alarm, seat), now, at, package);
+        drop(shard);
+        if is_earlier {
+            alarm.ring(at);
         }
+        Timer::new(this, seat, Some(key), number)
+    }
+
+    /// Takes a message back, unless a step has been shown it.
+    pub(crate) fn take_back(
+        &self,
+        seat: Seat,
+        key: Option<Key>,
+        number: Number,
+    ) -> Option<Box<Message>> {
+        let Attached { alarm, shards } = self.attached();
+        lock(&shards[seat.number()]).take_back(alarm, seat, key, number)
     }
 
     /// Completes a yield at that moment, unless its process ends or takes it back before. In a
@@ -269,15 +307,13 @@ impl Inner {
         if at <= now {
             return completer.complete(Payload::UNIT);
         }
-        let entry = Entry::Complete(completer, OnceCell::new());
         let mut shard = lock(&shards[seat.number()]);
-        let (key, is_earlier) = match shard.put((alarm, seat), now, at, entry) {
-            Put::In(key, is_earlier) => (key, is_earlier),
-            Put::Closed(entry) => {
-                drop(shard);
-                return drop(entry);
-            }
-        };
+        if shard.is_closed() {
+            drop(shard);
+            return drop(completer);
+        }
+        let entry = Entry::Complete(completer, OnceCell::new());
+        let (key, is_earlier) = shard.put((alarm, seat), now, at, entry);
         let is_unwanted = match shard.get(key) {
             Some(Entry::Complete(completer, _)) if alarm.keep(completer, seat, key.to_bits()) => {
                 false
@@ -323,20 +359,18 @@ impl Inner {
             within.expire();
             return None;
         }
-        let entry = Entry::Expire(within);
-        let put = lock(&shards[seat.number()]).put((alarm, seat), now, at, entry);
-        match put {
-            Put::In(key, is_earlier) => {
-                if is_earlier {
-                    alarm.ring_in_handler(at);
-                }
-                Some((seat, key))
-            }
-            Put::Closed(entry) => {
-                drop(entry);
-                None
-            }
+        let mut shard = lock(&shards[seat.number()]);
+        if shard.is_closed() {
+            drop(shard);
+            drop(within);
+            return None;
         }
+        let (key, is_earlier) = shard.put((alarm, seat), now, at, Entry::Expire(within));
+        drop(shard);
+        if is_earlier {
+            alarm.ring_in_handler(at);
+        }
+        Some((seat, key))
     }
 
     /// Takes a timer out, if there is one, and drops it.
@@ -346,7 +380,7 @@ impl Inner {
     }
 
     /// Takes a timer out, if it has not fired.
-    pub(crate) fn take(&self, seat: Seat, key: Key) -> Option<(Moment, Entry)> {
+    pub(crate) fn take(&self, seat: Seat, key: Key) -> Option<Entry> {
         let Attached { alarm, shards } = self.attached();
         lock(&shards[seat.number()]).take(alarm, seat, key)
     }

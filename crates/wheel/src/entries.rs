@@ -161,6 +161,7 @@ impl<T> Entries<T> {
 }
 
 impl Key {
+    #[inline]
     pub(crate) fn index(self) -> u32 {
         self.index
     }

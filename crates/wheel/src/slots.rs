@@ -65,6 +65,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
+    #[inline]
     pub(crate) const fn new() -> Self {
         Self {
             slots: [Slot::EMPTY; SLOTS as usize],
@@ -75,22 +76,26 @@ impl Slots {
     }
 
     /// The first used slot of the lowest level that has one.
+    #[inline]
     pub(crate) fn first(&self) -> Option<SlotId> {
         let (level, used) = (0..).zip(self.used).find(|&(_, used)| used != 0)?;
         Some(SlotId::new(level, used.trailing_zeros()))
     }
 
+    #[inline]
     pub(crate) fn is_used(&self, slot: SlotId) -> bool {
         self.slots[slot.index()].first != NONE
     }
 
     /// Nothing in the slot is earlier. It is the slot's earliest deadline, unless that has been
     /// taken away.
+    #[inline]
     pub(crate) fn min(&self, slot: SlotId) -> u64 {
         self.slots[slot.index()].min
     }
 
     /// Adds a timer.
+    #[inline]
     pub(crate) fn push(&mut self, id: SlotId, item: Item) -> Place {
         if self.slots[id.index()].is_full() {
             self.add_chunk(id);
@@ -104,6 +109,7 @@ impl Slots {
     }
 
     /// The timers that are taken out next.
+    #[inline]
     pub(crate) fn first_chunk(&self, id: SlotId) -> &[Item] {
         let Slot { first, len, .. } = self.slots[id.index()];
         match first {
@@ -113,6 +119,7 @@ impl Slots {
     }
 
     /// Takes any timer out of the slot.
+    #[inline]
     pub(crate) fn pop(&mut self, id: SlotId) -> Option<Item> {
         let slot = &mut self.slots[id.index()];
         if slot.first == NONE {
@@ -127,26 +134,30 @@ impl Slots {
     }
 
     /// Takes that timer out of its slot. The last one of the slot, which it may be itself, comes to
-    /// its place, and is returned.
-    pub(crate) fn remove(&mut self, place: Place) -> u32 {
+    /// its place. Returns when it was due, and which one has come.
+    #[inline]
+    pub(crate) fn remove(&mut self, place: Place) -> (u64, u32) {
         let slot = self.slot(place);
         let item = self.item(place);
         let last = self.pop(slot).unwrap_or(item);
         self.chunks[place.chunk()].items[place.item()] = last;
-        last.index
+        (item.at, last.index)
     }
 
     /// The timer there.
+    #[inline]
     pub(crate) fn item(&self, place: Place) -> Item {
         self.chunks[place.chunk()].items[place.item()]
     }
 
     /// The slot that the timer there is in.
+    #[inline]
     pub(crate) fn slot(&self, place: Place) -> SlotId {
         self.chunks[place.chunk()].slot
     }
 
     /// Gives a timer another deadline that belongs into the same slot.
+    #[inline]
     pub(crate) fn set(&mut self, place: Place, at: u64) {
         let slot = self.slot(place);
         self.chunks[place.chunk()].items[place.item()].at = at;
@@ -217,6 +228,7 @@ impl Slot {
         len: IN_CHUNK,
     };
 
+    #[inline]
     fn is_full(&self) -> bool {
         self.len == IN_CHUNK
     }
@@ -227,36 +239,44 @@ impl SlotId {
     pub(crate) const NONE: Self = Self((LEVELS - 1) << SLOT_BITS);
 
     /// The slot of that digit on that level.
+    #[inline]
     pub(crate) fn new(level: u32, digit: u32) -> Self {
         Self(level << SLOT_BITS | digit)
     }
 
+    #[inline]
     pub(crate) fn level(self) -> u32 {
         self.0 / IN_LEVEL
     }
 
+    #[inline]
     pub(crate) fn digit(self) -> u32 {
         self.0 % IN_LEVEL
     }
 
+    #[inline]
     fn index(self) -> usize {
         self.0 as usize
     }
 
+    #[inline]
     fn bit(self) -> u64 {
         1 << self.digit()
     }
 }
 
 impl Place {
+    #[inline]
     fn new(chunk: u32, item: u16) -> Self {
         Self(chunk << ITEM_BITS | u32::from(item))
     }
 
+    #[inline]
     fn chunk(self) -> u32 {
         self.0 >> ITEM_BITS
     }
 
+    #[inline]
     fn item(self) -> usize {
         (self.0 % (1 << ITEM_BITS)) as usize
     }

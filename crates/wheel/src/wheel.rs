@@ -66,8 +66,15 @@ impl<T> Wheel<T> {
     /// memory is free for the next one. O(1).
     #[must_use = "the value, or that the timer is gone already"]
     pub fn cancel(&mut self, key: Key) -> Option<T> {
-        self.take(key)?;
-        self.entries.remove(key.index())
+        self.take(key).map(|(_, value)| value)
+    }
+
+    /// As [`cancel`](Self::cancel); returns the deadline, too. O(1).
+    #[must_use = "the value, or that the timer is gone already"]
+    pub fn take(&mut self, key: Key) -> Option<(u64, T)> {
+        let at = self.unlink(key)?;
+        let value = self.entries.remove(key.index())?;
+        Some((at, value))
     }
 
     /// Gives a timer another deadline and returns the one that it had; `None` if it has fired or
@@ -78,7 +85,7 @@ impl<T> Wheel<T> {
         if self.slots.slot(place) == self.slot_of(at) {
             self.slots.set(place, at);
         } else {
-            self.take(key)?;
+            self.unlink(key)?;
             let index = key.index();
             self.put(Item { at, index });
         }
@@ -237,12 +244,14 @@ impl<T> Wheel<T> {
         self.entries.set_place(item.index, place);
     }
 
-    /// Takes a timer out of its slot.
-    fn take(&mut self, key: Key) -> Option<()> {
+    /// Takes a timer out of its slot. Returns its deadline.
+    fn unlink(&mut self, key: Key) -> Option<u64> {
         let place = self.entries.find(key)?;
-        let moved = self.slots.remove(place);
-        self.entries.set_place(moved, place);
-        Some(())
+        let (at, moved) = self.slots.remove(place);
+        if moved != key.index() {
+            self.entries.set_place(moved, place);
+        }
+        Some(at)
     }
 }
 
@@ -255,18 +264,21 @@ static EMPTY: Slots = Slots::new();
 impl Deref for LazySlots {
     type Target = Slots;
 
+    #[inline]
     fn deref(&self) -> &Slots {
         self.0.as_deref().unwrap_or(&EMPTY)
     }
 }
 
 impl DerefMut for LazySlots {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Slots {
         self.0.get_or_insert_with(|| Box::new(Slots::new()))
     }
 }
 
 /// The first tick at which a deadline has come.
+#[inline]
 fn tick_of(at: u64) -> u64 {
     at.div_ceil(1 << TICK_BITS)
 }

@@ -19,6 +19,11 @@ pub trait ContextBackend: Send + Sync {
         None
     }
 
+    /// As [`into_any`](Self::into_any), borrowed.
+    fn as_any(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
+    }
+
     /// The process takes messages of that kind alone, until it is replaced.
     fn accept_only(&self, kind: Kind) {
         let _ = kind;

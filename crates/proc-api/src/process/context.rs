@@ -72,6 +72,13 @@ impl Context {
         Arc::clone(&self.backend).into_any()?.downcast().ok()
     }
 
+    /// As [`backend`](Self::backend), borrowed: it costs no reference.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn backend_ref<B: Any + Send + Sync>(&self) -> Option<&B> {
+        self.backend.as_any()?.downcast_ref()
+    }
+
     /// The name of the node that the process is on, if the node has one. For PIDs that other nodes
     /// use.
     ///

@@ -30,6 +30,10 @@ impl ContextBackend for ProcessCell {
         Some(self)
     }
 
+    fn as_any(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(self)
+    }
+
     fn accept_only(&self, kind: Kind) {
         self.accepts.set(Some(kind));
     }

@@ -14,10 +14,9 @@ use crate::base::dead_letters::DeadLetter;
 use crate::base::long_steps::LongStep;
 use crate::base::stats::{Stats, WorkerStats};
 use crate::core::cell::{ProcessCell, Task};
-use crate::core::item::Recallable;
 use crate::core::local;
 use crate::core::shared::Shared;
-use crate::core::sources::{Alarm, Source};
+use crate::core::sources::{Alarm, Seat, Source};
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
 use crate::probe::{Decide, Decider, Probe};
@@ -451,33 +450,44 @@ impl Handle {
     }
 }
 
-impl Handle {
-    /// Sends a package that can be taken back until a step is shown its message: by
-    /// [`Recallable::recall`]. Where the process has a limit of its mailbox, or is of another
-    /// scheduler, it is sent as any other, and can't be taken back. Does nothing when it has been
-    /// taken back. Never blocks.
-    ///
-    /// # Errors
-    /// As for [`send`](Self::send).
-    pub fn send_recallable(&self, message: &Arc<Recallable>) -> Result<(), SendError> {
-        let target = message.with(|package| package.target);
-        let task = target.and_then(|target| self.shared.find(target));
-        if task.is_some_and(|task| task.deliver_recallable(message)) {
-            return Ok(());
-        }
-        match message.recall() {
-            Some(package) => self.send(package),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Alarm {
     /// The scheduler, unless it is gone. The last handle of a scheduler may drop what its users
     /// have left, so a source holds no lock when it drops this one.
     #[must_use]
     pub fn handle(&self) -> Option<Handle> {
         self.shared().map(|shared| Handle { shared })
+    }
+
+    /// Sends a message that the source keeps at that seat, and gives to
+    /// [`take_package`](Source::take_package) when the process is about to be shown it. Until then
+    /// the source may take it back. Nothing is sent when it has done so before. A package for
+    /// another scheduler is sent as any other, and can't be taken back. Never blocks.
+    ///
+    /// # Errors
+    /// As for [`Handle::send`], with the package, which the source keeps no longer.
+    pub fn send_kept(
+        &self,
+        scheduler: &Handle,
+        target: Pid,
+        seat: Seat,
+        key: u64,
+    ) -> Result<(), SendError> {
+        let shared = &scheduler.shared;
+        let Some(ticket) = self.ticket(seat, key) else {
+            unreachable!("so many workers and sources there are not")
+        };
+        let task = shared.find(target);
+        let refused = task.as_ref().and_then(|task| {
+            let is_refused = |it: &Package| task.accepts.refuses(&it.message).is_some();
+            task.accepts.get()?;
+            shared.take_kept(ticket, is_refused)
+        });
+        let package = match refused {
+            None if task.is_some_and(|task| task.deliver_kept(ticket)) => None,
+            None => shared.take_kept(ticket, |_| true),
+            refused => refused,
+        };
+        package.map_or(Ok(()), |package| scheduler.send(package))
     }
 
     /// Has a command carried out whose answer the completer takes: in a handler of a source.

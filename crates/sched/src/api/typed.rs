@@ -141,6 +141,9 @@ pub trait ContextExt {
 
     /// The scheduler's source of that type: see [`Handle::source`].
     fn source<S: Source>(&self) -> Option<Arc<S>>;
+
+    /// As [`source`](Self::source), borrowed: it costs no reference.
+    fn source_ref<S: Source>(&self) -> Option<&S>;
 }
 
 impl ContextExt for Context {
@@ -179,12 +182,16 @@ impl ContextExt for Context {
     }
 
     fn scheduler(&self) -> Option<Handle> {
-        let shared = Arc::clone(&self.backend::<ProcessCell>()?.shared);
+        let shared = Arc::clone(&self.backend_ref::<ProcessCell>()?.shared);
         Some(Handle { shared })
     }
 
     fn source<S: Source>(&self) -> Option<Arc<S>> {
-        self.backend::<ProcessCell>()?.shared.source()
+        self.backend_ref::<ProcessCell>()?.shared.source()
+    }
+
+    fn source_ref<S: Source>(&self) -> Option<&S> {
+        self.backend_ref::<ProcessCell>()?.shared.source_ref()
     }
 }
 

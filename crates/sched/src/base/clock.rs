@@ -44,6 +44,7 @@ impl Moment {
 
     /// That much later.
     #[must_use]
+    #[inline]
     pub fn after(self, time: Duration) -> Self {
         Self(self.0.saturating_add(nanos(time)))
     }
@@ -70,6 +71,7 @@ impl MonotonicClock {
 }
 
 impl Clock for MonotonicClock {
+    #[inline]
     fn now(&self) -> Duration {
         self.origin.elapsed()
     }
@@ -122,6 +124,7 @@ impl CoarseTime {
 }
 
 /// A duration in nanoseconds, up to some centuries.
+#[inline]
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -157,6 +160,7 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     /// That long from now on.
+    #[inline]
     pub(crate) fn after(length: Duration) -> Self {
         Self {
             start: Instant::now(),

@@ -7,12 +7,9 @@ use crate::process::exit_actions::ExitRequest;
 use crate::process::exit_signal::ExitSignal;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CommandError, Completion, Event, Message, Package, Payload, Pid, SendError, SendErrorKind, Tag,
+    CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag, Ticket,
     UpgradeRequest,
 };
-use ganger_sync::sync::{Mutex, lock};
-use std::fmt;
-use std::sync::Arc;
 
 /// What a mailbox holds.
 pub(crate) enum Item {
@@ -28,44 +25,8 @@ pub(crate) enum Item {
     Nudge,
     /// A waker wants a step, and leaves its reference to the process.
     Wake(Task),
-    /// A message, unless its sender has taken it back by then.
-    Recallable(Arc<Recallable>),
-}
-
-/// A message that its sender can take back until it is shown to a step: for sources, which send
-/// later ([`Handle::send_recallable`](crate::Handle::send_recallable)).
-pub struct Recallable(Mutex<Option<Package>>);
-
-impl Recallable {
-    /// The package, which has not been sent.
-    #[must_use]
-    pub fn new(package: Package) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Some(package))))
-    }
-
-    /// Takes the package back: it is not shown to a step after this. `None` when it has been, or
-    /// was dropped with its process, or was taken back before.
-    #[must_use = "the package"]
-    pub fn recall(&self) -> Option<Package> {
-        lock(&self.0).take()
-    }
-
-    /// Calls `f` with the package, if it is there.
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&Package) -> R) -> Option<R> {
-        lock(&self.0).as_ref().map(f)
-    }
-
-    /// The event, which is shown or dropped now.
-    pub(crate) fn take_event(&self) -> Option<Event> {
-        self.recall().map(|it| Event::Message(it.message))
-    }
-}
-
-impl fmt::Debug for Recallable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let target = self.with(|package| package.target);
-        f.debug_tuple("Recallable").field(&target).finish()
-    }
+    /// A message that a source keeps until then, unless it has been taken back.
+    Kept(Ticket),
 }
 
 // An event is moved out of the mailbox as it is: nothing is written beside it.
@@ -89,7 +50,7 @@ impl Item {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
             Self::Signal(_) => Some(Arrival::Signal),
-            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Recallable(_) => None,
+            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Kept(_) => None,
         }
     }
 }

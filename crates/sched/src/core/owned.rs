@@ -16,7 +16,8 @@ use crate::process::state::State;
 use crate::process::taken_back::OwnTakenBack;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, UpgradeRequest,
+    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, Ticket,
+    UpgradeRequest,
 };
 use std::mem;
 use std::sync::Weak;
@@ -59,7 +60,7 @@ pub(crate) enum Gathered {
     /// Ask a signal first.
     Signal(Box<dyn ExitSignal>),
     /// Look first whether the message that is next has been taken back.
-    Recallable,
+    Kept,
 }
 
 impl Core {
@@ -324,7 +325,7 @@ impl Core {
         match self.gather_more(0, room, counters) {
             Gathered::Step(events) => Gathered::Cancel(reason, events),
             // A later step's.
-            Gathered::Recallable => Gathered::Cancel(reason, 0),
+            Gathered::Kept => Gathered::Cancel(reason, 0),
             other => other,
         }
     }
@@ -358,7 +359,7 @@ impl Core {
         // What is for no step takes its time as well.
         let mut spent = 0;
         while gathered.len() + spent < limit
-            && !self.is_recallable_next()
+            && !self.is_kept_next()
             && let Some(item) = self.pending.pop_front()
         {
             match item {
@@ -376,35 +377,36 @@ impl Core {
                 }
                 Item::Event(_) => gathered.push_back(item),
                 Item::Upgrade(_) | Item::Signal(_) => unreachable!("it is in the system lane"),
-                Item::Recallable(_) => unreachable!("it is first, and has been looked for"),
+                Item::Kept(_) => unreachable!("it is first, and has been looked for"),
             }
         }
         let events = gathered.len();
-        if events == 0 && limit > 0 && self.is_recallable_next() {
-            return Gathered::Recallable;
+        if events == 0 && limit > 0 && self.is_kept_next() {
+            return Gathered::Kept;
         }
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
         self.step(events)
     }
 
-    fn is_recallable_next(&self) -> bool {
-        matches!(self.pending.iter().next(), Some(Item::Recallable(_)))
+    fn is_kept_next(&self) -> bool {
+        matches!(self.pending.iter().next(), Some(Item::Kept(_)))
     }
 
-    /// The message that is next is an event from now on, unless it has been taken back. `see` is
-    /// shown the event.
+    /// `take` gets the message that is next from its source: it is an event from now on. Returns
+    /// `false` when it has been taken back.
     #[cold]
     #[inline(never)]
-    pub(crate) fn settle_recallable(&mut self, see: impl FnOnce(&Event)) {
-        if let Some(Item::Recallable(message)) = self.pending.pop_front()
-            && let Some(event) = message.take_event()
+    pub(crate) fn settle_kept(&mut self, take: impl FnOnce(Ticket) -> Option<Event>) -> bool {
+        if let Some(Item::Kept(ticket)) = self.pending.pop_front()
+            && let Some(event) = take(ticket)
         {
-            see(&event);
             let mut first = Batch::of(Item::Event(event));
             first.append(mem::take(&mut self.pending));
             self.pending = first;
+            return true;
         }
+        false
     }
 
     #[inline]

@@ -26,7 +26,7 @@ use crate::core::shared::Shared;
 use crate::handlers::commands::CommandRegistry;
 use crate::probe::{Decide, Decider};
 use crate::queues::keeper::Dues;
-use ganger_proc_api::{Completer, Pid, Ticket};
+use ganger_proc_api::{Completer, Package, Pid, Ticket};
 use ganger_sync::atomic::{Ordering, fence};
 use std::any::Any;
 use std::fmt;
@@ -61,6 +61,19 @@ pub trait Source: Any + Send + Sync {
     /// there.
     fn forget(&self, seat: Seat, key: u64) {
         let _ = (seat, key);
+    }
+
+    /// A message that the source [has sent](Alarm::send_kept) and keeps is about to be shown to a
+    /// step, or dropped with its process. Gives it away if it is there, and `is_wanted` says so,
+    /// which is short and calls nothing of users.
+    fn take_package(
+        &self,
+        seat: Seat,
+        key: u64,
+        is_wanted: &mut dyn FnMut(&Package) -> bool,
+    ) -> Option<Package> {
+        let _ = (seat, key, is_wanted);
+        None
     }
 
     /// Gives memory back that nothing needs that is there now: see
@@ -110,6 +123,7 @@ pub struct Alarm {
 impl Alarm {
     /// The time.
     #[must_use]
+    #[inline]
     pub fn now(&self) -> Moment {
         let now = Decider::time().unwrap_or_else(|| self.clock.now());
         Moment::from_nanos(nanos(now))
@@ -143,13 +157,18 @@ impl Alarm {
     /// watched: [`Completer::on_end`].
     #[must_use = "otherwise the completer is to be watched"]
     pub fn keep(&self, completer: &Completer, seat: Seat, key: u64) -> bool {
-        let source = u16::try_from(self.source + 1)
-            .ok()
-            .and_then(NonZeroU16::new);
-        let (Some(source), Ok(seat)) = (source, u16::try_from(seat.0)) else {
-            return false;
-        };
-        completer.keep(Ticket { source, seat, key })
+        let ticket = self.ticket(seat, key);
+        ticket.is_some_and(|ticket| completer.keep(ticket))
+    }
+
+    /// What names something that the source keeps; none where the numbers are too high.
+    #[inline]
+    pub(crate) fn ticket(&self, seat: Seat, key: u64) -> Option<Ticket> {
+        Some(Ticket {
+            source: NonZeroU16::new(u16::try_from(self.source + 1).ok()?)?,
+            seat: u16::try_from(seat.0).ok()?,
+            key,
+        })
     }
 
     /// Something is due at the caller's own seat that is earlier than what was there before. Call
@@ -270,7 +289,29 @@ impl Shared {
             .next()
     }
 
+    /// As [`source`](Self::source), borrowed.
+    #[inline]
+    pub(crate) fn source_ref<S: Source>(&self) -> Option<&S> {
+        let mut sources = self.sources.iter();
+        sources.find_map(|it| (&**it as &dyn Any).downcast_ref())
+    }
+
+    /// The package that a source keeps, if it is there and `is_wanted` says so.
+    pub(crate) fn take_kept(
+        &self,
+        ticket: Ticket,
+        mut is_wanted: impl FnMut(&Package) -> bool,
+    ) -> Option<Package> {
+        let source = (self.sources).get(usize::from(ticket.source.get()) - 1)?;
+        let mut package = None;
+        self.contain_source(|| {
+            package = source.take_package(Seat(ticket.seat.into()), ticket.key, &mut is_wanted);
+        });
+        package
+    }
+
     /// The time, by the clock, in nanoseconds.
+    #[inline]
     pub(crate) fn now(&self) -> u64 {
         nanos(Decider::time().unwrap_or_else(|| self.time.read()))
     }

@@ -75,6 +75,7 @@ impl Dues {
 
     /// Says when something of the source is due at that seat. Returns whether that is earlier than
     /// before.
+    #[inline]
     pub(crate) fn set(&self, source: usize, seat: usize, at: u64) -> bool {
         let moment = &self.moments[source * self.seats + seat];
         // Ordering: Relaxed: the caller holds a lock. Where a thread has to see it in time, the
@@ -140,6 +141,7 @@ impl Keeper {
     }
 
     /// Whether the keeper sleeps longer than until that moment.
+    #[inline]
     pub(crate) fn is_uncovered(&self, moment: u64) -> bool {
         // Ordering: Relaxed: a caller for which it counts is behind a fence.
         moment < self.until.load(Ordering::Relaxed)

@@ -6,7 +6,7 @@ use crate::base::contain::discard;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
 use crate::core::item;
-use crate::core::item::{Item, Recallable, seen};
+use crate::core::item::{Item, seen};
 use crate::core::owned::Core;
 use crate::core::token::Token;
 use crate::limits::room::{Given, Room};
@@ -14,7 +14,7 @@ use crate::probe::Probe;
 use crate::process::state::Wake;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CancelReason, Event, Message, Package, SendError, SendErrorKind, UpgradeRequest,
+    CancelReason, Event, Message, SendError, SendErrorKind, Ticket, UpgradeRequest,
 };
 use std::ptr;
 use std::sync::Arc;
@@ -119,14 +119,10 @@ impl ProcessCell {
         }
     }
 
-    /// Delivers a message that can be taken back. `false` when that is not possible: the package is
-    /// still in it. Never blocks.
-    pub(crate) fn deliver_recallable(self: &Task, message: &Arc<Recallable>) -> bool {
-        let is_refused = |package: &Package| self.accepts.refuses(&package.message).is_some();
-        // With a limit its place would have to be given back.
-        self.shared.config.mailbox_limit.is_none()
-            && message.with(is_refused) == Some(false)
-            && self.push(Item::Recallable(Arc::clone(message))).is_ok()
+    /// Delivers a message that a source keeps, and whose type the process takes. `false` when it is
+    /// refused. Never blocks.
+    pub(crate) fn deliver_kept(self: &Task, ticket: Ticket) -> bool {
+        self.reserve(Room::take) && self.push(Item::Kept(ticket)).is_ok()
     }
 
     /// Delivers a control message. Never blocks.

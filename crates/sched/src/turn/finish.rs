@@ -17,7 +17,7 @@ use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{CommandError, ExitCause, ExitReason, Process};
+use ganger_proc_api::{CommandError, Event, ExitCause, ExitReason, Process};
 use std::mem::{self, ManuallyDrop};
 use std::ops::DerefMut;
 use tracing::Level;
@@ -50,8 +50,8 @@ pub(crate) fn take_down(
         let actions = actions.get_or_insert_default();
         actions.apply_all(requests, counters);
     }
-    if items.iter().any(|item| matches!(item, Item::Recallable(_))) {
-        settle_recallables(&mut items, task);
+    if items.iter().any(|item| matches!(item, Item::Kept(_))) {
+        settle_kept(&mut items, task);
     }
     task.shared.probe.dropping(task.pid, seen(&items));
     let (messages, completions) = count(&items);
@@ -70,12 +70,13 @@ pub(crate) fn take_down(
 }
 
 /// What has not been taken back is dropped like other messages.
-fn settle_recallables(items: &mut Batch<Item>, task: &Task) {
+fn settle_kept(items: &mut Batch<Item>, task: &Task) {
     let mut rest = Batch::new();
     for item in mem::take(items) {
         match item {
-            Item::Recallable(message) => {
-                if let Some(event) = message.take_event() {
+            Item::Kept(ticket) => {
+                if let Some(package) = task.shared.take_kept(ticket, |_| true) {
+                    let event = Event::Message(package.message);
                     task.shared.probe.arrived_next(task.pid, &event);
                     rest.push_back(Item::Event(event));
                 }

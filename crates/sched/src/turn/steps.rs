@@ -14,6 +14,7 @@ use crate::core::owned::Gathered;
 use crate::core::shared::Shared;
 use crate::core::step_events::StepEvents;
 use crate::core::turns::TurnPlace;
+use crate::limits::room::MESSAGE;
 use crate::probe::{Decide, Decider, Probe};
 use crate::process::exit_signal::{Arrived, ExitSignal};
 use crate::process::state::Waiting;
@@ -176,9 +177,19 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let mut told = 0;
         loop {
             let request = match gathered {
-                Gathered::Recallable => {
+                Gathered::Kept => {
                     let Self { core, task, .. } = &mut self;
-                    core.settle_recallable(|event| task.shared.probe.arrived_next(task.pid, event));
+                    let shared = &task.shared;
+                    let is_shown = core.settle_kept(|ticket| {
+                        let package = shared.take_kept(ticket, |_| true)?;
+                        let event = Event::Message(package.message);
+                        shared.probe.arrived_next(task.pid, &event);
+                        Some(event)
+                    });
+                    if !is_shown {
+                        // No step gives its place back.
+                        task.release_messages(MESSAGE);
+                    }
                     gathered = self.gather();
                     continue;
                 }

@@ -2,6 +2,7 @@
 
 mod at_the_end;
 mod behaviour;
+mod messages;
 mod mixed;
 mod stress;
 mod support;

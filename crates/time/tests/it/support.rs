@@ -1,8 +1,8 @@
 //! Schedulers with timers.
 
 use ganger_sched::{Builder, Scheduler};
-use ganger_sim::Sim;
-use ganger_time::Timers;
+use ganger_sim::{Rt, Sim};
+use ganger_time::{Moment, TimerStats, Timers};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,4 +36,24 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
         assert!(Instant::now() < end, "{what}: not in time");
         thread::yield_now();
     }
+}
+
+/// The longest that something is late in a run without faults: the end of its tick, and some turns.
+pub(crate) const LATE: Duration = Duration::from_micros(100);
+
+pub(crate) fn timers(rt: &Rt<'_>) -> Arc<Timers> {
+    Timers::of(rt).unwrap()
+}
+
+pub(crate) fn stats(rt: &Rt<'_>) -> TimerStats {
+    timers(rt).stats()
+}
+
+pub(crate) fn moment(time: Duration) -> Moment {
+    Moment::from_nanos(u64::try_from(time.as_nanos()).unwrap())
+}
+
+#[track_caller]
+pub(crate) fn assert_in_time(due: Duration, now: Duration) {
+    assert!((due..due + LATE).contains(&now), "due {due:?}, now {now:?}");
 }
