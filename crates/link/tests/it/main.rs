@@ -5,6 +5,7 @@ mod ends;
 mod groups;
 mod links;
 mod lookups;
+mod portions;
 mod races;
 mod support;
 mod watches;
