@@ -7,5 +7,6 @@ mod links;
 mod lookups;
 mod portions;
 mod races;
+mod standard;
 mod support;
 mod watches;

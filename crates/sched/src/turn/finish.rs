@@ -347,8 +347,14 @@ fn give_reason(
         }),
         Err(unwanted) => {
             let mut unwanted = ManuallyDrop::new(unwanted);
+            // A result, or an error, may have replies in it.
+            let failed = match &*unwanted {
+                ExitReason::Done(_) => None,
+                reason => Some(ExitCause::of(reason, text_of_chain)),
+            };
             // SAFETY: it is not used again.
             unsafe { discard_in_place(pid, counters, &mut unwanted) };
+            dropped::answer(|| CommandError::Ended(failed.clone().unwrap_or(ExitCause::Done)));
             if let Some(owned) = ManuallyDrop::into_inner(owned) {
                 local::with(shared, |queue| shared.keep_cell(queue, owned));
             }
