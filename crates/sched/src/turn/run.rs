@@ -12,7 +12,7 @@ use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::turns::{OffWorker, OnWorker, TurnPlace};
 use crate::handlers::commands::OwnHandlers;
-use crate::probe::Probe;
+use crate::probe::{Decide, Decider, Probe};
 use crate::process::state::{Begin, Leave};
 use crate::turn::finish::{finish, go_on_with_end};
 use ganger_proc_api::{ExitReason, StepOutput};
@@ -112,7 +112,12 @@ impl<'a> Runner<'a> {
         shared.probe.turn_begins(&task.probe);
         task.about.run(shared.time.nanos());
         place.count(&counters.turns);
-        let _dropped = dropped::open();
+        // Turns lie within each other in the simulation, and on threads that are no workers.
+        let _dropped = if place.queue().is_none() || Decider::is_driven() {
+            dropped::open()
+        } else {
+            dropped::open_first()
+        };
         let guard = place.begin(task.pid);
         let ends = match task.state.begin() {
             // Its end was put off.
