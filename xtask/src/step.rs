@@ -45,8 +45,8 @@ pub(crate) enum Step {
     Soak,
     /// nightly: every test passes, optimised, the stress tests for longer
     Stress,
-    /// nightly: timers and async processes keep what they promise in simulations of a hundred
-    /// thousand seeds
+    /// nightly: timers, async processes, links and supervisors keep what they promise in
+    /// simulations of a hundred thousand seeds
     Seeds,
     /// nightly: the tests of what threads share pass under sanitizers
     Sanitize,
@@ -119,12 +119,14 @@ impl Step {
                 test.env("GANGER_STRESS", times).test(totals)
             }
             Self::Seeds => {
-                let of = |package, tests| {
+                let mut of = |package, tests| {
                     let test = ["test", "--release", "-p", package, "--test", "it", tests];
-                    Cargo::new(test).env("GANGER_SEEDS", SEEDS)
+                    Cargo::new(test).env("GANGER_SEEDS", SEEDS).test(totals)
                 };
-                let timers = of("ganger-time", "mixed::").test(totals);
-                timers.and_then(|()| of("ganger-sim", "tasks::").test(totals))
+                of("ganger-time", "mixed::")
+                    .and_then(|()| of("ganger-sim", "tasks::"))
+                    .and_then(|()| of("ganger-link", "races::"))
+                    .and_then(|()| of("ganger-supervise", "chaos::"))
             }
             Self::Sanitize => sanitize::run(&sanitize::Options::strict()),
             Self::Memcheck => sanitize::run(&sanitize::Options::memcheck()),

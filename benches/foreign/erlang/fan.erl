@@ -1,8 +1,8 @@
 %% W6: producers send the numbers below `Messages` each, in one go, to a consumer that is set up.
 %% W7: one sender sends each of the numbers below `Messages` to all receivers, which are set up.
 -module(fan).
--export([in/2, out/2]).
--export([consume/2, produce/3, deliver/3]).
+-export([broadcast/2, in/2, out/2]).
+-export([consume/2, produce/3, deliver/3, tell/3]).
 
 in(Producers, Messages) ->
     %% Long queues are outside of the heap, or each collection would go through them.
@@ -17,6 +17,24 @@ out(Receivers, Messages) ->
     gate:time(Receivers, Receivers * sum_below(Messages), fun() ->
         spawn(?MODULE, deliver, [To, 0, Messages])
     end).
+
+%% S4: as W7, where the receivers are members of a group.
+broadcast(Members, Messages) ->
+    case pg:start(pg) of
+        {ok, _} -> ok;
+        {error, {already_started, _}} -> ok
+    end,
+    To = [spawn(?MODULE, consume, [Messages, 0]) || _ <- lists:seq(1, Members)],
+    ok = pg:join(all, To),
+    gate:time(Members, Members * sum_below(Messages), fun() ->
+        spawn(?MODULE, tell, [all, 0, Messages])
+    end).
+
+tell(_, Messages, Messages) ->
+    ok;
+tell(Group, Number, Messages) ->
+    send_all(pg:get_members(Group), Number),
+    tell(Group, Number + 1, Messages).
 
 %% Takes that many numbers, and brings their sum to the gate.
 consume(0, Sum) ->

@@ -56,6 +56,10 @@ catalog() ->
         {"A6", 1000000, 50000, {missing, "processes run it as W6"}},
         {"A7", 1000000, 20000, {missing, "processes run it as W8"}},
         {"A8", 1000000, 50000, {missing, "processes run it as W9ask"}},
+        {"S1", 1000000, 50000, fun command_ask/1},
+        {"S1out", 100000, 5000, {missing, "each process is inside"}},
+        {"S2", 1000000, 50000, in_parts(1, fun(_, Processes) -> spawning:monitored(Processes) end)},
+        {"S4", 1000000, 50000, in_processes(1000, fun fan:broadcast/2)},
         {"Q2", 800000, 40000, {missing, "it compares Ganger's limited mailboxes with its others"}}
     ].
 

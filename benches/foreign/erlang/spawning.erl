@@ -1,8 +1,8 @@
 %% W1: a process spawns others; each runs once, hits the gate, and ends.
 %% W2: a tree of ten children a process: leaves send their number up, parents the sum.
 -module(spawning).
--export([external/1, skynet/1]).
--export([grow/3, root/1]).
+-export([external/1, monitored/1, skynet/1]).
+-export([ends/0, grow/3, parent/1, root/1]).
 
 -define(CHILDREN, 10).
 
@@ -14,6 +14,30 @@ spawn_all(0) ->
 spawn_all(Processes) ->
     spawn(gate, hit, []),
     spawn_all(Processes - 1).
+
+%% S2: a process spawns others, which end at once, and is told of each end.
+monitored(Processes) ->
+    gate:time(1, Processes, fun() -> spawn(?MODULE, parent, [Processes]) end).
+
+parent(Processes) ->
+    monitor_all(Processes),
+    gate:hit_with(told(Processes, 0)).
+
+monitor_all(0) ->
+    ok;
+monitor_all(Processes) ->
+    spawn_monitor(?MODULE, ends, []),
+    monitor_all(Processes - 1).
+
+ends() ->
+    ok.
+
+told(0, Told) ->
+    Told;
+told(Left, Told) ->
+    receive
+        {'DOWN', _, process, _, _} -> told(Left - 1, Told + 1)
+    end.
 
 skynet(Job) ->
     Levels = max(levels(measure:elements_or_processes(Job), 1 + ?CHILDREN), 1),

@@ -110,6 +110,10 @@ var workloads = []workload{
 	{"A6", 1_000_000, 50_000, nil, "goroutines run it as W6"},
 	{"A7", 1_000_000, 20_000, nil, "goroutines run it as W8"},
 	{"A8", 1_000_000, 50_000, nil, "goroutines run it as W9ask"},
+	{"S1", 1_000_000, 50_000, func(j job) ([]sample, error) { return j.each(1, commandAsk) }, ""},
+	{"S1out", 100_000, 5_000, nil, "its main thread is a goroutine"},
+	{"S2", 1_000_000, 50_000, nil, "no goroutine is told of the end of another"},
+	{"S4", 1_000_000, 50_000, nil, "it has no groups that are sent to by one call"},
 	{"Q2", 800_000, 40_000, nil, "it compares Ganger's limited mailboxes with its others"},
 }
 

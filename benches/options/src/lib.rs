@@ -5,7 +5,8 @@
 //! size, mode,      what it chooses from
 //! threshold
 //! catalog          what there is: workloads, peers, units, sizes, targets
-//! specs            the workloads, one by one
+//! specs,           the workloads, one by one
+//! depend_specs
 //! queue_figures,   what some of them measure
 //! time_figures
 //! ```
@@ -14,6 +15,7 @@
 //! mistakes on the command line need none of them.
 
 pub mod catalog;
+mod depend_specs;
 pub mod mode;
 pub mod options;
 mod queue_figures;

@@ -3,6 +3,7 @@
 
 use super::catalog::Goal::{Best, Of, OursIn};
 use super::catalog::{Id, Metric, Peer, Spec};
+use super::depend_specs::{BROADCAST, CALL, CALL_FROM_OUTSIDE, SPAWN_MONITORED};
 use super::queue_figures::{DEQUE, MAILBOX};
 use super::time_figures::{
     ASYNC_IDLE, ASYNC_SPAWN, ASYNC_TIME, CHURN, FIRE, LATE, LATE_BESIDE, LATE_BESIDE_10,
@@ -12,7 +13,7 @@ use super::time_figures::{
 /// Those that run the workloads whose messages are values of one type.
 const TYPED: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
 
-const SCHEDULERS: &[Peer] = &[
+pub(super) const SCHEDULERS: &[Peer] = &[
     Peer::Ganger,
     Peer::Tokio,
     Peer::Ractor,
@@ -552,6 +553,10 @@ pub(super) const SPECS: &[Spec] = &[
         peers: ASYNC,
         metrics: ASYNC_TIME,
     },
+    CALL,
+    CALL_FROM_OUTSIDE,
+    SPAWN_MONITORED,
+    BROADCAST,
     Spec {
         id: Id::Q2,
         name: "send_blocking",

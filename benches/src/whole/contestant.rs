@@ -147,6 +147,35 @@ pub trait Contestant {
     /// W9: the same, where another process, set up, answers.
     fn command_asked(&self, commands: u64) -> Timed;
 
+    /// S1: a process asks another one, set up, for the numbers from `calls` down to 1, each after
+    /// the answer to the one before. It brings the sum to the gate.
+    fn call(&self, calls: u64) -> Timed {
+        self.command_asked(calls)
+    }
+
+    /// S1out: the same, where this thread asks, and waits.
+    fn call_from_outside(&self, calls: u64) -> Timed {
+        let _ = calls;
+        let why = "it is not measured with calls of threads outside";
+        Err(Error::Missing(why.to_owned()))
+    }
+
+    /// S2: a process, which the clock sees start, starts that many others, which end at once. It
+    /// brings the number of those to the gate of whose ends it has been told.
+    fn spawn_monitored(&self, processes: u64) -> Timed {
+        let _ = processes;
+        let why = "no process is told of the ends of those that it starts";
+        Err(Error::Missing(why.to_owned()))
+    }
+
+    /// S4: as [`fan_out`](Self::fan_out), where the receivers are members of a group, and each
+    /// number is one call.
+    fn broadcast(&self, members: u64, messages: u64) -> Timed {
+        let _ = (members, messages);
+        let why = "it has no groups that are sent to by one call";
+        Err(Error::Missing(why.to_owned()))
+    }
+
     /// W10: a process that strikes the bell with each number that it is sent, and ends when the
     /// bell says that it was the last.
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {

@@ -112,6 +112,20 @@ pub(super) fn measure<C: Contestant>(
             run.check_sum(sum_below(commands + 1))?;
             Ok(time)
         }),
+        Id::S1 => run.each(1, |calls| {
+            run.summed(peer.call(calls)?, sum_below(calls + 1))
+        }),
+        Id::S1out => run.each(1, |calls| {
+            run.summed(peer.call_from_outside(calls)?, sum_below(calls + 1))
+        }),
+        Id::S2 => run.each(1, |count| run.summed(peer.spawn_monitored(count)?, count)),
+        Id::S4 => {
+            let members = processes(1_000);
+            run.each(members, |messages| {
+                let time = peer.broadcast(members, messages)?;
+                run.summed(time, members * sum_below(messages))
+            })
+        }
         Id::W10 => run.wake_latency(),
         Id::W11 => run.idle_cpu(processes(1_000)),
         Id::W12 => run.stuck_workers(processes(1_000), How::Sleep),
@@ -161,6 +175,11 @@ impl<C: Contestant> Run<'_, C> {
             count * parts,
             nanos_each(time, count * parts),
         )])
+    }
+
+    /// The time, if the sum is right.
+    fn summed(&self, time: Duration, sum: u64) -> Timed {
+        self.check_sum(sum).map(|()| time)
     }
 
     fn skynet(&self) -> Result<Vec<Sample>, Error> {

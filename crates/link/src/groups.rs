@@ -20,9 +20,9 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
-/// The scopes of a scheduler, by their names.
+/// The scopes of a scheduler that are in use, by their names.
 #[derive(Default)]
-struct Scopes(Mutex<HashMap<Box<str>, Groups>>);
+struct Scopes(Mutex<HashMap<Box<str>, Weak<Scope>>>);
 
 /// A scope: groups by their names. Cloning it is cheap. Scopes know nothing of each other.
 ///
@@ -55,7 +55,12 @@ pub struct Group {
     name: Arc<str>,
 }
 
-struct Scope(Mutex<Inner>);
+/// It lives as long as it has members, monitors, or values by which it is used.
+struct Scope {
+    name: Box<str>,
+    scopes: Weak<Scopes>,
+    inner: Mutex<Inner>,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -132,15 +137,18 @@ impl Groups {
     #[must_use]
     pub fn of(scheduler: &Handle, scope: &str) -> Self {
         let scopes = scheduler.extension(|_| Scopes::default());
-        let mut scopes = lock(&scopes.0);
-        if let Some(found) = scopes.get(scope) {
-            return found.clone();
+        let mut all = lock(&scopes.0);
+        if let Some(scope) = all.get(scope).and_then(Weak::upgrade) {
+            return Self { scope };
         }
-        let made = Self {
-            scope: Arc::new(Scope(Mutex::default())),
-        };
-        scopes.insert(scope.into(), made.clone());
-        made
+        let name: Box<str> = scope.into();
+        let made = Arc::new(Scope {
+            name: name.clone(),
+            scopes: Arc::downgrade(&scopes),
+            inner: Mutex::default(),
+        });
+        all.insert(name, Arc::downgrade(&made));
+        Self { scope: made }
     }
 
     /// The group with that name.
@@ -155,7 +163,7 @@ impl Groups {
     /// The names of the groups that have members, in the order of their texts.
     #[must_use]
     pub fn names(&self) -> Vec<Arc<str>> {
-        let inner = lock(&self.scope.0);
+        let inner = lock(&self.scope.inner);
         let groups = inner.groups.iter().filter(|it| !it.1.joins.is_empty());
         groups.map(|(name, _)| Arc::clone(name)).collect()
     }
@@ -165,7 +173,7 @@ impl Groups {
     #[must_use]
     pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (AllMembers, GroupMonitor) {
         let outbox = Outbox::new(to);
-        let mut inner = lock(&self.scope.0);
+        let mut inner = lock(&self.scope.inner);
         let number = inner.next();
         inner.monitors.insert(number, Arc::clone(&outbox));
         let groups = inner.groups.iter().filter(|it| !it.1.joins.is_empty());
@@ -208,7 +216,7 @@ impl Group {
     /// there as often.
     #[must_use]
     pub fn members(&self) -> Vec<Pid> {
-        let inner = lock(&self.scope.0);
+        let inner = lock(&self.scope.inner);
         let members = inner.groups.get(&self.name);
         members.map_or_else(Vec::new, Members::pids)
     }
@@ -237,7 +245,7 @@ impl Group {
     #[must_use]
     pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (Vec<Pid>, GroupMonitor) {
         let outbox = Outbox::new(to);
-        let mut inner = lock(&self.scope.0);
+        let mut inner = lock(&self.scope.inner);
         let number = inner.next();
         let members = inner.groups.entry(Arc::clone(&self.name)).or_default();
         members.monitors.insert(number, Arc::clone(&outbox));
@@ -288,7 +296,7 @@ impl Group {
     }
 
     fn snapshot(&self) -> Arc<[Address]> {
-        let mut inner = lock(&self.scope.0);
+        let mut inner = lock(&self.scope.inner);
         match inner.groups.get_mut(&self.name) {
             Some(members) => members.snapshot(),
             None => Arc::from([]),
@@ -391,6 +399,19 @@ impl Inner {
     }
 }
 
+impl Drop for Scope {
+    fn drop(&mut self) {
+        if let Some(scopes) = self.scopes.upgrade() {
+            let mut all = lock(&scopes.0);
+            // Another one may have its name by now.
+            if all.get(&self.name).is_some_and(|it| it.strong_count() == 0) {
+                all.remove(&self.name);
+                shrink(&mut all);
+            }
+        }
+    }
+}
+
 impl Scope {
     fn join(self: &Arc<Self>, group: &Arc<str>, process: &Address) -> Result<(), JoinError> {
         let pid = process.pid();
@@ -398,7 +419,7 @@ impl Scope {
             return Err(JoinError { pid });
         }
         let mut later = Later::default();
-        let mut inner = lock(&self.0);
+        let mut inner = lock(&self.inner);
         // One that has had the PID before.
         if let Some(earlier) = inner.joined.get(&pid)
             && !earlier.process.is_same(process)
@@ -434,7 +455,7 @@ impl Scope {
 
     fn leave(&self, group: &Arc<str>, pid: Pid) -> bool {
         let mut later = Later::default();
-        let mut inner = lock(&self.0);
+        let mut inner = lock(&self.inner);
         let Some(joined) = inner.joined.get_mut(&pid) else {
             return false;
         };
@@ -454,12 +475,12 @@ impl Scope {
 
     fn leave_all(&self, pid: Pid, number: u64) {
         let mut later = Later::default();
-        lock(&self.0).take_all(pid, number, &mut later);
+        lock(&self.inner).take_all(pid, number, &mut later);
         later.carry_out();
     }
 
     fn next_turn(&self, group: &Arc<str>) -> usize {
-        let mut inner = lock(&self.0);
+        let mut inner = lock(&self.inner);
         let Some(members) = inner.groups.get_mut(group) else {
             return 0;
         };
@@ -492,7 +513,7 @@ struct Place {
 impl Place {
     /// Takes the monitor away, if it is there. O(log n).
     fn leave(&self) {
-        let mut inner = lock(&self.scope.0);
+        let mut inner = lock(&self.scope.inner);
         let inner_mut = &mut *inner;
         let gone = match &self.group {
             None => inner_mut.monitors.remove(&self.number),
@@ -558,3 +579,6 @@ impl fmt::Debug for Group {
             .finish()
     }
 }
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+pub mod commands;
 mod contain;
 mod context;
 mod dead_letters;

@@ -6,8 +6,8 @@
 //! **Rejected.** To terminate the peer from the end of a process: a peer that has unlinked in its
 //! running step would end after it.
 //!
-//! **Protocol.** One table has a node for each process that has had a link or traps exits. A link
-//! is a number that both nodes have for each other.
+//! **Protocol.** A table has a node for each process that has had a link or traps exits. A link is
+//! a number that both nodes have for each other.
 //! 1. A process gets its node first, and then an exit action. If it takes no action any more, its
 //!    node goes again, and the peers that it has got meanwhile are told.
 //! 2. The end of the process takes its node out of the table, and then sends a signal with the
@@ -17,16 +17,19 @@
 //!    tells it.
 //! 4. To unlink takes the number out of both nodes. A notice that waits to be shown is withdrawn.
 //!
-//! **Proof sketch.** A link leaves the node of a process once, under the lock: by its signal or by
+//! **Proof sketch.** A link leaves the node of a process once, under its lock: by its signal or by
 //! an unlink. So each has one effect, and none after the unlink.
 //!
-//! All is under one lock, which is held for O(1), and for O(n) in the links of a process that ends.
-//! No process runs and no signal is sent under it.
+//! The table has shards, each with a lock. What is about two nodes has both locks, the one of the
+//! lower shard first. A lock is held for O(log n) in the links of a process. No process runs and no
+//! signal is sent under it.
 
 use crate::shrink::shrink;
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
 use ganger_sched::{Address, Arrived, ExitAction, ExitSignal, Handle, SystemEvent, WeakHandle};
-use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::CachePadded;
+use ganger_sync::atomic::{AtomicU64, Ordering};
+use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -34,17 +37,30 @@ use std::sync::Arc;
 /// So many notices that no step has taken are looked at together.
 const SWEEP: usize = 32;
 
+/// How many shards there are: many more than workers that are likely to be at one at a time.
+const SHARDS: usize = 32;
+
 /// The links of a scheduler.
 pub(crate) struct Links {
     scheduler: WeakHandle,
-    table: Mutex<Table>,
+    shards: [CachePadded<Mutex<Shard>>; SHARDS],
+    /// The number of the last link, and of the last node.
+    last: AtomicU64,
 }
 
+/// A part of the table.
 #[derive(Default)]
-struct Table {
+struct Shard {
     nodes: HashMap<Pid, Node>,
-    /// The number of the last link, and of the last node.
-    last: u64,
+}
+
+/// The shards of two processes, locked.
+struct Both<'a> {
+    /// That of the first process; perhaps also of the other one.
+    one: MutexGuard<'a, Shard>,
+    other: Option<MutexGuard<'a, Shard>>,
+    /// The index of the first.
+    index: usize,
 }
 
 /// What there is of one process.
@@ -81,27 +97,35 @@ struct EndLinks {
     parent: Option<(Pid, u64)>,
 }
 
-impl Table {
-    fn next(&mut self) -> u64 {
-        self.last += 1;
-        self.last
+fn shard_of(pid: Pid) -> usize {
+    usize::try_from(pid.id() % SHARDS as u64).unwrap_or_default()
+}
+
+impl Both<'_> {
+    fn node(&mut self, pid: Pid) -> Option<&mut Node> {
+        let shard = match &mut self.other {
+            Some(other) if shard_of(pid) != self.index => other,
+            _ => &mut self.one,
+        };
+        shard.nodes.get_mut(&pid)
     }
 
-    /// Links two processes that have nodes.
-    fn tie(&mut self, one: Pid, other: Pid) -> u64 {
-        let link = self.next();
+    /// Links two processes that have nodes, by a new link.
+    fn tie(&mut self, one: Pid, other: Pid, link: u64) -> u64 {
         for (pid, peer) in [(one, other), (other, one)] {
-            if let Some(node) = self.nodes.get_mut(&pid) {
+            if let Some(node) = self.node(pid) {
                 node.peers.insert(peer, link);
             }
         }
         link
     }
 
-    fn link_of(&self, one: Pid, other: Pid) -> Option<u64> {
-        self.nodes.get(&one)?.peers.get(&other).copied()
+    fn link_of(&mut self, one: Pid, other: Pid) -> Option<u64> {
+        self.node(one)?.peers.get(&other).copied()
     }
+}
 
+impl Shard {
     fn cut(&mut self, one: Pid, other: Pid, link: u64) {
         if let Some(node) = self.nodes.get_mut(&one)
             && node.peers.get(&other) == Some(&link)
@@ -127,14 +151,43 @@ impl Links {
     pub(crate) fn of(scheduler: &Handle) -> Arc<Self> {
         scheduler.extension(|scheduler| Self {
             scheduler: scheduler.downgrade(),
-            table: Mutex::default(),
+            shards: Default::default(),
+            last: AtomicU64::new(0),
         })
+    }
+
+    fn next(&self) -> u64 {
+        // Ordering: Relaxed: only that no two are the same.
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The shard of a process.
+    fn shard(&self, pid: Pid) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[shard_of(pid)])
+    }
+
+    /// The shards of two processes.
+    fn both(&self, one: Pid, other: Pid) -> Both<'_> {
+        let (index, second) = (shard_of(one), shard_of(other));
+        let mut lower = None;
+        if second < index {
+            lower = Some(self.shard(other));
+        }
+        let one = self.shard(one);
+        if index < second {
+            lower = Some(self.shard(other));
+        }
+        Both {
+            one,
+            other: lower,
+            index,
+        }
     }
 
     /// Sees to it that the process has a node. `false` when it has ended.
     fn enter(self: &Arc<Self>, process: &Address) -> bool {
         let pid = process.pid();
-        let mut table = lock(&self.table);
+        let mut table = self.shard(pid);
         let earlier = match table.nodes.get(&pid) {
             Some(node) if node.process.is_same(process) => return true,
             // One that has had the PID before, and has been linked when it was closed.
@@ -142,7 +195,7 @@ impl Links {
             None => None,
         };
         let earlier = earlier.and_then(|number| table.take(pid, number));
-        let number = table.next();
+        let number = self.next();
         table.nodes.insert(
             pid,
             Node {
@@ -168,7 +221,7 @@ impl Links {
         if process.add_exit_action(Box::new(action)).is_ok() {
             return true;
         }
-        let node = lock(&self.table).take(pid, number);
+        let node = self.shard(pid).take(pid, number);
         if let Some(node) = node {
             self.signal_each(pid, node.peers, &ExitCause::NotFound);
         }
@@ -183,20 +236,20 @@ impl Links {
         }
         let found = scheduler.address(peer);
         let is_there = found.is_some_and(|peer| self.enter(&peer));
-        let mut table = lock(&self.table);
-        if !table.nodes.contains_key(&pid) {
+        let mut nodes = self.both(pid, peer);
+        if nodes.node(pid).is_none() {
             // The process has ended meanwhile: this is another thread.
             return;
         }
-        let ours = table.link_of(pid, peer);
-        if is_there && table.nodes.contains_key(&peer) {
-            if ours.is_none() || ours != table.link_of(peer, pid) {
-                table.tie(pid, peer);
+        let ours = nodes.link_of(pid, peer);
+        if is_there && nodes.node(peer).is_some() {
+            if ours.is_none() || ours != nodes.link_of(peer, pid) {
+                nodes.tie(pid, peer, self.next());
             }
         } else if ours.is_none() {
             // It has ended: a signal says so. Another one may be under way.
-            let link = table.tie(pid, peer);
-            drop(table);
+            let link = nodes.tie(pid, peer, self.next());
+            drop(nodes);
             self.signal(pid, peer, Some(link), ExitCause::NotFound);
         }
     }
@@ -207,14 +260,14 @@ impl Links {
             return false;
         }
         let (parent, child) = (parent.pid(), child.pid());
-        let mut table = lock(&self.table);
-        if !table.nodes.contains_key(&parent) {
+        let mut nodes = self.both(parent, child);
+        if nodes.node(parent).is_none() {
             // It has ended meanwhile: this is another thread.
             return false;
         }
-        let link = table.link_of(parent, child);
-        let link = link.unwrap_or_else(|| table.tie(parent, child));
-        if let Some(node) = table.nodes.get_mut(&child) {
+        let link = nodes.link_of(parent, child);
+        let link = link.unwrap_or_else(|| nodes.tie(parent, child, self.next()));
+        if let Some(node) = nodes.node(child) {
             node.parent = Some((parent, link));
         }
         true
@@ -222,21 +275,24 @@ impl Links {
 
     /// After this, no signal of the peer counts for the process, nor the other way round.
     pub(crate) fn unlink(&self, process: Pid, peer: Pid) {
-        let mut table = lock(&self.table);
-        let Some(node) = table.nodes.get_mut(&process) else {
+        let mut nodes = self.both(process, peer);
+        let Some(node) = nodes.node(process) else {
             return;
         };
         if let Some(told) = node.told.remove(&peer) {
             told.withdraw();
         }
-        if let Some(link) = node.peers.remove(&peer) {
-            table.cut(peer, process, link);
+        if let Some(link) = node.peers.remove(&peer)
+            && let Some(node) = nodes.node(peer)
+            && node.peers.get(&process) == Some(&link)
+        {
+            node.peers.remove(&process);
         }
     }
 
     pub(crate) fn trap(self: &Arc<Self>, process: &Address, tag: Option<Tag>) {
         if self.enter(process)
-            && let Some(node) = lock(&self.table).nodes.get_mut(&process.pid())
+            && let Some(node) = self.shard(process.pid()).nodes.get_mut(&process.pid())
         {
             node.traps = tag;
         }
@@ -244,7 +300,7 @@ impl Links {
 
     /// The peers of a process, in no order.
     pub(crate) fn peers(&self, process: Pid) -> Vec<Pid> {
-        let table = lock(&self.table);
+        let table = self.shard(process);
         let node = table.nodes.get(&process);
         node.into_iter()
             .flat_map(|it| it.peers.keys().copied())
@@ -289,7 +345,7 @@ impl ExitSignal for Signal {
             link,
             cause,
         } = *self;
-        let mut table = lock(&links.table);
+        let mut table = links.shard(to);
         let node = table.nodes.get_mut(&to);
         let traps = match (node, link) {
             (Some(node), Some(link)) if node.peers.get(&from) == Some(&link) => {
@@ -330,16 +386,29 @@ impl fmt::Debug for Signal {
 
 impl ExitAction for EndLinks {
     fn release(&mut self, process: Pid) {
-        let node = lock(&self.links.table).take(process, self.number);
+        let node = self.links.shard(process).take(process, self.number);
         if let Some(node) = node {
             self.peers = node.peers;
             self.parent = node.parent;
         }
     }
 
-    fn tell(mut self: Box<Self>, process: Pid, cause: &ExitCause) {
-        let peers = std::mem::take(&mut self.peers);
-        self.links.signal_each(process, peers, cause);
+    fn tell(self: Box<Self>, process: Pid, cause: &ExitCause) {
+        self.links.signal_each(process, self.peers, cause);
+    }
+
+    fn tell_some(
+        mut self: Box<Self>,
+        process: Pid,
+        cause: &ExitCause,
+        budget: &mut usize,
+    ) -> Option<Box<dyn ExitAction>> {
+        while *budget > 0 {
+            let (peer, link) = self.peers.pop_first()?;
+            self.links.signal(peer, process, Some(link), cause.clone());
+            *budget -= 1;
+        }
+        Some(self)
     }
 
     fn not_started(mut self: Box<Self>, process: Pid) {
@@ -348,7 +417,7 @@ impl ExitAction for EndLinks {
             && self.peers.get(&parent) == Some(&link)
         {
             self.peers.remove(&parent);
-            lock(&self.links.table).cut(parent, process, link);
+            self.links.shard(parent).cut(parent, process, link);
         }
         self.tell(process, &ExitCause::NotFound);
     }

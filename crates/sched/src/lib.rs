@@ -36,7 +36,9 @@ pub mod sim;
 /// What a process can do through its context, as commands.
 pub mod commands {
     #[doc(inline)]
-    pub use crate::api::standard::{Cancel, Demonitor, Exec, Monitor, Send, Spawn, Terminate};
+    pub use crate::api::standard::{
+        Cancel, Demonitor, Exec, Monitor, Send, Spawn, Terminate, own_command,
+    };
 }
 
 pub use api::builder::{Builder, Built};

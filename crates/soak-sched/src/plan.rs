@@ -58,10 +58,11 @@ pub(crate) enum Kind {
     Commands,
     Blocking,
     Timers,
+    Trees,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Mesh,
         Self::Ring,
         Self::FanIn,
@@ -70,6 +71,7 @@ impl Kind {
         Self::Commands,
         Self::Blocking,
         Self::Timers,
+        Self::Trees,
     ];
 
     /// Its name in the summary.
@@ -83,6 +85,7 @@ impl Kind {
             Self::Commands => "commands",
             Self::Blocking => "blocking",
             Self::Timers => "timers",
+            Self::Trees => "trees",
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Links: beside a plain model, and rule by rule.
+//! Links, watches and groups beside a plain model, and links rule by rule.
 
 use crate::support::*;
-use ganger_link::{Lane, LinkContext, LinkSpawner, TargetError};
+use ganger_link::{Group, Groups, Lane, LinkContext, LinkSpawner, TargetError, Watch};
 use ganger_proc_api::{
     BoxError, Context, Events, ExitCause, ExitReason, Payloads, Pid, Process, StepOutput,
-    StepResult, SubmitErrorKind, process_fn,
+    StepResult, SubmitErrorKind, Tag, process_fn,
 };
 use ganger_sched::ContextExt;
 use ganger_sim::Sim;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 const TAG: u64 = 77;
@@ -24,7 +25,15 @@ enum Act {
     Fail(usize),
     Terminate(usize),
     Exit(usize, usize, bool),
+    /// With the lane in order.
+    Watch(usize, usize, bool),
+    /// The oldest watch of that process.
+    EndWatch(usize),
+    Join(usize, usize),
+    Leave(usize, usize),
 }
+
+const GROUPS: [&str; 2] = ["one", "other"];
 
 fn act() -> impl Strategy<Value = Act> {
     let one = || 0..PROCESSES;
@@ -36,16 +45,26 @@ fn act() -> impl Strategy<Value = Act> {
         1 => one().prop_map(Act::Fail),
         1 => one().prop_map(Act::Terminate),
         1 => (one(), one(), any::<bool>()).prop_map(|(a, b, on)| Act::Exit(a, b, on)),
+        4 => (one(), one(), any::<bool>()).prop_map(|(a, b, on)| Act::Watch(a, b, on)),
+        1 => one().prop_map(Act::EndWatch),
+        4 => (one(), 0..2_usize).prop_map(|(a, group)| Act::Join(a, group)),
+        2 => (one(), 0..2_usize).prop_map(|(a, group)| Act::Leave(a, group)),
     ]
 }
 
-/// What links are, in plain words.
+/// What links, watches and groups are, in plain words.
 #[derive(Default)]
 struct Model {
     ended: BTreeMap<usize, ExitCause>,
     links: BTreeSet<(usize, usize)>,
     traps: BTreeSet<usize>,
-    told: BTreeMap<usize, Vec<(usize, ExitCause)>>,
+    /// The watcher, the target and the tag of each.
+    watches: Vec<(usize, usize, Tag)>,
+    /// One entry for each join, in their order.
+    groups: [Vec<usize>; 2],
+    told: BTreeMap<usize, Vec<(usize, Tag, ExitCause)>>,
+    /// The tag of the last watch.
+    last: Tag,
 }
 
 impl Model {
@@ -54,10 +73,15 @@ impl Model {
             return;
         }
         if self.traps.contains(&to) {
-            self.told.entry(to).or_default().push((from, cause.clone()));
+            self.tell(to, from, TAG, cause);
         } else if !cause.is_done() {
             self.end(to, cause);
         }
+    }
+
+    fn tell(&mut self, to: usize, from: usize, tag: Tag, cause: &ExitCause) {
+        let told = self.told.entry(to).or_default();
+        told.push((from, tag, cause.clone()));
     }
 
     fn end(&mut self, one: usize, cause: &ExitCause) {
@@ -65,6 +89,15 @@ impl Model {
             return;
         }
         self.ended.insert(one, cause.clone());
+        for group in &mut self.groups {
+            group.retain(|it| *it != one);
+        }
+        for (watcher, target, tag) in self.watches.clone() {
+            if target == one {
+                self.tell(watcher, one, tag, cause);
+            }
+        }
+        self.watches.retain(|it| it.0 != one && it.1 != one);
         let links = self.links.clone();
         let peers = links
             .iter()
@@ -101,15 +134,69 @@ impl Model {
                 };
                 self.signal(b, a, &cause);
             }
+            Act::Watch(a, b, _) if !self.ended.contains_key(&a) => {
+                self.last += 1;
+                if self.ended.contains_key(&b) {
+                    self.tell(a, b, self.last, &ExitCause::NotFound);
+                } else if a != b {
+                    self.watches.push((a, b, self.last));
+                }
+            }
+            Act::EndWatch(a) => {
+                if let Some(at) = self.watches.iter().position(|it| it.0 == a) {
+                    self.watches.remove(at);
+                }
+            }
+            Act::Join(a, group) if !self.ended.contains_key(&a) => self.groups[group].push(a),
+            Act::Leave(a, group) => {
+                if let Some(at) = self.groups[group].iter().rposition(|it| *it == a) {
+                    self.groups[group].remove(at);
+                }
+            }
             _ => {}
         }
     }
 }
 
-/// Has the process with that number do it.
-fn have(act: Act, all: &[Strings], pids: &[Pid]) {
-    let pids = pids.to_vec();
+/// The watches of each process that have not been ended, in the order of their begin.
+type Watches = Arc<Mutex<[Vec<Watch>; PROCESSES]>>;
+
+/// Has the process with that number do it. The tag is the next watch's.
+fn have(act: Act, all: &[Strings], pids: &[Pid], watches: &Watches, tag: Tag) {
+    let (pids, watches) = (pids.to_vec(), Arc::clone(watches));
     match act {
+        Act::Watch(a, b, in_order) => {
+            let lane = match in_order {
+                true => Lane::InOrder,
+                false => Lane::Overtaking,
+            };
+            _ = all[a].tell(move |ctx, _| {
+                let watch = ctx.watch(pids[b], tag, lane)?;
+                watches.lock().unwrap()[a].push(watch);
+                Ok(())
+            });
+        }
+        Act::EndWatch(a) => {
+            _ = all[a].tell(move |_, _| {
+                let mut watches = watches.lock().unwrap();
+                if !watches[a].is_empty() {
+                    watches[a].remove(0).end();
+                }
+                Ok(())
+            });
+        }
+        Act::Join(a, group) => {
+            _ = all[a].tell(move |ctx, _| {
+                let own = ctx.untyped_address().ok_or("no scheduler")?;
+                Ok(group_of(ctx, group).join(&own)?)
+            });
+        }
+        Act::Leave(a, group) => {
+            _ = all[a].tell(move |ctx, _| {
+                group_of(ctx, group).leave(ctx.pid());
+                Ok(())
+            });
+        }
         Act::Link(a, b) => _ = all[a].tell(move |ctx, _| Ok(ctx.link(pids[b])?)),
         Act::Unlink(a, b) => _ = all[a].tell(move |ctx, _| Ok(ctx.unlink(pids[b])?)),
         Act::Trap(a, true) => {
@@ -146,6 +233,10 @@ fn have(act: Act, all: &[Strings], pids: &[Pid]) {
     }
 }
 
+fn group_of(ctx: &Context, group: usize) -> Group {
+    Groups::of(&ctx.scheduler().unwrap(), "model").group(GROUPS[group])
+}
+
 fn cause_of(reason: &ExitReason) -> ExitCause {
     ExitCause::of(reason, |error| error.to_string().into())
 }
@@ -153,7 +244,7 @@ fn cause_of(reason: &ExitReason) -> ExitCause {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    // pins: L4, L5, L6
+    // pins: L2, L3, L4, L5, L6, N3
     #[test]
     fn links_are_those_of_the_model(
         seed in any::<u64>(),
@@ -162,20 +253,32 @@ proptest! {
         Sim::new(seed).workers(2).must_free().run(|rt| {
             let all: Vec<_> = (0..PROCESSES).map(|_| puppet(rt)).collect();
             let pids: Vec<_> = all.iter().map(Strings::pid).collect();
-            let mut model = Model::default();
+            let (mut model, watches) = (Model::default(), Watches::default());
+            let groups = Groups::of(rt, "model");
             for &act in &acts {
-                have(act, &all, &pids);
+                have(act, &all, &pids, &watches, model.last + 1);
                 rt.settle();
                 model.play(act);
+                // A watch that has told is over.
+                let is_on = |it: &Watch| model.watches.iter().any(|on| on.2 == it.tag());
+                watches.lock().unwrap().iter_mut().for_each(|it| it.retain(is_on));
+                for (name, members) in GROUPS.iter().zip(&model.groups) {
+                    let members: Vec<_> = members.iter().map(|it| pids[*it]).collect();
+                    assert_eq!(groups.group(name).members(), members, "{act:?}");
+                }
                 for (number, one) in all.iter().enumerate() {
                     let has_ended = model.ended.contains_key(&number);
                     assert_eq!(one.handle.is_finished(), has_ended, "{act:?}: {number}");
                     let told = model.told.remove(&number).unwrap_or_default();
-                    let told: Vec<_> = told.into_iter().map(|it| (pids[it.0], TAG, it.1)).collect();
-                    let mut seen = one.told();
-                    let mut expected = told;
-                    seen.sort_by_key(|it| it.0);
-                    expected.sort_by_key(|it| it.0);
+                    let told = told.into_iter().map(|it| (pids[it.0], it.1, it.2));
+                    let (mut seen, mut expected) = (one.told(), told.collect::<Vec<_>>());
+                    if has_ended {
+                        // It may have been told before it has ended.
+                        assert!(seen.iter().all(|it| expected.contains(it)), "{act:?}: {number}");
+                        continue;
+                    }
+                    seen.sort_by_key(|it| (it.0, it.1));
+                    expected.sort_by_key(|it| (it.0, it.1));
                     assert_eq!(seen, expected, "{act:?}: {number}");
                 }
             }

@@ -5,6 +5,8 @@ mod ends;
 mod groups;
 mod links;
 mod lookups;
+mod portions;
 mod races;
+mod standard;
 mod support;
 mod watches;

@@ -11,7 +11,11 @@ use ganger_sim::{Faults, Rt, Sim, Strategy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-const SEEDS: u64 = 150;
+/// So many seeds, unless the environment says it.
+fn seeds() -> u64 {
+    let seeds = std::env::var("GANGER_SEEDS").ok();
+    seeds.and_then(|it| it.parse().ok()).unwrap_or(150)
+}
 
 fn sims() -> impl Iterator<Item = Sim> {
     let priorities = Strategy::Priorities {
@@ -28,7 +32,7 @@ fn sims() -> impl Iterator<Item = Sim> {
 fn a_peer_that_has_unlinked_lives_on_whenever_the_other_one_fails() {
     for traps in [false, true] {
         for sim in sims() {
-            sim.check_seeds(SEEDS, |rt| {
+            sim.check_seeds(seeds(), |rt| {
                 let (one, other) = (puppet(rt), puppet(rt));
                 let its_pid = other.pid();
                 one.tell(move |ctx, _| {
@@ -78,7 +82,7 @@ fn a_peer_that_has_unlinked_lives_on_whenever_the_other_one_fails() {
 #[test]
 fn either_end_of_a_link_that_stays_takes_the_other_one_along() {
     for sim in sims() {
-        sim.check_seeds(SEEDS, |rt| {
+        sim.check_seeds(seeds(), |rt| {
             let chain: Vec<_> = (0..4).map(|_| puppet(rt)).collect();
             for pair in chain.windows(2) {
                 // Both ends link at a time.
@@ -250,7 +254,7 @@ fn crowd(rt: &Rt<'_>, handle: &Handle) {
 fn a_crowd_that_does_all_of_it_keeps_the_promises_and_leaves_nothing_behind() {
     for faults in [Faults::default(), Faults::some()] {
         let sim = Sim::new(0).workers(3).faults(faults).must_free();
-        sim.check_seeds(SEEDS, |rt| {
+        sim.check_seeds(seeds(), |rt| {
             crowd(rt, rt);
             if rt.choose(3) > 0 {
                 rt.settle();

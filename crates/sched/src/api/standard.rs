@@ -1,6 +1,6 @@
 //! What a process can do through its context, as commands: for processes that do everything by
 //! yields, such as interpreters. Their ids, 1 to 9, are Ganger's own, and no handler is to be
-//! registered for them.
+//! registered for them. 7 and 8 are of `ganger-link`.
 //!
 //! [`Exec`] is of use to others as well: it starts a process, and its answer is the result.
 //!
@@ -25,7 +25,8 @@
 //! # Ok::<(), BoxError>(())
 //! ```
 
-use crate::api::process_handle::ProcessHandle;
+use crate::api::handle::Handle;
+use crate::api::process_handle::{Address, ProcessHandle};
 use crate::base::contain::text_of_chain;
 use crate::core::cell::Task;
 use crate::core::local;
@@ -149,6 +150,27 @@ trait Act: Sized + std::marker::Send + 'static {
         };
         Command::new(Self::ID, Payload::any(delivery))
     }
+}
+
+/// What carries out a command of a crate that builds on the scheduler.
+type ActOf<T> = fn(T, &Handle, &Address) -> Result<(), BoxError>;
+
+/// A command with one of Ganger's own ids, for crates that build on the scheduler: `act` carries it
+/// out for the process that asks, whose address it gets.
+#[doc(hidden)]
+pub fn own_command<T: std::marker::Send + 'static>(id: u16, value: T, act: ActOf<T>) -> Command {
+    let delivery = Delivery {
+        value: Payload::any((value, act)),
+        run: |value, completer| {
+            let (value, act) = value.take::<(T, ActOf<T>)>()?;
+            let task = own(&completer)?;
+            let shared = Arc::clone(&task.shared);
+            act(value, &Handle { shared }, &Address::new(task))?;
+            completer.complete(());
+            Ok(())
+        },
+    };
+    Command::new(CommandId::new(id), Payload::any(delivery))
 }
 
 /// The process that asks. Its turn is on this thread.

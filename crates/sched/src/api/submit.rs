@@ -324,6 +324,9 @@ impl<'a> Place<'a> {
         // Replies in its mailbox are for this process to answer, not for the one that starts it.
         let dropped = dropped::open();
         take_down(process, items, &mut actions, task, counters);
+        if let Some(actions) = &mut actions {
+            actions.release(task.pid, counters);
+        }
         dropped::answer(|| CommandError::Ended(ExitCause::NotFound));
         drop(dropped);
         shared.probe.withdrawn(task.pid);

@@ -4,6 +4,7 @@
 use crate::base::contain::{contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
 use crate::core::cell::{ProcessCell, Task};
+use crate::core::ending::Ending;
 use crate::core::item::Item;
 use crate::core::side_queues::{BatchPlan, SideQueues};
 use crate::core::step_events::StepEvents;
@@ -121,7 +122,7 @@ impl Core {
 
     /// Whether there are events that earlier steps have left.
     pub(crate) fn has_left(&self) -> bool {
-        (self.aside.as_ref()).is_some_and(|aside| !aside.left.is_empty())
+        (self.aside.as_ref()).is_some_and(|aside| aside.untaken() > 0)
     }
 
     /// A handler has answered a yield before it returned: the answer is the last arrived item.
@@ -459,7 +460,7 @@ impl Core {
             let left = self.pending.split_to(left);
             self.aside.get_or_insert_default().left.append(left);
         }
-        about.set_left(self.aside.as_ref().map_or(0, |aside| aside.left.len()));
+        about.set_left(self.aside.as_ref().map_or(0, |aside| aside.untaken()));
     }
 
     /// The process has been replaced: what its predecessor had asked for is none of its business.
@@ -494,6 +495,16 @@ impl Core {
         let mut aside = self.aside.take()?;
         aside.take_events(events);
         aside.exit_actions.take()
+    }
+
+    /// Keeps what is left of the end for the next turn.
+    pub(crate) fn put_off(&mut self, ending: Box<Ending>) {
+        self.aside.get_or_insert_default().ending = Some(ending);
+    }
+
+    /// What is left of the end.
+    pub(crate) fn take_ending(&mut self) -> Option<Box<Ending>> {
+        self.aside.as_mut()?.ending.take()
     }
 }
 

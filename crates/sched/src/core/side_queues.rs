@@ -3,12 +3,13 @@
 //!
 //! **Two lanes.** A system event is a request to finish, a control message, or a request for an
 //! upgrade. A step is shown system events before all others, each lane in the order of its arrival.
-//! What a step leaves goes back to the front of its lane. So the list of left events also takes new
-//! system events for the next step: behind the left system events, and before all others.
+//! What a step leaves goes back to the front of its lane: so there is a list of these for each
+//! lane. New system events for the next step come behind those that are left.
 //!
 //! **So that the one lane does not starve the other**, a batch is of others alone after [`STREAK`]
 //! batches in which system events have kept others out.
 
+use crate::core::ending::Ending;
 use crate::core::item::Item;
 use crate::process::exit_actions::ExitActions;
 use crate::process::exit_signal::ExitSignal;
@@ -24,8 +25,10 @@ pub(crate) const STREAK: u8 = 8;
 pub(crate) struct SideQueues {
     /// System events that no step has been shown.
     pub(crate) system: Batch<Item>,
-    /// Events that were shown to a step, or are to be shown to the next one, and have not been
-    /// taken: those of the system before all others.
+    /// System events that were shown to a step, or are to be shown to the next one, and have not
+    /// been taken.
+    pub(crate) shown: Batch<Item>,
+    /// Other events that were shown to a step, and have not been taken. They come behind these.
     pub(crate) left: Batch<Item>,
     /// The reason of the first cancellation among those that the next step is the first to be
     /// shown.
@@ -34,6 +37,8 @@ pub(crate) struct SideQueues {
     streak: u8,
     /// They are no business of its steps.
     pub(crate) exit_actions: Option<Box<ExitActions>>,
+    /// What is left of its end, when that takes several turns.
+    pub(crate) ending: Option<Box<Ending>>,
 }
 
 /// What the system lane leaves of a batch to the others.
@@ -59,7 +64,7 @@ impl SideQueues {
 
     /// Moves up to `limit` system events to those that the next step is shown, up to the next
     /// upgrade. Takes that upgrade out when it is the first. `others_wait` says whether there are
-    /// new events that are not system events. O(limit), and O(n) in the left system events.
+    /// new events that are not system events. O(limit).
     pub(crate) fn share(&mut self, limit: usize, others_wait: bool) -> BatchPlan {
         debug_assert!(limit > 0, "an empty batch");
         if others_wait && self.streak == STREAK {
@@ -92,13 +97,9 @@ impl SideQueues {
         share
     }
 
-    /// The next step is shown that, behind the other system events.
+    /// The next step is shown that, behind the other system events. O(1).
     pub(crate) fn show_last(&mut self, notice: Item) {
-        let older = self.left.iter().take_while(|item| item.is_system()).count();
-        let mut shown = self.left.split_to(older);
-        shown.push_back(notice);
-        shown.append(mem::take(&mut self.left));
-        self.left = shown;
+        self.shown.push_back(notice);
     }
 
     /// Moves so many system events to those that the next step is shown.
@@ -109,32 +110,34 @@ impl SideQueues {
         if self.cancel.is_none() {
             self.cancel = self.system.iter().take(count).find_map(reason_of);
         }
-        let older = self.left.iter().take_while(|item| item.is_system()).count();
-        let mut shown = self.left.split_to(older);
-        shown.append(self.system.split_to(count));
-        shown.append(mem::take(&mut self.left));
-        self.left = shown;
+        self.shown.append(self.system.split_to(count));
     }
 
     /// The process has been replaced: the new one is the first to be shown what the old one has
     /// left.
     pub(crate) fn show_again(&mut self) {
-        self.cancel = self.left.iter().find_map(reason_of);
+        self.cancel = self.shown.iter().find_map(reason_of);
     }
 
     /// Takes all events out, and puts them in front of those that are pending.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_events(&mut self, pending: &mut Batch<Item>) {
-        let mut events = mem::take(&mut self.left);
+        let mut events = mem::take(&mut self.shown);
+        events.append(mem::take(&mut self.left));
         events.append(mem::take(&mut self.system));
         events.append(mem::take(pending));
         *pending = events;
     }
 
+    /// How many events were shown, or are to be, and have not been taken.
+    pub(crate) fn untaken(&self) -> usize {
+        self.shown.len() + self.left.len()
+    }
+
     /// Whether there is nothing in it for a step.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.system.is_empty() && self.left.is_empty() && self.streak == 0
+        self.system.is_empty() && self.untaken() == 0 && self.streak == 0
     }
 
     /// Whether there is nothing to keep it for.

@@ -116,8 +116,11 @@ impl<'a> StepEvents<'a> {
 
     fn take_left(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
         let aside = self.aside.as_mut()?;
-        let index = aside.left.iter().position(is_event(wanted))?;
-        let item = aside.left.remove(index);
+        let mut take = |from: &mut Batch<Item>| {
+            let index = from.iter().position(is_event(wanted))?;
+            from.remove(index)
+        };
+        let item = take(&mut aside.shown).or_else(|| take(&mut aside.left));
         if aside.is_empty() {
             *self.aside = None;
         }
@@ -126,7 +129,8 @@ impl<'a> StepEvents<'a> {
 
     /// All that have not been taken, in order.
     fn all(&self) -> impl Iterator<Item = &Event> {
-        let left = self.aside.iter().flat_map(|aside| aside.left.iter());
+        let left = self.aside.iter();
+        let left = left.flat_map(|aside| aside.shown.iter().chain(&aside.left));
         let new = (self.pending.iter())
             .skip(self.taken())
             .take(self.cursor.left());
@@ -136,7 +140,7 @@ impl<'a> StepEvents<'a> {
 
 impl EventQueue for StepEvents<'_> {
     fn len(&self) -> usize {
-        let left = self.aside.as_ref().map_or(0, |aside| aside.left.len());
+        let left = self.aside.as_ref().map_or(0, |aside| aside.untaken());
         left + self.cursor.left()
     }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// The right, and the duty, to run a live process: see `state.rs`.
 ///
 /// It counts for nothing in the process's reference count, which would cost two read-modify-writes
-/// a turn. A live process is in the registry, and leaves it in `finish`, which takes a token.
+/// a turn. A live process is in the registry, and leaves it in `finish`, which takes a token. When
+/// its end is put off after that, its `Ending` has the registry's reference.
 pub(crate) struct Token(NonNull<ProcessCell>);
 
 // SAFETY: it stands for a shared reference to a cell, which is `Sync`.

@@ -7,13 +7,15 @@ use ganger_proc_api::{BoxError, Command, CommandId, Completer, Handler, Payload}
 pub(crate) const CALL: CommandId = CommandId::new(40);
 
 /// The ids of all commands that come as a [`Delivery`].
-pub(crate) const OWN: [CommandId; 8] = [
+pub(crate) const OWN: [CommandId; 10] = [
     CommandId::new(1),
     CommandId::new(2),
     CommandId::new(3),
     CommandId::new(4),
     CommandId::new(5),
     CommandId::new(6),
+    CommandId::new(7),
+    CommandId::new(8),
     CommandId::new(9),
     CALL,
 ];

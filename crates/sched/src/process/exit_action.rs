@@ -14,7 +14,8 @@ use ganger_proc_api::{ExitCause, Pid};
 ///
 /// The thread that ends the process makes the calls, after the process has been closed and dropped.
 /// They should be short, and must not wait for the process's handle. A call that panics is
-/// contained, counted and reported, and the others are made.
+/// contained, counted and reported, and the others are made. Of many calls it makes a portion, and
+/// then lets other processes have their turns.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, ExitCause, Pid, process_fn};
@@ -60,6 +61,20 @@ pub trait ExitAction: Send + 'static {
     /// The handle does not have the exit reason yet.
     fn tell(self: Box<Self>, process: Pid, cause: &ExitCause) {
         let _ = (process, cause);
+    }
+
+    /// As [`tell`](Self::tell), for an action that may have many to tell. It tells as many as
+    /// `budget` says at the most, which is at least one, and takes off what it has told. Returns
+    /// itself when there are more: other processes have turns before it goes on.
+    fn tell_some(
+        self: Box<Self>,
+        process: Pid,
+        cause: &ExitCause,
+        budget: &mut usize,
+    ) -> Option<Box<dyn ExitAction>> {
+        *budget -= 1;
+        self.tell(process, cause);
+        None
     }
 
     /// Tells others that the process has not been started after all: instead of

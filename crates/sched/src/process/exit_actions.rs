@@ -7,20 +7,32 @@
 //! so many events have come for the process as the last sweep has left entries
 //! ([`ExitActions::pass`]). The room that a sweep or a take-back leaves is at most four times the
 //! entries, or four times [`SWEEP`].
+//!
+//! **Take-backs.** A look for the key at all entries would cost n looks each. So a long list notes
+//! the keys that were taken back, with its length at that moment, and leaves out what is before
+//! that when as many were taken back as half of its entries. A sweep and the end do so too.
+//!
+//! **Portions.** The end may have millions to tell. It releases and tells [`PORTION`] of them in a
+//! turn. Between two turns the process is queued behind others (`turn/finish.rs`).
 
 use crate::base::burst::shrink_after_burst;
 use crate::base::contain::{contain_and_report, discard};
 use crate::base::stats::Counters;
 use crate::process::exit_action::{ExitAction, ExitKey};
 use ganger_proc_api::{EndCall, ExitCause, Pid};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::mem;
 use std::sync::Weak;
+use std::vec;
 
 /// Shorter lists are not swept.
 const SWEEP: usize = 32;
 
 /// So many looks at entries count as one event.
 const LOOKS: usize = 32;
+
+/// So many are released, or told, in one turn.
+pub(crate) const PORTION: usize = 256;
 
 /// What others ask of the end of a process.
 pub(crate) enum ExitRequest {
@@ -41,8 +53,20 @@ pub(crate) struct YieldCall {
 pub(crate) struct ExitActions {
     actions: Swept<Box<dyn ExitAction>>,
     calls: Swept<YieldCall>,
+    /// Keys that were taken back, with how many actions there were then.
+    removed: HashMap<ExitKey, usize>,
     /// After how many events both are swept.
     due: usize,
+}
+
+/// What is still to be told of an end.
+pub(crate) struct Telling {
+    /// None when there are no actions.
+    cause: Option<ExitCause>,
+    /// The one that has told some.
+    begun: Option<Box<dyn ExitAction>>,
+    actions: vec::IntoIter<Box<dyn ExitAction>>,
+    calls: vec::IntoIter<YieldCall>,
 }
 
 /// Entries in the order of their arrival, some of which may be over.
@@ -91,22 +115,25 @@ impl<T> Default for Swept<T> {
 }
 
 impl<T: Over> Swept<T> {
-    /// Adds an entry. O(1), and O(n) for a sweep. Returns how many entries it has looked at.
-    fn push(&mut self, entry: T, counters: &Counters) -> usize {
+    /// Adds an entry. Says whether a sweep is due.
+    fn push(&mut self, entry: T) -> bool {
         let before = self.list.len();
         self.list.push(entry);
-        if before < self.sweep {
-            return 0;
-        }
-        self.leave_out(counters, |it| it.is_over(counters));
-        self.sweep = SWEEP.max(2 * self.list.len());
-        before
+        before >= self.sweep
     }
 
-    /// Leaves entries out. O(n). Returns how many entries it has looked at.
-    fn leave_out(&mut self, counters: &Counters, is_out: impl Fn(&T) -> bool) -> usize {
+    /// Leaves out what is over. O(n).
+    fn sweep(&mut self, counters: &Counters) {
+        self.leave_out(counters, |_, it| it.is_over(counters));
+        self.sweep = SWEEP.max(2 * self.list.len());
+    }
+
+    /// Leaves entries out, by their places. O(n). Returns how many entries it has looked at.
+    fn leave_out(&mut self, counters: &Counters, is_out: impl Fn(usize, &T) -> bool) -> usize {
         let before = self.list.len();
-        for entry in self.list.extract_if(.., |it| is_out(it)) {
+        let mut places = 0..;
+        let is_out = |it: &mut T| places.next().is_some_and(|place| is_out(place, it));
+        for entry in self.list.extract_if(.., is_out) {
             discard(None, counters, entry);
         }
         shrink_after_burst(&mut self.list, 4 * SWEEP);
@@ -119,17 +146,56 @@ impl ExitActions {
         self.actions.list.is_empty() && self.calls.list.is_empty()
     }
 
-    /// Carries out a request. O(1); O(n) for a take-back or a sweep. Returns how many events of a
-    /// batch that counts for.
+    /// Carries out a request. O(1), amortised. Returns how many events of a batch that counts for.
     pub(crate) fn apply(&mut self, request: ExitRequest, counters: &Counters) -> usize {
         let looked_at = match request {
-            ExitRequest::Add(action) => self.actions.push(action, counters),
-            ExitRequest::Remove(key) => (self.actions).leave_out(counters, |it| {
-                has_key(&**it, counters, |other| *other == *key)
-            }),
-            ExitRequest::Call(call) => self.calls.push(*call, counters),
+            ExitRequest::Add(action) => {
+                let before = self.actions.list.len();
+                if self.actions.push(action) {
+                    self.sweep_actions(counters);
+                    before
+                } else {
+                    0
+                }
+            }
+            ExitRequest::Remove(key) => {
+                let before = self.actions.list.len();
+                self.removed.insert(*key, before);
+                if before > SWEEP && before > 2 * self.removed.len() {
+                    0
+                } else {
+                    self.leave_removed_out(counters)
+                }
+            }
+            ExitRequest::Call(call) => {
+                let before = self.calls.list.len();
+                if self.calls.push(*call) {
+                    self.calls.sweep(counters);
+                    before
+                } else {
+                    0
+                }
+            }
         };
         1 + looked_at / LOOKS
+    }
+
+    fn sweep_actions(&mut self, counters: &Counters) {
+        self.leave_removed_out(counters);
+        self.actions.sweep(counters);
+    }
+
+    /// Leaves out what was taken back. O(n). Returns how many entries it has looked at.
+    fn leave_removed_out(&mut self, counters: &Counters) -> usize {
+        if self.removed.is_empty() {
+            return 0;
+        }
+        let removed = mem::take(&mut self.removed);
+        self.actions.leave_out(counters, |place, it| {
+            has_key(&**it, counters, |key| {
+                removed.get(key).is_some_and(|before| place < *before)
+            })
+        })
     }
 
     /// So many events have come for the process. Now and then leaves out what is over. O(events),
@@ -138,8 +204,10 @@ impl ExitActions {
         let entries = |this: &Self| this.actions.list.len() + this.calls.list.len();
         self.due = self.due.saturating_sub(events);
         if self.due == 0 && entries(self) > SWEEP {
-            self.actions.leave_out(counters, |it| it.is_over(counters));
-            self.calls.leave_out(counters, |it| it.is_over(counters));
+            self.leave_removed_out(counters);
+            self.actions
+                .leave_out(counters, |_, it| it.is_over(counters));
+            self.calls.leave_out(counters, |_, it| it.is_over(counters));
             self.due = entries(self);
         }
     }
@@ -184,6 +252,7 @@ impl ExitActions {
         requests: Vec<ExitRequest>,
         counters: &Counters,
     ) -> Vec<Box<dyn ExitAction>> {
+        self.leave_removed_out(counters);
         // From the end: so a take-back is known before the action that it removes.
         let (mut added, mut removed) = (Vec::new(), HashSet::new());
         for request in requests.into_iter().rev() {
@@ -200,7 +269,7 @@ impl ExitActions {
             }
         }
         if !removed.is_empty() {
-            self.actions.leave_out(counters, |it| {
+            self.actions.leave_out(counters, |_, it| {
                 has_key(&**it, counters, |it| removed.contains(it))
             });
         }
@@ -208,36 +277,85 @@ impl ExitActions {
         added
     }
 
-    /// The process has been closed: releases what others can see. O(n).
+    /// The process has been closed: leaves out what was taken back, and releases what others can
+    /// see. O(n).
     pub(crate) fn release(&mut self, process: Pid, counters: &Counters) {
+        self.leave_removed_out(counters);
         release_each(&mut self.actions.list, process, counters);
     }
 
-    /// The process is gone: tells others, and then makes the calls. O(n).
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn tell(self, process: Pid, cause: impl FnOnce() -> ExitCause, counters: &Counters) {
-        let cause = (!self.actions.list.is_empty()).then(cause);
-        self.tell_each(process, counters, |action| {
-            if let Some(cause) = &cause {
-                action.tell(process, cause);
-            }
-        });
+    /// As [`release`](Self::release), for a portion from the place `from` on. Returns the place of
+    /// the next one. None when that was the last.
+    pub(crate) fn release_some(
+        &mut self,
+        from: usize,
+        process: Pid,
+        counters: &Counters,
+    ) -> Option<usize> {
+        if from == 0 {
+            self.leave_removed_out(counters);
+        }
+        let actions = &mut self.actions.list[from..];
+        let portion = PORTION.min(actions.len());
+        release_each(&mut actions[..portion], process, counters);
+        (portion < actions.len()).then_some(from + portion)
     }
 
-    /// As [`tell`](Self::tell), for a process that was not started after all.
+    /// The process is gone: what is to be told.
+    pub(crate) fn telling(self, cause: impl FnOnce() -> ExitCause) -> Telling {
+        Telling {
+            cause: (!self.actions.list.is_empty()).then(cause),
+            begun: None,
+            actions: self.actions.list.into_iter(),
+            calls: self.calls.list.into_iter(),
+        }
+    }
+
+    /// The process was not started after all: tells others, and then makes the calls. O(n).
     #[cold]
     #[inline(never)]
     pub(crate) fn tell_not_started(self, process: Pid, counters: &Counters) {
-        self.tell_each(process, counters, |action| action.not_started(process));
-    }
-
-    fn tell_each(self, process: Pid, counters: &Counters, tell: impl Fn(Box<dyn ExitAction>)) {
-        let Self { actions, calls, .. } = self;
-        for action in actions.list {
-            contain_and_report("exit action", process, counters, || tell(action));
+        for action in self.actions.list {
+            contain_and_report("exit action", process, counters, || {
+                action.not_started(process);
+            });
         }
-        for call in calls.list.iter().filter_map(|it| it.call.upgrade()) {
+        self.calls
+            .list
+            .iter()
+            .for_each(|it| it.make(process, counters));
+    }
+}
+
+impl Telling {
+    /// Tells a portion of the others, and makes the calls after the last. Says whether there is
+    /// more.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn go_on(&mut self, process: Pid, counters: &Counters) -> bool {
+        let mut budget = PORTION;
+        if let Some(cause) = &self.cause {
+            while budget > 0
+                && let Some(action) = self.begun.take().or_else(|| self.actions.next())
+            {
+                // What an action says of itself is not believed.
+                let most = budget - 1;
+                contain_and_report("exit action", process, counters, || {
+                    self.begun = action.tell_some(process, cause, &mut budget);
+                });
+                budget = budget.min(most);
+            }
+        }
+        for call in self.calls.by_ref().take(budget) {
+            call.make(process, counters);
+        }
+        self.begun.is_some() || self.actions.len() + self.calls.len() > 0
+    }
+}
+
+impl YieldCall {
+    fn make(&self, process: Pid, counters: &Counters) {
+        if let Some(call) = self.call.upgrade() {
             contain_and_report("on_end", process, counters, move || call.call());
         }
     }

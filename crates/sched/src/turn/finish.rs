@@ -9,9 +9,12 @@ use crate::base::dead_letters::{DeadLetter, DeadReason};
 use crate::base::dropped;
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
+use crate::core::ending::{Ending, Stage};
 use crate::core::item::{Item, count, seen};
-use crate::core::local;
+use crate::core::local::{self, LocalQueue};
+use crate::core::owned::Core;
 use crate::core::shared::Shared;
+use crate::core::token::Token;
 use crate::probe::{Decide, Decider, Probe};
 use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::outstanding::Outstanding;
@@ -20,6 +23,7 @@ use ganger_mpsc::Batch;
 use ganger_proc_api::{CommandError, Event, ExitCause, ExitReason, Process};
 use std::mem::{self, ManuallyDrop};
 use std::ops::DerefMut;
+use std::sync::Arc;
 use tracing::Level;
 
 /// Closes a process, which is or was the task's, and drops it.
@@ -35,7 +39,7 @@ pub(crate) fn close(
 
 /// The mailbox of the process has been closed, with these items left. Adds the exit actions among
 /// them to the others, and drops and counts the rest. Closes and drops the process, if there is
-/// one. Then releases what others can see.
+/// one.
 #[cold]
 #[inline(never)]
 pub(crate) fn take_down(
@@ -63,9 +67,6 @@ pub(crate) fn take_down(
     discard_each(task.pid, counters, items);
     if let Some(process) = process {
         close(process, task, counters);
-    }
-    if let Some(actions) = actions {
-        actions.release(task.pid, counters);
     }
 }
 
@@ -151,13 +152,14 @@ fn log_failure(task: &Task, how: &'static str, reason: impl Fn() -> Box<str>) {
 }
 
 /// Ends a process that this thread runs, and its turn before the process counts as ended. It takes
-/// the reason; without one, the process has been terminated.
+/// the reason; without one, the process has been terminated. What does not fit into one turn is put
+/// off.
 pub(crate) fn finish(
     shared: &Shared,
     counters: &Counters,
     task: &Task,
     end: &mut Option<ExitReason>,
-    worker: Option<usize>,
+    queue: Option<&LocalQueue>,
     end_turn: impl FnOnce(),
 ) {
     let (terminated, rest) = task.complete();
@@ -180,6 +182,8 @@ pub(crate) fn finish(
     items.append(rest);
     // After a panic below, no action can be run any more. Otherwise this is empty in the end.
     let mut actions = ManuallyDrop::new(actions);
+    // Where to go on with the release, when that takes several turns.
+    let mut next = None;
     if items.is_empty() && actions.is_none() {
         shared.probe.dropping(task.pid, seen(&items));
         if let Some(process) = process {
@@ -187,17 +191,109 @@ pub(crate) fn finish(
         }
     } else {
         take_down(process, items, &mut actions, task, counters);
+        let actions = actions.as_mut();
+        next = actions.and_then(|it| it.release_some(0, task.pid, counters));
     }
     dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
+    if let Some(next) = next {
+        let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
+        put_off(task, end, Stage::Release(actions, next), queue);
+        return end_turn();
+    }
+    let owned = go(shared, counters, task, reason, &mut actions);
+    if let Some(actions) = ManuallyDrop::into_inner(actions) {
+        let mut telling = actions.telling(|| ExitCause::of(reason, text_of_chain));
+        if telling.go_on(task.pid, counters) {
+            let owned = ManuallyDrop::into_inner(owned);
+            put_off(task, end, Stage::Tell(Box::new(telling), owned), queue);
+            return end_turn();
+        }
+    }
+    end_turn();
+    give_reason(shared, counters, task, end, owned, queue);
+}
+
+/// Goes on with an end that was put off.
+#[cold]
+#[inline(never)]
+pub(crate) fn go_on_with_end(
+    shared: &Shared,
+    counters: &Counters,
+    task: &Task,
+    end: &mut Option<ExitReason>,
+    queue: Option<&LocalQueue>,
+    end_turn: impl FnOnce(),
+) {
+    // SAFETY: the process came from a queue, which handed its run token over.
+    let ending = unsafe { task.with_core(Core::take_ending) };
+    let Some(ending) = ending else {
+        // Something has panicked that must not.
+        return end_turn();
+    };
+    let Ending { reason, stage } = *ending;
+    let reason = end.insert(reason);
+    let (mut telling, owned) = match stage {
+        Stage::Release(actions, from) => {
+            let mut actions = ManuallyDrop::new(Some(actions));
+            let released = actions.as_mut();
+            if let Some(next) = released.and_then(|it| it.release_some(from, task.pid, counters)) {
+                let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
+                put_off(task, end, Stage::Release(actions, next), queue);
+                return end_turn();
+            }
+            let owned = go(shared, counters, task, reason, &mut actions);
+            let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
+            let telling = actions.telling(|| ExitCause::of(reason, text_of_chain));
+            (Box::new(telling), owned)
+        }
+        Stage::Tell(telling, owned) => (telling, ManuallyDrop::new(owned)),
+    };
+    if telling.go_on(task.pid, counters) {
+        let owned = ManuallyDrop::into_inner(owned);
+        put_off(task, end, Stage::Tell(telling, owned), queue);
+        return end_turn();
+    }
+    end_turn();
+    give_reason(shared, counters, task, end, owned, queue);
+}
+
+/// Keeps the rest of an end, and queues the process behind others.
+#[cold]
+#[inline(never)]
+fn put_off(task: &Task, end: &mut Option<ExitReason>, stage: Stage, queue: Option<&LocalQueue>) {
+    let Some(reason) = end.take() else {
+        unreachable!("there is one")
+    };
+    let ending = Box::new(Ending { reason, stage });
+    // SAFETY: this thread owns the run token, and has ended the process.
+    unsafe { task.with_core(|core| core.put_off(ending)) };
+    // Whatever takes it from the queue sees that it takes no step.
+    task.state.mark_terminated();
+    // Another thread may end the process, and drop it, before this one has queued it.
+    let shared = Arc::clone(&task.shared);
+    // SAFETY: as above. The registry has the process, or its `Ending` does.
+    shared.requeue_last(queue, unsafe { Token::new(task) });
+}
+
+/// The process has been closed, and has released what others can see: it goes, and is told of to
+/// the hook. Returns the registry's reference, which keeps the process alive until the handle, if
+/// there is one, has this reference. That holds also when something below panics, so that the
+/// reference is not dropped then.
+#[inline(always)]
+fn go(
+    shared: &Shared,
+    counters: &Counters,
+    task: &Task,
+    reason: &ExitReason,
+    actions: &mut Option<Box<ExitActions>>,
+) -> ManuallyDrop<Option<Task>> {
     shared.probe.ended(task.pid, task.method, reason);
     shared.probe.interleave(&task.shared);
-    // Keeps the process alive until the handle, if there is one, has this reference. That holds
-    // also when something below panics, so that the reference is not dropped then.
     // SAFETY: a process ends once.
     let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
     if shared.late.is_any() {
         let late = shared.late.take(task.key());
-        ExitActions::apply_late(&mut actions, late, task.pid, counters);
+        ExitActions::apply_late(actions, late, task.pid, counters);
     }
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
     if is_forced {
@@ -220,11 +316,20 @@ pub(crate) fn finish(
     }
     shared.leave_place();
     ended.bump();
-    if let Some(actions) = ManuallyDrop::into_inner(actions) {
-        actions.tell(task.pid, || ExitCause::of(reason, text_of_chain), counters);
-    }
-    end_turn();
-    shared.live.leave(worker);
+    owned
+}
+
+/// All have been told: the process counts no more, and its handle has the reason.
+#[inline(always)]
+fn give_reason(
+    shared: &Shared,
+    counters: &Counters,
+    task: &Task,
+    end: &mut Option<ExitReason>,
+    owned: ManuallyDrop<Option<Task>>,
+    queue: Option<&LocalQueue>,
+) {
+    shared.live.leave(queue.map(|queue| queue.index));
     let pid = task.pid;
     let Some(reason) = end.take() else {
         unreachable!("there is one")
@@ -243,8 +348,14 @@ pub(crate) fn finish(
         }),
         Err(unwanted) => {
             let mut unwanted = ManuallyDrop::new(unwanted);
+            // A result, or an error, may have replies in it.
+            let failed = match &*unwanted {
+                ExitReason::Done(_) => None,
+                reason => Some(ExitCause::of(reason, text_of_chain)),
+            };
             // SAFETY: it is not used again.
             unsafe { discard_in_place(pid, counters, &mut unwanted) };
+            dropped::answer(|| CommandError::Ended(failed.clone().unwrap_or(ExitCause::Done)));
             if let Some(owned) = ManuallyDrop::into_inner(owned) {
                 local::with(shared, |queue| shared.keep_cell(queue, owned));
             }

@@ -12,9 +12,9 @@ use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::turns::{OffWorker, OnWorker, TurnPlace};
 use crate::handlers::commands::OwnHandlers;
-use crate::probe::Probe;
+use crate::probe::{Decide, Decider, Probe};
 use crate::process::state::{Begin, Leave};
-use crate::turn::finish::finish;
+use crate::turn::finish::{finish, go_on_with_end};
 use ganger_proc_api::{ExitReason, StepOutput};
 use std::mem;
 use std::sync::Arc;
@@ -112,9 +112,16 @@ impl<'a> Runner<'a> {
         shared.probe.turn_begins(&task.probe);
         task.about.run(shared.time.nanos());
         place.count(&counters.turns);
-        let _dropped = dropped::open();
+        // Turns lie within each other in the simulation, and on threads that are no workers.
+        let _dropped = if place.queue().is_none() || Decider::is_driven() {
+            dropped::open()
+        } else {
+            dropped::open_first()
+        };
         let guard = place.begin(task.pid);
         let ends = match task.state.begin() {
+            // Its end was put off.
+            Begin::Terminate if task.state.is_closed() => TurnEnd::Goes,
             Begin::Terminate => {
                 self.end = Some(ExitReason::Terminated);
                 TurnEnd::End
@@ -156,6 +163,11 @@ impl<'a> Runner<'a> {
                 }
             }
             TurnEnd::End => Leave::Terminate,
+            TurnEnd::Goes => {
+                let end_turn = move || place.end(guard);
+                let end = &mut self.end;
+                return go_on_with_end(shared, counters, &task, end, place.queue(), end_turn);
+            }
         };
         match leave {
             Leave::Parked => {}
@@ -164,9 +176,9 @@ impl<'a> Runner<'a> {
             // SAFETY: as above.
             Leave::RequeueUrgent => arc.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => {
-                let worker = place.queue().map(|queue| queue.index);
                 let end_turn = move || place.end(guard);
-                return finish(shared, counters, &task, &mut self.end, worker, end_turn);
+                let end = &mut self.end;
+                return finish(shared, counters, &task, end, place.queue(), end_turn);
             }
         }
         place.end(guard);

@@ -40,6 +40,8 @@ pub(super) enum TurnEnd {
     Wait(Waiting),
     /// It has ended.
     End,
+    /// It had ended before, and its end goes on.
+    Goes,
 }
 
 /// What a step comes to.

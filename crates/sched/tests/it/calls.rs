@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Actor, BoxError, CommandError, Completion, Context, Event, ExitCause, ExitReason, Pid, Reply,
-    SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
+    Actor, BoxError, CommandError, Completion, Context, Event, ExitCause, ExitReason, Payload, Pid,
+    Reply, SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_sched::{Address, ContextExt, Scheduler};
 use std::future::{Future, IntoFuture};
@@ -134,6 +134,32 @@ fn a_reply_that_is_dropped_is_an_answer() {
     let is_refused = matches!(&error, CommandError::Failed(it)
         if it.downcast_ref() == Some(&SendErrorKind::Closed));
     assert!(is_refused || has_ended(&error));
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("no")]
+struct Refusal(ganger_proc_api::Exclusive<Reply<u64>>);
+
+// pins: C2
+#[test]
+fn a_reply_in_a_result_that_is_not_wanted_says_how_its_process_has_ended() {
+    let scheduler = start(2);
+    let ends = |fails: bool| {
+        let process = actor_fn(move |_, reply: Reply<u64>, out: &mut StepOutput| {
+            if fails {
+                return Err(Refusal(ganger_proc_api::Exclusive::new(reply)).into());
+            }
+            out.done(Payload::any(reply));
+            Ok(())
+        });
+        scheduler.spawn_actor(process).unwrap().address().clone()
+    };
+    let ask = |fails| {
+        let call = ends(fails).call(|it| it);
+        call.wait_timeout(PATIENCE).unwrap_err()
+    };
+    assert!(matches!(ask(false), CommandError::Ended(ExitCause::Done)));
+    assert!(matches!(ask(true), CommandError::Ended(ExitCause::Failed(it)) if &*it == "no"));
 }
 
 // pins: C2

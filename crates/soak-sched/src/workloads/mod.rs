@@ -11,6 +11,7 @@ mod mesh;
 mod ring;
 mod storm;
 mod timers;
+mod trees;
 
 use crate::actor::{Behaviour, Kit, Mail, Next, Turn};
 use crate::chaos::Targets;
@@ -61,6 +62,7 @@ impl<'a> Job<'a> {
             Kind::Commands => commands::run(self),
             Kind::Blocking => blocking::run(self),
             Kind::Timers => timers::run(self),
+            Kind::Trees => trees::run(self),
         }
     }
 

@@ -58,13 +58,15 @@ impl Actor for Wild {
 // pins: S1, S3, S5, S10, S11
 #[test]
 fn whatever_fails_no_child_runs_twice_and_none_is_left() {
-    let factor = std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap());
+    let number = |name| Some(std::env::var(name).ok()?.parse::<u64>().unwrap());
+    let seeds = || 300 * number("GANGER_STRESS").unwrap_or(1);
+    let seeds = number("GANGER_SEEDS").unwrap_or_else(seeds);
     let faults = Faults {
         step_panics: 5,
         clock_jumps: 0,
         ..Faults::some()
     };
-    sim(50).faults(faults).check_seeds(300 * factor, |rt| {
+    sim(50).faults(faults).check_seeds(seeds, |rt| {
         let alive: Arc<[AtomicI64]> = (0..4).map(|_| AtomicI64::new(0)).collect();
         let turns = Arc::new(AtomicU64::new(0));
         let offset = rt.choose(5) as u64;

@@ -3,6 +3,7 @@
 mod alone;
 mod ask;
 mod crowd;
+mod depend;
 mod fan;
 mod pair;
 mod ring;
@@ -166,6 +167,22 @@ impl Contestant for Ganger {
 
     fn command_asked(&self, commands: u64) -> Timed {
         ask::run(self, ask::ASK, commands)
+    }
+
+    fn call(&self, calls: u64) -> Timed {
+        depend::call(self, calls)
+    }
+
+    fn call_from_outside(&self, calls: u64) -> Timed {
+        depend::call_from_outside(self, calls)
+    }
+
+    fn spawn_monitored(&self, processes: u64) -> Timed {
+        depend::spawn_monitored(self, processes)
+    }
+
+    fn broadcast(&self, members: u64, messages: u64) -> Timed {
+        depend::broadcast(self, members, messages)
     }
 
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {

@@ -22,6 +22,21 @@ pub(super) fn run(kameo: &Kameo, commands: u64) -> Timed {
     })
 }
 
+/// This thread asks, and waits for each answer.
+pub(super) fn call_from_outside(kameo: &Kameo, calls: u64) -> Timed {
+    let _inside = kameo.enter();
+    let server = start::<Server>(Server);
+    kameo.gate.time(1, || {
+        let mut sum = 0;
+        for number in 1..=calls {
+            let call = async { server.ask(number).await };
+            sum += kameo.runtime.block_on(call).expect("an answer");
+        }
+        kameo.gate.hit_with(sum);
+        Ok(())
+    })
+}
+
 /// Answers each request with its own value. Ends with the last reference.
 #[derive(Actor)]
 struct Server;

@@ -110,6 +110,10 @@ impl Contestant for Kameo {
         ask::run(self, commands)
     }
 
+    fn call_from_outside(&self, calls: u64) -> Timed {
+        ask::call_from_outside(self, calls)
+    }
+
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
         Ok(crowd::sleeper(self, bell))
     }

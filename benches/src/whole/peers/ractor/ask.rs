@@ -22,6 +22,22 @@ pub(super) fn run(ractor: &Ractor, commands: u64) -> Timed {
     })
 }
 
+/// This thread asks, and waits for each answer.
+pub(super) fn call_from_outside(ractor: &Ractor, calls: u64) -> Timed {
+    let server = ractor.spawn_one::<Server>(())?;
+    ractor.gate.time(1, || {
+        let mut sum = 0;
+        for number in 1..=calls {
+            let call = server.call(|reply| Ask(number, reply), None);
+            let answer = ractor.runtime.block_on(call);
+            sum += answer.expect("a request").expect("an answer");
+        }
+        server.stop(None);
+        ractor.gate.hit_with(sum);
+        Ok(())
+    })
+}
+
 /// Answers each request with its own value.
 #[derive(Default)]
 struct Server;

@@ -23,9 +23,9 @@ pub(super) fn run_out(ractor: &Ractor, receivers: u64, messages: u64) -> Timed {
 
 /// Takes that many numbers, brings their sum to the gate, and ends.
 #[derive(Default)]
-struct Consumer;
+pub(super) struct Consumer;
 
-struct State {
+pub(super) struct State {
     left: u64,
     sum: u64,
     gate: &'static Gate,

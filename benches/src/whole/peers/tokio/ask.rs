@@ -46,6 +46,27 @@ pub(super) fn asked(tokio: &Tokio, commands: u64) -> Timed {
     })
 }
 
+/// This thread asks, and waits for each answer.
+pub(super) fn call_from_outside(tokio: &Tokio, calls: u64) -> Timed {
+    let (server, mut requests) = unbounded_channel();
+    tokio.runtime.spawn(async move {
+        while let Some((number, completer)) = requests.recv().await {
+            echo(number, completer);
+        }
+    });
+    tokio.gate.time(1, || {
+        let mut sum = 0;
+        for number in 1..=calls {
+            let (completer, answer) = oneshot::channel();
+            let sent = server.send((number, completer));
+            sent.expect("the server is there");
+            sum += answer.blocking_recv().expect("an answer");
+        }
+        tokio.gate.hit_with(sum);
+        Ok(())
+    })
+}
+
 /// Answers with the number that it is given.
 fn echo(number: u64, completer: oneshot::Sender<u64>) {
     completer.send(number).expect("the asker waits");

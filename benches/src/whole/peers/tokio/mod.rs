@@ -3,6 +3,7 @@
 mod alone;
 mod ask;
 mod crowd;
+mod depend;
 mod fan;
 mod pair;
 mod ring;
@@ -139,6 +140,18 @@ impl Contestant for Tokio {
 
     fn command_asked(&self, commands: u64) -> Timed {
         ask::asked(self, commands)
+    }
+
+    fn call_from_outside(&self, calls: u64) -> Timed {
+        ask::call_from_outside(self, calls)
+    }
+
+    fn spawn_monitored(&self, processes: u64) -> Timed {
+        depend::spawn_monitored(self, processes)
+    }
+
+    fn broadcast(&self, members: u64, messages: u64) -> Timed {
+        depend::broadcast(self, members, messages)
     }
 
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {

@@ -1,5 +1,5 @@
 use super::*;
-use ganger_sync::atomic::{AtomicBool, Ordering};
+use ganger_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -194,7 +194,7 @@ proptest! {
         expected.extend(lately.map(|it| Done::Released(*it)));
         expected.extend(before.iter().map(|it| Done::Told(*it)));
         if let Some(actions) = actions {
-            actions.tell(pid(), || ExitCause::Done, &counters);
+            tell_all(*actions, &counters);
         }
         let done = world.done.lock().unwrap();
         let run: Vec<_> = done.iter().filter(|it| !matches!(it, Done::Dropped(_))).collect();
@@ -288,9 +288,118 @@ fn an_action_that_panics_when_it_is_asked_stays_and_is_told() {
     let before = counters.read().panics;
     assert_eq!(before, 1, "the sweep asks whether it is over");
     actions.apply(ExitRequest::Remove(Box::new(key(0, 7))), &counters);
+    actions.release(pid(), &counters);
     assert_eq!(actions.actions.list.len(), 1);
     assert_eq!(counters.read().panics, before + 1);
-    actions.tell(pid(), || ExitCause::Done, &counters);
+    tell_all(actions, &counters);
     // Ordering: Relaxed: one thread uses it.
     assert!(is_told.load(Ordering::Relaxed));
+}
+
+/// Returns how many turns it has taken.
+fn tell_all(actions: ExitActions, counters: &Counters) -> usize {
+    let mut telling = actions.telling(|| ExitCause::Done);
+    let mut turns = 1;
+    while telling.go_on(pid(), counters) {
+        turns += 1;
+    }
+    turns
+}
+
+// pins: P12
+#[test]
+fn each_turn_of_an_end_releases_and_tells_one_portion() {
+    const MANY: usize = 2 * PORTION + 1;
+    let counters = Counters::new(false);
+    let (world, mut actions) = (Arc::<World>::default(), ExitActions::default());
+    for number in 0..MANY {
+        actions.apply(ExitRequest::Add(world.action(0, 7, number)), &counters);
+    }
+    let done = || world.done.lock().unwrap().len();
+    let (mut from, mut released) = (Some(0), vec![]);
+    while let Some(place) = from {
+        from = actions.release_some(place, pid(), &counters);
+        released.push(done());
+    }
+    assert_eq!(released, [PORTION, 2 * PORTION, MANY]);
+    let mut telling = actions.telling(|| ExitCause::Done);
+    let mut left = MANY;
+    loop {
+        let before = done();
+        let has_more = telling.go_on(pid(), &counters);
+        // Each is told, and is dropped.
+        let told = (done() - before) / 2;
+        assert_eq!(told, PORTION.min(left));
+        left -= told;
+        assert_eq!(has_more, left > 0);
+        if !has_more {
+            break;
+        }
+    }
+}
+
+/// Has so many to tell, and never counts them.
+struct Broad(usize, Arc<Mutex<Vec<usize>>>);
+
+impl ExitAction for Broad {
+    fn tell_some(
+        mut self: Box<Self>,
+        _: Pid,
+        _: &ExitCause,
+        budget: &mut usize,
+    ) -> Option<Box<dyn ExitAction>> {
+        let told = self.0.min(*budget);
+        self.1.lock().unwrap().push(told);
+        self.0 -= told;
+        (self.0 > 0).then_some(self as _)
+    }
+}
+
+// pins: P12
+#[test]
+fn an_action_with_many_to_tell_goes_on_in_the_next_turn() {
+    let (counters, told) = (Counters::new(false), Arc::<Mutex<Vec<usize>>>::default());
+    let mut actions = ExitActions::default();
+    for _ in 0..2 {
+        let broad = Box::new(Broad(PORTION + 10, Arc::clone(&told)));
+        actions.apply(ExitRequest::Add(broad), &counters);
+    }
+    assert!(tell_all(actions, &counters) >= 1);
+    assert_eq!(
+        told.lock().unwrap().iter().sum::<usize>(),
+        2 * (PORTION + 10)
+    );
+    assert!(told.lock().unwrap().iter().all(|it| *it <= PORTION));
+}
+
+/// Counts the looks at its key.
+struct Looked(ExitKey, Arc<AtomicUsize>);
+
+impl ExitAction for Looked {
+    fn key(&self) -> Option<ExitKey> {
+        // Ordering: Relaxed: one thread uses it.
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Some(self.0)
+    }
+}
+
+// pins: P12
+#[test]
+fn many_take_backs_look_at_each_action_a_few_times() {
+    const MANY: usize = 10_000;
+    let (counters, looks) = (Counters::new(false), Arc::<AtomicUsize>::default());
+    let mut actions = ExitActions::default();
+    for number in 0..MANY {
+        let action = Box::new(Looked(key(1, number as u64), Arc::clone(&looks)));
+        actions.apply(ExitRequest::Add(action), &counters);
+    }
+    for number in 0..MANY {
+        let key = Box::new(key(1, number as u64));
+        actions.apply(ExitRequest::Remove(key), &counters);
+    }
+    // Ordering: Relaxed: one thread uses it.
+    let looks = looks.load(Ordering::Relaxed);
+    assert!(looks <= 4 * MANY, "{looks} looks");
+    actions.release(pid(), &counters);
+    assert!(actions.is_empty());
 }

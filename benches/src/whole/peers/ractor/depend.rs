@@ -1,0 +1,118 @@
+//! Actors that depend on one another: a supervisor that is told of ends, and process groups.
+
+use super::Ractor;
+use super::fan::Consumer;
+use crate::whole::contestant::Timed;
+use crate::whole::gate::Gate;
+use ::ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent, pg};
+
+pub(super) fn spawn_monitored(ractor: &Ractor, processes: u64) -> Timed {
+    ractor.gate.time(1, || {
+        let parent = (processes, ractor.gate);
+        ractor.spawn_one::<Parent>(parent).map(drop)
+    })
+}
+
+/// Starts actors that end at once, and counts the ends that it is told of.
+#[derive(Default)]
+struct Parent;
+
+impl Actor for Parent {
+    type Msg = ();
+    type State = (u64, u64, &'static Gate);
+    type Arguments = (u64, &'static Gate);
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<()>,
+        (processes, gate): Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok((processes, 0, gate))
+    }
+
+    async fn post_start(
+        &self,
+        this: ActorRef<()>,
+        (processes, ..): &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        for _ in 0..*processes {
+            Actor::spawn_linked(None, Child, (), this.get_cell()).await?;
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        this: ActorRef<()>,
+        event: SupervisionEvent,
+        (processes, told, gate): &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        if let SupervisionEvent::ActorTerminated(..) = event {
+            *told += 1;
+            if told == processes {
+                gate.hit_with(*told);
+                this.stop(None);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends at once.
+struct Child;
+
+impl Actor for Child {
+    type Msg = ();
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<()>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn post_start(&self, this: ActorRef<()>, (): &mut ()) -> Result<(), ActorProcessingErr> {
+        this.stop(None);
+        Ok(())
+    }
+}
+
+/// The name of the group.
+const GROUP: &str = "broadcast";
+
+pub(super) fn broadcast(ractor: &Ractor, members: u64, messages: u64) -> Timed {
+    let consumers = ractor.spawn_all::<Consumer>(members, |_| (messages, ractor.gate))?;
+    let cells = consumers.iter().map(ActorRef::get_cell).collect();
+    pg::join(GROUP.to_owned(), cells);
+    ractor
+        .gate
+        .time(members, || ractor.spawn_one::<Sender>(messages).map(drop))
+}
+
+/// Sends each of the numbers below a bound to the group, in one go, and ends.
+#[derive(Default)]
+struct Sender;
+
+impl Actor for Sender {
+    type Msg = ();
+    type State = u64;
+    type Arguments = u64;
+
+    async fn pre_start(&self, _: ActorRef<()>, messages: u64) -> Result<u64, ActorProcessingErr> {
+        Ok(messages)
+    }
+
+    async fn post_start(
+        &self,
+        this: ActorRef<()>,
+        messages: &mut u64,
+    ) -> Result<(), ActorProcessingErr> {
+        let group = GROUP.to_owned();
+        for number in 0..*messages {
+            for member in pg::get_members(&group) {
+                member.send_message::<u64>(number)?;
+            }
+        }
+        this.stop(None);
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+use super::*;
+use ganger_proc_api::actor_fn;
+use ganger_sched::Scheduler;
+
+fn names(scheduler: &Handle) -> Vec<Box<str>> {
+    let scopes = scheduler.extension(|_| Scopes::default());
+    let mut names: Vec<_> = lock(&scopes.0).keys().cloned().collect();
+    names.sort();
+    names
+}
+
+// pins: N3
+#[test]
+fn a_scope_goes_with_its_last_member_monitor_and_user() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let waits = || {
+        actor_fn(|_, (): (), out| {
+            out.done(());
+            Ok(())
+        })
+    };
+    let (member, monitor) = (
+        scheduler.spawn_actor(waits()).unwrap(),
+        scheduler
+            .spawn_actor(actor_fn(|_, _: GroupNotice, _| Ok(())))
+            .unwrap(),
+    );
+    for number in 0..1_000 {
+        drop(Groups::of(&scheduler, &format!("scope {number}")));
+    }
+    assert!(names(&scheduler).is_empty());
+    Groups::of(&scheduler, "joined")
+        .group("g")
+        .join(&member)
+        .unwrap();
+    let recipient = monitor.address().recipient();
+    let (_, watch) = Groups::of(&scheduler, "watched").monitor(&recipient);
+    assert_eq!(names(&scheduler), ["joined".into(), "watched".into()]);
+    let again = Groups::of(&scheduler, "joined");
+    assert_eq!(again.group("g").members(), [member.pid()]);
+    member.address().send(()).unwrap();
+    assert!(member.wait().is_done());
+    drop(again);
+    watch.end();
+    // The monitor's exit action has the other one until it ends.
+    scheduler.terminate(monitor.pid()).unwrap();
+    let _terminated = monitor.wait();
+    assert!(names(&scheduler).is_empty());
+}

@@ -1,0 +1,169 @@
+//! Ends that many are told of: others have turns meanwhile. By counts, in the simulation.
+
+use crate::support::*;
+use ganger_link::{Lane, LinkContext};
+use ganger_proc_api::{Event, ExitCause, Pid, process_fn};
+use ganger_sched::ExitAction;
+use ganger_sim::{Rt, Sim};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// So many have to be told.
+const MANY: usize = 2_000;
+
+/// No more are told in one turn.
+const PORTION: usize = 256;
+
+/// Notes how many steps others had taken when it released and when it told.
+struct Notes {
+    steps: Arc<AtomicUsize>,
+    released: Arc<Mutex<Vec<usize>>>,
+    told: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Notes {
+    fn note(&self, list: &Mutex<Vec<usize>>) {
+        // Ordering: Relaxed: a count, on one thread.
+        list.lock()
+            .unwrap()
+            .push(self.steps.load(Ordering::Relaxed));
+    }
+}
+
+impl ExitAction for Notes {
+    fn release(&mut self, _: Pid) {
+        self.note(&self.released);
+    }
+
+    fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
+        self.note(&self.told);
+    }
+}
+
+/// A process that steps until it is told to end, and counts its steps.
+fn ticker(rt: &Rt<'_>, steps: &Arc<AtomicUsize>) -> Pid {
+    let steps = Arc::clone(steps);
+    let process = process_fn(move |_, events, out| {
+        // Ordering: Relaxed: a count, on one thread.
+        steps.fetch_add(1, Ordering::Relaxed);
+        if events.next().is_some() {
+            out.done(());
+        } else {
+            out.go_on();
+        }
+        Ok(())
+    });
+    rt.spawn(process).unwrap().pid()
+}
+
+/// How many came between two steps of others, at the most.
+fn longest_run(list: &[usize]) -> usize {
+    list.chunk_by(|one, other| one == other)
+        .map(<[_]>::len)
+        .max()
+        .unwrap_or(0)
+}
+
+// pins: P12
+#[test]
+fn an_end_with_many_actions_lets_others_step_between_portions() {
+    Sim::new(7).workers(1).must_free().run(|rt| {
+        let target = puppet(rt);
+        let steps = Arc::<AtomicUsize>::default();
+        let (released, told) = <(Arc<Mutex<Vec<_>>>, Arc<Mutex<Vec<_>>>)>::default();
+        for _ in 0..MANY {
+            let action = Box::new(Notes {
+                steps: Arc::clone(&steps),
+                released: Arc::clone(&released),
+                told: Arc::clone(&told),
+            });
+            rt.add_exit_action(target.pid(), action).unwrap();
+        }
+        rt.settle();
+        let ticker = ticker(rt, &steps);
+        target.tell(|_, out| {
+            out.done(());
+            Ok(())
+        });
+        assert!(rt.wait(target.handle).is_done());
+        rt.cancel(ticker, "over").unwrap();
+        for list in [&released, &told] {
+            let list = list.lock().unwrap();
+            assert_eq!(list.len(), MANY);
+            assert!(list.is_sorted());
+            assert!(longest_run(&list) <= PORTION, "{}", longest_run(&list));
+        }
+        assert!(released.lock().unwrap().last() <= told.lock().unwrap().first());
+    });
+}
+
+// pins: L4, L6
+#[test]
+fn the_end_of_a_process_with_many_links_tells_each_peer_once() {
+    Sim::new(7).workers(2).must_free().run(|rt| {
+        let (hub, one) = (puppet(rt), puppet(rt));
+        let peers: Vec<_> = (0..MANY).map(|_| puppet(rt)).collect();
+        let pids: Vec<_> = peers.iter().map(Strings::pid).collect();
+        let its = one.pid();
+        hub.tell(move |ctx, _| {
+            for pid in pids {
+                ctx.link(pid)?;
+            }
+            Ok(ctx.link(its)?)
+        });
+        one.tell(|ctx, _| {
+            ctx.trap_exits(1);
+            Ok(())
+        });
+        rt.settle();
+        let pid = hub.pid();
+        hub.tell(|_, _| Err("boom".into()));
+        assert_eq!(rt.wait(hub.handle).to_string(), "failed: boom");
+        for peer in peers {
+            assert_eq!(rt.wait(peer.handle).to_string(), "failed: boom");
+        }
+        rt.settle();
+        assert_eq!(one.told(), [(pid, 1, failed("boom"))]);
+    });
+}
+
+/// The trapping process takes none of its notices until it has all.
+// pins: L2, L6
+#[test]
+fn notices_that_are_left_stay_in_order() {
+    Sim::new(7).workers(1).must_free().run(|rt| {
+        let told = Arc::<Mutex<Vec<u64>>>::default();
+        let notes = Arc::clone(&told);
+        let targets: Vec<_> = (0..MANY).map(|_| puppet(rt)).collect();
+        let pids: Vec<_> = targets.iter().map(Strings::pid).collect();
+        let mut is_first = true;
+        let watcher = rt
+            .spawn(process_fn(move |ctx, events, out| {
+                if std::mem::take(&mut is_first) {
+                    for (number, pid) in (0..).zip(&pids) {
+                        ctx.watch(*pid, number, Lane::Overtaking)?;
+                    }
+                }
+                if events.len() == MANY {
+                    let tags = events.filter_map(|it| match it {
+                        Event::Exit(notice) => Some(notice.tag),
+                        _ => None,
+                    });
+                    notes.lock().unwrap().extend(tags);
+                    out.done(());
+                }
+                Ok(())
+            }))
+            .unwrap();
+        rt.settle();
+        for target in targets {
+            target.tell(|_, out| {
+                out.done(());
+                Ok(())
+            });
+            rt.settle();
+        }
+        assert!(rt.wait(watcher).is_done());
+        assert!(told.lock().unwrap().iter().copied().eq(0..MANY as u64));
+    });
+}
