@@ -191,7 +191,7 @@ fn what_is_woken_in_the_driver_begins_when_the_wait_is_over() {
     };
     let handle = scheduler.submit(woken, "main", ()).unwrap();
     until_state(&scheduler, handle.pid(), ProcessState::Idle);
-    until("a worker waits", || posted.is_waited_in());
+    until("a thread waits", || posted.is_waited_in());
     let waker = handle.address().waker();
     let (result, has_begun) = channel();
     posted.post(move || {
@@ -296,15 +296,15 @@ fn an_idle_scheduler_stays_in_the_driver() {
 fn a_stop_ends_the_wait() {
     for _ in 0..50 {
         let (scheduler, posted) = start(2);
-        until("a worker waits", || posted.is_waited_in());
-        assert_eq!(posted.0.workers.load(Ordering::SeqCst), 2);
+        let workers = || posted.0.workers.load(Ordering::SeqCst);
+        until("a thread waits", || posted.is_waited_in() && workers() == 2);
         let report = scheduler.stop(PATIENCE).unwrap();
         assert!(report.stuck.is_empty());
         drop(scheduler);
         until("all is over", || {
             posted.0.is_detached.load(Ordering::SeqCst)
         });
-        assert_eq!(posted.0.workers.load(Ordering::SeqCst), 0);
+        assert_eq!(workers(), 0);
     }
 }
 
@@ -313,7 +313,7 @@ fn a_stop_ends_the_wait() {
 fn a_panic_in_the_driver_is_contained() {
     quiet_panics();
     let (scheduler, posted) = start(1);
-    until("a worker waits", || posted.is_waited_in());
+    until("a thread waits", || posted.is_waited_in());
     posted.post(|| panic!("on purpose"));
     until("it is counted", || scheduler.stats().total.panics == 1);
     let (handle, wake) = start_waiting(&scheduler, 7);
