@@ -40,8 +40,9 @@ impl Pool {
 
     /// The system has something.
     fn post(&self) {
-        // Ordering: Release pairs with the Acquire in `take_ready`.
-        self.is_ready.store(true, Ordering::Release);
+        // Ordering: Release pairs with the Acquire in `take_ready`. A read-modify-write, because loom
+        // has no order of stores beside those.
+        self.is_ready.swap(true, Ordering::AcqRel);
         self.system.unpark();
     }
 
@@ -156,6 +157,8 @@ impl Pool {
             if is_ready {
                 self.seen();
             }
+            // It stays awake while something is queued.
+            thread::yield_now();
         }
     }
 

@@ -272,7 +272,7 @@ fn busy_workers_do_not_keep_the_driver_waiting() {
     }
 }
 
-// pins: I3 G7
+// pins: I3, G7
 #[test]
 fn an_idle_scheduler_stays_in_the_driver() {
     let (scheduler, posted) = start(2);
@@ -308,7 +308,7 @@ fn a_stop_ends_the_wait() {
     }
 }
 
-// pins: I1 P9
+// pins: I1
 #[test]
 fn a_panic_in_the_driver_is_contained() {
     quiet_panics();
