@@ -95,7 +95,8 @@ async fn answer(
     let served = site.requests.fetch_add(1, Ordering::Relaxed);
     match request.uri().path() {
         "/stats" => {
-            let stats = serde_json::json!({ "requests": served + 1, "host": context.pid().host() });
+            let host = context.pid().host().as_str();
+            let stats = serde_json::json!({ "requests": served + 1, "host": host });
             let body = Full::from(stats.to_string());
             respond(StatusCode::OK, "application/json", body)
         }

@@ -12,8 +12,8 @@
 //!    wakes interrupts as well, so that the thread comes back with it.
 //! 3. An interrupt that comes during a visit is over with that.
 //!
-//! **Why no interrupt is lost by 3.** One thread at a time visits. An interrupt is for a thread that
-//! has said that it waits there, inside its visit, and has been given a token before.
+//! **Why no interrupt is lost by 3.** One thread at a time visits. An interrupt is for a thread
+//! that has said that it waits there, inside its visit, and has been given a token before.
 
 use ganger_sched::Driver;
 use std::io;
@@ -48,15 +48,13 @@ pub struct Tokio {
 
 /// A runtime is not of the kind `current_thread`: its driver is turned by threads of its own.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the runtime has threads of its own: build it with `tokio::runtime::Builder::new_current_thread`"
-)]
+#[error("the runtime has threads of its own: build it with `Builder::new_current_thread` of tokio")]
 #[non_exhaustive]
 pub struct NotCurrentThread;
 
 impl Tokio {
-    /// A runtime with the defaults: sockets, timers, signals, child processes, and up to 512 threads
-    /// for files, names of hosts and `spawn_blocking`.
+    /// A runtime with the defaults: sockets, timers, signals, child processes, and up to 512
+    /// threads for files, names of hosts and `spawn_blocking`.
     ///
     /// # Errors
     /// When the system refuses a poller.

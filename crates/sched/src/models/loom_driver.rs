@@ -1,5 +1,5 @@
-//! The driver: something that becomes ready there is seen, whoever waits, and what is queued is,
-//! too.
+//! The driver: something that becomes ready there is seen, whichever thread waits, and so is
+//! what is queued.
 //!
 //! The driver here is a parker: what becomes ready leaves a token, and so does an interrupt. A wait
 //! that is not ended is a deadlock, which loom reports.
@@ -40,8 +40,8 @@ impl Pool {
 
     /// The system has something.
     fn post(&self) {
-        // Ordering: Release pairs with the Acquire in `take_ready`. A read-modify-write, because loom
-        // has no order of stores beside those.
+        // Ordering: Release pairs with the Acquire in `take_ready`. A read-modify-write, because
+        // loom has no order of stores beside those.
         self.is_ready.swap(true, Ordering::AcqRel);
         self.system.unpark();
     }

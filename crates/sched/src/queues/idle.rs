@@ -24,9 +24,9 @@
 //! 2. Found something: stop searching ([`end_search`](Idle::end_search)). If no other worker
 //!    searches and something is queued, notify: the pushes that saw this worker search relied on
 //!    it.
-//! 3. Found nothing ([`sleep_by`](Idle::sleep_by)): announce the sleep, make a heavy fence, and look
-//!    again if no worker searches. If there is something, withdraw and ask to search again. Else
-//!    block.
+//! 3. Found nothing ([`sleep_by`](Idle::sleep_by)): announce the sleep, make a heavy fence, and
+//!    look again if no worker searches. If there is something, withdraw and ask to search again.
+//!    Else block.
 //!
 //! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
 //! sleeper's between its announcement and its look: one of the two sees the other.
