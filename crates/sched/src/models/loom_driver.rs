@@ -220,7 +220,7 @@ fn two_workers_against_a_push_and_what_is_ready() {
 // pins: I2
 #[test]
 fn a_worker_that_leaves_against_a_monitor_that_dozes() {
-    model::check(3, || {
+    model::check(2, || {
         let pool = Pool::new(1);
         let worker = start(&pool, 0);
         let monitor = {
