@@ -18,6 +18,7 @@
 use ganger_sched::Driver;
 use std::io;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub struct Tokio {
     runtime: Mutex<Option<Runtime>>,
     handle: Handle,
     interrupt: Notify,
+    /// The scheduler has halted.
+    is_over: AtomicBool,
 }
 
 /// A runtime is not of the kind `current_thread`: its driver is turned by threads of its own.
@@ -89,6 +92,7 @@ impl Tokio {
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
             interrupt: Notify::new(),
+            is_over: AtomicBool::new(false),
         }
     }
 
@@ -113,6 +117,19 @@ impl Tokio {
         }
     }
 
+    /// Ends the runtime, if the scheduler has halted and no thread is inside.
+    fn end_if_over(&self) {
+        // Ordering: SeqCst, pairs with itself: either the thread that leaves the runtime sees that
+        // all is over, or the one that has said so finds the lock free.
+        fence(Ordering::SeqCst);
+        // Ordering: Relaxed, because the fence orders it.
+        if self.is_over.load(Ordering::Relaxed)
+            && let Ok(mut runtime) = self.runtime.try_lock()
+        {
+            shut_down(runtime.take());
+        }
+    }
+
     /// Lets the driver have a look, and what is ready run.
     async fn look(&self) {
         tokio::task::yield_now().await;
@@ -131,6 +148,8 @@ impl Driver for Tokio {
             Some(runtime) => runtime.block_on(self.interrupted(timeout)),
             None => {}
         }
+        drop(runtime);
+        self.end_if_over();
     }
 
     fn interrupt(&self) {
@@ -143,10 +162,9 @@ impl Driver for Tokio {
     }
 
     fn detach(&self) {
-        // A thread that has the lock calls this later, or is the last to have the driver.
-        if let Ok(mut runtime) = self.runtime.try_lock() {
-            shut_down(runtime.take());
-        }
+        // Ordering: Relaxed: the fence in `end_if_over` orders it.
+        self.is_over.store(true, Ordering::Relaxed);
+        self.end_if_over();
     }
 }
 
