@@ -65,6 +65,10 @@ pub use ganger_task as task;
 #[cfg(feature = "time")]
 #[doc(inline)]
 pub use ganger_time as time;
+/// tokio's sockets, timers and libraries in processes.
+#[cfg(feature = "tokio")]
+#[doc(inline)]
+pub use ganger_tokio as tokio;
 
 pub mod prelude;
 

@@ -49,6 +49,8 @@ mod guide {
     struct Testing;
     #[doc = include_str!("../../../docs/guide/testing-time.md")]
     struct TestingTime;
+    #[doc = include_str!("../../../docs/guide/tokio.md")]
+    struct Tokio;
     #[doc = include_str!("../../../docs/guide/two-nodes.md")]
     struct TwoNodes;
 }

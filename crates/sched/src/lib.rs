@@ -58,6 +58,7 @@ pub use base::config::BuildError;
 pub use base::dead_letters::{DeadLetter, DeadLetters, DeadReason};
 pub use base::long_steps::{LongStep, LongStepKind};
 pub use base::stats::{Stats, WorkerStats};
+pub use core::driver::Driver;
 pub use core::sources::{Alarm, Seat, Source};
 pub use ganger_os::Pinning;
 pub use ganger_proc_api::NotFound;

@@ -21,8 +21,15 @@
 //! swaps it out takes the lock afterwards, so its signal cannot come between the sleeper's check
 //! and its wait. A token that is set before `PARKED` ends the sleeper's step 1 or 2.
 //!
+//! **Elsewhere.** The owner may wait in something else, which another thread can interrupt
+//! ([`wait_elsewhere`]). It says so by a state of its own, and a waker that swaps that out
+//! interrupts ([`unpark_or`]). An interrupt may come when the wait is over: it must end the next
+//! one then.
+//!
 //! [`park`]: Parker::park
 //! [`unpark`]: Parker::unpark
+//! [`wait_elsewhere`]: Parker::wait_elsewhere
+//! [`unpark_or`]: Parker::unpark_or
 
 use crate::atomic::{AtomicU32, Ordering};
 use crate::sync::{Condvar, Mutex, lock};
@@ -35,6 +42,8 @@ const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 /// There is a token.
 const NOTIFIED: u32 = 2;
+/// The owner waits elsewhere, or is about to.
+const ELSEWHERE: u32 = 3;
 
 /// A place where one thread sleeps and any thread wakes it. It remembers at most one wake-up.
 ///
@@ -51,6 +60,7 @@ const NOTIFIED: u32 = 2;
 /// | `EMPTY` | sleeper | no token |
 /// | `PARKED` | sleeper, under the lock | a waker owes a signal |
 /// | `NOTIFIED` | wakers | the next `park` returns at once |
+/// | `ELSEWHERE` | sleeper | a waker owes an interrupt |
 #[derive(Debug)]
 pub struct Parker {
     state: AtomicU32,
@@ -81,7 +91,7 @@ impl Parker {
             return;
         }
         let mut guard = lock(&self.lock);
-        if !self.announce() {
+        if !self.announce(PARKED) {
             return;
         }
         loop {
@@ -104,7 +114,7 @@ impl Parker {
             return true;
         }
         let guard = lock(&self.lock);
-        if !self.announce() {
+        if !self.announce(PARKED) {
             return true;
         }
         let _guard = self.wait_while_parked(guard, timeout);
@@ -112,15 +122,41 @@ impl Parker {
         self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
     }
 
+    /// Calls `wait`, which an interrupt ends, unless there is a token. Returns whether there was
+    /// one, or is one now, which it takes.
+    ///
+    /// ```
+    /// let parker = ganger_sync::Parker::new();
+    /// assert!(parker.wait_elsewhere(|| parker.unpark_or(|| println!("wake up"))));
+    /// assert!(!parker.wait_elsewhere(|| ()));
+    /// ```
+    pub fn wait_elsewhere(&self, wait: impl FnOnce()) -> bool {
+        if !self.announce(ELSEWHERE) {
+            return true;
+        }
+        wait();
+        // Ordering: Acquire pairs with the Release swap in `unpark_or`.
+        self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
+    }
+
     /// Leaves a token, and wakes the sleeper if there is one. Blocks at most while the sleeper
     /// holds the lock, for a few instructions.
     pub fn unpark(&self) {
-        // Ordering: Release pairs with the Acquire of `take_token`, `announce` and `park_timeout`.
-        // It is a RMW even if there is a token already, so that the owner sees all that happened
-        // before this call.
-        if self.state.swap(NOTIFIED, Ordering::AcqRel) == PARKED {
-            drop(lock(&self.lock));
-            self.signal.notify_one();
+        self.unpark_or(|| ());
+    }
+
+    /// As [`unpark`](Self::unpark), and calls `interrupt` if the owner waits elsewhere.
+    pub fn unpark_or(&self, interrupt: impl FnOnce()) {
+        // Ordering: Release pairs with the Acquire of `take_token`, `announce`, `park_timeout` and
+        // `wait_elsewhere`. It is a RMW even if there is a token already, so that the owner sees
+        // all that happened before this call.
+        match self.state.swap(NOTIFIED, Ordering::AcqRel) {
+            PARKED => {
+                drop(lock(&self.lock));
+                self.signal.notify_one();
+            }
+            ELSEWHERE => interrupt(),
+            _ => {}
         }
     }
 
@@ -138,13 +174,14 @@ impl Parker {
             .is_ok()
     }
 
-    /// `EMPTY -> PARKED`, under the lock. `false`: there was a token, and it has been taken.
-    fn announce(&self) -> bool {
-        // Ordering: Relaxed on success, because the lock orders it against the waker that swaps it
-        // out. On failure the swap below acquires.
+    /// `EMPTY -> PARKED` under the lock, or `EMPTY -> ELSEWHERE`. `false`: there was a token, and
+    /// it has been taken.
+    fn announce(&self, how: u32) -> bool {
+        // Ordering: Relaxed on success, because the lock, or the interrupt, orders it against the
+        // waker that swaps it out. On failure the swap below acquires.
         if self
             .state
-            .compare_exchange(EMPTY, PARKED, Ordering::Relaxed, Ordering::Relaxed)
+            .compare_exchange(EMPTY, how, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
         {
             return true;
@@ -204,6 +241,20 @@ mod tests {
             !parker.park_timeout(Duration::ZERO),
             "two unparks leave one token"
         );
+    }
+
+    #[test]
+    fn a_wait_elsewhere_is_interrupted_once() {
+        let parker = Parker::new();
+        let mut interrupts = 0;
+        let woken = parker.wait_elsewhere(|| {
+            parker.unpark_or(|| interrupts += 1);
+            parker.unpark_or(|| interrupts += 1);
+        });
+        assert!(woken && interrupts == 1);
+        parker.unpark_or(|| interrupts += 1);
+        assert!(parker.wait_elsewhere(|| panic!("there is a token")));
+        assert!(!parker.wait_elsewhere(|| ()) && interrupts == 1);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -23,6 +23,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ),
     ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
+    ("tokio", &["proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),
     ("supervise", &["sync", "proc-api", "sched", "task", "time"]),
     (
@@ -37,6 +38,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
             "supervise",
             "task",
             "time",
+            "tokio",
         ],
     ),
     ("soak-sched", &["soak"]),
@@ -65,7 +67,7 @@ pub(super) fn check_manifest(path: &str, manifest: &str, findings: &mut Vec<Find
     };
     let forbidden: Vec<_> = forbidden.collect();
     // Tasks can be polled inside of a tokio runtime, behind a feature.
-    let below_facade = !["crates/ganger/", "crates/task/"]
+    let below_facade = !["crates/ganger/", "crates/task/", "crates/tokio/"]
         .iter()
         .any(|it| path.starts_with(it));
     for (line, name) in dependencies(manifest) {

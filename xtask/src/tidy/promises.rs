@@ -5,11 +5,12 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 11] = [
+const PROMISES: [(char, u32, u32); 12] = [
     ('P', 1, 15),
     ('C', 1, 5),
     ('G', 1, 8),
     ('T', 1, 8),
+    ('I', 1, 5),
     ('R', 1, 5),
     ('D', 1, 4),
     ('A', 1, 9),

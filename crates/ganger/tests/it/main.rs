@@ -4,6 +4,8 @@
 mod bank;
 mod errors;
 mod first_programs;
+#[cfg(feature = "tokio")]
+mod http;
 #[cfg(feature = "relay")]
 mod in_front;
 #[cfg(feature = "relay")]

@@ -3,6 +3,7 @@
 use crate::api::scheduler::Scheduler;
 use crate::base::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::base::dead_letters::DeadLetters;
+use crate::core::driver::Driver;
 use crate::core::shared::Shared;
 use crate::core::sources::Source;
 use crate::stop;
@@ -39,6 +40,7 @@ pub struct Builder<S = Scheduler> {
     node: Option<String>,
     config: Config,
     sources: Vec<Arc<dyn Source>>,
+    driver: Option<Arc<dyn Driver>>,
     builds: PhantomData<fn() -> S>,
 }
 
@@ -59,6 +61,7 @@ impl Default for Builder {
             node: None,
             config: Config::default(),
             sources: Vec::new(),
+            driver: None,
             builds: PhantomData,
         }
     }
@@ -80,6 +83,7 @@ impl<S> Builder<S> {
             node: self.node,
             config: self.config,
             sources: self.sources,
+            driver: self.driver,
             builds: PhantomData,
         }
     }
@@ -330,6 +334,18 @@ impl<S> Builder<S> {
         self
     }
 
+    /// Where the scheduler's threads wait for the system. Default: they wait for each other alone.
+    ///
+    /// A thread of the scheduler that has nothing to do waits there, one at a time. Busy workers
+    /// look there at rotations, and the monitor when no worker has for 2 to 4 ms. A simulation has
+    /// no use for it.
+    pub fn driver(self, driver: impl Driver) -> Self {
+        Self {
+            driver: Some(Arc::new(driver)),
+            ..self
+        }
+    }
+
     /// Whether it has been given a source of that type.
     #[must_use]
     pub fn has_source<T: Source>(&self) -> bool {
@@ -385,7 +401,7 @@ impl<S> Builder<S> {
             workers,
             (host, node.transpose()?),
             self.config,
-            self.sources,
+            (self.sources, self.driver),
             pins,
             backtraces.transpose()?,
             stop::end_after_halt,

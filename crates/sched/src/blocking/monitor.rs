@@ -21,6 +21,8 @@
 //!
 //! 4. It delivers what is due at the sources and late, because no worker has come to it. When at
 //!    two looks no thread waits for what is due next, it wakes a sleeper for that.
+//! 5. It looks in the driver when no thread has since the last look, and wakes a sleeper to wait
+//!    there: see `queues/waiter.rs`.
 //!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
 //! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun
@@ -76,6 +78,10 @@ struct Monitor<'a, C> {
     quiet: Duration,
     /// At the last look no thread waited for what is due.
     is_uncovered: bool,
+    /// At the last look no thread was in the driver.
+    is_left: bool,
+    /// How often a thread had been there by then.
+    visits: u64,
 }
 
 /// What a look has found.
@@ -96,6 +102,8 @@ impl<'a, C: Clock> Monitor<'a, C> {
             interval: shared.config.hand_off_delay,
             quiet: Duration::ZERO,
             is_uncovered: false,
+            is_left: false,
+            visits: 0,
         }
     }
 
@@ -110,12 +118,17 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 self.report_when_idle();
                 shared.probe.watching();
                 let stay_awake = || self.has_to_stay_awake();
-                shared.idle.monitor_sleep(stay_awake, || {
+                let mut ready = Vec::new();
+                shared.idle.monitor_sleep(stay_awake, |parker| {
                     shared.probe.dozing();
                     let now = nanos(self.clock.now());
                     let until = self.dozes_until();
-                    until.map(|until| Duration::from_nanos(until.saturating_sub(now)))
+                    let time = until.map(|until| Duration::from_nanos(until.saturating_sub(now)));
+                    let is_woken;
+                    (is_woken, ready) = shared.block(parker, time, || ());
+                    is_woken
                 });
+                ready.into_iter().for_each(|token| shared.schedule(token));
                 self.begin_to_watch();
                 shared.idle.monitor_wait(self.interval);
             }
@@ -159,6 +172,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         self.shared.time.set(now);
         let look = self.look_at_turns(now);
         self.look_at_sources(now);
+        self.look_at_driver();
         if look.is_kept && self.shared.idle.notify() {
             self.interval = self.shared.config.hand_off_delay;
         } else {
@@ -193,6 +207,23 @@ impl<'a, C: Clock> Monitor<'a, C> {
             shared.idle.notify();
         }
         self.is_uncovered = is_uncovered;
+    }
+
+    /// Looks in the driver when no thread has, and wakes a sleeper to wait there.
+    fn look_at_driver(&mut self) {
+        let shared = self.shared;
+        let Some(driven) = &shared.driven else {
+            return;
+        };
+        let is_left = driven.waiter.is_free();
+        if is_left && self.visits == driven.waiter.visits() {
+            let ready = shared.look_in_driver();
+            ready.into_iter().for_each(|token| shared.schedule(token));
+        }
+        self.visits = driven.waiter.visits();
+        if mem::replace(&mut self.is_left, is_left) && is_left {
+            shared.idle.notify();
+        }
     }
 
     fn look_at_turns(&mut self, now: Duration) -> Look {

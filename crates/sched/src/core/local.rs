@@ -17,6 +17,15 @@ thread_local! {
     /// The queue of the innermost [`enter`] on this thread's stack, or null. It has no destructor.
     /// So a look costs a load, and works in the destructors of other thread-locals.
     static CURRENT: Cell<*const LocalQueue> = const { Cell::new(ptr::null()) };
+
+    /// What the innermost [`put_aside`] on this thread's stack keeps, or null.
+    static ASIDE: Cell<*const Aside> = const { Cell::new(ptr::null()) };
+}
+
+/// What becomes ready while this thread is no worker.
+struct Aside {
+    of: *const Shared,
+    tokens: RefCell<Vec<Token>>,
 }
 
 /// What a worker has for itself: its queue of ready processes, its caches and its handlers.
@@ -144,6 +153,45 @@ pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
     }
     let _leave = Leave(CURRENT.replace(queue));
     f();
+}
+
+/// Calls `f` on a thread that is no worker as long as that lasts. Returns what [`take_aside`] has
+/// taken.
+pub(crate) fn put_aside(shared: &Shared, f: impl FnOnce()) -> Vec<Token> {
+    struct Return(*const LocalQueue, *const Aside);
+    impl Drop for Return {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+            ASIDE.set(self.1);
+        }
+    }
+    let aside = Aside {
+        of: shared,
+        tokens: RefCell::default(),
+    };
+    let outer = (
+        CURRENT.replace(ptr::null()),
+        ASIDE.replace(&raw const aside),
+    );
+    let back = Return(outer.0, outer.1);
+    f();
+    drop(back);
+    aside.tokens.into_inner()
+}
+
+/// Takes a process of that scheduler, if this thread is in [`put_aside`] for that. Returns whether
+/// it is the first one.
+pub(crate) fn take_aside(shared: &Shared, token: Token) -> Result<bool, Token> {
+    // SAFETY: null, or what a `put_aside` has on its stack. That has not returned, or it would have
+    // put back what was there before.
+    match unsafe { ASIDE.get().as_ref() } {
+        Some(aside) if ptr::eq(aside.of, shared) => {
+            let mut tokens = aside.tokens.borrow_mut();
+            tokens.push(token);
+            Ok(tokens.len() == 1)
+        }
+        _ => Err(token),
+    }
 }
 
 /// Calls `f` as if on another thread, which is no worker and in no call of a scheduler.

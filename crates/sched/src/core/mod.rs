@@ -6,6 +6,7 @@
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`.
 
 pub(crate) mod cell;
+pub(crate) mod driver;
 pub(crate) mod ending;
 pub(crate) mod extensions;
 pub(crate) mod item;

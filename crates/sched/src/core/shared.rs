@@ -6,6 +6,7 @@ use crate::base::frames;
 use crate::base::long_steps::LongSteps;
 use crate::base::stats::{AllCounters, Counters};
 use crate::core::cell::Task;
+use crate::core::driver::{Driven, Driver};
 use crate::core::extensions::Extensions;
 use crate::core::local;
 use crate::core::local::LocalQueue;
@@ -63,6 +64,7 @@ pub(crate) struct Shared {
     pub(crate) idle: Idle,
     pub(crate) keeper: Keeper,
     pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) driven: Option<Driven>,
     pub(crate) extensions: Extensions,
     pub(crate) probe: Active,
     pub(crate) worker_slots: WorkerSlots,
@@ -103,7 +105,7 @@ impl Shared {
         workers: usize,
         (host, node): (HostName, Option<NodeName>),
         config: Config,
-        sources: Vec<Arc<dyn Source>>,
+        (sources, driver): (Vec<Arc<dyn Source>>, Option<Arc<dyn Driver>>),
         pins: Option<Pins>,
         backtraces: Option<Box<dyn Sampler>>,
         end_queued: fn(&Arc<Self>),
@@ -120,6 +122,8 @@ impl Shared {
         let deques: Vec<Worker<Token>> = (0..slots)
             .map(|slot| Worker::with_capacity(capacity(slot)))
             .collect();
+        let driven = driver.map(Driven::new);
+        let idle = Idle::new(workers, slots);
         let shared = Arc::new(Self {
             host,
             node,
@@ -132,7 +136,11 @@ impl Shared {
             global: Injector::new(),
             urgent: Injector::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
-            idle: Idle::new(workers, slots),
+            idle: match &driven {
+                Some(driven) => idle.interrupted_by(driven.interrupter()),
+                None => idle,
+            },
+            driven,
             keeper: Keeper::new(sources.len(), slots + 1),
             sources,
             extensions: Extensions::default(),
@@ -289,6 +297,9 @@ impl Shared {
     /// As [`schedule`](Self::schedule), on a thread that is no worker.
     #[inline(never)]
     fn schedule_from_outside(self: &Arc<Self>, token: Token) {
+        let Some(token) = self.put_aside(token) else {
+            return;
+        };
         let _waking = self.probe.waking(|| None);
         self.push_global(Push::Global, token);
         self.idle.notify_from_outside();

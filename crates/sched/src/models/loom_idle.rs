@@ -5,7 +5,7 @@
 //! needs a worker of its own. A wake-up that is lost, or not passed on, leaves an item and its
 //! taker waiting for ever, which loom reports.
 
-use crate::queues::idle::{Idle, Snapshot, Woken};
+use crate::queues::idle::{Idle, Snapshot, Woken, block_on};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
@@ -311,7 +311,8 @@ fn a_push_that_is_deferred_against_a_monitor_that_dozes() {
             thread::spawn(move || {
                 // A monitor that is not roused sleeps for ever, which loom reports.
                 while !pool.has_work() {
-                    pool.idle.monitor_sleep(|| pool.has_work(), || None);
+                    pool.idle
+                        .monitor_sleep(|| pool.has_work(), |parker| block_on(parker, None));
                 }
             })
         };

@@ -5,7 +5,7 @@
 //! worker that sleeps without a limit, or until later, sleeps until it is woken. So a moment that
 //! no thread waits for is a wait for ever, which loom reports.
 
-use crate::queues::idle::{Idle, Snapshot, Woken};
+use crate::queues::idle::{Idle, Snapshot, Woken, block_on};
 use crate::queues::keeper::{Keeper, NEVER};
 use ganger_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use ganger_sync::sync::Arc;
@@ -248,7 +248,9 @@ fn an_arm_in_a_step_against_a_monitor_that_dozes() {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
                 while !pool.is_over() {
-                    let until = || pool.keeper.uncovered(SEATS).map(|_| Duration::ZERO);
+                    let until = |parker: &Parker| {
+                        block_on(parker, pool.keeper.uncovered(SEATS).map(|_| Duration::ZERO))
+                    };
                     pool.idle.monitor_sleep(|| false, until);
                     if pool.keeper.dues.earliest(SEATS) <= DUE {
                         pool.deliver();

@@ -24,9 +24,9 @@
 //! 2. Found something: stop searching ([`end_search`](Idle::end_search)). If no other worker
 //!    searches and something is queued, notify: the pushes that saw this worker search relied on
 //!    it.
-//! 3. Found nothing ([`sleep`](Idle::sleep)): announce the sleep, make a heavy fence, and look
-//!    again if no worker searches. If there is something, withdraw and ask to search again. Else
-//!    block.
+//! 3. Found nothing ([`sleep_by`](Idle::sleep_by)): announce the sleep, make a heavy fence, and
+//!    look again if no worker searches. If there is something, withdraw and ask to search again.
+//!    Else block.
 //!
 //! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
 //! sleeper's between its announcement and its look: one of the two sees the other.
@@ -108,6 +108,8 @@ pub(crate) struct Idle {
     workers: u32,
     parkers: Box<[CachePadded<Parker>]>,
     monitor: Parker,
+    /// Ends the wait of a thread that waits elsewhere than on its parker: see `waiter.rs`.
+    interrupt: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Idle {
@@ -123,7 +125,20 @@ impl Idle {
                 .map(|_| CachePadded::new(Parker::new()))
                 .collect(),
             monitor: Parker::new(),
+            interrupt: Box::new(|| ()),
         }
+    }
+
+    /// The same, where that ends the wait of a thread elsewhere.
+    pub(crate) fn interrupted_by(self, interrupt: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            interrupt: Box::new(interrupt),
+            ..self
+        }
+    }
+
+    fn unpark(&self, parker: &Parker) {
+        parker.unpark_or(&self.interrupt);
     }
 
     /// A copy of the word, for display and for decisions that may be stale.
@@ -265,7 +280,7 @@ impl Idle {
             .word
             .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
         drop(sleepers);
-        self.parkers[sleeper].unpark();
+        self.unpark(&self.parkers[sleeper]);
         true
     }
 
@@ -282,15 +297,35 @@ impl Idle {
             std::mem::take(&mut *sleepers)
         };
         for sleeper in sleepers {
-            self.parkers[sleeper].unpark();
+            self.unpark(&self.parkers[sleeper]);
         }
     }
 
     /// The worker `index` has nothing to do: blocks it until it is notified.
     ///
     /// `searching` says how it counts now. It does not block when `is_stopping` says so, or when
-    /// no worker searches and `has_work` says that something is queued. Calls `blocks`
-    /// when it does: that says for how long at the most.
+    /// no worker searches and `has_work` says that something is queued. `block` blocks on its
+    /// parker, and returns whether it has taken the token there.
+    pub(crate) fn sleep_by(
+        &self,
+        index: usize,
+        searching: bool,
+        is_stopping: impl FnOnce() -> bool,
+        has_work: impl FnOnce() -> bool,
+        block: impl FnOnce(&Parker) -> bool,
+    ) -> Woken {
+        self.announce(index, searching);
+        if self.look_again(index, is_stopping, has_work) {
+            return Woken::Withdrawn;
+        }
+        if !block(&self.parkers[index]) {
+            self.wake_oneself(index);
+        }
+        Woken::Notified
+    }
+
+    /// As [`sleep_by`](Self::sleep_by), for as long as `blocks` says, at the most.
+    #[cfg(test)]
     pub(crate) fn sleep(
         &self,
         index: usize,
@@ -299,19 +334,8 @@ impl Idle {
         has_work: impl FnOnce() -> bool,
         blocks: impl FnOnce() -> Option<Duration>,
     ) -> Woken {
-        self.announce(index, searching);
-        if self.look_again(index, is_stopping, has_work) {
-            return Woken::Withdrawn;
-        }
-        match blocks() {
-            None => self.parkers[index].park(),
-            Some(time) => {
-                if !self.parkers[index].park_timeout(time) {
-                    self.wake_oneself(index);
-                }
-            }
-        }
-        Woken::Notified
+        let block = |parker: &Parker| block_on(parker, blocks());
+        self.sleep_by(index, searching, is_stopping, has_work, block)
     }
 
     /// The time of a sleeper is over: counts it as searching.
@@ -365,7 +389,7 @@ impl Idle {
     /// worker that announces its sleep after this sees what the caller has written before.
     pub(crate) fn wake(&self, index: usize) {
         if self.take_out(index, SEARCHING) {
-            self.parkers[index].unpark();
+            self.unpark(&self.parkers[index]);
         }
     }
 
@@ -383,20 +407,16 @@ impl Idle {
         true
     }
 
-    /// The monitor has nothing to watch: blocks it until a thread pushes something that waits,
-    /// unless there is something. Calls `blocks` before: that says for how long at the most.
+    /// The monitor has nothing to watch: `block` blocks it until a thread pushes something that
+    /// waits, unless there is something. It returns whether it has taken the token of the parker.
     pub(crate) fn monitor_sleep(
         &self,
         stay_awake: impl FnOnce() -> bool,
-        blocks: impl FnOnce() -> Option<Duration>,
+        block: impl FnOnce(&Parker) -> bool,
     ) {
         self.announce_monitor_sleep(stay_awake);
-        match blocks() {
-            None => self.monitor.park(),
-            Some(time) => {
-                self.monitor.park_timeout(time);
-                self.monitor_watches();
-            }
+        if !block(&self.monitor) {
+            self.monitor_watches();
         }
     }
 
@@ -440,7 +460,7 @@ impl Idle {
     /// Wakes the monitor, whatever it does.
     pub(crate) fn end_monitor_wait(&self) {
         self.wake_monitor();
-        self.monitor.unpark();
+        self.unpark(&self.monitor);
     }
 
     /// Wakes the monitor, if it sleeps because there was nothing to watch.
@@ -449,8 +469,19 @@ impl Idle {
     pub(crate) fn wake_monitor(&self) {
         // Ordering: SeqCst, one order with `monitor_sleep`.
         if self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
-            self.monitor.unpark();
+            self.unpark(&self.monitor);
         }
+    }
+}
+
+/// Blocks until there is a token, for that long at the most. Returns whether it has taken one.
+pub(crate) fn block_on(parker: &Parker, time: Option<Duration>) -> bool {
+    match time {
+        None => {
+            parker.park();
+            true
+        }
+        Some(time) => parker.park_timeout(time),
     }
 }
 

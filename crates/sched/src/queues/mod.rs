@@ -8,3 +8,4 @@
 pub(crate) mod idle;
 pub(crate) mod keeper;
 pub(crate) mod late;
+pub(crate) mod waiter;

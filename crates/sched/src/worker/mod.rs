@@ -44,7 +44,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     // Until it returns: what is yielded in its last step is carried out as well (P3).
     queue.handlers.take(&queue.shared.commands);
     let mut has_left = false;
-    local::enter(&queue, || {
+    let mut work = || {
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
         let place = OnWorker::new(&queue);
@@ -59,7 +59,9 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
             or_abort(|| runner.contain_turns(&mut turns));
         }
         has_left = worker.has_left;
-    });
+    };
+    let work = &mut || local::enter(&queue, &mut work);
+    or_abort(|| queue.shared.with_worker(work));
     let LocalQueue {
         shared,
         deque,
@@ -82,6 +84,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         if is_halted {
             shared.commands.give_up(counters);
             shared.detach_sources();
+            shared.detach_driver();
         }
     }
 }
@@ -221,7 +224,8 @@ impl<'a> Worker<'a> {
             return self.take_off(token);
         }
         self.look_on();
-        if self.serve_all()
+        let is_first = *empty_looks == 0;
+        if (self.serve_all() | (is_first && self.look_in_driver()))
             && let Some(token) = self.look()
         {
             return self.take_off(token);
@@ -289,19 +293,25 @@ impl<'a> Worker<'a> {
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
         let searching = mem::take(&mut self.searching);
-        let mut kept = None;
-        let woken = self.shared.idle.sleep(
+        let (mut kept, mut ready) = (None, Vec::new());
+        let woken = self.shared.idle.sleep_by(
             self.queue.index,
             searching,
             || self.shared.shutdown.is_halted() || self.slot.is_replaced(),
             || self.shared.has_work(),
-            || {
+            |parker| {
                 kept = self.keep_watch();
                 self.fall_asleep();
-                kept.map(|until| self.time_until(until))
+                let time = kept.map(|until| self.time_until(until));
+                let is_woken;
+                // Others are woken for what is pushed: this one stays.
+                let waits = || self.shared.idle.wake_last(self.queue.index);
+                (is_woken, ready) = self.shared.block(parker, time, waits);
+                is_woken
             },
         );
         self.wake_up(woken, kept);
+        self.shared.schedule_ready(self.queue, ready);
     }
 
     /// It is about to block, and sends nothing for a while.

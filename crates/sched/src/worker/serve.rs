@@ -25,6 +25,9 @@ const MOST_UNSEEN: u32 = 256;
 /// So late, in nanoseconds, a worker delivers what another one has not.
 const LATE: u64 = 100_000;
 
+/// For so many nanoseconds no thread has to look in the driver.
+const UNSEEN: u64 = 50_000;
+
 /// When a worker reads the clock next.
 #[derive(Default)]
 pub(super) struct Pacing {
@@ -79,6 +82,28 @@ impl Worker<'_> {
         if self.shared.keeper.is_used() {
             self.serve_others(coarse);
         }
+        if self.shared.is_driver_left() {
+            self.look_in_driver_late();
+        }
+    }
+
+    /// Looks in the driver, if no thread has for a while.
+    #[cold]
+    #[inline(never)]
+    fn look_in_driver_late(&self) {
+        let left = (self.shared.driven.as_ref()).map(|driven| driven.waiter.left());
+        if left.is_some_and(|left| self.shared.now() >= left.saturating_add(UNSEEN)) {
+            self.look_in_driver();
+            self.shared.idle.defer();
+        }
+    }
+
+    /// Looks in the driver, if no other thread is there. Returns whether something was ready.
+    pub(super) fn look_in_driver(&self) -> bool {
+        let ready = self.shared.look_in_driver();
+        let is_ready = !ready.is_empty();
+        self.shared.schedule_ready(self.queue, ready);
+        is_ready
     }
 
     #[cold]
@@ -128,6 +153,9 @@ impl Worker<'_> {
         // The end of a search does the same.
         if !self.searching && shared.keeper.is_used() && shared.owes_a_look() {
             shared.idle.notify();
+        }
+        if shared.is_driver_left() {
+            shared.idle.defer();
         }
     }
 }

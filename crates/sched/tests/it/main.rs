@@ -18,6 +18,7 @@ mod checked;
 mod commands;
 mod crowd;
 mod destructors;
+mod driver;
 mod dump;
 mod ending;
 mod errors;

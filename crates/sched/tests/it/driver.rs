@@ -1,0 +1,322 @@
+//! A driver: where the scheduler's threads wait for the system.
+
+use crate::support::{PATIENCE, exit, exit_number, process, quiet_panics, until, until_state};
+use ganger_proc_api::process_fn;
+use ganger_sched::{Driver, Handle, ProcessHandle, ProcessState, Scheduler};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+type Call = Box<dyn FnOnce() + Send>;
+
+/// Calls that threads post from outside, and carry out in the driver.
+#[derive(Clone, Default)]
+struct Posted(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    inbox: Mutex<Inbox>,
+    changed: Condvar,
+    /// Threads that are in a wait, waits without a limit, and others.
+    inside: AtomicUsize,
+    waits: AtomicUsize,
+    looks: AtomicUsize,
+    workers: AtomicUsize,
+    is_detached: AtomicBool,
+}
+
+#[derive(Default)]
+struct Inbox {
+    calls: Vec<Call>,
+    is_interrupted: bool,
+}
+
+impl Posted {
+    fn post(&self, call: impl FnOnce() + Send + 'static) {
+        self.0.inbox.lock().unwrap().calls.push(Box::new(call));
+        self.0.changed.notify_all();
+    }
+
+    fn waits(&self) -> usize {
+        self.0.waits.load(Ordering::SeqCst)
+    }
+
+    fn looks(&self) -> usize {
+        self.0.looks.load(Ordering::SeqCst)
+    }
+
+    fn is_waited_in(&self) -> bool {
+        self.0.inside.load(Ordering::SeqCst) == 1
+    }
+}
+
+impl Driver for Posted {
+    fn wait(&self, timeout: Option<Duration>) {
+        let State {
+            inbox,
+            changed,
+            inside,
+            ..
+        } = &*self.0;
+        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at a time");
+        let count = match timeout {
+            Some(Duration::ZERO) => &self.0.looks,
+            _ => &self.0.waits,
+        };
+        count.fetch_add(1, Ordering::SeqCst);
+        let is_quiet = |inbox: &mut Inbox| inbox.calls.is_empty() && !inbox.is_interrupted;
+        let mut inbox = inbox.lock().unwrap();
+        inbox = match timeout {
+            None => changed.wait_while(inbox, is_quiet).unwrap(),
+            Some(timeout) => {
+                changed
+                    .wait_timeout_while(inbox, timeout, is_quiet)
+                    .unwrap()
+                    .0
+            }
+        };
+        inbox.is_interrupted = false;
+        let calls = std::mem::take(&mut inbox.calls);
+        drop(inbox);
+        // Before the calls: one may panic.
+        inside.fetch_sub(1, Ordering::SeqCst);
+        calls.into_iter().for_each(|call| call());
+    }
+
+    fn interrupt(&self) {
+        self.0.inbox.lock().unwrap().is_interrupted = true;
+        self.0.changed.notify_all();
+    }
+
+    fn with_worker(&self, work: &mut dyn FnMut()) {
+        self.0.workers.fetch_add(1, Ordering::SeqCst);
+        work();
+        self.0.workers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn detach(&self) {
+        self.0.is_detached.store(true, Ordering::SeqCst);
+    }
+}
+
+fn start(workers: usize) -> (Scheduler, Posted) {
+    let posted = Posted::default();
+    let builder = Scheduler::builder().workers(workers);
+    #[cfg(feature = "check")]
+    let builder = builder.check_promises();
+    let scheduler = builder.driver(posted.clone()).build().unwrap();
+    scheduler.start().unwrap();
+    (scheduler, posted)
+}
+
+/// Starts a process that is done with that number when it has been woken by what is returned.
+fn start_waiting(handle: &Handle, number: u64) -> (ProcessHandle, impl FnOnce() + Send + use<>) {
+    let is_ready = Arc::new(AtomicBool::new(false));
+    let wait = {
+        let is_ready = Arc::clone(&is_ready);
+        process(move |_, _, out| {
+            if is_ready.load(Ordering::SeqCst) {
+                out.done(number);
+            }
+            Ok(())
+        })
+    };
+    let handle = handle.submit(wait, "main", ()).unwrap();
+    let waker = handle.address().waker();
+    let wake = move || {
+        is_ready.store(true, Ordering::SeqCst);
+        waker.wake();
+    };
+    (handle, wake)
+}
+
+// pins: I1
+#[test]
+fn what_becomes_ready_in_the_driver_wakes_its_process() {
+    for workers in 1..3 {
+        let (scheduler, posted) = start(workers);
+        for number in 0..200 {
+            let (handle, wake) = start_waiting(&scheduler, number);
+            if number % 2 == 0 {
+                until_state(&scheduler, handle.pid(), ProcessState::Idle);
+            }
+            posted.post(wake);
+            assert_eq!(exit_number(handle), number);
+        }
+    }
+}
+
+/// Between what is posted, the scheduler has other things to do, which interrupt the wait.
+// pins: I1
+#[test]
+fn a_wait_and_other_work_lose_nothing_of_each_other() {
+    let (scheduler, posted) = start(2);
+    let poster = {
+        let (handle, posted) = (scheduler.handle(), posted.clone());
+        thread::spawn(move || {
+            for number in 0..2000 {
+                let (process, wake) = start_waiting(&handle, number);
+                posted.post(wake);
+                assert_eq!(exit_number(process), number);
+            }
+        })
+    };
+    for number in 0..2000 {
+        let (handle, wake) = start_waiting(&scheduler, number);
+        wake();
+        assert_eq!(exit_number(handle), number);
+    }
+    poster.join().unwrap();
+}
+
+/// The call in the driver wakes a process, and looks whether it begins while the call lasts.
+// pins: I1
+#[test]
+fn what_is_woken_in_the_driver_begins_when_the_wait_is_over() {
+    let (scheduler, posted) = start(2);
+    let begun = Arc::new(AtomicBool::new(false));
+    let mut steps = 0;
+    let woken = {
+        let begun = Arc::clone(&begun);
+        process(move |_, _, out| {
+            steps += 1;
+            if steps == 2 {
+                begun.store(true, Ordering::SeqCst);
+                out.done(7_u64);
+            }
+            Ok(())
+        })
+    };
+    let handle = scheduler.submit(woken, "main", ()).unwrap();
+    until_state(&scheduler, handle.pid(), ProcessState::Idle);
+    until("a thread waits", || posted.is_waited_in());
+    let waker = handle.address().waker();
+    let (result, has_begun) = channel();
+    posted.post(move || {
+        waker.wake();
+        for _ in 0..1000 {
+            thread::yield_now();
+        }
+        result.send(begun.load(Ordering::SeqCst)).unwrap();
+    });
+    assert!(!has_begun.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(exit_number(handle), 7);
+}
+
+/// The only worker is in a step until the driver has been looked at so many times, and until a
+/// process that becomes ready there has run on a spare.
+// pins: I2
+#[test]
+fn a_driver_is_looked_at_while_all_workers_are_in_long_steps() {
+    let (scheduler, posted) = start(1);
+    let (ready, wake) = start_waiting(&scheduler, 7);
+    until_state(&scheduler, ready.pid(), ProcessState::Idle);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (inside, is_inside) = channel();
+    let long = {
+        let is_over = Arc::clone(&is_over);
+        process_fn(move |_, _, out| {
+            inside.send(())?;
+            while !is_over.load(Ordering::SeqCst) {
+                std::hint::spin_loop();
+            }
+            out.done(());
+            Ok(())
+        })
+    };
+    let long = scheduler.submit(long, "main", ()).unwrap();
+    is_inside.recv_timeout(PATIENCE).unwrap();
+    let before = posted.looks() + posted.waits();
+    until("the monitor looks, or waits", || {
+        posted.looks() + posted.waits() >= before + 3 || posted.is_waited_in()
+    });
+    posted.post(wake);
+    assert_eq!(exit_number(ready), 7);
+    assert!(!long.is_finished());
+    is_over.store(true, Ordering::SeqCst);
+    assert!(exit(long).is_done());
+}
+
+/// One of two workers is always in short steps.
+// pins: I2
+#[test]
+fn busy_workers_do_not_keep_the_driver_waiting() {
+    for workers in 1..3 {
+        let (scheduler, posted) = start(workers);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let busy = (0..workers).map(|_| {
+            let is_over = Arc::clone(&is_over);
+            let busy = process(move |_, _, out| {
+                if is_over.load(Ordering::SeqCst) {
+                    out.done(());
+                } else {
+                    out.go_on();
+                }
+                Ok(())
+            });
+            scheduler.submit(busy, "main", ()).unwrap()
+        });
+        let busy: Vec<_> = busy.collect();
+        for number in 0..50 {
+            let (handle, wake) = start_waiting(&scheduler, number);
+            until_state(&scheduler, handle.pid(), ProcessState::Idle);
+            posted.post(wake);
+            assert_eq!(exit_number(handle), number);
+        }
+        is_over.store(true, Ordering::SeqCst);
+        for handle in busy {
+            assert!(exit(handle).is_done());
+        }
+    }
+}
+
+// pins: I3, G7
+#[test]
+fn an_idle_scheduler_stays_in_the_driver() {
+    let (scheduler, posted) = start(2);
+    let (handle, wake) = start_waiting(&scheduler, 7);
+    wake();
+    assert_eq!(exit_number(handle), 7);
+    // From the moment on at which the monitor sleeps as well, nothing happens.
+    let visits = || (posted.waits(), posted.looks(), posted.is_waited_in());
+    let mut before = visits();
+    until("nothing happens for a while", || {
+        thread::sleep(Duration::from_millis(100));
+        let now = visits();
+        now.2 && std::mem::replace(&mut before, now) == now
+    });
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(visits(), before);
+}
+
+// pins: I4
+#[test]
+fn a_stop_ends_the_wait() {
+    for _ in 0..50 {
+        let (scheduler, posted) = start(2);
+        let workers = || posted.0.workers.load(Ordering::SeqCst);
+        until("a thread waits", || posted.is_waited_in() && workers() == 2);
+        let report = scheduler.stop(PATIENCE).unwrap();
+        assert!(report.stuck.is_empty());
+        drop(scheduler);
+        until("all is over", || {
+            posted.0.is_detached.load(Ordering::SeqCst)
+        });
+        assert_eq!(workers(), 0);
+    }
+}
+
+// pins: I1
+#[test]
+fn a_panic_in_the_driver_is_contained() {
+    quiet_panics();
+    let (scheduler, posted) = start(1);
+    until("a thread waits", || posted.is_waited_in());
+    posted.post(|| panic!("on purpose"));
+    until("it is counted", || scheduler.stats().total.panics == 1);
+    let (handle, wake) = start_waiting(&scheduler, 7);
+    posted.post(wake);
+    assert_eq!(exit_number(handle), 7);
+}

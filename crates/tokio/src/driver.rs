@@ -1,0 +1,183 @@
+//! A runtime of tokio whose driver the scheduler's threads turn.
+//!
+//! **Problem.** tokio's sockets and timers are made ready by the driver of a runtime, which some
+//! thread has to turn. A thread of its own costs a hop between threads for each event.
+//!
+//! **Protocol.** A thread of the scheduler that has nothing to do calls
+//! [`Runtime::block_on`] of the `current_thread` runtime: that turns the driver, and runs what has
+//! been spawned there.
+//! 1. To look, it blocks on a future that yields once: tokio looks in the driver then, and does not
+//!    wait.
+//! 2. To wait, it blocks on the next interrupt, which is kept until then. A process that tokio
+//!    wakes interrupts as well, so that the thread comes back with it.
+//! 3. An interrupt that comes during a visit is over with that.
+//!
+//! **Why no interrupt is lost by 3.** One thread at a time visits. An interrupt is for a thread
+//! that has said that it waits there, inside its visit, and has been given a token before.
+
+use ganger_sched::Driver;
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Waker};
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio::sync::Notify;
+
+/// A runtime of tokio on the threads of a scheduler: for
+/// [`Builder::driver`](ganger_sched::Builder::driver).
+///
+/// Each process of the scheduler is inside of the runtime, without a cost for those that do not use
+/// it.
+///
+/// ```
+/// use ganger_sched::Scheduler;
+/// use ganger_tokio::Tokio;
+///
+/// let scheduler = Scheduler::builder().driver(Tokio::new()?).build()?;
+/// scheduler.start()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Tokio {
+    /// The lock is held during a visit. None when the scheduler has halted.
+    runtime: Mutex<Option<Runtime>>,
+    handle: Handle,
+    interrupt: Notify,
+    /// The scheduler has halted.
+    is_over: AtomicBool,
+}
+
+/// A runtime is not of the kind `current_thread`: its driver is turned by threads of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("the runtime has threads of its own: build it with `Builder::new_current_thread` of tokio")]
+#[non_exhaustive]
+pub struct NotCurrentThread;
+
+impl Tokio {
+    /// A runtime with the defaults: sockets, timers, signals, child processes, and up to 512
+    /// threads for files, names of hosts and `spawn_blocking`.
+    ///
+    /// # Errors
+    /// When the system refuses a poller.
+    pub fn new() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self::of(runtime))
+    }
+
+    /// With that runtime, which is to be of the kind `current_thread`, and which no other thread
+    /// may have in `block_on`.
+    ///
+    /// ```
+    /// use ganger_tokio::Tokio;
+    ///
+    /// let mut runtime = tokio::runtime::Builder::new_current_thread();
+    /// let runtime = runtime.enable_all().max_blocking_threads(16).build()?;
+    /// let tokio = Tokio::with_runtime(runtime)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`NotCurrentThread`] when it is of another kind.
+    pub fn with_runtime(runtime: Runtime) -> Result<Self, NotCurrentThread> {
+        match runtime.handle().runtime_flavor() {
+            RuntimeFlavor::CurrentThread => Ok(Self::of(runtime)),
+            _ => Err(NotCurrentThread),
+        }
+    }
+
+    fn of(runtime: Runtime) -> Self {
+        Self {
+            handle: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
+            interrupt: Notify::new(),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// The runtime's handle, for threads outside of the scheduler.
+    ///
+    /// A future that is spawned with it is no process: it runs on a thread of the scheduler that
+    /// waits.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Waits for the next interrupt, for that long at the most.
+    async fn interrupted(&self, timeout: Option<Duration>) {
+        let interrupted = self.interrupt.notified();
+        match timeout {
+            None => interrupted.await,
+            Some(timeout) => {
+                // That the time is over is the other way to end.
+                let _ = tokio::time::timeout(timeout, interrupted).await;
+            }
+        }
+    }
+
+    /// Ends the runtime, if the scheduler has halted and no thread is inside.
+    fn end_if_over(&self) {
+        // Ordering: SeqCst, pairs with itself: either the thread that leaves the runtime sees that
+        // all is over, or the one that has said so finds the lock free.
+        fence(Ordering::SeqCst);
+        // Ordering: Relaxed, because the fence orders it.
+        if self.is_over.load(Ordering::Relaxed)
+            && let Ok(mut runtime) = self.runtime.try_lock()
+        {
+            shut_down(runtime.take());
+        }
+    }
+
+    /// Lets the driver have a look, and what is ready run.
+    async fn look(&self) {
+        tokio::task::yield_now().await;
+        let mut interrupted = pin!(self.interrupt.notified());
+        let _over = interrupted
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+    }
+}
+
+impl Driver for Tokio {
+    fn wait(&self, timeout: Option<Duration>) {
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        match runtime.as_ref() {
+            Some(runtime) if timeout == Some(Duration::ZERO) => runtime.block_on(self.look()),
+            Some(runtime) => runtime.block_on(self.interrupted(timeout)),
+            None => {}
+        }
+        drop(runtime);
+        self.end_if_over();
+    }
+
+    fn interrupt(&self) {
+        self.interrupt.notify_one();
+    }
+
+    fn with_worker(&self, work: &mut dyn FnMut()) {
+        let _inside = self.handle.enter();
+        work();
+    }
+
+    fn detach(&self) {
+        // Ordering: Relaxed: the fence in `end_if_over` orders it.
+        self.is_over.store(true, Ordering::Relaxed);
+        self.end_if_over();
+    }
+}
+
+impl Drop for Tokio {
+    fn drop(&mut self) {
+        let runtime = self.runtime.get_mut();
+        shut_down(runtime.unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Drops what has been spawned, and waits for no thread.
+fn shut_down(runtime: Option<Runtime>) {
+    if let Some(runtime) = runtime {
+        runtime.shutdown_background();
+    }
+}

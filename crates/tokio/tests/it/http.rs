@@ -1,0 +1,78 @@
+//! hyper's server and its client, in processes.
+
+use crate::support::{result, start};
+use bytes::Bytes;
+use ganger_proc_api::BoxError;
+use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use http_body_util::{BodyExt, Full};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+
+async fn twice(request: Request<hyper::body::Incoming>) -> Result<Response<Full<Bytes>>, BoxError> {
+    let body = request.into_body().collect().await?.to_bytes();
+    Ok(Response::new(Full::new(
+        [&body[..], &body[..]].concat().into(),
+    )))
+}
+
+async fn serve(stream: TcpStream) -> Result<(), BoxError> {
+    let server = hyper::server::conn::http1::Builder::new();
+    server
+        .serve_connection(TokioIo::new(stream), service_fn(twice))
+        .await?;
+    Ok(())
+}
+
+// pins: I1
+#[test]
+fn hyper_serves_and_asks() {
+    const CLIENTS: u64 = 20;
+    let (scheduler, _) = start(2);
+    let task = scheduler.spawn_task(async |cx: Cx| {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let server = cx.context().spawn_task(async move |cx: Cx| {
+            while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
+                let (stream, _) = accepted?;
+                cx.context()
+                    .spawn_task(async move |_: Cx| serve(stream).await)?;
+            }
+            Ok(())
+        })?;
+        let sum = cx
+            .scope(async |scope| {
+                let mut clients = Vec::new();
+                for _ in 0..CLIENTS {
+                    clients.push(scope.spawn(async move |cx: Cx| {
+                        let io = TokioIo::new(TcpStream::connect(address).await?);
+                        let (mut send, connection) =
+                            hyper::client::conn::http1::handshake(io).await?;
+                        // Its other half, in a process.
+                        cx.context().spawn_task(async move |_: Cx| {
+                            connection.await?;
+                            Ok(())
+                        })?;
+                        let mut sum = 0;
+                        for round in 0..10_usize {
+                            let body = Full::<Bytes>::new("x".repeat(round).into());
+                            let request = Request::post("/").body(body)?;
+                            let answer = send.send_request(request).await?;
+                            sum += answer.into_body().collect().await?.to_bytes().len() as u64;
+                        }
+                        Ok(sum)
+                    })?);
+                }
+                let mut sum = 0;
+                for client in clients {
+                    sum += client.await?;
+                }
+                Ok(sum)
+            })
+            .await?;
+        cx.context().cancel(server.pid(), "enough")?;
+        Ok(sum)
+    });
+    assert_eq!(result(task.unwrap()).as_u64(), Some(CLIENTS * 2 * 45));
+}
