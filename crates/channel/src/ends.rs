@@ -66,18 +66,18 @@ impl<T> Shared<T> {
     }
 }
 
-fn wake_all(wakes: Wakes) {
+pub(crate) fn wake_all(wakes: Wakes) {
     wakes.into_iter().for_each(|it| it.wake());
 }
 
 /// Counts one more of an end.
-fn add(count: &AtomicUsize) {
+pub(crate) fn add(count: &AtomicUsize) {
     // Ordering: Relaxed, as in a clone of an `Arc`: it follows from another one of that end.
     count.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Counts one less of an end; says whether it was the last.
-fn is_last(count: &AtomicUsize) -> bool {
+pub(crate) fn is_last(count: &AtomicUsize) -> bool {
     // Ordering: AcqRel: the last one sees what the others did before they went.
     count.fetch_sub(1, Ordering::AcqRel) == 1
 }

@@ -36,7 +36,7 @@ pub(crate) struct State<T> {
 /// What is to be woken, once the lock is free.
 #[must_use = "one that waits is to be woken"]
 #[derive(Debug)]
-pub(crate) struct Wake(Told);
+pub(crate) struct Wake(pub(crate) Told);
 
 impl Wake {
     #[inline]

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -24,10 +24,12 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
     ("link", &["sync", "proc-api", "sched"]),
+    ("channel", &["sync", "proc-api", "sched", "task", "time"]),
     ("supervise", &["sync", "proc-api", "sched", "task", "time"]),
     (
         "ganger",
         &[
+            "channel",
             "deque",
             "link",
             "mpsc",

@@ -1,9 +1,13 @@
+//! Channels and selects, as their users see them.
+
 #![allow(unreachable_pub, reason = "tests")]
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+#[cfg(not(ganger_loom))]
+mod all;
 #[cfg(not(ganger_loom))]
 mod behaviour;
 #[cfg(not(ganger_loom))]
@@ -12,6 +16,8 @@ mod histories;
 mod model;
 #[cfg(not(ganger_loom))]
 mod selects;
+#[cfg(not(ganger_loom))]
+mod simulated;
 #[cfg(not(ganger_loom))]
 mod support;
 #[cfg(not(ganger_loom))]
