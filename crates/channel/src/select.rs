@@ -33,6 +33,7 @@ use crate::ends::{Receiver, Sender};
 use crate::error::{RecvError, SelectError, SendError};
 use crate::lock::RawLock;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -323,7 +324,20 @@ fn random(below: usize) -> usize {
     if cfg!(ganger_loom) {
         return 0;
     }
-    ganger_sched::choose("case", below).unwrap_or_else(|| fastrand::usize(..below))
+    ganger_sched::choose("case", below).unwrap_or_else(|| {
+        SEED.with(|seed| {
+            // Its address tells threads apart.
+            let own = std::ptr::from_ref(seed).addr() as u64;
+            let mut random = fastrand::Rng::with_seed(seed.get() ^ own);
+            let chosen = random.usize(..below);
+            seed.set(random.get_seed() ^ own);
+            chosen
+        })
+    })
+}
+
+thread_local! {
+    static SEED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The locks of all channels of a select, which this thread has until this is dropped.

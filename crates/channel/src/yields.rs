@@ -26,8 +26,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 type Wait = Pin<Box<dyn Future<Output = Result<Payload, CommandError>> + Send>>;
 
-/// What a step yields to wait for: see [`Receiver::receiving`], [`Sender::sending`] and [`waiting`].
-/// Its completion brings an `A`.
+/// What a step yields to wait for: see [`Receiver::receiving`], [`Sender::sending`] and
+/// [`waiting`]. Its completion brings an `A`.
 #[must_use = "a command does nothing until it is asked for: `out.ask(command, tag)`"]
 pub struct Waiting<A> {
     wait: Wait,

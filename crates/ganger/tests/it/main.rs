@@ -6,6 +6,7 @@ mod errors;
 mod first_programs;
 #[cfg(feature = "relay")]
 mod in_front;
+mod pipeline;
 #[cfg(feature = "relay")]
 mod pool;
 mod support;
