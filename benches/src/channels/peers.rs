@@ -69,6 +69,9 @@ pub trait Channel: 'static {
     /// Receives; `None` at the end.
     fn recv(receiver: &mut Self::Receiver) -> impl Future<Output = Option<u64>> + Send;
 
+    /// Whether values can be received by a select.
+    const SELECTS: bool = true;
+
     /// The sum of all that four channels give, by a select for each value.
     fn sum_of_four(receivers: [Self::Receiver; 4]) -> impl Future<Output = u64> + Send;
 }
@@ -215,6 +218,8 @@ pub struct Kanal;
 
 impl Channel for Kanal {
     const NAME: &'static str = "kanal";
+    // Its streams lose values when they are polled beside others.
+    const SELECTS: bool = false;
     type Sender = kanal::AsyncSender<u64>;
     type Receiver = kanal::AsyncReceiver<u64>;
 

@@ -127,6 +127,9 @@ impl Work {
     }
 
     fn select<C: Channel>(self, runtime: &impl Runtime) -> Option<u64> {
+        if !C::SELECTS {
+            return None;
+        }
         let mut receivers = Vec::new();
         for _ in 0..self.senders {
             let (sender, receiver) = C::open(self.capacity, 1)?;

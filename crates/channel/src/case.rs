@@ -131,14 +131,16 @@ impl<R, C: Case<R>> Cases<R> for Vec<C> {
     }
 }
 
+/// What was done under the lock, and what is to be woken for that.
+type Done<T, E> = (Result<T, E>, Option<Wake>);
+
 /// Receives from a channel.
 #[derive(Debug)]
 pub struct RecvCase<'a, T, F> {
     receiver: &'a Receiver<T>,
     then: Option<F>,
     key: Option<Key>,
-    /// Received under the lock, and what is to be woken for that.
-    got: Option<(Result<T, RecvError>, Option<Wake>)>,
+    got: Option<Done<T, RecvError>>,
 }
 
 impl<'a, T, F> RecvCase<'a, T, F> {
@@ -248,7 +250,7 @@ pub struct Sends<'a, T, V: Slot<T>, F> {
     slot: V,
     then: Option<F>,
     key: Option<Key>,
-    got: Option<(Result<(), SendError<T>>, Option<Wake>)>,
+    got: Option<Done<(), SendError<T>>>,
 }
 
 impl<T> Slot<T> for Option<T> {

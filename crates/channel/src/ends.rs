@@ -376,6 +376,7 @@ impl<T> Future for Send<'_, T> {
 }
 
 impl<T> Drop for Send<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         if self.key.is_some() {
             drop(self.leave());
@@ -407,6 +408,7 @@ impl<T> Recv<'_, T> {
         self.leave().map(|(_, value)| value)
     }
 
+    #[inline]
     fn leave(&mut self) -> Option<(u64, T)> {
         let key = self.key.take()?;
         let (stage, value) = self.receiver.0.state.lock().leave_receiver(key);
@@ -459,6 +461,7 @@ impl<T> Future for Recv<'_, T> {
 }
 
 impl<T> Drop for Recv<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         if let Some((number, value)) = self.leave() {
             self.receiver.0.give_back(number, value);

@@ -91,6 +91,7 @@ impl<T> Places<T> {
     }
 
     /// A new place at the end of the line. O(1), amortised.
+    #[inline]
     pub(crate) fn push(&mut self, line: &mut Line, told: Told, value: Option<T>) -> Key {
         let place = Place {
             stage: Stage::Waiting(told),
@@ -149,6 +150,7 @@ impl<T> Places<T> {
     }
 
     /// The place is of no use any longer, wherever it is. What it keeps comes back.
+    #[inline]
     pub(crate) fn take(&mut self, line: &mut Line, key: Key) -> (Stage, Option<T>, u64) {
         if matches!(self.at(key).stage, Stage::Waiting(_)) {
             self.unlink(line, key);
@@ -162,6 +164,7 @@ impl<T> Places<T> {
         (stage, value, number)
     }
 
+    #[inline]
     fn unlink(&mut self, line: &mut Line, key: Key) {
         let &mut Place { before, after, .. } = self.at(key);
         match before {

@@ -65,7 +65,6 @@ const FEW: usize = 8;
 /// # drop(words);
 /// # Ok::<(), ganger_channel::SendError<i32>>(())
 /// ```
-#[must_use]
 pub fn select<R>() -> Select<R> {
     Select::of(NoCases)
 }

@@ -107,6 +107,7 @@ impl<T> State<T> {
     }
 
     /// Hands a value to the first receiver that waits.
+    #[inline]
     fn hand(&mut self, number: u64, value: T) -> Result<Wake, T> {
         match self.places.serve(&mut self.receivers, || Stage::Met) {
             Some((key, told)) => {
@@ -149,6 +150,7 @@ impl<T> State<T> {
         self.number
     }
 
+    #[inline]
     fn take_from_sender(&mut self) -> Option<(T, Wake)> {
         let (key, told) = self.places.serve(&mut self.senders, || Stage::Met)?;
         let value = self.places.at(key).value.take()?;
@@ -166,6 +168,7 @@ impl<T> State<T> {
     }
 
     /// Whether that wait goes on; then this waker is woken at its end. The one before comes back.
+    #[inline]
     pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> (bool, Option<Waker>) {
         match &mut self.places.at(key).stage {
             Stage::Waiting(Told::One(its)) if !its.will_wake(waker) => {
