@@ -3,6 +3,7 @@
 //!
 //! The benchmarks themselves are in the folder `benches`: `cargo bench -p ganger-benches`.
 
+pub mod channels;
 pub mod contest;
 pub mod deque;
 pub mod driver;

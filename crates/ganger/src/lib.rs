@@ -37,6 +37,10 @@ pub use ganger_relay::*;
 #[doc(inline)]
 pub use ganger_sched::*;
 
+/// Channels, select, watch and broadcast.
+#[cfg(feature = "channel")]
+#[doc(inline)]
+pub use ganger_channel as channel;
 /// The work-stealing deque: a library of its own.
 #[cfg(feature = "deque")]
 #[doc(inline)]

@@ -43,6 +43,8 @@ mod guide {
     struct Timers;
     #[doc = include_str!("../../../docs/guide/async.md")]
     struct Async;
+    #[doc = include_str!("../../../docs/guide/channels.md")]
+    struct Channels;
     #[doc = include_str!("../../../docs/guide/supervision.md")]
     struct Supervision;
     #[doc = include_str!("../../../docs/guide/testing.md")]

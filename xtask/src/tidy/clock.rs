@@ -4,10 +4,11 @@
 use super::Finding;
 use super::source::Source;
 
-/// The clock module of the scheduler, the time-outs of a channel that is used without one, and the
+/// The clock module of the scheduler, the time-outs of channels that are used without one, and the
 /// wait for another thread's answer to a signal.
-const MAY_ASK_THE_CLOCK: [&str; 4] = [
+const MAY_ASK_THE_CLOCK: [&str; 5] = [
     "crates/sched/src/base/clock.rs",
+    "crates/channel/src/block.rs",
     "crates/mpsc/src/channel/receiver.rs",
     "crates/mpsc/src/channel/room.rs",
     "crates/os/src/backtraces/sample.rs",

@@ -25,10 +25,12 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("time", &["sync", "wheel", "proc-api", "sched"]),
     ("tokio", &["proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),
+    ("channel", &["sync", "proc-api", "sched", "task", "time"]),
     ("supervise", &["sync", "proc-api", "sched", "task", "time"]),
     (
         "ganger",
         &[
+            "channel",
             "deque",
             "link",
             "mpsc",

@@ -18,6 +18,7 @@ const PROMISES: [(char, u32, u32); 12] = [
     ('N', 1, 5),
     ('S', 1, 13),
     ('W', 1, 7),
+    ('Q', 1, 10),
 ];
 
 /// Promises that need no test to pin them; one may.

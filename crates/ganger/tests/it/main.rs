@@ -8,6 +8,7 @@ mod first_programs;
 mod http;
 #[cfg(feature = "relay")]
 mod in_front;
+mod pipeline;
 #[cfg(feature = "relay")]
 mod pool;
 mod support;

@@ -22,3 +22,4 @@ pub(crate) mod standard;
 pub(crate) mod submit;
 pub(crate) mod system_send;
 pub(crate) mod typed;
+pub(crate) mod waits;

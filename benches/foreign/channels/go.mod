@@ -1,0 +1,3 @@
+module ganger/channels
+
+go 1.22

@@ -1,0 +1,160 @@
+//! What channels are made to do.
+
+use super::go;
+use super::{AsyncChannel, Channel, Flume, Ganger, Kanal, OnGanger, OnTokio, Runtime, Tokio};
+use crate::contest::{Contest, Run, nanoseconds};
+use std::sync::mpsc;
+use std::time::Instant;
+
+/// The peers of every contest; Ganger's is the first.
+pub const PEERS: [&str; 6] = [
+    Ganger::NAME,
+    Tokio::NAME,
+    AsyncChannel::NAME,
+    Kanal::NAME,
+    Flume::NAME,
+    go::NAME,
+];
+
+/// The workloads with all peers, ready to run. `quick` makes them small: enough to see that they
+/// work, too little to say how fast.
+#[must_use]
+pub fn contests(quick: bool) -> Vec<Contest> {
+    let values = if quick { 10_000 } else { 400_000 };
+    let mut contests = Vec::new();
+    for (senders, receivers) in [(1, 1), (100, 100)] {
+        for capacity in [0, 1, 1_024] {
+            contests.push(contest(Work {
+                senders,
+                receivers,
+                capacity,
+                values,
+            }));
+        }
+    }
+    // No receivers: one process that selects.
+    contests.push(contest(Work {
+        senders: 4,
+        receivers: 0,
+        capacity: 1,
+        values,
+    }));
+    contests
+}
+
+/// So many send the values to so many, by one channel. With no receivers, each of four senders has
+/// a channel of its own, and one process receives by a select of these.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    pub(super) senders: u64,
+    pub(super) receivers: u64,
+    pub(super) capacity: usize,
+    pub(super) values: u64,
+}
+
+fn contest(work: Work) -> Contest {
+    let name = match work.receivers {
+        0 => format!("select of four, capacity {}", work.capacity),
+        receivers => format!(
+            "{} to {receivers}, capacity {}",
+            work.senders, work.capacity
+        ),
+    };
+    let entrants = vec![
+        (Ganger::NAME, work.prepare::<Ganger, OnGanger>()),
+        (Tokio::NAME, work.prepare::<Tokio, OnTokio>()),
+        (AsyncChannel::NAME, work.prepare::<AsyncChannel, OnTokio>()),
+        (Kanal::NAME, work.prepare::<Kanal, OnTokio>()),
+        (Flume::NAME, work.prepare::<Flume, OnTokio>()),
+        (go::NAME, go::prepare(work)),
+    ];
+    Contest::new(name, &["ns"], entrants)
+        .and("Ganger's on tokio", work.prepare::<Ganger, OnTokio>())
+        .and("kanal on Ganger", work.prepare::<Kanal, OnGanger>())
+}
+
+impl Work {
+    fn prepare<C: Channel, R: Runtime>(self) -> Run {
+        // Started when it is first needed, and left with its threads asleep.
+        let mut runtime = None;
+        Box::new(move || {
+            let runtime = runtime.get_or_insert_with(R::new);
+            let start = Instant::now();
+            let sum = match self.receivers {
+                0 => self.select::<C>(runtime),
+                _ => self.stream::<C>(runtime),
+            };
+            let Some(sum) = sum else {
+                return vec![f64::NAN];
+            };
+            let time = start.elapsed();
+            assert_eq!(sum, self.each() * (self.each() - 1) / 2 * self.senders);
+            vec![nanoseconds(time, self.each() * self.senders)]
+        })
+    }
+
+    /// How many each sender sends.
+    pub(super) fn each(self) -> u64 {
+        self.values / self.senders
+    }
+
+    fn send<C: Channel>(self, runtime: &impl Runtime, sender: C::Sender) {
+        runtime.spawn(async move {
+            for value in 0..self.each() {
+                C::send(&sender, value).await;
+            }
+        });
+    }
+
+    fn stream<C: Channel>(self, runtime: &impl Runtime) -> Option<u64> {
+        let (sender, receivers) = C::open(self.capacity, self.receivers as usize)?;
+        let (done, sums) = mpsc::channel();
+        for mut receiver in receivers {
+            let done = done.clone();
+            runtime.spawn(async move {
+                let mut sum = 0;
+                while let Some(value) = C::recv(&mut receiver).await {
+                    sum += value;
+                }
+                done.send(sum).expect("it is waited for");
+            });
+        }
+        for _ in 0..self.senders {
+            self.send::<C>(runtime, sender.clone());
+        }
+        drop((sender, done));
+        Some(sums.iter().sum())
+    }
+
+    fn select<C: Channel>(self, runtime: &impl Runtime) -> Option<u64> {
+        if !C::SELECTS {
+            return None;
+        }
+        let mut receivers = Vec::new();
+        for _ in 0..self.senders {
+            let (sender, receiver) = C::open(self.capacity, 1)?;
+            self.send::<C>(runtime, sender);
+            receivers.extend(receiver);
+        }
+        let receivers = receivers.try_into().ok()?;
+        let (done, sum) = mpsc::channel();
+        runtime.spawn(async move {
+            let sum = C::sum_of_four(receivers).await;
+            done.send(sum).expect("it is waited for");
+        });
+        sum.recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peer_does_what_it_is_told() {
+        for contest in contests(true) {
+            let outcome = contest.run(1);
+            assert!(outcome.rows[0].samples[0][0] > 0.0);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Values that every subscriber gets, in one order.
+//!
+//! The last values are kept in a ring. A subscriber that is slower than the ring is long loses the
+//! oldest, and is told how many. So no subscriber holds others up.
+
+use crate::block::block_on;
+use crate::ends::{add, is_last, wake_all};
+use crate::lock::Lock;
+use crate::places::Key;
+use crate::waiters::{Awaited, Waiters, leave, poll};
+use ganger_sync::atomic::AtomicUsize;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A channel whose subscribers get each value, and that keeps so many of the last ones.
+///
+/// # Panics
+/// With a capacity of 0.
+///
+/// ```
+/// use ganger_channel::{BroadcastError, broadcast};
+///
+/// let (broadcaster, mut slow) = broadcast(2);
+/// let mut quick = broadcaster.subscribe();
+/// broadcaster.send(1);
+/// assert_eq!(quick.try_recv(), Ok(1));
+/// broadcaster.send(2);
+/// broadcaster.send(3);
+/// assert_eq!(slow.try_recv(), Err(BroadcastError::Lagged(1)));
+/// assert_eq!([slow.try_recv(), slow.try_recv()], [Ok(2), Ok(3)]);
+/// ```
+pub fn broadcast<T>(capacity: usize) -> (Broadcaster<T>, Subscriber<T>) {
+    assert!(capacity > 0, "a broadcast keeps at least one value");
+    let shared = Arc::new(Shared {
+        state: Lock::new(State {
+            ring: VecDeque::new(),
+            capacity,
+            first: 0,
+            is_closed: false,
+            waiters: Waiters::new(),
+        }),
+        broadcasters: AtomicUsize::new(1),
+    });
+    let subscriber = Subscriber {
+        shared: Arc::clone(&shared),
+        next: 0,
+    };
+    (Broadcaster(shared), subscriber)
+}
+
+struct Shared<T> {
+    state: Lock<State<T>>,
+    broadcasters: AtomicUsize,
+}
+
+struct State<T> {
+    ring: VecDeque<Arc<T>>,
+    capacity: usize,
+    /// The number of the oldest in the ring.
+    first: u64,
+    is_closed: bool,
+    waiters: Waiters,
+}
+
+impl<T> State<T> {
+    /// The number of the value that comes next.
+    fn end(&self) -> u64 {
+        self.first + self.ring.len() as u64
+    }
+}
+
+impl<T> Awaited for State<T> {
+    fn waiters(&mut self) -> &mut Waiters {
+        &mut self.waiters
+    }
+}
+
+/// Why a subscriber has got no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BroadcastError {
+    /// So many values are gone, which the subscriber was too slow for. The next receive gives the
+    /// oldest that is left.
+    #[error("{0} values came too fast, and are gone; receive again for the next")]
+    Lagged(u64),
+    /// All broadcasters are gone, and the last value has been received.
+    #[error("all broadcasters are gone, and all values have been received")]
+    Closed,
+    /// There is no value that it has not received.
+    #[error("there is no newer value; `recv` waits for one")]
+    Empty,
+    /// There was none in time.
+    #[error("there was no newer value until the time was over")]
+    Timeout,
+    /// A worker of a scheduler must not block.
+    #[error("a step must not block its worker; await `recv`")]
+    OnWorker,
+}
+
+/// Sends to all subscribers of a [`broadcast`].
+pub struct Broadcaster<T>(Arc<Shared<T>>);
+
+/// Receives from a [`broadcast`]. A clone gets what this has not received.
+pub struct Subscriber<T> {
+    shared: Arc<Shared<T>>,
+    /// The number of the value that it gets next.
+    next: u64,
+}
+
+impl<T> Broadcaster<T> {
+    /// Sends to all subscribers. The oldest value goes when so many are kept as the capacity. Never
+    /// blocks.
+    pub fn send(&self, value: T) {
+        let value = Arc::new(value);
+        let mut state = self.0.state.lock();
+        state.ring.push_back(value);
+        let oldest = if state.ring.len() > state.capacity {
+            state.first += 1;
+            state.ring.pop_front()
+        } else {
+            None
+        };
+        let wakes = state.waiters.end_all();
+        drop(state);
+        drop(oldest);
+        wake_all(wakes);
+    }
+
+    /// A subscriber of what is sent from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscriber<T> {
+        let next = self.0.state.lock().end();
+        Subscriber {
+            shared: Arc::clone(&self.0),
+            next,
+        }
+    }
+}
+
+impl<T: Clone> Subscriber<T> {
+    /// The next value, if there is one. Never blocks.
+    ///
+    /// # Errors
+    /// [`BroadcastError::Empty`], [`BroadcastError::Lagged`] and [`BroadcastError::Closed`].
+    pub fn try_recv(&mut self) -> Result<T, BroadcastError> {
+        let looked = look(&self.shared.state.lock(), &mut self.next);
+        looked
+            .unwrap_or(Err(BroadcastError::Empty))
+            .map(Arc::unwrap_or_clone)
+    }
+
+    /// The next value. A future that is dropped has received nothing.
+    ///
+    /// # Errors
+    /// The future's: [`BroadcastError::Lagged`] and [`BroadcastError::Closed`].
+    pub fn recv(&mut self) -> BroadcastRecv<'_, T> {
+        BroadcastRecv {
+            subscriber: self,
+            key: None,
+        }
+    }
+
+    /// As [`recv`](Self::recv), and blocks the thread meanwhile. A worker of a scheduler it does
+    /// not block.
+    ///
+    /// # Errors
+    /// As there, and [`BroadcastError::OnWorker`] where it would wait in a step.
+    pub fn recv_blocking(&mut self) -> Result<T, BroadcastError> {
+        self.recv_within(None)
+    }
+
+    /// As [`recv_blocking`](Self::recv_blocking), for no longer than that.
+    ///
+    /// # Errors
+    /// As there, and [`BroadcastError::Timeout`].
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, BroadcastError> {
+        self.recv_within(Some(timeout))
+    }
+
+    fn recv_within(&mut self, timeout: Option<Duration>) -> Result<T, BroadcastError> {
+        match self.try_recv() {
+            Err(BroadcastError::Empty) => {}
+            done => return done,
+        }
+        if !ganger_sched::may_block("a subscriber that waits", "`recv`") {
+            return Err(BroadcastError::OnWorker);
+        }
+        block_on(&mut self.recv(), timeout).unwrap_or(Err(BroadcastError::Timeout))
+    }
+}
+
+fn look<T>(state: &State<T>, next: &mut u64) -> Option<Result<Arc<T>, BroadcastError>> {
+    let Some(at) = next.checked_sub(state.first) else {
+        let lost = state.first - *next;
+        *next = state.first;
+        return Some(Err(BroadcastError::Lagged(lost)));
+    };
+    let value = usize::try_from(at).ok().and_then(|at| state.ring.get(at));
+    match value {
+        Some(value) => {
+            *next += 1;
+            Some(Ok(Arc::clone(value)))
+        }
+        None => state.is_closed.then_some(Err(BroadcastError::Closed)),
+    }
+}
+
+impl<T> Clone for Broadcaster<T> {
+    fn clone(&self) -> Self {
+        add(&self.0.broadcasters);
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Drop for Broadcaster<T> {
+    fn drop(&mut self) {
+        if is_last(&self.0.broadcasters) {
+            let mut state = self.0.state.lock();
+            state.is_closed = true;
+            let wakes = state.waiters.end_all();
+            drop(state);
+            wake_all(wakes);
+        }
+    }
+}
+
+impl<T> Clone for Subscriber<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            next: self.next,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Broadcaster<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broadcaster").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Subscriber<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscriber").finish_non_exhaustive()
+    }
+}
+
+/// Receives the next value: see [`Subscriber::recv`].
+#[must_use = "a future does nothing until it is polled"]
+pub struct BroadcastRecv<'a, T> {
+    subscriber: &'a mut Subscriber<T>,
+    key: Option<Key>,
+}
+
+impl<T: Clone> Future for BroadcastRecv<'_, T> {
+    type Output = Result<T, BroadcastError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Subscriber { shared, next } = &mut *this.subscriber;
+        let looked = poll(&shared.state, &mut this.key, context, |state| {
+            look(state, next)
+        });
+        looked.map(|got| got.map(Arc::unwrap_or_clone))
+    }
+}
+
+impl<T> Drop for BroadcastRecv<'_, T> {
+    fn drop(&mut self) {
+        leave(&self.subscriber.shared.state, &mut self.key);
+    }
+}
+
+impl<T> fmt::Debug for BroadcastRecv<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BroadcastRecv")
+            .field(self.subscriber)
+            .finish()
+    }
+}

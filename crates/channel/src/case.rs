@@ -1,0 +1,411 @@
+//! The cases of a select.
+
+use crate::claim::Claim;
+use crate::ends::{Receiver, Sender};
+use crate::error::{RecvError, SendError};
+use crate::lock::RawLock;
+use crate::places::{Key, Told};
+use crate::state::Wake;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// One case of a select, whose outcome is an `R`.
+pub trait Case<R> {
+    #[doc(hidden)]
+    fn act(&mut self, act: Act<'_, '_>) -> Acted<R>;
+}
+
+/// What a case is told to do.
+#[doc(hidden)]
+pub struct Act<'a, 'b>(pub(crate) What<'a, 'b>);
+
+impl fmt::Debug for Act<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Act").finish_non_exhaustive()
+    }
+}
+
+/// What it says.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Acted<R>(pub(crate) Said<R>);
+
+pub(crate) enum What<'a, 'b> {
+    /// Is it ready? It locks its channel itself, and does not begin to wait.
+    Try(&'a mut Context<'b>),
+    /// Is it ready? It is no channel's: those have places.
+    Poll(&'a mut Context<'b>),
+    /// The lock of its channel, if it is a channel's.
+    Lock(&'a mut dyn FnMut(*const RawLock)),
+    /// Is it ready? It begins to wait as that case otherwise, if it does not.
+    Enlist(Locked<'a>),
+    /// It was ready in `Enlist`, or has been chosen: the outcome.
+    Finish,
+    /// It waits no longer, and has not been chosen.
+    Leave,
+}
+
+/// The locks of all channels of a select are this thread's.
+pub(crate) struct Locked<'a> {
+    claim: &'a Arc<Claim>,
+    case: usize,
+}
+
+impl<'a> Locked<'a> {
+    /// # Safety
+    /// This thread has the locks of all channels of the select until the act is over.
+    pub(crate) unsafe fn new(claim: &'a Arc<Claim>, case: usize) -> Self {
+        Self { claim, case }
+    }
+
+    fn told(&self) -> Told {
+        Told::Select(Arc::clone(self.claim), self.case)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Said<R> {
+    Nothing,
+    /// It was ready, and this is the outcome.
+    Is(R),
+    /// It was ready, and `Finish` gives the outcome.
+    Ready,
+}
+
+/// The cases of a select: a list that the builder makes, or a `Vec` of cases of one kind.
+pub trait Cases<R> {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The one of that number.
+    #[doc(hidden)]
+    fn at(&mut self, number: usize) -> Option<&mut dyn Case<R>>;
+}
+
+/// No case.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCases;
+
+/// A case, and those before it.
+#[derive(Debug)]
+pub struct With<C, L> {
+    pub(crate) case: C,
+    pub(crate) others: L,
+}
+
+impl<R> Cases<R> for NoCases {
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn at(&mut self, _: usize) -> Option<&mut dyn Case<R>> {
+        None
+    }
+}
+
+impl<R, C: Case<R>, L: Cases<R>> Cases<R> for With<C, L> {
+    #[inline]
+    fn count(&self) -> usize {
+        1 + self.others.count()
+    }
+
+    #[inline]
+    fn at(&mut self, number: usize) -> Option<&mut dyn Case<R>> {
+        match number {
+            0 => Some(&mut self.case),
+            number => self.others.at(number - 1),
+        }
+    }
+}
+
+impl<R, C: Case<R>> Cases<R> for Vec<C> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn at(&mut self, number: usize) -> Option<&mut dyn Case<R>> {
+        self.get_mut(number).map(|it| it as &mut dyn Case<R>)
+    }
+}
+
+/// What was done under the lock, and what is to be woken for that.
+type Done<T, E> = (Result<T, E>, Option<Wake>);
+
+/// Receives from a channel.
+#[derive(Debug)]
+pub struct RecvCase<'a, T, F> {
+    receiver: &'a Receiver<T>,
+    then: Option<F>,
+    key: Option<Key>,
+    got: Option<Done<T, RecvError>>,
+}
+
+impl<'a, T, F> RecvCase<'a, T, F> {
+    /// The case that calls `then` with what was received.
+    pub fn new(receiver: &'a Receiver<T>, then: F) -> Self {
+        Self {
+            receiver,
+            then: Some(then),
+            key: None,
+            got: None,
+        }
+    }
+
+    fn leave(&mut self) -> Option<(u64, T)> {
+        let key = self.key.take()?;
+        let (stage, value) = self.receiver.0.state.lock().leave_receiver(key);
+        drop(stage);
+        value
+    }
+}
+
+impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Case<R> for RecvCase<'_, T, F> {
+    fn act(&mut self, act: Act<'_, '_>) -> Acted<R> {
+        Acted(match act.0 {
+            What::Try(_) => match self.receiver.try_recv() {
+                Err(RecvError::Empty) => Said::Nothing,
+                got => outcome(&mut self.then, got),
+            },
+            What::Poll(_) => Said::Nothing,
+            What::Lock(lock) => {
+                lock(self.receiver.0.state.raw());
+                Said::Nothing
+            }
+            What::Enlist(locked) => {
+                // SAFETY: the select has the locks of all its channels, as `Locked` says. The guard
+                // is gone when this returns.
+                let mut state = unsafe { self.receiver.0.state.locked() };
+                match state.recv() {
+                    Err(RecvError::Empty) => {
+                        if self.key.is_none() {
+                            self.key = Some(state.enlist_receiver(locked.told()));
+                        }
+                        Said::Nothing
+                    }
+                    Ok(((_, value), wake)) => {
+                        self.got = Some((Ok(value), wake));
+                        Said::Ready
+                    }
+                    Err(closed) => {
+                        self.got = Some((Err(closed), None));
+                        Said::Ready
+                    }
+                }
+            }
+            What::Finish => {
+                let left = self.leave();
+                let got = match self.got.take() {
+                    Some((got, wake)) => {
+                        if let Some(wake) = wake {
+                            wake.wake();
+                        }
+                        got
+                    }
+                    None => left.map(|(_, value)| value).ok_or(RecvError::Closed),
+                };
+                outcome(&mut self.then, got)
+            }
+            What::Leave => {
+                self.leave();
+                Said::Nothing
+            }
+        })
+    }
+}
+
+/// A select that is dropped after it was chosen has received nothing.
+impl<T, F> Drop for RecvCase<'_, T, F> {
+    fn drop(&mut self) {
+        if let Some((number, value)) = self.leave() {
+            self.receiver.0.give_back(number, value);
+        }
+    }
+}
+
+/// The case is over: `then` says what the outcome is.
+fn outcome<R, V, F: FnOnce(V) -> R>(then: &mut Option<F>, got: V) -> Said<R> {
+    then.take()
+        .map_or(Said::Nothing, |then| Said::Is(then(got)))
+}
+
+/// Where the value of a case comes from, and goes back to when another case is chosen.
+pub trait Slot<T> {
+    fn take(&mut self) -> Option<T>;
+    fn put_back(&mut self, value: T);
+}
+
+/// Sends a value to a channel; the value is dropped when another case is chosen.
+pub type SendCase<'a, T, F> = Sends<'a, T, Option<T>, F>;
+
+/// Sends a value that is left in its place when another case is chosen.
+pub type SendFromCase<'a, T, F> = Sends<'a, T, &'a mut Option<T>, F>;
+
+/// Sends a value to a channel.
+#[derive(Debug)]
+pub struct Sends<'a, T, V: Slot<T>, F> {
+    sender: &'a Sender<T>,
+    slot: V,
+    then: Option<F>,
+    key: Option<Key>,
+    got: Option<Done<(), SendError<T>>>,
+}
+
+impl<T> Slot<T> for Option<T> {
+    fn take(&mut self) -> Option<T> {
+        self.take()
+    }
+
+    fn put_back(&mut self, value: T) {
+        *self = Some(value);
+    }
+}
+
+impl<T> Slot<T> for &mut Option<T> {
+    fn take(&mut self) -> Option<T> {
+        Option::take(self)
+    }
+
+    fn put_back(&mut self, value: T) {
+        **self = Some(value);
+    }
+}
+
+impl<'a, T, V: Slot<T>, F> Sends<'a, T, V, F> {
+    pub(crate) fn of(sender: &'a Sender<T>, slot: V, then: F) -> Self {
+        Self {
+            sender,
+            slot,
+            then: Some(then),
+            key: None,
+            got: None,
+        }
+    }
+
+    fn leave(&mut self) -> Option<T> {
+        let key = self.key.take()?;
+        let (stage, value) = self.sender.0.state.lock().leave_sender(key);
+        drop(stage);
+        value
+    }
+}
+
+impl<'a, T, F> SendCase<'a, T, F> {
+    /// The case that sends the value, and calls `then` with what has become of that.
+    pub fn new(sender: &'a Sender<T>, value: T, then: F) -> Self {
+        Self::of(sender, Some(value), then)
+    }
+}
+
+impl<R, T, V: Slot<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Case<R> for Sends<'_, T, V, F> {
+    fn act(&mut self, act: Act<'_, '_>) -> Acted<R> {
+        Acted(match act.0 {
+            What::Try(_) => {
+                let Some(value) = self.slot.take() else {
+                    return Acted(Said::Nothing);
+                };
+                match self.sender.try_send(value) {
+                    Err(SendError::Full(value)) => {
+                        self.slot.put_back(value);
+                        Said::Nothing
+                    }
+                    sent => outcome(&mut self.then, sent),
+                }
+            }
+            What::Poll(_) => Said::Nothing,
+            What::Lock(lock) => {
+                lock(self.sender.0.state.raw());
+                Said::Nothing
+            }
+            What::Enlist(locked) => {
+                // SAFETY: the select has the locks of all its channels, as `Locked` says. The guard
+                // is gone when this returns.
+                let mut state = unsafe { self.sender.0.state.locked() };
+                let value = match self.key {
+                    // It looks again: nothing has taken the value, for the select was busy.
+                    Some(key) => state.value_of(key),
+                    None => self.slot.take(),
+                };
+                let Some(value) = value else {
+                    return Acted(Said::Nothing);
+                };
+                match (state.send(value), self.key) {
+                    (Err(SendError::Full(value)), Some(key)) => {
+                        state.keep_value(key, value);
+                        Said::Nothing
+                    }
+                    (Err(SendError::Full(value)), None) => {
+                        self.key = Some(state.enlist_sender(value, locked.told()));
+                        Said::Nothing
+                    }
+                    (Ok(wake), _) => {
+                        self.got = Some((Ok(()), wake));
+                        Said::Ready
+                    }
+                    (Err(refused), _) => {
+                        self.got = Some((Err(refused), None));
+                        Said::Ready
+                    }
+                }
+            }
+            What::Finish => {
+                let left = self.leave();
+                let got = match self.got.take() {
+                    Some((got, wake)) => {
+                        if let Some(wake) = wake {
+                            wake.wake();
+                        }
+                        got
+                    }
+                    None => left.map_or(Ok(()), |value| Err(SendError::Closed(value))),
+                };
+                outcome(&mut self.then, got)
+            }
+            What::Leave => {
+                if let Some(value) = self.leave() {
+                    self.slot.put_back(value);
+                }
+                Said::Nothing
+            }
+        })
+    }
+}
+
+impl<T, V: Slot<T>, F> Drop for Sends<'_, T, V, F> {
+    fn drop(&mut self) {
+        if let Some(value) = self.leave() {
+            self.slot.put_back(value);
+        }
+    }
+}
+
+/// Waits for a future.
+#[derive(Debug)]
+pub struct FutureCase<U, F> {
+    future: U,
+    then: Option<F>,
+}
+
+impl<U, F> FutureCase<U, F> {
+    /// The case that calls `then` with what the future gives.
+    pub fn new(future: U, then: F) -> Self {
+        let then = Some(then);
+        Self { future, then }
+    }
+}
+
+impl<R, U: Future + Unpin, F: FnOnce(U::Output) -> R> Case<R> for FutureCase<U, F> {
+    fn act(&mut self, act: Act<'_, '_>) -> Acted<R> {
+        Acted(match act.0 {
+            What::Try(context) | What::Poll(context) if self.then.is_some() => {
+                match Pin::new(&mut self.future).poll(context) {
+                    Poll::Ready(output) => outcome(&mut self.then, output),
+                    Poll::Pending => Said::Nothing,
+                }
+            }
+            _ => Said::Nothing,
+        })
+    }
+}

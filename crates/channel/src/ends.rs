@@ -1,0 +1,477 @@
+//! The two ends of a channel.
+
+use crate::block::block_on;
+use crate::error::{RecvError, SendError};
+use crate::lock::Lock;
+use crate::places::{Key, Told};
+use crate::state::{State, Wakes};
+use ganger_sync::CachePadded;
+use ganger_sync::atomic::{AtomicUsize, Ordering};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A channel for that many values. With 0, each sender waits until a receiver takes its value.
+///
+/// ```
+/// let (sender, receiver) = ganger_channel::channel(2);
+/// sender.try_send("first")?;
+/// sender.try_send("second")?;
+/// assert!(sender.try_send("third").is_err());
+/// assert_eq!(receiver.try_recv(), Ok("first"));
+/// # Ok::<(), ganger_channel::SendError<&str>>(())
+/// ```
+#[must_use]
+pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(Shared {
+        state: CachePadded::new(Lock::new(State::new(capacity))),
+        senders: AtomicUsize::new(1),
+        receivers: AtomicUsize::new(1),
+    });
+    (Sender(Arc::clone(&shared)), Receiver(shared))
+}
+
+/// A channel whose senders never wait.
+#[must_use]
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+    channel(usize::MAX)
+}
+
+pub(crate) struct Shared<T> {
+    pub(crate) state: CachePadded<Lock<State<T>>>,
+    /// How many there are of each end.
+    senders: AtomicUsize,
+    receivers: AtomicUsize,
+}
+
+impl<T> Shared<T> {
+    fn close(&self) -> bool {
+        let (was_open, wakes) = self.state.lock().close();
+        wake_all(wakes);
+        was_open
+    }
+
+    pub(crate) fn give_back(&self, number: u64, value: T) {
+        // Ordering: Acquire pairs with the Release in the drop of the last receiver.
+        if self.receivers.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let wake = self.state.lock().give_back(number, value);
+        if let Some(wake) = wake {
+            wake.wake();
+        }
+    }
+}
+
+pub(crate) fn wake_all(wakes: Wakes) {
+    wakes.into_iter().for_each(|it| it.wake());
+}
+
+/// Counts one more of an end.
+pub(crate) fn add(count: &AtomicUsize) {
+    // Ordering: Relaxed, as in a clone of an `Arc`: it follows from another one of that end.
+    count.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts one less of an end; says whether it was the last.
+pub(crate) fn is_last(count: &AtomicUsize) -> bool {
+    // Ordering: AcqRel: the last one sees what the others did before they went.
+    count.fetch_sub(1, Ordering::AcqRel) == 1
+}
+
+/// The end that sends. Each clone sends to the same channel.
+pub struct Sender<T>(pub(crate) Arc<Shared<T>>);
+
+/// The end that receives. Each value goes to one of its clones.
+pub struct Receiver<T>(pub(crate) Arc<Shared<T>>);
+
+impl<T> Sender<T> {
+    /// Sends, and waits for room; in a channel without a buffer, until a receiver has the value.
+    /// Those that wait are served in the order in which they began.
+    ///
+    /// The future sends nothing until it is polled. One that is dropped before it is ready has not
+    /// sent its value, which is dropped, unless a receiver has it already.
+    ///
+    /// # Errors
+    /// The future's: [`SendError::Closed`], with the value, also when the channel is closed while
+    /// this waits.
+    #[inline]
+    pub fn send(&self, value: T) -> Send<'_, T> {
+        Send {
+            sender: self,
+            value: Some(value),
+            key: None,
+        }
+    }
+
+    /// Sends, if there is room or a receiver waits. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError::Full`] and [`SendError::Closed`], with the value.
+    pub fn try_send(&self, value: T) -> Result<(), SendError<T>> {
+        let wake = self.0.state.lock().send(value)?;
+        if let Some(wake) = wake {
+            wake.wake();
+        }
+        Ok(())
+    }
+
+    /// As [`send`](Self::send), and blocks the thread meanwhile. A worker of a scheduler it does
+    /// not block.
+    ///
+    /// # Errors
+    /// [`SendError::Closed`], and [`SendError::OnWorker`] where it would wait in a step, with the
+    /// value.
+    pub fn send_blocking(&self, value: T) -> Result<(), SendError<T>> {
+        self.send_within(value, None)
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), for no longer than that.
+    ///
+    /// # Errors
+    /// As there, and [`SendError::Timeout`].
+    pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendError<T>> {
+        self.send_within(value, Some(timeout))
+    }
+
+    fn send_within(&self, value: T, timeout: Option<Duration>) -> Result<(), SendError<T>> {
+        let value = match self.try_send(value) {
+            Err(SendError::Full(value)) => value,
+            done => return done,
+        };
+        if !ganger_sched::may_block("a send that waits", "`send`, or `sending`") {
+            return Err(SendError::OnWorker(value));
+        }
+        let mut send = self.send(value);
+        match block_on(&mut send, timeout) {
+            Some(sent) => sent,
+            None => send
+                .into_value()
+                .map_or(Ok(()), |value| Err(SendError::Timeout(value))),
+        }
+    }
+
+    /// Closes the channel. Receivers get what is in the buffer; senders that wait get their values
+    /// back. `false`: it was closed before.
+    #[allow(clippy::must_use_candidate, reason = "it closes")]
+    pub fn close(&self) -> bool {
+        self.0.close()
+    }
+}
+
+impl<T> Receiver<T> {
+    /// The next value. Those that wait are served in the order in which they began.
+    ///
+    /// The future takes nothing until it is polled. One that is dropped has taken nothing: a value
+    /// that was on its way goes to the receiver that waits next, or is the next to be received.
+    ///
+    /// # Errors
+    /// The future's: [`RecvError::Closed`] when all values have been received, and the channel is
+    /// closed or all senders are gone.
+    #[inline]
+    pub fn recv(&self) -> Recv<'_, T> {
+        Recv {
+            receiver: self,
+            key: None,
+        }
+    }
+
+    /// The next value, if there is one or a sender waits. Never blocks.
+    ///
+    /// # Errors
+    /// [`RecvError::Empty`] and [`RecvError::Closed`].
+    pub fn try_recv(&self) -> Result<T, RecvError> {
+        let ((_, value), wake) = self.0.state.lock().recv()?;
+        if let Some(wake) = wake {
+            wake.wake();
+        }
+        Ok(value)
+    }
+
+    /// As [`recv`](Self::recv), and blocks the thread meanwhile. A worker of a scheduler it does
+    /// not block.
+    ///
+    /// # Errors
+    /// [`RecvError::Closed`], and [`RecvError::OnWorker`] where it would wait in a step.
+    pub fn recv_blocking(&self) -> Result<T, RecvError> {
+        self.recv_within(None)
+    }
+
+    /// As [`recv_blocking`](Self::recv_blocking), for no longer than that.
+    ///
+    /// # Errors
+    /// As there, and [`RecvError::Timeout`].
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvError> {
+        self.recv_within(Some(timeout))
+    }
+
+    fn recv_within(&self, timeout: Option<Duration>) -> Result<T, RecvError> {
+        match self.try_recv() {
+            Err(RecvError::Empty) => {}
+            done => return done,
+        }
+        if !ganger_sched::may_block("a receive that waits", "`recv`, or `receiving`") {
+            return Err(RecvError::OnWorker);
+        }
+        let mut recv = self.recv();
+        block_on(&mut recv, timeout).unwrap_or_else(|| recv.into_value().ok_or(RecvError::Timeout))
+    }
+
+    /// Closes the channel: see [`Sender::close`].
+    #[allow(clippy::must_use_candidate, reason = "it closes")]
+    pub fn close(&self) -> bool {
+        self.0.close()
+    }
+}
+
+macro_rules! both {
+    ($end:ident, $count:ident) => {
+        impl<T> $end<T> {
+            /// How many values are in the buffer. It may have changed when this returns.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.0.state.lock().len()
+            }
+
+            /// Whether the buffer is empty.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// How many values the buffer takes; `None` for any number.
+            #[must_use]
+            pub fn capacity(&self) -> Option<usize> {
+                let capacity = self.0.state.lock().capacity();
+                (capacity < usize::MAX).then_some(capacity)
+            }
+
+            /// Whether the channel is closed: by a call, or because one end of it is gone.
+            #[must_use]
+            pub fn is_closed(&self) -> bool {
+                self.0.state.lock().is_closed()
+            }
+
+            /// Whether both belong to the same channel.
+            #[must_use]
+            pub fn same_channel(&self, other: &Self) -> bool {
+                Arc::ptr_eq(&self.0, &other.0)
+            }
+        }
+
+        impl<T> Clone for $end<T> {
+            fn clone(&self) -> Self {
+                add(&self.0.$count);
+                Self(Arc::clone(&self.0))
+            }
+        }
+
+        impl<T> fmt::Debug for $end<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let state = self.0.state.lock();
+                let (len, is_closed) = (state.len(), state.is_closed());
+                drop(state);
+                f.debug_struct(stringify!($end))
+                    .field("len", &len)
+                    .field("is_closed", &is_closed)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+both!(Sender, senders);
+both!(Receiver, receivers);
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        if is_last(&self.0.senders) {
+            self.0.close();
+        }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        if is_last(&self.0.receivers) {
+            self.0.close();
+            let left = self.0.state.lock().clear();
+            drop(left);
+        }
+    }
+}
+
+/// Sends a value: see [`Sender::send`].
+///
+/// # Panics
+/// Polling it again after it was ready panics.
+#[must_use = "a future sends nothing until it is polled"]
+pub struct Send<'a, T> {
+    sender: &'a Sender<T>,
+    /// Until the first poll.
+    value: Option<T>,
+    /// While it waits.
+    key: Option<Key>,
+}
+
+/// The value is moved, and never pinned.
+impl<T> Unpin for Send<'_, T> {}
+
+impl<T> Send<'_, T> {
+    /// Gives up, and gives the value back, unless it was sent.
+    pub fn into_value(mut self) -> Option<T> {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Option<T> {
+        let Some(key) = self.key.take() else {
+            return self.value.take();
+        };
+        let (stage, value) = self.sender.0.state.lock().leave_sender(key);
+        drop(stage);
+        value
+    }
+}
+
+impl<T> Future for Send<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let mut state = this.sender.0.state.lock();
+        let Some(key) = this.key else {
+            let Some(value) = this.value.take() else {
+                drop(state);
+                panic!("the value has been sent: a future is polled until it is ready");
+            };
+            return match state.send(value) {
+                Ok(wake) => {
+                    drop(state);
+                    if let Some(wake) = wake {
+                        wake.wake();
+                    }
+                    Poll::Ready(Ok(()))
+                }
+                Err(SendError::Full(value)) => {
+                    let told = Told::One(context.waker().clone());
+                    this.key = Some(state.enlist_sender(value, told));
+                    Poll::Pending
+                }
+                Err(refused) => Poll::Ready(Err(refused)),
+            };
+        };
+        let (waits, before) = state.still_waits(key, context.waker());
+        if waits {
+            drop(state);
+            drop(before);
+            return Poll::Pending;
+        }
+        this.key = None;
+        let (_, value) = state.leave_sender(key);
+        Poll::Ready(value.map_or(Ok(()), |value| Err(SendError::Closed(value))))
+    }
+}
+
+impl<T> Drop for Send<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.key.is_some() {
+            drop(self.leave());
+        }
+    }
+}
+
+impl<T> fmt::Debug for Send<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waits = self.key.is_some();
+        f.debug_struct("Send").field("waits", &waits).finish()
+    }
+}
+
+/// Receives a value: see [`Receiver::recv`].
+///
+/// # Panics
+/// Polling it again after it was ready takes another value.
+#[must_use = "a future takes nothing until it is polled"]
+pub struct Recv<'a, T> {
+    receiver: &'a Receiver<T>,
+    /// While it waits.
+    key: Option<Key>,
+}
+
+impl<T> Recv<'_, T> {
+    /// Gives up, with the value that was on its way, if there was one.
+    fn into_value(mut self) -> Option<T> {
+        self.leave().map(|(_, value)| value)
+    }
+
+    #[inline]
+    fn leave(&mut self) -> Option<(u64, T)> {
+        let key = self.key.take()?;
+        let (stage, value) = self.receiver.0.state.lock().leave_receiver(key);
+        drop(stage);
+        value
+    }
+
+    /// As `poll`, with the number of the value.
+    pub(crate) fn poll_numbered(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(u64, T), RecvError>> {
+        let mut state = self.receiver.0.state.lock();
+        let Some(key) = self.key else {
+            return match state.recv() {
+                Ok((value, wake)) => {
+                    drop(state);
+                    if let Some(wake) = wake {
+                        wake.wake();
+                    }
+                    Poll::Ready(Ok(value))
+                }
+                Err(RecvError::Empty) => {
+                    let told = Told::One(context.waker().clone());
+                    self.key = Some(state.enlist_receiver(told));
+                    Poll::Pending
+                }
+                Err(closed) => Poll::Ready(Err(closed)),
+            };
+        };
+        let (waits, before) = state.still_waits(key, context.waker());
+        if waits {
+            drop(state);
+            drop(before);
+            return Poll::Pending;
+        }
+        self.key = None;
+        let (_, value) = state.leave_receiver(key);
+        Poll::Ready(value.ok_or(RecvError::Closed))
+    }
+}
+
+impl<T> Future for Recv<'_, T> {
+    type Output = Result<T, RecvError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let received = self.poll_numbered(context);
+        received.map(|received| received.map(|(_, value)| value))
+    }
+}
+
+impl<T> Drop for Recv<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((number, value)) = self.leave() {
+            self.receiver.0.give_back(number, value);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Recv<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waits = self.key.is_some();
+        f.debug_struct("Recv").field("waits", &waits).finish()
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a value was not sent, or none received.
+
+use std::fmt;
+
+/// A value that was not sent, with the reason.
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError<T> {
+    /// The channel is closed, or all receivers are gone.
+    #[error("the channel is closed: nothing that is sent now would be received")]
+    Closed(T),
+    /// There is no room, and no receiver waits.
+    #[error("the channel is full; `send` waits for room")]
+    Full(T),
+    /// There was no room in time.
+    #[error("the channel was full until the time was over")]
+    Timeout(T),
+    /// A worker of a scheduler must not block: the receiver might need it.
+    #[error("a step must not block its worker; await `send`, or yield `sending`")]
+    OnWorker(T),
+}
+
+impl<T> SendError<T> {
+    /// The value.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Closed(value)
+            | Self::Full(value)
+            | Self::Timeout(value)
+            | Self::OnWorker(value) => value,
+        }
+    }
+}
+
+/// The value may have no `Debug`, and is not shown.
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed(_) => "Closed(..)",
+            Self::Full(_) => "Full(..)",
+            Self::Timeout(_) => "Timeout(..)",
+            Self::OnWorker(_) => "OnWorker(..)",
+        })
+    }
+}
+
+/// Why no value was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecvError {
+    /// The channel is closed, or all senders are gone, and all values have been received.
+    #[error("the channel is closed, and all values have been received")]
+    Closed,
+    /// There is no value, and no sender waits.
+    #[error("the channel is empty; `recv` waits for a value")]
+    Empty,
+    /// There was no value in time.
+    #[error("the channel was empty until the time was over")]
+    Timeout,
+    /// A worker of a scheduler must not block: the sender might need it.
+    #[error("a step must not block its worker; await `recv`, or yield `receiving`")]
+    OnWorker,
+}
+
+/// Why a thread did not wait for a select.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectError {
+    /// No case was ready in time.
+    #[error("no case of the select was ready until the time was over")]
+    Timeout,
+    /// A worker of a scheduler must not block: another case's process might need it.
+    #[error("a step must not block its worker; await the select, or yield it with `out.ask`")]
+    OnWorker,
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod block;
+mod broadcast;
+mod case;
+mod claim;
+mod ends;
+mod error;
+mod lock;
+mod places;
+mod select;
+mod state;
+mod waiters;
+mod watch;
+mod yields;
+
+pub use broadcast::{BroadcastError, BroadcastRecv, Broadcaster, Subscriber, broadcast};
+pub use case::{Case, Cases, FutureCase, NoCases, RecvCase, SendCase, SendFromCase, Sends, With};
+pub use ends::{Receiver, Recv, Send, Sender, channel, unbounded};
+pub use error::{RecvError, SelectError, SendError};
+pub use select::{Select, select};
+pub use watch::{Changed, Publisher, Watcher, watch};
+pub use yields::{Received, Receiving, Sending, Waiting, waiting};

@@ -1,0 +1,232 @@
+//! What a channel is, under its lock.
+//!
+//! **Rules.**
+//! 1. A value goes to the first receiver that waits; otherwise into the buffer, if that has room;
+//!    otherwise its sender waits, with the value in its place.
+//! 2. A receiver takes the head of the buffer, and the value of the first sender that waits goes to
+//!    the tail at once. With an empty buffer it takes that value itself.
+//! 3. So receivers wait only beside an empty buffer, and senders only beside a full one: but for
+//!    selects that are busy, which look again.
+//! 4. A receiver that was served and is dropped before it has taken its value gives it back. The
+//!    value goes to the first that waits, or else in front of the buffer. Values that were
+//!    received have numbers, so that several which come back keep their order.
+//!
+//! Nothing is woken, and no value dropped, under the lock: each act returns what its caller owes.
+
+use crate::error::{RecvError, SendError};
+use crate::places::{Key, Line, Places, Stage, Told};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::mem;
+use std::task::Waker;
+
+pub(crate) struct State<T> {
+    buffer: VecDeque<T>,
+    /// Values that came back, those with the smallest numbers last.
+    returned: Vec<(u64, T)>,
+    capacity: usize,
+    places: Places<T>,
+    senders: Line,
+    receivers: Line,
+    is_closed: bool,
+    /// Of the value that was received last.
+    number: u64,
+}
+
+/// What is to be woken, once the lock is free.
+#[must_use = "one that waits is to be woken"]
+#[derive(Debug)]
+pub(crate) struct Wake(pub(crate) Told);
+
+impl Wake {
+    #[inline]
+    pub(crate) fn wake(self) {
+        match self.0 {
+            Told::One(waker) => waker.wake(),
+            Told::Select(claim, _) => {
+                if let Some(waker) = claim.take_waker() {
+                    waker.wake();
+                }
+            }
+        }
+    }
+}
+
+/// Those to be woken at a close.
+pub(crate) type Wakes = SmallVec<[Wake; 4]>;
+
+impl<T> State<T> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            buffer: VecDeque::new(),
+            returned: Vec::new(),
+            capacity,
+            places: Places::new(),
+            senders: Line::default(),
+            receivers: Line::default(),
+            is_closed: false,
+            number: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.returned.len() + self.buffer.len()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Sends, without waiting.
+    #[inline]
+    pub(crate) fn send(&mut self, value: T) -> Result<Option<Wake>, SendError<T>> {
+        if self.is_closed {
+            return Err(SendError::Closed(value));
+        }
+        if !self.receivers.is_empty() && self.len() == 0 {
+            let number = self.next();
+            return match self.hand(number, value) {
+                Ok(wake) => Ok(Some(wake)),
+                Err(value) => self.store(value),
+            };
+        }
+        self.store(value)
+    }
+
+    #[inline]
+    fn store(&mut self, value: T) -> Result<Option<Wake>, SendError<T>> {
+        if self.len() < self.capacity {
+            self.buffer.push_back(value);
+            return Ok(None);
+        }
+        Err(SendError::Full(value))
+    }
+
+    /// Hands a value to the first receiver that waits.
+    #[inline]
+    fn hand(&mut self, number: u64, value: T) -> Result<Wake, T> {
+        match self.places.serve(&mut self.receivers, || Stage::Met) {
+            Some((key, told)) => {
+                let place = self.places.at(key);
+                place.value = Some(value);
+                place.number = number;
+                Ok(Wake(told))
+            }
+            None => Err(value),
+        }
+    }
+
+    /// Receives, without waiting: the value, and its number.
+    #[inline]
+    pub(crate) fn recv(&mut self) -> Result<((u64, T), Option<Wake>), RecvError> {
+        let value = match self.returned.pop() {
+            Some(value) => Some(value),
+            None => self.buffer.pop_front().map(|value| (self.next(), value)),
+        };
+        let Some(value) = value else {
+            return match self.take_from_sender() {
+                Some((value, wake)) => Ok(((self.next(), value), Some(wake))),
+                None if self.is_closed => Err(RecvError::Closed),
+                None => Err(RecvError::Empty),
+            };
+        };
+        if self.senders.is_empty() || self.len() >= self.capacity {
+            return Ok((value, None));
+        }
+        let wake = self.take_from_sender().map(|(next, wake)| {
+            self.buffer.push_back(next);
+            wake
+        });
+        Ok((value, wake))
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    #[inline]
+    fn take_from_sender(&mut self) -> Option<(T, Wake)> {
+        let (key, told) = self.places.serve(&mut self.senders, || Stage::Met)?;
+        let value = self.places.at(key).value.take()?;
+        Some((value, Wake(told)))
+    }
+
+    /// A sender takes its place, as sending has failed.
+    pub(crate) fn enlist_sender(&mut self, value: T, told: Told) -> Key {
+        self.places.push(&mut self.senders, told, Some(value))
+    }
+
+    /// A receiver takes its place, as receiving has failed.
+    pub(crate) fn enlist_receiver(&mut self, told: Told) -> Key {
+        self.places.push(&mut self.receivers, told, None)
+    }
+
+    /// Whether that wait goes on; then this waker is woken at its end. The one before comes back.
+    #[inline]
+    pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> (bool, Option<Waker>) {
+        match &mut self.places.at(key).stage {
+            Stage::Waiting(Told::One(its)) if !its.will_wake(waker) => {
+                (true, Some(mem::replace(its, waker.clone())))
+            }
+            stage => (matches!(stage, Stage::Waiting(_)), None),
+        }
+    }
+
+    /// The value of a sender that has its place, to look whether it can be sent now.
+    pub(crate) fn value_of(&mut self, key: Key) -> Option<T> {
+        self.places.at(key).value.take()
+    }
+
+    /// It can't.
+    pub(crate) fn keep_value(&mut self, key: Key, value: T) {
+        self.places.at(key).value = Some(value);
+    }
+
+    /// The sender leaves its place, with its value if that was not sent, and whether the channel is
+    /// closed. The stage is to be dropped without the lock.
+    pub(crate) fn leave_sender(&mut self, key: Key) -> (Stage, Option<T>) {
+        let (stage, value, _) = self.places.take(&mut self.senders, key);
+        (stage, value)
+    }
+
+    /// The receiver leaves its place, with the value and its number if it was served.
+    pub(crate) fn leave_receiver(&mut self, key: Key) -> (Stage, Option<(u64, T)>) {
+        let (stage, value, number) = self.places.take(&mut self.receivers, key);
+        (stage, value.map(|value| (number, value)))
+    }
+
+    /// A value that was received comes back.
+    pub(crate) fn give_back(&mut self, number: u64, value: T) -> Option<Wake> {
+        match self.hand(number, value) {
+            Ok(wake) => Some(wake),
+            Err(value) => {
+                let at = self.returned.partition_point(|(its, _)| *its > number);
+                self.returned.insert(at, (number, value));
+                None
+            }
+        }
+    }
+
+    /// Nothing is sent any more. Those that wait are told. `false`: it was closed before.
+    pub(crate) fn close(&mut self) -> (bool, Wakes) {
+        let mut wakes = Wakes::new();
+        let was_open = !mem::replace(&mut self.is_closed, true);
+        for line in [&mut self.senders, &mut self.receivers] {
+            while let Some((_, told)) = self.places.serve(line, || Stage::Closed) {
+                wakes.push(Wake(told));
+            }
+        }
+        (was_open, wakes)
+    }
+
+    /// All receivers are gone: nothing is received any more.
+    pub(crate) fn clear(&mut self) -> (VecDeque<T>, Vec<(u64, T)>) {
+        (mem::take(&mut self.buffer), mem::take(&mut self.returned))
+    }
+}

@@ -1,0 +1,69 @@
+//! Hand-overs against receives and sends that give up, and a close against both.
+
+use crate::poll_once;
+use ganger_channel::{RecvError, SendError, channel};
+use ganger_sync::{model, thread};
+
+/// Whatever the order, the value is received once, or its sender has it.
+// pins: Q4
+#[test]
+fn a_receive_gives_up_while_it_is_served() {
+    model::check(3, || {
+        let (sender, receiver) = channel(0);
+        let mut recv = Box::new(receiver.recv());
+        assert!(poll_once(&mut *recv).is_none());
+        let other = thread::spawn(move || sender.try_send(1));
+        drop(recv);
+        let sent = other.join().unwrap();
+        let left = receiver.try_recv();
+        match sent {
+            Ok(()) => assert_eq!(left, Ok(1)),
+            Err(_) => assert_eq!(left, Err(RecvError::Closed)),
+        }
+    });
+}
+
+// pins: Q4
+#[test]
+fn a_send_gives_up_while_its_value_is_taken() {
+    model::check(3, || {
+        let (sender, receiver) = channel(0);
+        let mut send = Box::new(sender.send(1));
+        assert!(poll_once(&mut *send).is_none());
+        let other = thread::spawn(move || receiver.try_recv());
+        let back = send.into_value();
+        assert_eq!(other.join().unwrap().ok().is_some(), back.is_none());
+    });
+}
+
+/// A thread that waits is woken, and each value is received or comes back.
+// pins: Q3
+#[test]
+fn a_close_meets_a_send_that_waits() {
+    model::check(2, || {
+        let (sender, receiver) = channel(1);
+        sender.try_send(1).unwrap();
+        let other = thread::spawn(move || sender.send_blocking(2));
+        let first = receiver.try_recv();
+        receiver.close();
+        let sent = other.join().unwrap();
+        assert_eq!(first, Ok(1));
+        match sent {
+            Ok(()) => assert_eq!(receiver.try_recv(), Ok(2)),
+            Err(error) => assert_eq!(error, SendError::Closed(2)),
+        }
+        assert_eq!(receiver.try_recv(), Err(RecvError::Closed));
+    });
+}
+
+// pins: Q1
+#[test]
+fn threads_meet_without_a_buffer() {
+    model::check(2, || {
+        let (sender, receiver) = channel(0);
+        let other = thread::spawn(move || sender.send_blocking(1));
+        assert_eq!(receiver.recv_blocking(), Ok(1));
+        assert_eq!(other.join().unwrap(), Ok(()));
+        assert_eq!(receiver.recv_blocking(), Err(RecvError::Closed));
+    });
+}
