@@ -4,12 +4,13 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
     ("nodes", &["sync"]),
     ("slots", &["sync"]),
+    ("wait", &["sync"]),
     ("wheel", &[]),
     ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
