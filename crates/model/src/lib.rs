@@ -51,4 +51,6 @@ mod guide {
     struct TestingTime;
     #[doc = include_str!("../../../docs/guide/two-nodes.md")]
     struct TwoNodes;
+    #[doc = include_str!("../../../docs/guide/locks.md")]
+    struct Locks;
 }

@@ -141,6 +141,20 @@ impl<T> WaitQueue<T> {
         self.pop_if(|_| true)
     }
 
+    /// As [`pop`](Self::pop), but the waiter is chosen as `case`, whatever it is in the queue as.
+    #[must_use = "a waiter that was chosen is told"]
+    pub fn pop_as(&mut self, case: u32) -> Option<Entry<T>> {
+        let place = self.choose_first(|_| true, Some(case), false)?;
+        self.remove(place)
+    }
+
+    /// As [`pop`](Self::pop), of the last waiter.
+    #[must_use = "a waiter that was chosen is told"]
+    pub fn pop_last(&mut self) -> Option<Entry<T>> {
+        let place = self.choose_first(|_| true, None, true)?;
+        self.remove(place)
+    }
+
     /// As [`pop`](Self::pop), but none when `is_right` does not hold for the first item.
     #[must_use = "a waiter that was chosen is told"]
     pub fn pop_if(&mut self, is_right: impl FnMut(&T) -> bool) -> Option<Entry<T>> {
@@ -153,15 +167,24 @@ impl<T> WaitQueue<T> {
     /// chooser finds or leaves what goes with the choice, by [`get_mut`](Self::get_mut). The caller
     /// owes `tell`, without the lock.
     #[must_use = "a waiter that was chosen is told"]
-    pub fn choose_if(&mut self, mut is_right: impl FnMut(&T) -> bool) -> Option<Place> {
+    pub fn choose_if(&mut self, is_right: impl FnMut(&T) -> bool) -> Option<Place> {
+        self.choose_first(is_right, None, false)
+    }
+
+    fn choose_first(
+        &mut self,
+        mut is_right: impl FnMut(&T) -> bool,
+        case: Option<u32>,
+        from_the_end: bool,
+    ) -> Option<Place> {
         loop {
-            let index = self.first;
+            let index = if from_the_end { self.last } else { self.first };
             let slot = self.slots.get(index as usize)?;
             let (entry, stamp) = (slot.entry.as_ref()?, slot.stamp);
             if !is_right(&entry.item) {
                 return None;
             }
-            let is_chosen = entry.waiter.choose(entry.case);
+            let is_chosen = entry.waiter.choose(case.unwrap_or(entry.case));
             self.unlink(index);
             self.aside += 1;
             if is_chosen {
@@ -183,16 +206,16 @@ impl<T> WaitQueue<T> {
         self.slot(place)?.entry.as_mut()
     }
 
-    /// Takes the whole line out, to choose and tell each without the lock. O(1) where no entry
-    /// stays for its owner.
-    pub fn take_all(&mut self) -> All<T> {
+    /// Takes the whole line out, to choose and tell each without the lock, as `case` if that is
+    /// given. O(1) where no entry stays for its owner.
+    pub fn take_all(&mut self, case: Option<u32>) -> All<T> {
         if self.aside == 0 {
             let stamp = self.stamp;
             let new = Self {
                 stamp,
                 ..Self::new()
             };
-            return All(mem::replace(self, new));
+            return All(mem::replace(self, new), case);
         }
         let mut all = Self::new();
         while let Some(slot) = self.slots.get(self.first as usize) {
@@ -204,7 +227,7 @@ impl<T> WaitQueue<T> {
                 all.push_back(waiter, case, item);
             }
         }
-        All(all)
+        All(all, case)
     }
 
     fn slot(&mut self, place: Place) -> Option<&mut Slot<T>> {
@@ -280,22 +303,25 @@ impl<T> fmt::Debug for WaitQueue<T> {
 /// wake-ups panics.
 #[must_use = "dropping it tells them all"]
 #[derive(Debug)]
-pub struct All<T>(WaitQueue<T>);
+pub struct All<T>(WaitQueue<T>, Option<u32>);
 
 impl<T> Iterator for All<T> {
     type Item = Entry<T>;
 
     fn next(&mut self) -> Option<Entry<T>> {
-        self.0.pop()
+        match self.1 {
+            None => self.0.pop(),
+            Some(case) => self.0.pop_as(case),
+        }
     }
 }
 
 impl<T> Drop for All<T> {
     fn drop(&mut self) {
-        struct Rest<'a, T>(&'a mut WaitQueue<T>);
+        struct Rest<'a, T>(&'a mut All<T>);
         impl<T> Rest<'_, T> {
             fn tell(&mut self) {
-                while let Some(entry) = self.0.pop() {
+                for entry in self.0.by_ref() {
                     entry.waiter.tell();
                 }
             }
@@ -305,7 +331,7 @@ impl<T> Drop for All<T> {
                 self.tell();
             }
         }
-        Rest(&mut self.0).tell();
+        Rest(self).tell();
     }
 }
 

@@ -21,14 +21,13 @@
 //! choice was before that, so the look after step 2 sees the choice. Otherwise `tell` finds the
 //! waker.
 
-use ganger_sync::Parker;
+use crate::block;
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
 use std::mem;
-use std::sync::Arc;
-use std::task::{Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::task::{Poll, Waker};
+use std::time::Duration;
 
 /// It waits: any chooser may choose it.
 const WAITING: u32 = 0;
@@ -156,29 +155,12 @@ impl Waiter {
     /// Must not be called from a step outside of `Context::blocking`: its worker would wait.
     #[must_use]
     pub fn block(&self, timeout: Option<Duration>) -> Option<u32> {
-        let until = timeout.map(|it| Instant::now().checked_add(it));
-        let sleeper = sleeper();
-        let waker = Waker::from(Arc::clone(&sleeper));
-        loop {
-            if let Poll::Ready(case) = self.poll(&waker) {
-                return Some(case);
-            }
-            match until {
-                // A time that is too far away never comes.
-                None | Some(None) => sleeper.0.park(),
-                Some(Some(until)) => {
-                    let left = until.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return None;
-                    }
-                    sleeper.0.park_timeout(left);
-                }
-            }
-        }
+        block::until_ready(timeout, |waker| self.poll(waker))
     }
 
     /// The owner: `call` is made with the case, once, when it is chosen, by the chooser's thread or
-    /// by this one. It is dropped when the waiter leaves.
+    /// by this one. It is dropped with the waiter, or by
+    /// [`forget`](Self::forget).
     pub fn call_when_chosen(&self, call: impl FnOnce(u32) + Send + 'static) {
         self.set(How::Call(Box::new(call)));
         if self.chosen().is_some() {
@@ -186,15 +168,20 @@ impl Waiter {
         }
     }
 
-    /// The owner gives up: no chooser chooses it from now on.
+    /// The owner gives up: no chooser chooses it from now on. May be called under the lock of a
+    /// queue: its waker or call is dropped with the waiter, or by [`forget`](Self::forget).
     pub fn leave(&self) -> Left {
         // Ordering: Acquire pairs with the Release in `choose`. Nothing is published.
         let word = self.word.swap(GONE, Ordering::Acquire);
-        self.set(How::Unset);
         match word.checked_sub(CHOSEN) {
             None => Left::InTime,
             Some(case) => Left::Chosen(case),
         }
+    }
+
+    /// The owner drops its waker or call, which is foreign code: call it without a lock.
+    pub fn forget(&self) {
+        self.set(How::Unset);
     }
 
     /// The owner, after it was chosen: it waits again. It is in no queue at that moment.
@@ -220,30 +207,4 @@ impl fmt::Debug for Waiter {
             None => f.write_str(if word == GONE { "Gone" } else { "Waiting" }),
         }
     }
-}
-
-/// Wakes a thread that waits.
-#[derive(Default)]
-struct Sleeper(Parker);
-
-impl Wake for Sleeper {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// The sleeper of this thread. A token that an earlier wait has left ends a sleep early.
-#[cfg(not(ganger_loom))]
-fn sleeper() -> Arc<Sleeper> {
-    thread_local! {
-        static OWN: Arc<Sleeper> = Arc::default();
-    }
-    // A thread that ends has no thread-locals any more.
-    OWN.try_with(Arc::clone).unwrap_or_default()
-}
-
-/// A new one: loom's objects live no longer than a run.
-#[cfg(ganger_loom)]
-fn sleeper() -> Arc<Sleeper> {
-    Arc::default()
 }

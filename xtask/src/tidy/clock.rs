@@ -10,7 +10,7 @@ const MAY_ASK_THE_CLOCK: [&str; 5] = [
     "crates/sched/src/base/clock.rs",
     "crates/mpsc/src/channel/receiver.rs",
     "crates/mpsc/src/channel/room.rs",
-    "crates/wait/src/waiter.rs",
+    "crates/wait/src/block.rs",
     "crates/os/src/backtraces/sample.rs",
 ];
 

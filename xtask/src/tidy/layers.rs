@@ -4,13 +4,13 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 19] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
     ("nodes", &["sync"]),
     ("slots", &["sync"]),
-    ("wait", &["sync"]),
+    ("wait", &["sync", "proc-api"]),
     ("wheel", &[]),
     ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
@@ -25,12 +25,17 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
     ("link", &["sync", "proc-api", "sched"]),
+    (
+        "lock",
+        &["sync", "proc-api", "wait", "sched", "task", "time"],
+    ),
     ("supervise", &["sync", "proc-api", "sched", "task", "time"]),
     (
         "ganger",
         &[
             "deque",
             "link",
+            "lock",
             "mpsc",
             "proc-api",
             "relay",

@@ -5,7 +5,7 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 11] = [
+const PROMISES: [(char, u32, u32); 12] = [
     ('P', 1, 15),
     ('C', 1, 5),
     ('G', 1, 8),
@@ -17,6 +17,7 @@ const PROMISES: [(char, u32, u32); 11] = [
     ('N', 1, 5),
     ('S', 1, 13),
     ('W', 1, 7),
+    ('K', 1, 9),
 ];
 
 /// Promises that need no test to pin them; one may.

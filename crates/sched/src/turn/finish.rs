@@ -7,6 +7,7 @@ use crate::base::contain::{
 };
 use crate::base::dead_letters::{DeadLetter, DeadReason};
 use crate::base::dropped;
+use crate::base::failing;
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::item::{Item, count, seen};
@@ -179,14 +180,17 @@ pub(crate) fn finish(
     items.append(rest);
     // After a panic below, no action can be run any more. Otherwise this is empty in the end.
     let mut actions = ManuallyDrop::new(actions);
-    if items.is_empty() && actions.is_none() {
-        shared.probe.dropping(task.pid, seen(&items));
-        if let Some(process) = process {
-            close(process, task, counters);
+    let has_failed = !matches!(reason, ExitReason::Done(_) | ExitReason::Cancelled(_));
+    failing::within(has_failed, || {
+        if items.is_empty() && actions.is_none() {
+            shared.probe.dropping(task.pid, seen(&items));
+            if let Some(process) = process {
+                close(process, task, counters);
+            }
+        } else {
+            take_down(process, items, &mut actions, task, counters);
         }
-    } else {
-        take_down(process, items, &mut actions, task, counters);
-    }
+    });
     dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
     shared.probe.ended(task.pid, task.method, reason);
     shared.probe.interleave(&task.shared);

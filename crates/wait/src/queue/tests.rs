@@ -124,7 +124,7 @@ proptest! {
                         }
                         old.push(table.remove(&item).unwrap().place);
                     }
-                    let all: Vec<_> = queue.take_all().map(|it| it.item).collect();
+                    let all: Vec<_> = queue.take_all(None).map(|it| it.item).collect();
                     prop_assert_eq!(all, expected);
                 }
             }
@@ -161,12 +161,26 @@ fn all_are_told_also_when_a_wake_up_panics() {
         assert!(waiter.poll(&waker).is_pending());
         waiter
     });
-    let all = queue.take_all();
+    let all = queue.take_all(None);
     assert!(queue.is_empty());
     assert!(catch_unwind(AssertUnwindSafe(|| drop(all))).is_err());
     // Ordering: Relaxed, as before.
     assert_eq!(counts.0.load(Ordering::Relaxed), 100);
     assert!(waiters.iter().all(|it| it.chosen() == Some(3)));
+}
+
+#[test]
+fn the_chooser_may_say_which_case_and_which_end() {
+    let mut queue = WaitQueue::new();
+    let waiters = [0; 5].map(|case| {
+        let waiter = Arc::new(Waiter::new());
+        queue.push_back(Arc::clone(&waiter), case, ());
+        waiter
+    });
+    assert!(queue.pop_as(7).is_some() && queue.pop_last().is_some());
+    drop(queue.take_all(Some(9)));
+    let cases = waiters.each_ref().map(|it| it.chosen());
+    assert_eq!(cases, [7, 9, 9, 9, 0].map(Some));
 }
 
 #[test]

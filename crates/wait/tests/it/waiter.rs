@@ -48,12 +48,14 @@ fn a_call_is_made_once_before_or_after_the_choice() {
 }
 
 #[test]
-fn a_waiter_that_leaves_drops_what_it_was_told_by() {
+fn a_waiter_that_has_left_forgets_what_it_was_told_by() {
     let value = Arc::new(());
     let waiter = Waiter::new();
     let kept = Arc::clone(&value);
     waiter.call_when_chosen(move |_| drop(kept));
     assert_eq!(waiter.leave(), Left::InTime);
+    assert_eq!(Arc::strong_count(&value), 2);
+    waiter.forget();
     assert_eq!(Arc::strong_count(&value), 1);
     assert!(!waiter.choose(0));
     assert_eq!(Waiter::gone().block(Some(Duration::ZERO)), None);
