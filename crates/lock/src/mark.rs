@@ -2,7 +2,7 @@
 
 use ganger_sched::here;
 use ganger_sync::atomic::{AtomicBool, Ordering};
-use std::thread::panicking;
+use std::thread::{self, ThreadId, panicking};
 
 /// Whether an owner of the lock has failed. Owners write it while they have the lock.
 #[derive(Debug)]
@@ -31,25 +31,26 @@ impl Mark {
     }
 }
 
-/// Whether the thread was unwinding already when it got the lock: what it unlocks then has not
-/// failed by that.
+/// The thread that was unwinding already when it got the lock: an owner that this thread unlocks
+/// for has not failed by that.
 #[derive(Debug)]
 pub(crate) struct MarkedBy {
-    was_panicking: bool,
+    was_panicking: Option<ThreadId>,
 }
 
 impl MarkedBy {
     #[inline]
     pub(crate) fn new() -> Self {
         Self {
-            was_panicking: panicking(),
+            was_panicking: panicking().then(|| thread::current().id()),
         }
     }
 
     /// The owner unlocks: marks the lock if it does so because it fails.
     #[inline]
     pub(crate) fn set(&self, mark: &Mark) {
-        if !self.was_panicking && panicking() || here::is_failing() {
+        let has_panicked = panicking() && self.was_panicking != Some(thread::current().id());
+        if has_panicked || here::is_failing() {
             mark.set();
         }
     }

@@ -50,7 +50,7 @@ fn embrace(scheduler: &Scheduler) -> [ProcessHandle; 2] {
             drop(second);
             Ok(())
         };
-        scheduler.spawn_task(body).unwrap().into()
+        scheduler.spawn_task(body).unwrap()
     })
 }
 
@@ -92,7 +92,7 @@ fn all_asleep_is_reported_with_what_they_wait_for() {
         own.notified().await;
         Ok(())
     });
-    let sleeper: ProcessHandle = sleeper.unwrap().into();
+    let sleeper: ProcessHandle = sleeper.unwrap();
     let report = next(&reports, DeadlockKind::AllAsleep, &[&sleeper]);
     assert!(
         report.to_string().contains("waits for the notify"),
