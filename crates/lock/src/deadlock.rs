@@ -1,8 +1,8 @@
 //! Reports of processes that wait for each other, or for what never comes.
 //!
-//! **Protocol.** A thread of its own sleeps until a wait begins. When that is old it looks: at cycles
-//! of waits and owners, and at the scheduler: whether all is asleep there. It looks again while
-//! there are waits, more and more seldom.
+//! **Protocol.** A thread of its own sleeps until a wait begins. When that is old the thread looks
+//! at cycles of waits and owners, and at the scheduler: whether all is asleep there. It looks again
+//! while there are waits, more and more seldom.
 
 use ganger_proc_api::Pid;
 use ganger_sched::{Handle, ProcessState, WeakHandle, here};
@@ -23,7 +23,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 pub struct DeadlockReport {
     /// What it is.
     pub kind: DeadlockKind,
-    /// Who waits for what; of a cycle, in its order.
+    /// The waits; of a cycle, in its order.
     pub waits: Vec<Waiting>,
 }
 
@@ -34,8 +34,8 @@ pub enum DeadlockKind {
     /// Each waits for what the next one has, and the last for what the first one has. Others may go
     /// on.
     Cycle,
-    /// No process of the scheduler is ready or runs, none waits for time or for what a handler does,
-    /// and some wait for others.
+    /// No process of the scheduler is ready or runs, none waits for time or for what a handler
+    /// does, and some wait for others.
     AllAsleep,
 }
 

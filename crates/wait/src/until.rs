@@ -1,12 +1,12 @@
 //! A yield that waits for a future: the face that each wait has for state machines.
 //!
-//! **Problem.** A state machine has no place in which a future is polled, and gets completions. Each
-//! kind of wait would need a face of its own for it.
+//! **Problem.** A state machine has no place in which a future is polled, and gets completions.
+//! Each kind of wait would need a face of its own for it.
 //!
 //! **Protocol.** The future is behind a counter of turns. A wake-up counts one up; the thread that
-//! finds zero polls, and polls again as long as the others have counted. So a thread never waits for
-//! another's poll. The poll that finds the future ready completes the yield. The end of the process,
-//! or a yield that is taken back, sets a mark and wakes: the next poll drops the future.
+//! finds zero polls, and polls again as long as the others have counted. So a thread never waits
+//! for another's poll. The poll that finds the future ready completes the yield. The end of the
+//! process, or a yield that is taken back, sets a mark and wakes: the next poll drops the future.
 
 use crate::watch;
 use ganger_proc_api::{

@@ -1,4 +1,4 @@
-//! Who has a mutex, and who gets it next, by the rule of Go's `sync.Mutex`.
+//! Which one has a mutex, and which gets it next, by the rule of Go's `sync.Mutex`.
 //!
 //! **Problem.** The lock is to be fast while few want it, and no waiter is to wait for long while
 //! many do.
@@ -7,9 +7,9 @@
 //! longer than most critical sections. A lock that newcomers may always take: a waiter that has to
 //! be woken first loses to them for ever.
 //!
-//! **Protocol.** *Normal mode*: the lock is free for whichever comes. The owner that unlocks it wakes
-//! the first in the queue, which then tries like a newcomer, and goes back to the *front* when it
-//! loses. One waiter is awake at a time. A waiter that loses after it has waited for a millisecond
+//! **Protocol.** *Normal mode*: the lock is free for whichever comes. The owner that unlocks it
+//! wakes the first in the queue, which then tries like a newcomer, and goes back to the *front*
+//! when it loses. One waiter is awake at a time. A waiter that loses after it has waited for a millisecond
 //! turns *starvation mode* on: now the owner hands the lock over to the first in the queue,
 //! newcomers don't try, and go to the end. The mode ends with the last in the queue, or with one
 //! that has waited less than a millisecond.

@@ -198,7 +198,7 @@ proptest! {
                 }
                 Op::Close => {}
             }
-            // Who goes on now.
+            // Those that go on now.
             let mut goes = Vec::new();
             if writer_has_ended {
                 goes.extend(waiting.iter().filter(|it| !it.1).copied());
