@@ -1,8 +1,8 @@
 //! Which process waits for what, while a program watches for deadlocks.
 //!
 //! **Problem.** A report of a deadlock names the waiters, the locks and their owners. A program
-//! that wants no report should not pay for it, and in one that does, only those that wait should pay
-//! much.
+//! that wants no report should not pay for it, and in one that does, only those that wait should
+//! pay much.
 //!
 //! **Protocol.** Without a watcher each lock looks at one flag. With one, a wait that falls asleep
 //! is registered until it is over, and owners of locks are noted. The watcher looks at waits that

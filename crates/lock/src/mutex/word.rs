@@ -9,10 +9,10 @@
 //!
 //! **Protocol.** *Normal mode*: the lock is free for whichever comes. The owner that unlocks it
 //! wakes the first in the queue, which then tries like a newcomer, and goes back to the *front*
-//! when it loses. One waiter is awake at a time. A waiter that loses after it has waited for a millisecond
-//! turns *starvation mode* on: now the owner hands the lock over to the first in the queue,
-//! newcomers don't try, and go to the end. The mode ends with the last in the queue, or with one
-//! that has waited less than a millisecond.
+//! when it loses. One waiter is awake at a time. A waiter that loses after it has waited for a
+//! millisecond turns *starvation mode* on: now the owner hands the lock over to the first in the
+//! queue, newcomers don't try, and go to the end. The mode ends with the last in the queue, or with
+//! one that has waited less than a millisecond.
 //!
 //! A newcomer spins a little in normal mode, and says so by `WOKEN`: the owner then wakes no other.
 //!
