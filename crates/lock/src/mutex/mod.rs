@@ -15,8 +15,8 @@ use word::{Wait, Word};
 mod loom_mutex;
 mod word;
 
-/// A lock around a value, for processes, tasks and threads. It is fair in the long run: see
-/// [the promises](https://docs.rs/ganger-lock).
+/// A lock around a value, for processes, tasks and threads. It is for whichever comes, until a
+/// waiter has waited for a millisecond: from then on it is handed over in order.
 ///
 /// Its guard may go to another thread, and be kept from step to step. An owner that fails while it
 /// has the lock leaves it *marked*: until [`clear_poison`](Self::clear_poison) each next owner is
