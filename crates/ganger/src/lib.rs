@@ -49,6 +49,10 @@ pub use ganger_deque as deque;
 #[cfg(feature = "link")]
 #[doc(inline)]
 pub use ganger_link as link;
+/// Locks, semaphores and cancellation trees.
+#[cfg(feature = "lock")]
+#[doc(inline)]
+pub use ganger_lock as lock;
 /// The mailbox and the channel: a library of its own.
 #[cfg(feature = "mpsc")]
 #[doc(inline)]

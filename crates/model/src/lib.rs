@@ -55,4 +55,6 @@ mod guide {
     struct Tokio;
     #[doc = include_str!("../../../docs/guide/two-nodes.md")]
     struct TwoNodes;
+    #[doc = include_str!("../../../docs/guide/locks.md")]
+    struct Locks;
 }

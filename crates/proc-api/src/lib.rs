@@ -7,6 +7,8 @@ mod process;
 mod raw;
 mod values;
 
+#[doc(hidden)]
+pub use commands::Delivery;
 pub use commands::{
     Asked, Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall,
     EndWatch, Handler, Reply, Tag, Ticket, TypedCommand, typed_handler,

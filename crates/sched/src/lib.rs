@@ -33,6 +33,12 @@ mod models;
 #[doc(hidden)]
 pub mod sim;
 
+/// What this thread is in the middle of.
+#[doc(hidden)]
+pub mod here {
+    pub use crate::api::here::{failing, is_failing, now, pid};
+}
+
 /// What a process can do through its context, as commands.
 pub mod commands {
     #[doc(inline)]

@@ -4,7 +4,6 @@
 use crate::choices::Decision;
 use crate::shrink::shrink;
 use crate::trace::Trace;
-use ganger_sched::Dump;
 use std::{env, fmt, thread};
 
 /// The seed to run alone, in the environment.
@@ -52,8 +51,8 @@ pub(crate) struct Failure {
     pub(crate) place: String,
     /// The simulation has failed the run itself; `place` is the call in the test.
     pub(crate) given_up: bool,
-    /// The scheduler's dump, when the run is stuck.
-    pub(crate) stuck: Option<Dump>,
+    /// The scheduler's dump, and what waits for what, when the run is stuck.
+    pub(crate) stuck: Option<String>,
 }
 
 impl Failure {

@@ -9,8 +9,9 @@ use crate::rt::Rt;
 use crate::strategy::Strategy;
 use crate::trace::Trace;
 use ganger_sched::sim::{self, Driver};
-use ganger_sched::{Builder, Scheduler};
+use ganger_sched::{Builder, Dump, Scheduler, here};
 use ganger_time::Timers;
+use ganger_wait::watch::{self, Watching};
 use std::any::Any;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -393,6 +394,7 @@ impl Sim {
                     self.max_moves,
                     seed,
                 );
+                let watching = watch::begin(here::pid, here::now);
                 let run = || {
                     test(&rt);
                     rt.finish();
@@ -407,7 +409,7 @@ impl Sim {
                         why,
                         place: quiet::place().unwrap_or_default(),
                         given_up,
-                        stuck: is_stuck.then(|| handle.dump()),
+                        stuck: is_stuck.then(|| what_is_left(&handle.dump(), &watching)),
                     }
                 });
                 (trace, moves, audits) = (rt.trace.take(), rt.moves(), rt.audits.get());
@@ -530,4 +532,19 @@ fn variable(name: &str) -> Option<String> {
 fn parse<N: std::str::FromStr>(name: &str, number: &str) -> N {
     let parsed = number.trim().parse();
     parsed.unwrap_or_else(|_| panic!("{name}: {number:?} is no number, or too large"))
+}
+
+/// The processes, and those of them that wait for locks or channels.
+fn what_is_left(dump: &Dump, watching: &Watching) -> String {
+    let mut left = dump.to_string();
+    let waits = watching.own_waits();
+    for cycle in watch::cycles(&waits) {
+        left += "\n\nThese wait for each other:";
+        cycle.iter().for_each(|it| left += &format!("\n  {it}"));
+    }
+    if !waits.is_empty() {
+        left += "\n\nWaits:";
+        waits.iter().for_each(|it| left += &format!("\n  {it}"));
+    }
+    left
 }

@@ -4,13 +4,14 @@
 use super::Finding;
 use super::source::Source;
 
-/// The clock module of the scheduler, the time-outs of channels that are used without one, and the
-/// wait for another thread's answer to a signal.
-const MAY_ASK_THE_CLOCK: [&str; 5] = [
+/// The clock module of the scheduler, the time-outs of channels and waits that are used without
+/// one, and the wait for another thread's answer to a signal.
+const MAY_ASK_THE_CLOCK: [&str; 6] = [
     "crates/sched/src/base/clock.rs",
     "crates/channel/src/block.rs",
     "crates/mpsc/src/channel/receiver.rs",
     "crates/mpsc/src/channel/room.rs",
+    "crates/wait/src/block.rs",
     "crates/os/src/backtraces/sample.rs",
 ];
 

@@ -4,12 +4,13 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 21] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
     ("nodes", &["sync"]),
     ("slots", &["sync"]),
+    ("wait", &["sync", "proc-api"]),
     ("wheel", &[]),
     ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
@@ -26,6 +27,10 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("tokio", &["proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),
     ("channel", &["sync", "proc-api", "sched", "task", "time"]),
+    (
+        "lock",
+        &["sync", "proc-api", "wait", "sched", "task", "time"],
+    ),
     ("supervise", &["sync", "proc-api", "sched", "task", "time"]),
     (
         "ganger",
@@ -33,6 +38,7 @@ const LAYERS: [(&str, &[&str]); 18] = [
             "channel",
             "deque",
             "link",
+            "lock",
             "mpsc",
             "proc-api",
             "relay",

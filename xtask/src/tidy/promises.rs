@@ -5,7 +5,7 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 12] = [
+const PROMISES: [(char, u32, u32); 14] = [
     ('P', 1, 15),
     ('C', 1, 5),
     ('G', 1, 8),
@@ -19,6 +19,7 @@ const PROMISES: [(char, u32, u32); 12] = [
     ('S', 1, 13),
     ('W', 1, 7),
     ('Q', 1, 10),
+    ('K', 1, 9),
 ];
 
 /// Promises that need no test to pin them; one may.

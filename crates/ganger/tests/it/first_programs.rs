@@ -4,6 +4,9 @@
 mod chat_room;
 #[path = "../../examples/counter.rs"]
 mod counter;
+#[cfg(feature = "lock")]
+#[path = "../../examples/dining.rs"]
+mod dining;
 #[path = "../../examples/jobs.rs"]
 mod jobs;
 #[path = "../../examples/philosophers.rs"]
@@ -23,6 +26,13 @@ fn each_ends_by_itself() {
     ] {
         program().unwrap();
     }
+}
+
+#[cfg(feature = "lock")]
+#[test]
+fn philosophers_dine_and_a_watch_explains_the_deadlock() {
+    dining::main().unwrap();
+    dining::dine(true).unwrap();
 }
 
 // pins: R4

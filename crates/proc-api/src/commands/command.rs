@@ -1,6 +1,7 @@
 //! What a process asks a handler to do.
 
-use crate::values::{BoxError, ExitCause, Payloads, WrongType};
+use super::Completer;
+use crate::values::{BoxError, ExitCause, Payload, Payloads, WrongType};
 use std::fmt;
 
 /// Tells a process which of its yields a completion belongs to. The process chooses it. It need not
@@ -71,6 +72,33 @@ impl Command {
             id,
             payloads: payloads.into(),
         }
+    }
+}
+
+/// A command that knows how it is carried out, which Ganger's own handler does: a call on its way
+/// to the process that is called, for instance. For crates that add commands of their own.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Delivery {
+    /// What is known of the command.
+    pub value: Payload,
+    /// Knows its type.
+    pub run: fn(Payload, Completer) -> Result<(), BoxError>,
+}
+
+impl Delivery {
+    /// The command with that id, which has to be one of those that Ganger's handler carries out.
+    #[must_use]
+    pub fn command(self, id: CommandId) -> Command {
+        Command::new(id, Payload::any(self))
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub fn deliver(self, completer: Completer) -> Result<(), BoxError> {
+        (self.run)(self.value, completer)
     }
 }
 

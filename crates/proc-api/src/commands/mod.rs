@@ -12,7 +12,7 @@ mod handler;
 mod reply;
 mod typed;
 
-pub use command::{Command, CommandError, CommandId, Tag};
+pub use command::{Command, CommandError, CommandId, Delivery, Tag};
 pub use completer::{Completer, CompletionSink, EndCall, EndWatch, Ticket};
 pub use completion::Completion;
 pub use handler::Handler;

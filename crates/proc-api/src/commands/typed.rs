@@ -71,6 +71,10 @@ impl CommandId {
     /// answered with `()` when these are over, never before.
     pub const SLEEP: Self = Self::new(10);
 
+    /// Wait for a future, one of Ganger's own: it is answered with what the future gives.
+    #[doc(hidden)]
+    pub const UNTIL: Self = Self::new(41);
+
     /// The id of a typed command: the same each time in one run of a program. O(1).
     #[must_use]
     #[inline]

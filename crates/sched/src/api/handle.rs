@@ -69,6 +69,13 @@ impl Handle {
         self.shared.extensions.get(|| make(self))
     }
 
+    /// Whether something is due later at a source: a timer, for instance.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn waits_for_time(&self) -> bool {
+        self.shared.waits_for_time()
+    }
+
     /// Registers `handler` for the command `id`, under a name for messages to people. The id is
     /// from 256 to 32,767; [typed commands](Self::register_for) need none.
     ///

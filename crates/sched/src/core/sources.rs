@@ -316,6 +316,11 @@ impl Shared {
         nanos(Decider::time().unwrap_or_else(|| self.time.read()))
     }
 
+    /// Whether something is due some time at a source.
+    pub(crate) fn waits_for_time(&self) -> bool {
+        self.keeper.dues.earliest(self.seats()) < u64::MAX
+    }
+
     /// How many seats may have something.
     pub(crate) fn seats(&self) -> usize {
         self.worker_slots.used() + 1

@@ -7,6 +7,7 @@ use crate::base::contain::{
 };
 use crate::base::dead_letters::{DeadLetter, DeadReason};
 use crate::base::dropped;
+use crate::base::failing;
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::ending::{Ending, Stage};
@@ -184,16 +185,19 @@ pub(crate) fn finish(
     let mut actions = ManuallyDrop::new(actions);
     // Where to go on with the release, when that takes several turns.
     let mut next = None;
-    if items.is_empty() && actions.is_none() {
-        shared.probe.dropping(task.pid, seen(&items));
-        if let Some(process) = process {
-            close(process, task, counters);
+    let has_failed = !matches!(reason, ExitReason::Done(_) | ExitReason::Cancelled(_));
+    failing::within(has_failed, || {
+        if items.is_empty() && actions.is_none() {
+            shared.probe.dropping(task.pid, seen(&items));
+            if let Some(process) = process {
+                close(process, task, counters);
+            }
+        } else {
+            take_down(process, items, &mut actions, task, counters);
+            let actions = actions.as_mut();
+            next = actions.and_then(|it| it.release_some(0, task.pid, counters));
         }
-    } else {
-        take_down(process, items, &mut actions, task, counters);
-        let actions = actions.as_mut();
-        next = actions.and_then(|it| it.release_some(0, task.pid, counters));
-    }
+    });
     dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
     if let Some(next) = next {
         let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();

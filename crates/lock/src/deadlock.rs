@@ -1,0 +1,244 @@
+//! Reports of processes that wait for each other, or for what never comes.
+//!
+//! **Protocol.** A thread of its own sleeps until a wait begins. When that is old the thread looks
+//! at cycles of waits and owners, and at the scheduler: whether all is asleep there. It looks again
+//! while there are waits, more and more seldom.
+
+use ganger_proc_api::Pid;
+use ganger_sched::{Handle, ProcessState, WeakHandle, here};
+use ganger_wait::watch::{self, Party, Waiting, Watching};
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The watch looks no less often than this while there are waits.
+const SELDOM: Duration = Duration::from_secs(1);
+
+/// What a watch has found.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DeadlockReport {
+    /// What it is.
+    pub kind: DeadlockKind,
+    /// The waits; of a cycle, in its order.
+    pub waits: Vec<Waiting>,
+}
+
+/// What a watch has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeadlockKind {
+    /// Each waits for what the next one has, and the last for what the first one has. Others may go
+    /// on.
+    Cycle,
+    /// No process of the scheduler is ready or runs, none waits for time or for what a handler
+    /// does, and some wait for others.
+    AllAsleep,
+}
+
+impl fmt::Display for DeadlockReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            DeadlockKind::Cycle => "deadlock: these wait for each other",
+            DeadlockKind::AllAsleep => "deadlock: all processes are asleep",
+        })?;
+        self.waits.iter().try_for_each(|it| write!(f, "\n  {it}"))
+    }
+}
+
+/// Watches for deadlocks until it is dropped: while it is there, waits that fall asleep and owners
+/// of locks are registered. Without a watch a lock pays a load.
+///
+/// ```
+/// use ganger_lock::{DeadlockKind, DeadlockWatch, Mutex};
+/// use ganger_sched::Scheduler;
+/// use std::time::Duration;
+///
+/// # let scheduler = Scheduler::start_default()?;
+/// let watch = DeadlockWatch::new(Duration::from_millis(100))
+///     .on_report(|report| assert_eq!(report.kind, DeadlockKind::Cycle))
+///     .start(&scheduler.handle())?;
+/// # drop(watch);
+/// # Ok::<(), ganger_proc_api::BoxError>(())
+/// ```
+#[must_use = "a watch that is dropped ends"]
+pub struct DeadlockWatch {
+    after: Duration,
+    on_report: Box<dyn Fn(&DeadlockReport) + Send>,
+    ends_program: bool,
+}
+
+impl DeadlockWatch {
+    /// A watch that looks at waits when they have lasted for that long. It writes reports as events
+    /// of `tracing`.
+    pub fn new(after: Duration) -> Self {
+        Self {
+            after,
+            on_report: Box::new(|_| {}),
+            ends_program: false,
+        }
+    }
+
+    /// Has each report given to `call`, on a thread of the watch.
+    pub fn on_report(self, call: impl Fn(&DeadlockReport) + Send + 'static) -> Self {
+        Self {
+            on_report: Box::new(call),
+            ..self
+        }
+    }
+
+    /// Ends the program with the first report, which goes to the standard error: for tests and
+    /// small programs.
+    pub fn end_program(self) -> Self {
+        Self {
+            ends_program: true,
+            ..self
+        }
+    }
+
+    /// Begins to watch the processes of that scheduler, and all cycles.
+    ///
+    /// # Errors
+    /// That of the system, when it grants no thread.
+    pub fn start(self, scheduler: &Handle) -> std::io::Result<Watch> {
+        let watching = watch::begin(here::pid, here::now);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let watcher = Watcher {
+            options: self,
+            scheduler: scheduler.downgrade(),
+            is_over: Arc::clone(&is_over),
+            told: HashSet::new(),
+            turns: None,
+        };
+        let thread = std::thread::Builder::new().name("ganger-deadlock".into());
+        let thread = thread.spawn(move || watcher.run())?;
+        Ok(Watch {
+            is_over,
+            thread: Some(thread),
+            _watching: watching,
+        })
+    }
+}
+
+impl fmt::Debug for DeadlockWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeadlockWatch")
+            .field("after", &self.after)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A watch that has begun: see [`DeadlockWatch`].
+#[derive(Debug)]
+#[must_use = "a watch that is dropped ends"]
+pub struct Watch {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    _watching: Watching,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Ordering: Relaxed, because the registry's lock orders it.
+        self.is_over.store(true, Ordering::Relaxed);
+        watch::wake_watchers();
+        let thread = self.thread.take();
+        // In its own callback it would wait for itself.
+        if let Some(thread) = thread.filter(|it| it.thread().id() != std::thread::current().id()) {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+struct Watcher {
+    options: DeadlockWatch,
+    scheduler: WeakHandle,
+    is_over: Arc<AtomicBool>,
+    /// The waits of reports, by their parties and beginnings.
+    told: HashSet<(DeadlockKind, Vec<(Party, Duration)>)>,
+    /// The turns at the last look, when all was asleep.
+    turns: Option<u64>,
+}
+
+impl Watcher {
+    fn run(mut self) {
+        let (mut seen, mut pause) = (0, self.options.after);
+        loop {
+            // Ordering: Relaxed, as in `Watch::drop`.
+            let is_over = || self.is_over.load(Ordering::Relaxed);
+            let began = watch::pause(seen, pause, is_over);
+            if is_over() {
+                return;
+            }
+            pause = if began == seen {
+                (pause * 2).min(SELDOM.max(self.options.after))
+            } else {
+                self.options.after
+            };
+            seen = began;
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        let mut waits = watch::waits();
+        let now = watch::now();
+        waits.retain(|it| now.saturating_sub(it.since) >= self.options.after);
+        for waits in watch::cycles(&waits) {
+            let kind = DeadlockKind::Cycle;
+            self.report(DeadlockReport { kind, waits });
+        }
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            let turns = self.turns_if_asleep(&scheduler, &waits);
+            if turns.is_some() && turns == self.turns {
+                let kind = DeadlockKind::AllAsleep;
+                self.report(DeadlockReport { kind, waits });
+            }
+            self.turns = turns;
+        }
+    }
+
+    /// How many turns there have been, if nothing but the outside can wake a process that waits.
+    fn turns_if_asleep(&self, scheduler: &Handle, waits: &[Waiting]) -> Option<u64> {
+        if scheduler.waits_for_time() {
+            return None;
+        }
+        let dump = scheduler.dump();
+        let waits_for_thread = |it: &Waiting| {
+            let mut owners = it.owners.iter();
+            owners.any(|owner| matches!(owner, Party::Thread(_)))
+        };
+        let of = |pid: Pid| waits.iter().find(|it| it.party == Party::Process(pid));
+        let mut has_wait = false;
+        for process in &dump.processes {
+            let wait = of(process.info.pid);
+            has_wait |= wait.is_some();
+            let is_asleep = match process.info.state {
+                ProcessState::Idle => wait.is_none_or(|it| !waits_for_thread(it)),
+                ProcessState::Blocked => wait.is_some_and(|it| !waits_for_thread(it)),
+                _ => false,
+            };
+            if !is_asleep {
+                return None;
+            }
+        }
+        has_wait.then(|| dump.workers.iter().map(|it| it.turns).sum())
+    }
+
+    fn report(&mut self, report: DeadlockReport) {
+        let mut key: Vec<_> = report.waits.iter().map(|it| (it.party, it.since)).collect();
+        key.sort_by_key(|it| it.1);
+        if !self.told.insert((report.kind, key)) {
+            return;
+        }
+        tracing::error!(target: "ganger::lock", "{report}");
+        (self.options.on_report)(&report);
+        if self.options.ends_program {
+            eprintln!("{report}");
+            std::process::exit(2);
+        }
+    }
+}

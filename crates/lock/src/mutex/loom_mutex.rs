@@ -1,0 +1,101 @@
+//! The modes of a mutex: one owner at a time, which sees what the one before did; no waiter sleeps
+//! beside a free lock. A sleep without an end is a deadlock, which the model reports.
+
+use super::Mutex;
+use ganger_sync::sync::Arc;
+use ganger_sync::{model, thread};
+use ganger_wait::block_on;
+use std::pin::{Pin, pin};
+use std::task::{Context, Waker};
+
+fn add(mutex: &Mutex<u32>) {
+    *block_on(mutex.lock()).unwrap() += 1;
+}
+
+#[test]
+fn two_threads_take_turns() {
+    model::check(3, || {
+        let mutex = Arc::new(Mutex::new(0));
+        let other = Arc::clone(&mutex);
+        let other = thread::spawn(move || {
+            add(&other);
+            add(&other);
+        });
+        add(&mutex);
+        other.join().unwrap();
+        assert_eq!(*block_on(mutex.lock()).unwrap(), 3);
+    });
+}
+
+#[test]
+fn three_threads_take_turns() {
+    model::check(2, || {
+        let mutex = Arc::new(Mutex::new(0));
+        let others = [(); 2].map(|()| {
+            let mutex = Arc::clone(&mutex);
+            thread::spawn(move || add(&mutex))
+        });
+        add(&mutex);
+        for other in others {
+            other.join().unwrap();
+        }
+        assert_eq!(*block_on(mutex.lock()).unwrap(), 3);
+    });
+}
+
+/// One waits, and gives up while it is woken. The other one gets its turn.
+#[test]
+fn a_waiter_that_gives_up_passes_its_turn_on() {
+    model::check(3, || {
+        let mutex = Arc::new(Mutex::new(0));
+        let guard = mutex.try_lock().unwrap();
+        let others = [false, true].map(|gives_up| {
+            let mutex = Arc::clone(&mutex);
+            thread::spawn(move || {
+                if !gives_up {
+                    return add(&mutex);
+                }
+                let mut wait = pin!(mutex.lock());
+                let look = |it: Pin<&mut _>| {
+                    let poll = Future::poll(it, &mut Context::from_waker(Waker::noop()));
+                    poll.is_ready()
+                };
+                let _ = look(wait.as_mut()) || look(wait.as_mut());
+            })
+        });
+        drop(guard);
+        for other in others {
+            other.join().unwrap();
+        }
+        assert_eq!(*block_on(mutex.lock()).unwrap(), 1);
+    });
+}
+
+/// As before, in starvation mode: the one that gives up may be the owner by then.
+#[test]
+fn an_owner_that_gives_up_hands_the_lock_on() {
+    model::check(2, || {
+        let mutex = Arc::new(Mutex::new(0));
+        let guard = mutex.try_lock().unwrap();
+        mutex.word.starve();
+        let others = [false, true].map(|gives_up| {
+            let mutex = Arc::clone(&mutex);
+            thread::spawn(move || {
+                if !gives_up {
+                    return add(&mutex);
+                }
+                let mut wait = pin!(mutex.lock());
+                let look = |it: Pin<&mut _>| {
+                    let poll = Future::poll(it, &mut Context::from_waker(Waker::noop()));
+                    poll.is_ready()
+                };
+                let _ = look(wait.as_mut()) || look(wait.as_mut());
+            })
+        });
+        drop(guard);
+        for other in others {
+            other.join().unwrap();
+        }
+        assert_eq!(*block_on(mutex.lock()).unwrap(), 1);
+    });
+}

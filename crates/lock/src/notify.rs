@@ -1,0 +1,181 @@
+//! Word that something may have happened.
+//!
+//! A word to one that comes before any waits is kept, once: `notify_one` before `notified` is not
+//! lost. A waiter that was told and is dropped then tells another one.
+
+use crate::seat::Seat;
+use ganger_sync::sync::{Mutex, lock};
+use ganger_wait::watch::Thing;
+use ganger_wait::{Left, WaitQueue, block_on};
+use std::fmt;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Tells waiters that something may have happened; they look for themselves what.
+///
+/// ```
+/// use ganger_lock::Notify;
+///
+/// let notify = Notify::new();
+/// notify.notify_one();
+/// notify.notified_blocking(); // the word was kept
+/// ```
+pub struct Notify {
+    state: Mutex<State>,
+}
+
+struct State {
+    /// A word to one is kept.
+    is_kept: bool,
+    /// How often all were told.
+    rounds: u64,
+    queue: WaitQueue<()>,
+}
+
+/// As what a waiter is told.
+const ONE: u32 = 0;
+const ALL: u32 = 1;
+
+impl Notify {
+    /// Without a word.
+    #[must_use]
+    pub fn new() -> Self {
+        let state = State {
+            is_kept: false,
+            rounds: 0,
+            queue: WaitQueue::new(),
+        };
+        let state = Mutex::new(state);
+        Self { state }
+    }
+
+    /// Waits for the next word: a `notify_one` that is kept, or one, or a `notify_all`, after this
+    /// call.
+    pub fn notified(&self) -> Notified<&Self> {
+        Notified::new(self)
+    }
+
+    /// As [`notified`](Self::notified), with a wait that keeps it alive.
+    pub fn notified_owned(self: Arc<Self>) -> Notified<Arc<Self>> {
+        Notified::new(self)
+    }
+
+    /// Blocks this thread until the next word. Not for steps.
+    pub fn notified_blocking(&self) {
+        block_on(self.notified());
+    }
+
+    /// Tells the one that has waited longest. Without a waiter the word is kept for the next one.
+    pub fn notify_one(&self) {
+        self.notify(WaitQueue::pop);
+    }
+
+    /// Tells the one that has come last. Without a waiter the word is kept for the next one.
+    pub fn notify_last(&self) {
+        self.notify(WaitQueue::pop_last);
+    }
+
+    fn notify(&self, pop: fn(&mut WaitQueue<()>) -> Option<ganger_wait::Entry<()>>) {
+        let mut state = lock(&self.state);
+        let next = pop(&mut state.queue);
+        state.is_kept |= next.is_none();
+        drop(state);
+        if let Some(entry) = next {
+            entry.waiter.tell();
+        }
+    }
+
+    /// Tells all that wait at this moment. Nothing is kept.
+    pub fn notify_all(&self) {
+        let mut state = lock(&self.state);
+        state.rounds += 1;
+        let all = state.queue.take_all(Some(ALL));
+        drop(state);
+        drop(all);
+    }
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Notify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = lock(&self.state);
+        f.debug_struct("Notify")
+            .field("is_kept", &state.is_kept)
+            .field("waiting", &state.queue.len())
+            .finish()
+    }
+}
+
+/// Waits for word of a [`Notify`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Notified<N: Deref<Target = Notify>> {
+    notify: N,
+    /// The rounds when it was made.
+    since: u64,
+    seat: Option<Seat>,
+}
+
+impl<N: Deref<Target = Notify>> Notified<N> {
+    fn new(notify: N) -> Self {
+        let since = lock(&notify.state).rounds;
+        Self {
+            notify,
+            since,
+            seat: None,
+        }
+    }
+}
+
+impl<N: Deref<Target = Notify>> Unpin for Notified<N> {}
+
+impl<N: Deref<Target = Notify>> Future for Notified<N> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        if this.seat.is_none() {
+            let mut state = lock(&this.notify.state);
+            if state.rounds != this.since || state.is_kept {
+                state.is_kept &= state.rounds != this.since;
+                return Poll::Ready(());
+            }
+            this.seat = Some(Seat::back(
+                &mut state.queue,
+                ONE,
+                (),
+                Thing::of("notify", &*this.notify),
+            ));
+        }
+        let Some(seat) = &this.seat else {
+            unreachable!("it has one")
+        };
+        if seat.poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        this.seat = None;
+        Poll::Ready(())
+    }
+}
+
+impl<N: Deref<Target = Notify>> Drop for Notified<N> {
+    fn drop(&mut self) {
+        let Some(seat) = &self.seat else { return };
+        let left = seat.leave(&mut lock(&self.notify.state).queue);
+        if left == Left::Chosen(ONE) {
+            self.notify.notify_one();
+        }
+    }
+}
+
+impl<N: Deref<Target = Notify>> fmt::Debug for Notified<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notified").finish_non_exhaustive()
+    }
+}

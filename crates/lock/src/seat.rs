@@ -1,0 +1,40 @@
+//! A wait in one queue.
+
+use ganger_wait::watch::{self, Thing};
+use ganger_wait::{Left, Place, WaitQueue, Waiter};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// A waiter with its place in a queue. Its owner calls [`leave`](Self::leave) with the lock of the
+/// queue when the wait is dropped before it is ready.
+pub(crate) struct Seat {
+    waiter: Arc<Waiter>,
+    place: Place,
+    _registered: watch::Registered,
+}
+
+impl Seat {
+    /// At the end of the queue, to wait for that thing.
+    pub(crate) fn back<T>(queue: &mut WaitQueue<T>, case: u32, item: T, thing: Thing) -> Self {
+        let waiter = Arc::new(Waiter::new());
+        let place = queue.push_back(Arc::clone(&waiter), case, item);
+        Self {
+            waiter,
+            place,
+            _registered: watch::wait(|| thing),
+        }
+    }
+
+    /// As what it was chosen. Call it without the lock.
+    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<u32> {
+        self.waiter.poll(context.waker())
+    }
+
+    /// Leaves the queue, under its lock.
+    pub(crate) fn leave<T>(&self, queue: &mut WaitQueue<T>) -> Left {
+        let left = self.waiter.leave();
+        let entry = queue.remove(self.place);
+        debug_assert!(entry.is_none() || left == Left::InTime);
+        left
+    }
+}

@@ -1,0 +1,288 @@
+//! Permits: so many at a time, some of them weighing more than others.
+//!
+//! **Protocol.** A queue of requests, each with its weight. Permits that come back go to the first
+//! request when they are enough for it. A large request at the head is not overtaken: smaller ones
+//! behind it wait, and so do newcomers.
+
+use crate::seat::Seat;
+use ganger_sync::sync::{Mutex, MutexGuard, lock};
+use ganger_wait::watch::Thing;
+use ganger_wait::{Left, Told, WaitQueue, block_on};
+use std::fmt;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Permits for as many as may do something at a time. Requests are served in their order.
+///
+/// ```
+/// use ganger_lock::Semaphore;
+///
+/// let connections = Semaphore::new(2);
+/// let first = connections.try_acquire(1).unwrap();
+/// assert!(connections.try_acquire(2).is_err());
+/// drop(first);
+/// assert_eq!(connections.available(), 2);
+/// ```
+pub struct Semaphore {
+    state: Mutex<State>,
+}
+
+struct State {
+    permits: usize,
+    is_closed: bool,
+    /// An item is a weight.
+    queue: WaitQueue<usize>,
+}
+
+/// Why there is no permit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// The semaphore has been closed: there are no permits any more.
+    #[error("the semaphore is closed")]
+    Closed,
+    /// There are not as many at this moment, or others wait for them.
+    #[error("there are not as many permits at this moment; wait with `acquire`")]
+    NoPermits,
+}
+
+impl Semaphore {
+    /// A semaphore with that many permits.
+    #[must_use]
+    pub fn new(permits: usize) -> Self {
+        let state = State {
+            permits,
+            is_closed: false,
+            queue: WaitQueue::new(),
+        };
+        let state = Mutex::new(state);
+        Self { state }
+    }
+
+    /// Waits for so many permits. A wait that is dropped gives back what it has been given.
+    ///
+    /// # Errors
+    /// [`AcquireError::Closed`].
+    pub fn acquire(&self, permits: usize) -> Acquire<&Self> {
+        Acquire::new(self, permits)
+    }
+
+    /// As [`acquire`](Self::acquire), with permits that keep the semaphore alive.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn acquire_owned(self: Arc<Self>, permits: usize) -> Acquire<Arc<Self>> {
+        Acquire::new(self, permits)
+    }
+
+    /// Blocks this thread until it has so many permits. Not for steps.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    pub fn acquire_blocking(&self, permits: usize) -> Result<Permits<&Self>, AcquireError> {
+        block_on(self.acquire(permits))
+    }
+
+    /// Takes so many permits, if they are there, and no request waits. Never blocks.
+    ///
+    /// # Errors
+    /// [`AcquireError`].
+    pub fn try_acquire(&self, permits: usize) -> Result<Permits<&Self>, AcquireError> {
+        lock(&self.state).take(permits)?;
+        Ok(Permits {
+            semaphore: self,
+            permits,
+        })
+    }
+
+    /// So many permits more.
+    ///
+    /// # Panics
+    /// When there are more than `usize::MAX` then.
+    pub fn add_permits(&self, permits: usize) {
+        let mut told = Told::new();
+        let mut state = lock(&self.state);
+        state.permits = match state.permits.checked_add(permits) {
+            Some(sum) => sum,
+            None => panic!("a semaphore has at most usize::MAX permits"),
+        };
+        state.serve(&mut told);
+    }
+
+    /// How many permits are there at this moment.
+    #[must_use]
+    pub fn available(&self) -> usize {
+        lock(&self.state).permits
+    }
+
+    /// No permits from now on: requests that wait, and later ones, get an error. Permits that are
+    /// out stay.
+    pub fn close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        let all = state.queue.take_all(Some(CLOSED));
+        drop(state);
+        drop(all);
+    }
+
+    /// Whether it has been closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        lock(&self.state).is_closed
+    }
+}
+
+/// As what a request is chosen.
+const GIVEN: u32 = 0;
+const CLOSED: u32 = 1;
+
+impl State {
+    fn take(&mut self, permits: usize) -> Result<(), AcquireError> {
+        if self.is_closed {
+            return Err(AcquireError::Closed);
+        }
+        if !self.queue.is_empty() || self.permits < permits {
+            return Err(AcquireError::NoPermits);
+        }
+        self.permits -= permits;
+        Ok(())
+    }
+
+    /// Gives permits to the requests at the head.
+    fn serve(&mut self, told: &mut Told) {
+        while let Some(entry) = self.queue.pop_if(|&weight| weight <= self.permits) {
+            self.permits -= entry.item;
+            told.push(entry.waiter);
+        }
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state: MutexGuard<'_, State> = lock(&self.state);
+        f.debug_struct("Semaphore")
+            .field("available", &state.permits)
+            .field("waiting", &state.queue.len())
+            .field("is_closed", &state.is_closed)
+            .finish()
+    }
+}
+
+/// Waits for permits of a [`Semaphore`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Acquire<S: Deref<Target = Semaphore>> {
+    /// None when it is over.
+    semaphore: Option<S>,
+    permits: usize,
+    seat: Option<Seat>,
+}
+
+impl<S: Deref<Target = Semaphore>> Acquire<S> {
+    fn new(semaphore: S, permits: usize) -> Self {
+        Self {
+            semaphore: Some(semaphore),
+            permits,
+            seat: None,
+        }
+    }
+}
+
+impl<S: Deref<Target = Semaphore>> Unpin for Acquire<S> {}
+
+/// # Panics
+/// Polling it again after it was ready panics.
+impl<S: Deref<Target = Semaphore>> Future for Acquire<S> {
+    type Output = Result<Permits<S>, AcquireError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let Some(semaphore) = &this.semaphore else {
+            panic!("a wait for a semaphore is polled after it was ready")
+        };
+        let mut result = Ok(());
+        if this.seat.is_none() {
+            let mut state = lock(&semaphore.state);
+            result = state.take(this.permits);
+            if result == Err(AcquireError::NoPermits) {
+                this.seat = Some(Seat::back(
+                    &mut state.queue,
+                    GIVEN,
+                    this.permits,
+                    Thing::of("semaphore", &**semaphore),
+                ));
+            }
+        }
+        if let Some(seat) = &this.seat {
+            result = match seat.poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(GIVEN) => Ok(()),
+                Poll::Ready(_) => Err(AcquireError::Closed),
+            };
+            this.seat = None;
+        }
+        let permits = this.permits;
+        let Some(semaphore) = this.semaphore.take() else {
+            unreachable!("it was there")
+        };
+        Poll::Ready(result.map(|()| Permits { semaphore, permits }))
+    }
+}
+
+impl<S: Deref<Target = Semaphore>> Drop for Acquire<S> {
+    fn drop(&mut self) {
+        let (Some(semaphore), Some(seat)) = (&self.semaphore, &self.seat) else {
+            return;
+        };
+        let mut told = Told::new();
+        let mut state = lock(&semaphore.state);
+        if seat.leave(&mut state.queue) == Left::Chosen(GIVEN) {
+            state.permits += self.permits;
+        }
+        // What waits behind it may want less.
+        state.serve(&mut told);
+    }
+}
+
+impl<S: Deref<Target = Semaphore>> fmt::Debug for Acquire<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acquire")
+            .field("permits", &self.permits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Permits, which go back when this is dropped.
+#[must_use = "permits that are dropped go back at once"]
+pub struct Permits<S: Deref<Target = Semaphore>> {
+    semaphore: S,
+    permits: usize,
+}
+
+impl<S: Deref<Target = Semaphore>> Permits<S> {
+    /// How many they are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.permits
+    }
+
+    /// They do not go back.
+    pub fn forget(mut self) {
+        self.permits = 0;
+    }
+}
+
+impl<S: Deref<Target = Semaphore>> Drop for Permits<S> {
+    fn drop(&mut self) {
+        if self.permits > 0 {
+            self.semaphore.add_permits(self.permits);
+        }
+    }
+}
+
+impl<S: Deref<Target = Semaphore>> fmt::Debug for Permits<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Permits").field(&self.permits).finish()
+    }
+}

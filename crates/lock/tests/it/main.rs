@@ -1,0 +1,12 @@
+//! Locks among threads, tasks and processes.
+#![allow(missing_docs)]
+#![cfg(not(ganger_loom))]
+
+mod cancel;
+mod deadlock;
+mod histories;
+mod models;
+mod mutex;
+mod others;
+mod simulated;
+mod support;

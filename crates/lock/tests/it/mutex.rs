@@ -1,0 +1,298 @@
+//! Mutexes: their three faces, owners that fail, waiters that give up, starvation.
+
+use crate::support::{Counts, poll};
+use ganger_lock::{Locked, Mutex, OwnedMutexGuard, Until, block_on_for};
+use ganger_proc_api::{
+    BoxError, Context, Event, Events, Process, StepOutput, StepResult, process_fn,
+};
+use ganger_sched::Scheduler;
+use ganger_task::{Cx, SpawnTask};
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError, TryLockError};
+use std::task;
+use std::time::Duration;
+
+fn scheduler() -> Scheduler {
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    scheduler.start().unwrap();
+    scheduler
+}
+
+/// Adds one, so many times, by yields.
+fn adds(mutex: &Arc<Mutex<u64>>, times: u32) -> impl Process {
+    let mutex = Arc::clone(mutex);
+    let mut left = times;
+    process_fn(move |_, events, out| {
+        if let Some(Event::Completion(it)) = events.next() {
+            *it.take::<Locked<u64>>()?? += 1;
+            left -= 1;
+        }
+        if left == 0 {
+            out.done(());
+        } else {
+            out.ask(Until::new(Arc::clone(&mutex).lock_owned()), 1);
+        }
+        Ok(())
+    })
+}
+
+// pins: K1
+#[test]
+fn processes_tasks_and_threads_share_a_value() {
+    const TIMES: u32 = 500;
+    let scheduler = scheduler();
+    let mutex = Arc::new(Mutex::new(0_u64));
+    let processes = [(); 4].map(|()| scheduler.spawn(adds(&mutex, TIMES)).unwrap());
+    let tasks = [(); 4].map(|()| {
+        let mutex = Arc::clone(&mutex);
+        let body = async move |cx: Cx| {
+            for _ in 0..TIMES {
+                let mut value = mutex.lock().await.map_err(|it| it.to_string())?;
+                // Across a wait.
+                cx.yield_now().await;
+                *value += 1;
+            }
+            Ok(())
+        };
+        scheduler.spawn_task(body).unwrap()
+    });
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..TIMES).for_each(|_| *mutex.lock_blocking().unwrap() += 1));
+        }
+    });
+    for process in processes {
+        assert!(process.wait().is_done());
+    }
+    for task in tasks {
+        assert!(task.wait().is_done());
+    }
+    let value = Arc::into_inner(mutex).unwrap().into_inner().unwrap();
+    assert_eq!(value, u64::from(TIMES) * 10);
+}
+
+// pins: K1
+#[test]
+fn the_queue_is_in_order() {
+    let mutex = Mutex::new(());
+    let guard = mutex.try_lock().unwrap();
+    assert!(matches!(mutex.try_lock(), Err(TryLockError::WouldBlock)));
+    let mut waits = [(); 3].map(|()| mutex.lock());
+    assert!(waits.iter_mut().all(|it| poll(it).is_pending()));
+    drop(guard);
+    // The first is awake, and the others are not: only it gets the lock.
+    assert!(poll(&mut waits[1]).is_pending());
+    let first = poll(&mut waits[0]);
+    assert!(first.is_ready() && poll(&mut waits[1]).is_pending());
+    drop(first);
+    assert!(poll(&mut waits[1]).is_ready());
+    assert!(poll(&mut waits[2]).is_ready());
+}
+
+// pins: K2
+#[test]
+fn a_loser_waits_at_the_front_and_then_is_handed_the_lock() {
+    let mutex = Mutex::new(());
+    let guard = mutex.try_lock().unwrap();
+    let mut waits = [(); 2].map(|()| mutex.lock());
+    assert!(waits.iter_mut().all(|it| poll(it).is_pending()));
+    drop(guard);
+    // A newcomer is faster than the one that is awake.
+    let barger = mutex.try_lock().unwrap();
+    let waited = std::time::Instant::now();
+    while waited.elapsed() < Duration::from_millis(2) {
+        std::thread::yield_now();
+    }
+    // It has waited for more than a millisecond: from now on the lock is handed over.
+    assert!(poll(&mut waits[0]).is_pending());
+    drop(barger);
+    assert!(matches!(mutex.try_lock(), Err(TryLockError::WouldBlock)));
+    let mut newcomer = mutex.lock();
+    assert!(poll(&mut newcomer).is_pending() && poll(&mut waits[1]).is_pending());
+    assert!(poll(&mut waits[0]).is_ready());
+    assert!(poll(&mut newcomer).is_pending());
+    assert!(poll(&mut waits[1]).is_ready());
+    assert!(poll(&mut newcomer).is_ready());
+    // The last one has ended that: the lock is for whichever comes.
+    drop(mutex.try_lock().unwrap());
+}
+
+// pins: K4
+#[test]
+fn a_wait_that_is_dropped_passes_its_turn_on() {
+    for is_starving in [false, true] {
+        let mutex = Mutex::new(());
+        let mut guard = Some(mutex.try_lock().unwrap());
+        let mut first = mutex.lock();
+        let (woken, waker) = Counts::waker();
+        let mut second = mutex.lock();
+        assert!(poll(&mut first).is_pending());
+        let mut context = task::Context::from_waker(&waker);
+        assert!(Pin::new(&mut second).poll(&mut context).is_pending());
+        if is_starving {
+            drop(guard.take());
+            guard = Some(mutex.try_lock().unwrap());
+            std::thread::sleep(Duration::from_millis(2));
+            assert!(poll(&mut first).is_pending());
+        }
+        drop(guard);
+        // The first is the owner, or awake.
+        drop(first);
+        assert_eq!(woken.get(), 1);
+        assert!(poll(&mut second).is_ready());
+        drop(mutex.try_lock().unwrap());
+    }
+}
+
+/// How a process ends that has a lock.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Done,
+    Fails,
+    Panics,
+    PanicsInTheStep,
+    Terminated,
+    Cancelled,
+}
+
+struct Holder {
+    mutex: Arc<Mutex<u64>>,
+    end: End,
+    guard: Option<OwnedMutexGuard<u64>>,
+}
+
+impl Process for Holder {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        match events.next() {
+            None if self.guard.is_none() => {
+                out.ask(Until::new(Arc::clone(&self.mutex).lock_owned()), 1);
+            }
+            Some(Event::Completion(it)) => {
+                let guard = it
+                    .take::<Locked<u64>>()?
+                    .unwrap_or_else(PoisonError::into_inner);
+                match self.end {
+                    End::PanicsInTheStep => {
+                        let _guard = guard;
+                        panic!("on purpose");
+                    }
+                    End::Terminated => ctx.terminate(ctx.pid())?,
+                    End::Cancelled => ctx.cancel(ctx.pid(), "enough")?,
+                    _ => {}
+                }
+                self.guard = Some(guard);
+                match self.end {
+                    End::Done => out.done(()),
+                    End::Fails => return Err("on purpose".into()),
+                    End::Panics => panic!("on purpose"),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+// pins: K3
+#[test]
+fn an_owner_that_fails_leaves_a_mark() {
+    let scheduler = scheduler();
+    let mutex = Arc::new(Mutex::new(7));
+    for (end, is_marked) in [
+        (End::Done, false),
+        (End::Cancelled, false),
+        (End::Fails, true),
+        (End::Panics, true),
+        (End::PanicsInTheStep, true),
+        (End::Terminated, true),
+    ] {
+        let holder = Holder {
+            mutex: Arc::clone(&mutex),
+            end,
+            guard: None,
+        };
+        drop(scheduler.spawn(holder).unwrap().wait());
+        assert_eq!(mutex.is_poisoned(), is_marked, "{end:?}");
+        // The next owner is told, and has the value.
+        let value = block_on_for(Duration::from_secs(60), mutex.lock()).expect("it is free");
+        match value {
+            Ok(value) => assert!(!is_marked && *value == 7),
+            Err(error) => assert!(is_marked && **error.get_ref() == 7),
+        }
+        mutex.clear_poison();
+        assert!(mutex.lock_blocking().is_ok());
+    }
+}
+
+// pins: K3
+#[test]
+fn a_task_that_panics_leaves_a_mark() -> Result<(), BoxError> {
+    let scheduler = scheduler();
+    let mutex = Arc::new(Mutex::new(()));
+    let own = Arc::clone(&mutex);
+    let task = scheduler.spawn_task(async move |_: Cx| {
+        let _guard = own.lock().await.map_err(|it| it.to_string())?;
+        if own.is_poisoned() {
+            return Ok(());
+        }
+        panic!("on purpose");
+    })?;
+    assert!(!task.wait().is_done());
+    assert!(mutex.is_poisoned());
+    // One that is unwinding already, and takes the lock then, has not failed by that.
+    mutex.clear_poison();
+    struct Takes(Arc<Mutex<()>>);
+    impl Drop for Takes {
+        fn drop(&mut self) {
+            drop(self.0.lock_blocking());
+        }
+    }
+    let takes = Takes(Arc::clone(&mutex));
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _takes = takes;
+        panic!("on purpose");
+    }));
+    assert!(panicked.is_err() && !mutex.is_poisoned());
+    Ok(())
+}
+
+// pins: K4
+#[test]
+fn a_process_that_ends_while_it_waits_is_passed_over() {
+    let scheduler = scheduler();
+    let mutex = Arc::new(Mutex::new(0));
+    let guard = mutex.lock_blocking().unwrap();
+    let waiter = scheduler.spawn(adds(&mutex, 1)).unwrap();
+    let next = scheduler.spawn(adds(&mutex, 1)).unwrap();
+    scheduler.terminate(waiter.pid()).unwrap();
+    drop(waiter.wait());
+    drop(guard);
+    assert!(next.wait().is_done());
+    assert_eq!(*mutex.lock_blocking().unwrap(), 1);
+    assert_eq!(Arc::strong_count(&mutex), 1, "nothing of them is left");
+}
+
+// pins: K4
+#[test]
+fn a_yield_that_is_taken_back_leaves_no_trace() {
+    let scheduler = scheduler();
+    let mutex = Arc::new(Mutex::new(0));
+    let guard = mutex.lock_blocking().unwrap();
+    let own = Arc::clone(&mutex);
+    let mut steps = 0;
+    let process = process_fn(move |_, _, out| {
+        steps += 1;
+        if steps == 1 {
+            out.ask(Until::new(Arc::clone(&own).lock_owned()), 1);
+            out.go_on();
+        } else {
+            out.cancel(1);
+            out.done(());
+        }
+        Ok(())
+    });
+    assert!(scheduler.spawn(process).unwrap().wait().is_done());
+    drop(guard);
+    assert!(mutex.try_lock().is_ok());
+}

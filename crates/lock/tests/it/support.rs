@@ -1,0 +1,34 @@
+//! What the tests share.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Counts wake-ups.
+#[derive(Default)]
+pub(crate) struct Counts(AtomicUsize);
+
+impl Counts {
+    pub(crate) fn waker() -> (Arc<Self>, Waker) {
+        let counts = Arc::new(Self::default());
+        (Arc::clone(&counts), Waker::from(counts))
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        // Ordering: Relaxed, because the tests wait for the threads that count.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        // Ordering: Relaxed, as above.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Polls once.
+pub(crate) fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}

@@ -1,0 +1,87 @@
+//! Threads that wait for what tasks wait for.
+
+use ganger_sync::Parker;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+/// Blocks this thread until the future is ready.
+///
+/// Must not be called from a step outside of `Context::blocking`: its worker would wait.
+///
+/// ```
+/// assert_eq!(ganger_wait::block_on(async { 42 }), 42);
+/// ```
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let polled = until_ready(None, |waker| {
+        future.as_mut().poll(&mut Context::from_waker(waker))
+    });
+    match polled {
+        Some(output) => output,
+        None => unreachable!("it waits for ever"),
+    }
+}
+
+/// As [`block_on`], but no longer than that: `None` when the future is not ready by then, which is
+/// dropped.
+#[must_use]
+pub fn block_on_for<F: Future>(time: Duration, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    until_ready(Some(time), |waker| {
+        future.as_mut().poll(&mut Context::from_waker(waker))
+    })
+}
+
+/// Blocks until `poll` is ready.
+pub(crate) fn until_ready<T>(
+    timeout: Option<Duration>,
+    mut poll: impl FnMut(&Waker) -> Poll<T>,
+) -> Option<T> {
+    let until = timeout.map(|it| Instant::now().checked_add(it));
+    let sleeper = sleeper();
+    let waker = Waker::from(Arc::clone(&sleeper));
+    loop {
+        if let Poll::Ready(output) = poll(&waker) {
+            return Some(output);
+        }
+        match until {
+            // A time that is too far away never comes.
+            None | Some(None) => sleeper.0.park(),
+            Some(Some(until)) => {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return None;
+                }
+                sleeper.0.park_timeout(left);
+            }
+        }
+    }
+}
+
+/// Wakes a thread that waits.
+#[derive(Default)]
+struct Sleeper(Parker);
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The sleeper of this thread. A token that an earlier wait has left ends a sleep early.
+#[cfg(not(ganger_loom))]
+fn sleeper() -> Arc<Sleeper> {
+    thread_local! {
+        static OWN: Arc<Sleeper> = Arc::default();
+    }
+    // A thread that ends has no thread-locals any more.
+    OWN.try_with(Arc::clone).unwrap_or_default()
+}
+
+/// A new one: loom's objects live no longer than a run.
+#[cfg(ganger_loom)]
+fn sleeper() -> Arc<Sleeper> {
+    Arc::default()
+}

@@ -1,0 +1,196 @@
+use super::*;
+use crate::Left;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+
+#[derive(Debug, Clone)]
+enum Op {
+    PushBack,
+    PushFront,
+    /// Removes one of the entries, gone or not.
+    Remove(prop::sample::Index),
+    /// A waiter is chosen by another queue.
+    ChooseElsewhere(prop::sample::Index),
+    Leave(prop::sample::Index),
+    Pop,
+    /// Only an item that divides so.
+    PopIf(u32),
+    Choose,
+    TakeAll,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let any = any::<prop::sample::Index>;
+    prop_oneof![
+        8 => Just(Op::PushBack),
+        4 => Just(Op::PushFront),
+        4 => any().prop_map(Op::Remove),
+        2 => any().prop_map(Op::ChooseElsewhere),
+        2 => any().prop_map(Op::Leave),
+        4 => Just(Op::Pop),
+        2 => (1..4_u32).prop_map(Op::PopIf),
+        2 => Just(Op::Choose),
+        1 => Just(Op::TakeAll),
+    ]
+}
+
+/// What is known of each item that is in the queue's table.
+struct Known {
+    place: Place,
+    waiter: Arc<Waiter>,
+}
+
+proptest! {
+    /// Beside a `VecDeque` of items, each of which knows whether it can be chosen.
+    #[test]
+    fn it_is_a_line(ops in vec(op(), 0..200)) {
+        let mut queue = WaitQueue::new();
+        let mut line: VecDeque<u32> = VecDeque::new();
+        let mut table: BTreeMap<u32, Known> = BTreeMap::new();
+        let mut old: Vec<Place> = Vec::new();
+        for (item, op) in (0..).zip(ops) {
+            let pick = |at: prop::sample::Index, table: &BTreeMap<u32, Known>| {
+                (!table.is_empty()).then(|| *at.get(&table.keys().collect::<Vec<_>>()).to_owned())
+            };
+            let can = |table: &BTreeMap<u32, Known>, item: u32| {
+                let waiter = &table[&item].waiter;
+                format!("{waiter:?}") == "Waiting"
+            };
+            match op {
+                Op::PushBack | Op::PushFront => {
+                    let waiter = Arc::new(Waiter::new());
+                    let place = if matches!(op, Op::PushBack) {
+                        line.push_back(item);
+                        queue.push_back(Arc::clone(&waiter), item, item)
+                    } else {
+                        line.push_front(item);
+                        queue.push_front(Arc::clone(&waiter), item, item)
+                    };
+                    table.insert(item, Known { place, waiter });
+                }
+                Op::Remove(at) => if let Some(item) = pick(at, &table) {
+                    let known = table.remove(&item).unwrap();
+                    prop_assert_eq!(queue.get(known.place).map(|it| it.item), Some(item));
+                    prop_assert_eq!(queue.remove(known.place).map(|it| it.item), Some(item));
+                    line.retain(|it| *it != item);
+                    old.push(known.place);
+                },
+                Op::ChooseElsewhere(at) => if let Some(item) = pick(at, &table) {
+                    let could = can(&table, item);
+                    prop_assert_eq!(table[&item].waiter.choose(1_000), could);
+                },
+                Op::Leave(at) => if let Some(item) = pick(at, &table) {
+                    let could = can(&table, item);
+                    let chosen = table[&item].waiter.chosen();
+                    let left = table[&item].waiter.leave();
+                    prop_assert_eq!(left == Left::InTime, could || chosen.is_none());
+                },
+                Op::Pop | Op::PopIf(_) | Op::Choose => {
+                    let divisor = if let Op::PopIf(it) = op { it } else { 1 };
+                    let mut expected = None;
+                    while let Some(&first) = line.front() {
+                        if first % divisor != 0 {
+                            break;
+                        }
+                        line.pop_front();
+                        if can(&table, first) {
+                            expected = Some(first);
+                            break;
+                        }
+                    }
+                    let is_right = |it: &u32| it.is_multiple_of(divisor);
+                    let chosen = if matches!(op, Op::Choose) {
+                        let place = queue.choose_if(is_right);
+                        place.and_then(|it| queue.get(it)).map(|it| it.item)
+                    } else {
+                        let popped = queue.pop_if(is_right).map(|it| it.item);
+                        if let Some(known) = popped.and_then(|it| table.remove(&it)) {
+                            prop_assert_eq!(known.waiter.chosen(), popped);
+                            old.push(known.place);
+                        }
+                        popped
+                    };
+                    prop_assert_eq!(chosen, expected);
+                }
+                Op::TakeAll => {
+                    let mut expected = Vec::new();
+                    for item in line.drain(..) {
+                        if can(&table, item) {
+                            expected.push(item);
+                        }
+                        old.push(table.remove(&item).unwrap().place);
+                    }
+                    let all: Vec<_> = queue.take_all(None).map(|it| it.item).collect();
+                    prop_assert_eq!(all, expected);
+                }
+            }
+            prop_assert_eq!((queue.len(), queue.is_empty()), (line.len(), line.is_empty()));
+            prop_assert!(old.iter().all(|it| queue.get(*it).is_none()));
+        }
+        while let Some((_, known)) = table.pop_first() {
+            prop_assert!(queue.remove(known.place).is_some());
+        }
+        prop_assert!(queue.is_empty() && queue.slots.capacity() <= KEPT);
+        prop_assert!(old.iter().all(|it| queue.remove(*it).is_none()));
+    }
+}
+
+/// Counts its wake-ups; panics at the first of them, if it is told to.
+struct Counts(AtomicUsize, bool);
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        // Ordering: Relaxed, because one thread counts.
+        let woken = self.0.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.1 || woken > 0, "on purpose");
+    }
+}
+
+#[test]
+fn all_are_told_also_when_a_wake_up_panics() {
+    let mut queue = WaitQueue::new();
+    let counts = Arc::new(Counts(AtomicUsize::new(0), true));
+    let waker = Waker::from(Arc::clone(&counts));
+    let waiters = [(); 100].map(|()| {
+        let waiter = Arc::new(Waiter::new());
+        queue.push_back(Arc::clone(&waiter), 3, ());
+        assert!(waiter.poll(&waker).is_pending());
+        waiter
+    });
+    let all = queue.take_all(None);
+    assert!(queue.is_empty());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(all))).is_err());
+    // Ordering: Relaxed, as before.
+    assert_eq!(counts.0.load(Ordering::Relaxed), 100);
+    assert!(waiters.iter().all(|it| it.chosen() == Some(3)));
+}
+
+#[test]
+fn the_chooser_may_say_which_case_and_which_end() {
+    let mut queue = WaitQueue::new();
+    let waiters = [0; 5].map(|case| {
+        let waiter = Arc::new(Waiter::new());
+        queue.push_back(Arc::clone(&waiter), case, ());
+        waiter
+    });
+    assert!(queue.pop_as(7).is_some() && queue.pop_last().is_some());
+    drop(queue.take_all(Some(9)));
+    let cases = waiters.each_ref().map(|it| it.chosen());
+    assert_eq!(cases, [7, 9, 9, 9, 0].map(Some));
+}
+
+#[test]
+fn a_burst_leaves_no_memory() {
+    let mut queue = WaitQueue::new();
+    let waiter = Arc::new(Waiter::gone());
+    let places = [(); 1_000].map(|()| queue.push_back(Arc::clone(&waiter), 0, ()));
+    assert!(queue.pop().is_none(), "none of them waits");
+    for place in places {
+        assert!(queue.remove(place).is_some());
+    }
+    assert_eq!((queue.slots.capacity(), Arc::strong_count(&waiter)), (0, 1));
+}

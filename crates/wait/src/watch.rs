@@ -1,0 +1,329 @@
+//! Which process waits for what, while a program watches for deadlocks.
+//!
+//! **Problem.** A report of a deadlock names the waiters, the locks and their owners. A program
+//! that wants no report should not pay for it, and in one that does, only those that wait should
+//! pay much.
+//!
+//! **Protocol.** Without a watcher each lock looks at one flag. With one, a wait that falls asleep
+//! is registered until it is over, and owners of locks are noted. The watcher looks at waits that
+//! are old.
+
+use ganger_proc_api::Pid;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+/// How many watchers there are.
+static WATCHERS: AtomicUsize = AtomicUsize::new(0);
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    next: 0,
+    waits: BTreeMap::new(),
+    owners: None,
+});
+/// A wait has begun, or a watch ends.
+static CHANGE: Condvar = Condvar::new();
+static SURROUNDINGS: OnceLock<Surroundings> = OnceLock::new();
+
+thread_local! {
+    /// For which process this thread polls a wait, if not for the one whose turn it is in.
+    static POLLS_FOR: Cell<Option<Pid>> = const { Cell::new(None) };
+}
+
+#[derive(Clone, Copy)]
+struct Surroundings {
+    pid: fn() -> Option<Pid>,
+    now: fn() -> Duration,
+}
+
+struct Registry {
+    next: u64,
+    waits: BTreeMap<u64, Waiting>,
+    /// By the address of the lock.
+    owners: Option<HashMap<usize, Vec<Party>>>,
+}
+
+/// A process, or a thread that runs none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Party {
+    /// A process.
+    Process(Pid),
+    /// A thread.
+    Thread(ThreadId),
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(pid) => pid.fmt(f),
+            Self::Thread(id) => write!(f, "{id:?}"),
+        }
+    }
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Thing {
+    /// What it is: a mutex, for instance.
+    pub kind: &'static str,
+    /// Where it is, which tells it from others.
+    pub address: usize,
+}
+
+impl Thing {
+    /// That thing, at its place in memory.
+    pub fn of<T>(kind: &'static str, thing: &T) -> Self {
+        let address = std::ptr::from_ref(thing).addr();
+        Self { kind, address }
+    }
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:#x}", self.kind, self.address)
+    }
+}
+
+/// A wait that has not ended.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// Waits are numbered in the order in which they began.
+    pub number: u64,
+    /// What waits.
+    pub party: Party,
+    /// For what.
+    pub thing: Thing,
+    /// Which have it, as far as is known.
+    pub owners: Vec<Party>,
+    /// Since when, by the clock of the watcher.
+    pub since: Duration,
+    /// The thread on which the wait began.
+    pub on: ThreadId,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} waits for the {}", self.party, self.thing)?;
+        for (index, owner) in self.owners.iter().enumerate() {
+            let before = if index == 0 { ", which " } else { " and " };
+            write!(f, "{before}{owner}")?;
+        }
+        if !self.owners.is_empty() {
+            f.write_str(" has")?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits are registered until this is dropped.
+#[derive(Debug)]
+#[must_use = "without a watcher no wait is registered"]
+pub struct Watching {
+    /// The number of the first wait after its beginning.
+    from: u64,
+}
+
+impl Watching {
+    /// The waits that have begun on this thread since then, and have not ended.
+    #[must_use]
+    pub fn own_waits(&self) -> Vec<Waiting> {
+        let (mut waits, own) = (waits(), thread::current().id());
+        waits.retain(|it| it.number >= self.from && it.on == own);
+        waits
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        // Ordering: Relaxed, because the registry has a lock.
+        if WATCHERS.fetch_sub(1, Ordering::Relaxed) == 1 {
+            registry().owners = None;
+        }
+    }
+}
+
+/// Begins to watch. `pid` says in which process a thread is, and `now` what time it is; the first
+/// call chooses them.
+pub fn begin(pid: fn() -> Option<Pid>, now: fn() -> Duration) -> Watching {
+    SURROUNDINGS.get_or_init(|| Surroundings { pid, now });
+    let mut registry = registry();
+    registry.owners.get_or_insert_default();
+    // Ordering: Relaxed, as above.
+    WATCHERS.fetch_add(1, Ordering::Relaxed);
+    Watching {
+        from: registry.next,
+    }
+}
+
+/// Whether there is a watcher: a load.
+#[inline]
+#[must_use]
+pub fn is_on() -> bool {
+    // Ordering: Relaxed: what begins a moment before or after a watcher may be missed.
+    WATCHERS.load(Ordering::Relaxed) > 0
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// For which process or thread this thread is at work.
+fn party() -> Party {
+    let pid = POLLS_FOR.get();
+    let pid = pid.or_else(|| SURROUNDINGS.get().and_then(|it| (it.pid)()));
+    pid.map_or_else(|| Party::Thread(thread::current().id()), Party::Process)
+}
+
+/// Calls `f`, which polls a wait for that process.
+pub(crate) fn polling_for<R>(pid: Option<Pid>, f: impl FnOnce() -> R) -> R {
+    struct PutBack(Option<Pid>);
+    impl Drop for PutBack {
+        fn drop(&mut self) {
+            POLLS_FOR.set(self.0);
+        }
+    }
+    if !is_on() {
+        return f();
+    }
+    let _put_back = PutBack(POLLS_FOR.replace(pid));
+    f()
+}
+
+/// A wait is registered until this is dropped; none is where nothing watches.
+#[derive(Debug, Default)]
+pub struct Registered(Option<u64>);
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        if let Some(number) = self.0 {
+            registry().waits.remove(&number);
+        }
+    }
+}
+
+/// A wait for that thing has fallen asleep.
+#[inline]
+pub fn wait(thing: impl FnOnce() -> Thing) -> Registered {
+    if !is_on() {
+        return Registered(None);
+    }
+    let (party, thing) = (party(), thing());
+    let mut registry = registry();
+    let number = registry.next;
+    registry.next += 1;
+    let waiting = Waiting {
+        number,
+        party,
+        thing,
+        owners: Vec::new(),
+        since: now(),
+        on: thread::current().id(),
+    };
+    registry.waits.insert(number, waiting);
+    CHANGE.notify_all();
+    Registered(Some(number))
+}
+
+/// What this thread is at work for has that thing now.
+#[inline]
+pub fn took(thing: impl FnOnce() -> Thing) {
+    if is_on() {
+        let (party, thing) = (party(), thing());
+        if let Some(owners) = &mut registry().owners {
+            owners.entry(thing.address).or_default().push(party);
+        }
+    }
+}
+
+/// One of the owners gives that thing back: this party, or else any.
+#[inline]
+pub fn gave(thing: impl FnOnce() -> Thing) {
+    if is_on() {
+        let (party, thing) = (party(), thing());
+        if let Some(owners) = &mut registry().owners
+            && let Some(its) = owners.get_mut(&thing.address)
+        {
+            let at = its.iter().position(|it| *it == party).unwrap_or_default();
+            if at < its.len() {
+                its.swap_remove(at);
+            }
+            if its.is_empty() {
+                owners.remove(&thing.address);
+            }
+        }
+    }
+}
+
+/// A watcher: sleeps until a wait begins after the one with number `seen`, and then until that one
+/// is old, which takes `pause`. While there are waits it sleeps no longer than that. Returns the
+/// number of the next wait.
+pub fn pause(seen: u64, pause: Duration, is_over: impl Fn() -> bool) -> u64 {
+    let mut registry = registry();
+    while registry.next == seen && registry.waits.is_empty() && !is_over() {
+        registry = CHANGE
+            .wait(registry)
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+    let next = registry.next;
+    let waited = CHANGE.wait_timeout_while(registry, pause, |_| !is_over());
+    drop(waited);
+    next
+}
+
+/// A watch ends: those that sleep look whether it is theirs.
+pub fn wake_watchers() {
+    let _registry = registry();
+    CHANGE.notify_all();
+}
+
+/// What time it is for waits.
+#[must_use]
+pub fn now() -> Duration {
+    SURROUNDINGS.get().map_or(Duration::ZERO, |it| (it.now)())
+}
+
+/// The waits that have not ended, with the owners of what they are for, in the order in which they
+/// began.
+#[must_use]
+pub fn waits() -> Vec<Waiting> {
+    let registry = registry();
+    let owners = |thing: &Thing| {
+        let owners = registry.owners.as_ref()?.get(&thing.address)?;
+        Some(owners.clone())
+    };
+    let waits = registry.waits.values().cloned();
+    let known = waits.map(|it| Waiting {
+        owners: owners(&it.thing).unwrap_or_default(),
+        ..it
+    });
+    known.collect()
+}
+
+/// The cycles among these waits: each waits for what the next one has, and the last one for what
+/// the first one has.
+#[must_use]
+pub fn cycles(waits: &[Waiting]) -> Vec<Vec<Waiting>> {
+    let mut cycles = Vec::new();
+    let mut is_done = vec![false; waits.len()];
+    for start in 0..waits.len() {
+        let (mut path, mut at) = (Vec::new(), Some(start));
+        // Each step goes to the wait of an owner that has not been looked at before.
+        while let Some(index) = at {
+            if is_done[index] {
+                break;
+            }
+            is_done[index] = true;
+            path.push(index);
+            let owners = &waits[index].owners;
+            let next = (0..waits.len()).find(|&it| owners.contains(&waits[it].party));
+            if let Some(begin) = next.and_then(|it| path.iter().position(|&own| own == it)) {
+                cycles.push(path[begin..].iter().map(|&it| waits[it].clone()).collect());
+            }
+            at = next;
+        }
+    }
+    cycles
+}

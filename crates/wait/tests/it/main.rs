@@ -1,0 +1,6 @@
+//! Waiters, and queues of them behind a lock.
+#![allow(missing_docs)]
+
+mod loom_waiter;
+#[cfg(not(ganger_loom))]
+mod waiter;
