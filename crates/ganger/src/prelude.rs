@@ -29,7 +29,7 @@ pub use ganger_link::{
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
     AutoShutdown, BackOff, Child, ChildInfo, ChildState, Overload, Poison, Pool, PoolError,
-    PoolHandle, Restart, StopTime, Supervisor, Tree, TreeHandle,
+    PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeHandle,
 };
 #[doc(no_inline)]
 #[cfg(feature = "task")]

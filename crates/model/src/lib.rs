@@ -45,6 +45,8 @@ mod guide {
     struct Async;
     #[doc = include_str!("../../../docs/guide/supervision.md")]
     struct Supervision;
+    #[doc = include_str!("../../../docs/guide/pools.md")]
+    struct Pools;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/guide/testing-time.md")]

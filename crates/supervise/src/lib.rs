@@ -20,7 +20,7 @@ pub use error::SuperviseError;
 pub use in_place::Poison;
 pub use order::{ChildRef, Order};
 pub use plan::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
-pub use pool::{Overload, Pool, PoolError, PoolHandle, PoolStats, Remote, Routing};
+pub use pool::{Overload, Pool, PoolError, PoolHandle, PoolRemote, PoolStats, Refused, Routing};
 pub use supervisor::Supervisor;
 pub use tree::{Tree, TreeHandle};
 pub use view::{ChildInfo, ChildState};

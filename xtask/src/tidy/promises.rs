@@ -16,7 +16,7 @@ const PROMISES: [(char, u32, u32); 11] = [
     ('L', 1, 8),
     ('N', 1, 5),
     ('S', 1, 13),
-    ('W', 1, 7),
+    ('W', 1, 10),
 ];
 
 /// Promises that need no test to pin them; one may.
