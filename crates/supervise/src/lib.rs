@@ -22,5 +22,5 @@ pub use order::{ChildRef, Order};
 pub use plan::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
 pub use pool::{Overload, Pool, PoolError, PoolHandle, PoolRemote, PoolStats, Refused, Routing};
 pub use supervisor::Supervisor;
-pub use tree::{Tree, TreeHandle};
+pub use tree::{AddressError, Tree, TreeEnd, TreeHandle};
 pub use view::{ChildInfo, ChildState};

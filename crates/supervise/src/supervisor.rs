@@ -45,7 +45,7 @@ const METHOD: Symbol = Symbol::new("supervisor");
 ///     })
 ///     .with(Child::new("web", || actor_fn(|_, (), _| Ok(()))).stop_within(seconds(2)))
 ///     .start(&scheduler)?;
-/// tree.address::<u64>("sum").ok_or("it runs")?.send(42)?;
+/// tree.address::<u64>("sum")?.send(42)?;
 /// println!("{tree}");
 /// tree.stop();
 /// # Ok::<(), BoxError>(())
