@@ -43,9 +43,7 @@ pub(crate) fn shop() -> Supervisor {
 pub(crate) fn hurt(tree: &Tree, child: &str) -> Result<(), BoxError> {
     let failures = |tree: &Tree| count(&tree.children());
     let before = failures(tree);
-    tree.address::<u32>(child)
-        .ok_or("it does not run")?
-        .send(0)?;
+    tree.address::<u32>(child)?.send(0)?;
     while failures(tree) == before || !is_whole(&tree.children()) {
         thread::yield_now();
     }

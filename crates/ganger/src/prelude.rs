@@ -29,11 +29,11 @@ pub use ganger_link::{
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
     AutoShutdown, BackOff, Child, ChildInfo, ChildState, Overload, Poison, Pool, PoolError,
-    PoolHandle, Restart, StopTime, Supervisor, Tree, TreeHandle,
+    PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeEnd, TreeHandle,
 };
 #[doc(no_inline)]
 #[cfg(feature = "task")]
-pub use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, WaitError};
+pub use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, WaitError, process};
 #[doc(no_inline)]
 #[cfg(feature = "time")]
 pub use ganger_time::{

@@ -102,16 +102,18 @@ pub struct JoinError {
 /// The groups of a scope that have members, in the order of their names, with these.
 pub type AllMembers = Vec<(Arc<str>, Vec<Pid>)>;
 
-/// What has become of the messages of a broadcast: how many members have taken it, were full, or
-/// were gone. Those that take messages of another type count as gone.
+/// What has become of the messages of a broadcast: how many members have taken it, were full, were
+/// gone, or take messages of another type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Delivered {
     /// So many have it in their mailboxes.
     pub taken: usize,
     /// So many had no room.
     pub full: usize,
-    /// So many have ended, or take other messages.
+    /// So many have ended.
     pub gone: usize,
+    /// So many take messages of another type alone.
+    pub mistaken: usize,
 }
 
 /// Which member is picked.
@@ -268,6 +270,9 @@ impl Group {
             match member.send(Message::of(message.clone())) {
                 Ok(()) => delivered.taken += 1,
                 Err(error) if error.kind == SendErrorKind::Full => delivered.full += 1,
+                Err(error) if matches!(error.kind, SendErrorKind::WrongType(_)) => {
+                    delivered.mistaken += 1;
+                }
                 Err(_) => delivered.gone += 1,
             }
         }

@@ -47,6 +47,8 @@ mod guide {
     struct Channels;
     #[doc = include_str!("../../../docs/guide/supervision.md")]
     struct Supervision;
+    #[doc = include_str!("../../../docs/guide/pools.md")]
+    struct Pools;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/guide/testing-time.md")]

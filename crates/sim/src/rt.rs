@@ -271,7 +271,8 @@ impl<'a> Rt<'a> {
         let answer = call.begin();
         while !answer.is_ready() {
             if !self.step() {
-                self.fail(format!("{pid} has not answered, and {STUCK}"));
+                let who = pid.map_or_else(|| "a call".to_owned(), |pid| pid.to_string());
+                self.fail(format!("{who} has not answered, and {STUCK}"));
             }
         }
         answer.wait()

@@ -1,6 +1,6 @@
 //! What a user says of a child: how it is made, and what is to happen when it ends.
 
-use crate::in_place::{Incarnation, Keeping, MakeIncarnation, Poison};
+use crate::in_place::{Incarnation, Keeping, MakeIncarnation, Note, Poison};
 use crate::plan::{BackOff, Restart, Rules, StopTime};
 use crate::supervisor::Supervisor;
 use crate::view::View;
@@ -26,7 +26,8 @@ pub struct Child {
     pub(crate) make: Make,
     rules: Rules,
     stop: Option<StopTime>,
-    pub(crate) is_registered: bool,
+    /// The name of its processes in the scheduler.
+    pub(crate) registered: Option<Arc<str>>,
     /// If it is restarted in place.
     pub(crate) place: Option<MakeIncarnation>,
 }
@@ -111,7 +112,7 @@ impl Child {
             make: Arc::new(move || make().into_made()),
             rules: Rules::default(),
             stop: None,
-            is_registered: false,
+            registered: None,
             place: None,
         }
     }
@@ -150,6 +151,23 @@ impl Child {
     }
 
     /// How long to wait before it is restarted. By default it is restarted at once.
+    ///
+    /// While the waits are short, more failures may come in the time of the
+    /// [intensity](crate::Supervisor::intensity) than that allows.
+    ///
+    /// ```
+    /// use ganger_proc_api::actor_fn;
+    /// use ganger_supervise::{BackOff, Child, Supervisor};
+    /// use std::time::Duration;
+    ///
+    /// let seconds = Duration::from_secs;
+    /// let connect = || actor_fn(|_, (): (), _| Err("no network".into()));
+    /// // After 1, 2, 4 seconds and so on, at the most after 60, with a tenth more or less.
+    /// let back_off = BackOff::from(seconds(1)).longest(seconds(60)).stable_after(seconds(10));
+    /// let tree = Supervisor::one_for_one()
+    ///     .intensity(10, seconds(60))
+    ///     .with(Child::new("connection", connect).back_off(back_off));
+    /// ```
     #[must_use]
     pub fn back_off(mut self, back_off: impl Into<BackOff>) -> Self {
         self.rules.back_off = Some(back_off.into());
@@ -167,7 +185,14 @@ impl Child {
     /// end. Without this the name is known to the supervisor alone.
     #[must_use]
     pub fn registered(mut self) -> Self {
-        self.is_registered = true;
+        self.registered = Some(Arc::clone(&self.name));
+        self
+    }
+
+    /// As [`registered`](Self::registered), with another name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.registered = Some(name.into());
         self
     }
 
@@ -181,7 +206,8 @@ impl Child {
     /// start.
     ///
     /// An actor whose messages can be cloned may try the last message again: see
-    /// [`poison`](Self::poison).
+    /// [`poison`](Self::poison). [`dead_letter`](Self::dead_letter) is for others. A caller whose
+    /// question the failing step had taken gets the cause as its answer.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
@@ -196,7 +222,7 @@ impl Child {
     /// let tree = Supervisor::one_for_one()
     ///     .with(Child::new("divide", divide).in_place())
     ///     .start(&scheduler)?;
-    /// let divide = tree.address::<u32>("divide").ok_or("it runs")?;
+    /// let divide = tree.address::<u32>("divide")?;
     /// for by in [0, 1, 3] {
     ///     divide.send(by)?; // The first one panics. The others are not lost.
     /// }
@@ -224,11 +250,46 @@ impl Child {
         poison: Poison<A::Message>,
         make: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
+        Self::keeping(name, Note::copy(), poison, make)
+    }
+
+    /// A permanent actor that is restarted [in place](Self::in_place). Before it receives a message
+    /// it notes something of it, by `note`. When it fails with the message, `dead_letter` is
+    /// called with the note and the cause. It should be short.
+    ///
+    /// This is for messages that can't be cloned, because they have a
+    /// [`Reply`](ganger_proc_api::Reply) for instance. Others may be [tried again](Self::poison).
+    ///
+    /// ```
+    /// use ganger_proc_api::{Reply, actor_fn};
+    /// use ganger_supervise::Child;
+    ///
+    /// type Division = (u32, Reply<u32>);
+    /// let divide = || actor_fn(|_, (by, reply): Division, _| Ok(reply.complete(100 / by)));
+    /// let dead_letter = |by: u32, cause: &str| println!("division by {by}: {cause}");
+    /// let child = Child::dead_letter("divide", |it: &Division| it.0, dead_letter, divide);
+    /// ```
+    pub fn dead_letter<A: Actor, N: Send + 'static>(
+        name: impl Into<Arc<str>>,
+        note: impl Fn(&A::Message) -> N + Send + Sync + 'static,
+        dead_letter: impl Fn(N, &str) + Send + Sync + 'static,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Self {
+        let poison = Poison::skip().dead_letter(dead_letter);
+        Self::keeping(name, Note::by(note), poison, make)
+    }
+
+    fn keeping<A: Actor, N: Send + 'static>(
+        name: impl Into<Arc<str>>,
+        note: Note<A::Message, N>,
+        poison: Poison<N>,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Self {
         let make = Arc::new(make);
         let incarnate = Arc::clone(&make);
         let mut child = Self::new(name, move || make());
         child.place = Some(Arc::new(move || {
-            let incarnation = Keeping::new(incarnate(), poison.clone());
+            let incarnation = Keeping::new(incarnate(), note.clone(), poison.clone());
             Ok(Box::new(incarnation) as Box<dyn Incarnation>)
         }));
         child

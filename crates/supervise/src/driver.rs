@@ -8,7 +8,8 @@
 //! cancelled by its supervisor, in its turn.
 //!
 //! When the supervisor ends before its children, because it was terminated or because its `init`
-//! has failed, its exit action has another process stop them: see [`Orphans`].
+//! has failed, its exit action has another process stop them: see [`Orphans`]. A supervisor above
+//! takes it for ended when they are gone, and so starts its successor after that.
 
 use crate::child::Child;
 use crate::error::SuperviseError;
@@ -22,7 +23,7 @@ use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Process, Reply,
     StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
-use ganger_sched::{ContextExt, Moment, WeakHandle};
+use ganger_sched::{Address, ContextExt, ExitAction, Moment, SystemEvent, WeakHandle};
 use ganger_sync::sync::Mutex;
 use ganger_time::{TimerOutput, Timers};
 use std::any::Any;
@@ -49,6 +50,10 @@ pub(crate) struct Driver {
     reason: Option<CancelReason>,
     /// What the child that ended it failed with.
     failure: Option<BoxError>,
+    /// Supervisors that have ended, whose children have not.
+    orphaned: Vec<(ChildId, Ended, Arc<View>)>,
+    /// Those that wait for the end of all children.
+    stopping: Vec<Reply<Vec<String>>>,
 }
 
 struct Known {
@@ -57,6 +62,18 @@ struct Known {
     pid: Option<Pid>,
     /// Those that wait for its end, or its start.
     waiting: Vec<Waiting>,
+    /// The process that is told of the end of the first process, and how it knows the notice.
+    watcher: Option<(Address, Tag)>,
+}
+
+/// Tells a process that has had a child started of the child's end.
+struct Watching(Address, Tag);
+
+impl ExitAction for Watching {
+    fn tell(self: Box<Self>, pid: Pid, cause: &ExitCause) {
+        let notice = ExitNotice::new(pid, self.1, cause.clone());
+        let _ended = self.0.send_system(SystemEvent::Exit(notice));
+    }
 }
 
 enum Waiting {
@@ -85,6 +102,8 @@ impl Driver {
             armed: Moment::NEVER,
             reason: None,
             failure: None,
+            orphaned: Vec::new(),
+            stopping: Vec::new(),
         })
     }
 
@@ -94,7 +113,7 @@ impl Driver {
             let most = self.max_children;
             return Err(SuperviseError::Full { most });
         }
-        let is_taken = || self.view.find(&child.name).is_some();
+        let is_taken = || self.view.id_of(&child.name).is_some();
         if self.view.strategy != Strategy::Dynamic && is_taken() {
             return Err(SuperviseError::NameTaken(child.name));
         }
@@ -118,6 +137,7 @@ impl Driver {
             child,
             pid: None,
             waiting: Vec::new(),
+            watcher: None,
         };
         self.children.insert(id, known);
         Ok(id)
@@ -148,13 +168,18 @@ impl Driver {
         out.defer_cancel();
         for event in events {
             match event {
-                Event::Exit(notice) => self.ended(*notice),
+                Event::Exit(notice) => self.ended(ctx, *notice),
                 Event::Cancel(reason) => self.cancelled(reason),
                 Event::Completion(_) => self.armed = Moment::NEVER,
                 Event::Message(message) => self.ordered(message.take::<Order>()?.0),
                 Event::Control(message) => self.ordered(message.take::<Order>()?.0),
                 _ => {}
             }
+        }
+        let gone = |it: &mut (_, _, Arc<View>)| !it.2.has_orphans(|| ctx.waker());
+        for (id, how, _) in self.orphaned.extract_if(.., gone).collect::<Vec<_>>() {
+            self.plan.ended(id, how, self.timers.now());
+            self.has_ended(id);
         }
         while let Some(act) = self.plan.next(self.timers.now()) {
             match act {
@@ -192,6 +217,9 @@ impl Driver {
     }
 
     fn end(&mut self, verdict: Verdict, out: &mut StepOutput) -> StepResult {
+        for reply in self.stopping.drain(..) {
+            reply.complete(self.view.slow());
+        }
         match verdict {
             Verdict::Stopped => {
                 let stopped = || CancelReason::from("stopped");
@@ -237,7 +265,7 @@ impl Driver {
             timers: Arc::clone(&self.timers),
             back_off: known.child.rules().back_off,
         });
-        match begin(ctx, &known.child, id, place) {
+        match begin(ctx, &known.child, id, place, known.watcher.take()) {
             Ok((pid, below)) => {
                 let is_supervisor = below.is_some();
                 known.pid = Some(pid);
@@ -270,11 +298,18 @@ impl Driver {
                     });
                 }
             }
-            Err(error) => self.not_started(id, error),
+            Err((error, below)) => self.not_started(ctx, id, error, below),
         }
     }
 
-    fn not_started(&mut self, id: ChildId, error: BoxError) {
+    /// `below` is of a supervisor that may have started children before it failed.
+    fn not_started(
+        &mut self,
+        ctx: &Context,
+        id: ChildId,
+        error: BoxError,
+        below: Option<Arc<View>>,
+    ) {
         log(|| {
             tracing::warn!(
                 target: "ganger::supervise", supervisor = %self.view.label,
@@ -286,7 +321,17 @@ impl Driver {
         if is_stopping && !self.plan.is_starting() {
             self.plan.stop(Verdict::Stopped, Moment::NEVER);
         }
-        self.plan.not_started(id, self.timers.now());
+        match below {
+            Some(below) if below.has_orphans(|| ctx.waker()) => {
+                let is_unknown = self.plan.is_new(id) && !self.plan.is_starting();
+                self.plan.started(id, self.timers.now());
+                if is_unknown {
+                    self.plan.stop_child(id, true);
+                }
+                self.orphaned.push((id, Ended::Failed, below));
+            }
+            _ => self.plan.not_started(id, self.timers.now()),
+        }
         let text = error.to_string();
         if let Some(known) = self.children.get_mut(&id) {
             for waiting in known.waiting.drain(..) {
@@ -344,7 +389,7 @@ impl Driver {
         let _ = ctx.terminate(pid);
     }
 
-    fn ended(&mut self, notice: ExitNotice) {
+    fn ended(&mut self, ctx: &Context, notice: ExitNotice) {
         let id = ChildId(notice.tag);
         if self.by_pid.get(&notice.pid) != Some(&id) {
             return;
@@ -360,16 +405,33 @@ impl Driver {
             self.report_crash(id, &notice);
         }
         let cause = notice.cause.to_string();
+        let mut below = None;
         self.view.change(id, |entry| {
             entry.pid = None;
             entry.last = Some(notice.cause);
+            below.clone_from(&entry.below);
         });
         if !was_asked && !self.plan.is_stopping() {
             self.failure = Some(cause.into());
         }
-        self.plan.ended(id, how, self.timers.now());
         if let Some(known) = self.children.get_mut(&id) {
             known.pid = None;
+        }
+        match below {
+            // Its successor waits until they have ended.
+            Some(below) if below.has_orphans(|| ctx.waker()) => {
+                self.orphaned.push((id, how, below));
+            }
+            _ => {
+                self.plan.ended(id, how, self.timers.now());
+                self.has_ended(id);
+            }
+        }
+    }
+
+    /// The child, and what it has left, have ended.
+    fn has_ended(&mut self, id: ChildId) {
+        if let Some(known) = self.children.get_mut(&id) {
             for end in known
                 .waiting
                 .extract_if(.., |it| matches!(it, Waiting::End(_)))
@@ -394,9 +456,18 @@ impl Driver {
     fn ordered(&mut self, order: Kind) {
         match order {
             Kind::StopBy(by) => self.plan.must_stop_by(by),
+            Kind::StopAll(reply) => {
+                self.stopping.push(reply);
+                self.plan.stop(Verdict::Stopped, Moment::NEVER);
+            }
             _ if self.plan.is_stopping() => order.refuse(SuperviseError::Stopping),
-            Kind::Start(child, reply) => match self.add(*child) {
-                Ok(id) => self.wait(id, Waiting::Start(reply)),
+            Kind::Start(child, watcher, reply) => match self.add(*child) {
+                Ok(id) => {
+                    if let Some(known) = self.children.get_mut(&id) {
+                        known.watcher = watcher;
+                    }
+                    self.wait(id, Waiting::Start(reply));
+                }
                 Err(error) => reply.fail(error),
             },
             Kind::Stop(child, is_removed, reply) => match self.find(&child) {
@@ -432,10 +503,7 @@ impl Driver {
     fn find(&self, child: &ChildRef) -> Option<ChildId> {
         match child {
             ChildRef::Pid(pid) => self.by_pid.get(pid).copied(),
-            ChildRef::Name(name) => {
-                let mut all = self.children.iter();
-                all.find(|it| it.1.child.name == *name).map(|it| *it.0)
-            }
+            ChildRef::Name(name) => self.view.id_of(name),
         }
     }
 }
@@ -443,9 +511,9 @@ impl Driver {
 impl Kind {
     fn refuse(self, error: SuperviseError) {
         match self {
-            Self::Start(_, reply) | Self::Restart(_, reply) => reply.fail(error),
+            Self::Start(_, _, reply) | Self::Restart(_, reply) => reply.fail(error),
             Self::Stop(_, _, reply) => reply.fail(error),
-            Self::StopBy(_) => {}
+            Self::StopBy(_) | Self::StopAll(_) => {}
         }
     }
 }
@@ -456,23 +524,31 @@ fn begin(
     child: &Child,
     id: ChildId,
     site: Option<Site>,
-) -> Result<(Pid, Option<Arc<View>>), BoxError> {
+    watcher: Option<(Address, Tag)>,
+) -> Result<(Pid, Option<Arc<View>>), (BoxError, Option<Arc<View>>)> {
     const METHOD: Symbol = Symbol::new("main");
     let (process, view) = match site {
         Some(site) => (Box::new(Place::new(site)) as Box<dyn Process>, None),
         None => {
             let made = contain(|| (child.make)());
-            let made = made.map_err(|message| format!("its factory panicked: {message}"))??;
+            let panicked = |message| BoxError::from(format!("its factory panicked: {message}"));
+            let made = made.map_err(panicked).flatten();
+            let made = made.map_err(|error| (error, None))?;
             (made.process, made.view)
         }
     };
     let mut spawner = ctx.spawner().monitored(id.0).before_init(|child| {
         child.leave_shutdown_to_caller();
+        if let Some((watcher, tag)) = watcher {
+            child.add_exit_action(Box::new(Watching(watcher, tag)))?;
+        }
         Ok(())
     });
-    if child.is_registered {
-        spawner = spawner.named(&*child.name);
+    if let Some(name) = &child.registered {
+        spawner = spawner.named(&**name);
     }
-    let started = spawner.spawn_boxed::<dyn Any>(None, process, METHOD)?;
-    Ok((started.pid(), view))
+    match spawner.spawn_boxed::<dyn Any>(None, process, METHOD) {
+        Ok(started) => Ok((started.pid(), view)),
+        Err(error) => Err((error.into(), view)),
+    }
 }

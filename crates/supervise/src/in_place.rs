@@ -12,7 +12,8 @@
 //! 1. A failure counts in the supervisor's window. When it is one too many, the place fails as the
 //!    incarnation did, and the supervisor learns of it by its monitor.
 //! 2. A process that has been asked to finish is not restarted.
-//! 3. While the place waits before a restart, or the incarnation can't be made, it has none. It
+//! 3. Replies that the failing step or the incarnation drops answer with the cause.
+//! 4. While the place waits before a restart, or the incarnation can't be made, it has none. It
 //!    takes no event then, so that all stay in order, but for its own timer.
 
 use crate::log::{contain, log, text_of};
@@ -22,7 +23,7 @@ use ganger_proc_api::{
     Actor, BoxError, Completion, Context, Event, Events, ExitCause, Payloads, Process, StepOutput,
     StepResult, Tag, UpgradeRequest, WrongType,
 };
-use ganger_sched::Moment;
+use ganger_sched::{ContextExt, Moment};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::{TimerOutput, Timers};
 use std::any::{Any, type_name};
@@ -150,6 +151,7 @@ impl Place {
         };
         let killer = self.incarnation.as_mut().and_then(|it| it.take_killer());
         self.close_and_drop();
+        ctx.answer_dropped(&cause);
         self.site.view.change(self.site.id, |entry| {
             entry.restarts += 1;
             entry.last = Some(cause);
@@ -315,20 +317,54 @@ impl<M> fmt::Debug for Poison<M> {
     }
 }
 
-/// An actor that keeps a copy of the message that it receives.
-pub(crate) struct Keeping<A: Actor> {
+/// What is kept of a message while it is received, and how it becomes a message again, if it does.
+pub(crate) struct Note<M, N> {
+    note: Arc<dyn Fn(&M) -> N + Send + Sync>,
+    back: fn(N) -> Result<M, N>,
+}
+
+impl<M: Clone + 'static> Note<M, M> {
+    /// A copy of it.
+    pub(crate) fn copy() -> Self {
+        let note = Arc::new(M::clone);
+        Self { note, back: Ok }
+    }
+}
+
+impl<M, N> Note<M, N> {
+    /// What the user makes of it.
+    pub(crate) fn by(note: impl Fn(&M) -> N + Send + Sync + 'static) -> Self {
+        let note = Arc::new(note);
+        Self { note, back: Err }
+    }
+}
+
+impl<M, N> Clone for Note<M, N> {
+    fn clone(&self) -> Self {
+        let note = Arc::clone(&self.note);
+        Self {
+            note,
+            back: self.back,
+        }
+    }
+}
+
+/// An actor that keeps something of the message that it receives.
+pub(crate) struct Keeping<A: Actor, N> {
     actor: A,
-    poison: Poison<A::Message>,
+    note: Note<A::Message, N>,
+    poison: Poison<N>,
     /// What is being received, and how often it was tried before.
-    current: Option<(A::Message, u32)>,
+    current: Option<(N, u32)>,
     /// What is to be received first.
     again: Option<(A::Message, u32)>,
 }
 
-impl<A: Actor<Message: Clone>> Keeping<A> {
-    pub(crate) fn new(actor: A, poison: Poison<A::Message>) -> Self {
+impl<A: Actor, N: Send + 'static> Keeping<A, N> {
+    pub(crate) fn new(actor: A, note: Note<A::Message, N>, poison: Poison<N>) -> Self {
         Self {
             actor,
+            note,
             poison,
             current: None,
             again: None,
@@ -342,7 +378,7 @@ impl<A: Actor<Message: Clone>> Keeping<A> {
         tries: u32,
         out: &mut StepOutput,
     ) -> StepResult {
-        self.current = Some((message.clone(), tries));
+        self.current = Some(((self.note.note)(&message), tries));
         self.actor.receive(ctx, message, out)?;
         self.current = None;
         Ok(())
@@ -369,7 +405,7 @@ impl<A: Actor<Message: Clone>> Keeping<A> {
     }
 }
 
-impl<A: Actor<Message: Clone>> Process for Keeping<A> {
+impl<A: Actor, N: Send + 'static> Process for Keeping<A, N> {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         ctx.accept_only::<A::Message>();
         self.actor.init(ctx)
@@ -403,25 +439,34 @@ impl<A: Actor<Message: Clone>> Process for Keeping<A> {
     }
 }
 
-impl<A: Actor<Message: Clone>> Incarnation for Keeping<A> {
+impl<A: Actor, N: Send + 'static> Incarnation for Keeping<A, N> {
     fn process(&mut self) -> &mut dyn Process {
         self
     }
 
     fn take_killer(&mut self) -> Option<Killer> {
-        let killer = self.current.take().or_else(|| self.again.take())?;
+        let again = self.again.take();
+        let again = again.map(|(message, tries)| ((self.note.note)(&message), tries));
+        let killer = self.current.take().or(again)?;
         Some(Box::new(killer))
     }
 
     fn give(&mut self, killer: Killer, cause: &str) {
-        let Ok(killer) = killer.downcast::<(A::Message, u32)>() else {
+        let Ok(killer) = killer.downcast::<(N, u32)>() else {
             return;
         };
-        let (message, tries) = *killer;
+        let (mut kept, tries) = *killer;
         if tries < self.poison.retries {
-            self.again = Some((message, tries + 1));
-        } else if let Some(dead_letter) = &self.poison.dead_letter {
-            dead_letter(message, cause);
+            match (self.note.back)(kept) {
+                Ok(message) => {
+                    self.again = Some((message, tries + 1));
+                    return;
+                }
+                Err(note) => kept = note,
+            }
+        }
+        if let Some(dead_letter) = &self.poison.dead_letter {
+            dead_letter(kept, cause);
         }
     }
 }

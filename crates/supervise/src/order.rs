@@ -1,8 +1,8 @@
 //! What a running supervisor is asked to do.
 
 use crate::child::Child;
-use ganger_proc_api::{Pid, Reply};
-use ganger_sched::Moment;
+use ganger_proc_api::{Pid, Reply, Tag};
+use ganger_sched::{Address, Moment};
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,9 +10,12 @@ use std::sync::Arc;
 pub struct Order(pub(crate) Kind);
 
 pub(crate) enum Kind {
-    Start(Box<Child>, Reply<Pid>),
+    /// With the process that is told of the child's end.
+    Start(Box<Child>, Option<(Address, Tag)>, Reply<Pid>),
     Stop(ChildRef, bool, Reply<()>),
     Restart(ChildRef, Reply<Pid>),
+    /// All children, and then the supervisor. The answer says which were too slow.
+    StopAll(Reply<Vec<String>>),
     /// All has to have ended by that moment.
     StopBy(Moment),
 }
@@ -61,6 +64,7 @@ impl fmt::Debug for Order {
             Kind::Start(..) => "Order(Start)",
             Kind::Stop(..) => "Order(Stop)",
             Kind::Restart(..) => "Order(Restart)",
+            Kind::StopAll(_) => "Order(StopAll)",
             Kind::StopBy(_) => "Order(StopBy)",
         })
     }

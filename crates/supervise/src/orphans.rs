@@ -1,10 +1,10 @@
 //! Children whose supervisor has ended before them.
 
-use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Rules, Strategy, Verdict, Window};
+use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Rules, Verdict, Window};
 use crate::view::{Entry, View};
 use ganger_proc_api::{
-    BoxError, Context, Event, Events, ExitCause, Payloads, Pid, Process, StepOutput, StepResult,
-    Symbol, Tag,
+    BoxError, CancelReason, Context, Event, Events, ExitCause, Payloads, Pid, Process, StepOutput,
+    StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use ganger_sched::{ContextExt, ExitAction, Handle, Moment, WeakHandle};
 use ganger_sync::sync::Mutex;
@@ -14,45 +14,92 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The exit action of a supervisor: has the children that are left stopped by another process, as
-/// the supervisor would have stopped them. Where no process can be started any more, because the
-/// scheduler forces all to end, they are terminated.
+/// the supervisor would have stopped them. A scheduler that stops starts no process any more: they
+/// are cancelled then, all at once. Where a process can't be started for another reason, they are
+/// terminated.
 pub(crate) struct Orphans {
     view: Arc<View>,
     scheduler: WeakHandle,
+    /// The children that have not ended, when the supervisor has.
+    left: Vec<(ChildId, Entry)>,
 }
 
 impl Orphans {
     pub(crate) fn new(view: Arc<View>, scheduler: WeakHandle) -> Self {
-        Self { view, scheduler }
+        let left = Vec::new();
+        Self {
+            view,
+            scheduler,
+            left,
+        }
     }
 }
 
 impl ExitAction for Orphans {
+    fn release(&mut self, _: Pid) {
+        self.left = self.view.end();
+    }
+
     fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
-        let mut left = self.view.entries();
-        left.retain(|(_, entry)| entry.pid.is_some());
-        let Some(scheduler) = self.scheduler.upgrade() else {
-            return;
-        };
-        if left.is_empty() {
-            return;
-        }
+        let Self {
+            view,
+            scheduler,
+            left,
+        } = *self;
         let pids: Vec<_> = left.iter().filter_map(|it| it.1.pid).collect();
-        let strategy = self.view.strategy;
-        if stop_them(&scheduler, strategy, left).is_err() {
-            terminate(&scheduler, &pids);
+        let scheduler = scheduler.upgrade().filter(|_| !pids.is_empty());
+        let Some(scheduler) = scheduler else {
+            return view.set_gone();
+        };
+        if let Err(error) = stop_them(&scheduler, &view, left) {
+            let refused = error.downcast_ref::<SubmitError>();
+            if refused.is_some_and(|it| matches!(it.kind, SubmitErrorKind::Stopping)) {
+                // The scheduler stops. All finish at once, and it sees to those that are slow.
+                let gone = Arc::new(Gone(view));
+                for pid in pids.iter().rev() {
+                    let end = Box::new(End(Arc::clone(&gone)));
+                    let _ended = scheduler.add_exit_action(*pid, end);
+                    let _ended = scheduler.cancel(*pid, CancelReason::Shutdown);
+                }
+            } else {
+                terminate(&scheduler, &pids);
+                view.set_gone();
+            }
         }
     }
 }
 
+/// The exit action of each orphan in a stop of the scheduler.
+struct End(Arc<Gone>);
+
+impl ExitAction for End {
+    fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
+        drop(self.0);
+    }
+}
+
+/// Says that no orphan is left, when the last one drops it.
+struct Gone(Arc<View>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.set_gone();
+    }
+}
+
 /// The exit action of a guardian: ends what that has left, if it ends before its time.
-struct LastResort(WeakHandle, Vec<Pid>);
+struct LastResort(WeakHandle, Vec<Pid>, Arc<View>);
 
 impl ExitAction for LastResort {
     fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
         if let Some(scheduler) = self.0.upgrade() {
             terminate(&scheduler, &self.1);
         }
+        self.2.set_gone();
+    }
+
+    fn not_started(self: Box<Self>, _: Pid) {
+        self.2.set_gone();
     }
 }
 
@@ -65,14 +112,14 @@ fn terminate(scheduler: &Handle, pids: &[Pid]) {
 
 fn stop_them(
     scheduler: &Handle,
-    strategy: Strategy,
+    view: &Arc<View>,
     left: Vec<(ChildId, Entry)>,
 ) -> Result<(), BoxError> {
     const METHOD: Symbol = Symbol::new("orphans");
     let timers = Timers::of(scheduler).ok_or("no timers")?;
     let now = timers.now();
     let window = Arc::new(Mutex::new(Window::new(0, Duration::ZERO)));
-    let mut plan = Plan::new(strategy, AutoShutdown::Never, window, 0);
+    let mut plan = Plan::new(view.strategy, AutoShutdown::Never, window, 0);
     let mut children = BTreeMap::new();
     for (_, entry) in left {
         let stop = entry.stop;
@@ -81,13 +128,19 @@ fn stop_them(
             ..Rules::default()
         };
         if let Some(pid) = entry.pid {
-            children.insert(plan.add_running(rules, now), pid);
+            let orphan = Orphan {
+                pid,
+                below: entry.below,
+            };
+            children.insert(plan.add_running(rules, now), orphan);
         }
     }
     plan.stop(Verdict::Stopped, Moment::NEVER);
     let guardian = Guardian {
         plan,
         children,
+        orphaned: Vec::new(),
+        view: Arc::clone(view),
         timers,
         armed: Moment::NEVER,
     };
@@ -98,9 +151,18 @@ fn stop_them(
 /// Stops children that have lost their supervisor.
 struct Guardian {
     plan: Plan,
-    children: BTreeMap<ChildId, Pid>,
+    children: BTreeMap<ChildId, Orphan>,
+    /// Supervisors among them that have ended, whose children have not.
+    orphaned: Vec<ChildId>,
+    view: Arc<View>,
     timers: Arc<Timers>,
     armed: Moment,
+}
+
+struct Orphan {
+    pid: Pid,
+    /// Of a supervisor.
+    below: Option<Arc<View>>,
 }
 
 /// The tag of its timer.
@@ -109,11 +171,12 @@ const DUE: Tag = 1;
 impl Process for Guardian {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         if let Some(scheduler) = ctx.scheduler() {
-            let pids = self.children.values().copied().collect();
-            ctx.add_exit_action(Box::new(LastResort(scheduler.downgrade(), pids)))?;
+            let pids = self.children.values().map(|it| it.pid).collect();
+            let view = Arc::clone(&self.view);
+            ctx.add_exit_action(Box::new(LastResort(scheduler.downgrade(), pids, view)))?;
         }
-        for (id, pid) in &self.children {
-            ctx.monitor(*pid, id.0)?;
+        for (id, orphan) in &self.children {
+            ctx.monitor(orphan.pid, id.0)?;
         }
         Ok(())
     }
@@ -122,21 +185,25 @@ impl Process for Guardian {
         out.defer_cancel();
         for event in events {
             match event {
-                Event::Exit(notice) => {
-                    let id = ChildId(notice.tag);
-                    self.plan.ended(id, Ended::Asked, self.timers.now());
-                }
+                Event::Exit(notice) => self.orphaned.push(ChildId(notice.tag)),
                 Event::Completion(_) => self.armed = Moment::NEVER,
                 _ => {}
             }
         }
+        let is_gone = |id: &mut ChildId| {
+            let below = self.children.get(id).and_then(|it| it.below.as_ref());
+            !below.is_some_and(|below| below.has_orphans(|| ctx.waker()))
+        };
+        for id in self.orphaned.extract_if(.., is_gone) {
+            self.plan.ended(id, Ended::Asked, self.timers.now());
+        }
         while let Some(act) = self.plan.next(self.timers.now()) {
             match act {
                 Act::Cancel(id, _) => {
-                    let _ = ctx.cancel(self.children[&id], "its supervisor has ended");
+                    let _ = ctx.cancel(self.children[&id].pid, "its supervisor has ended");
                 }
                 Act::Terminate(id) => {
-                    let _ = ctx.terminate(self.children[&id]);
+                    let _ = ctx.terminate(self.children[&id].pid);
                 }
                 Act::End(_) => {
                     out.done(());

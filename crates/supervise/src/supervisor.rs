@@ -45,7 +45,7 @@ const METHOD: Symbol = Symbol::new("supervisor");
 ///     })
 ///     .with(Child::new("web", || actor_fn(|_, (), _| Ok(()))).stop_within(seconds(2)))
 ///     .start(&scheduler)?;
-/// tree.address::<u64>("sum").ok_or("it runs")?.send(42)?;
+/// tree.address::<u64>("sum")?.send(42)?;
 /// println!("{tree}");
 /// tree.stop();
 /// # Ok::<(), BoxError>(())
@@ -63,9 +63,12 @@ pub struct Supervisor {
     max_children: usize,
     children: Vec<Child>,
     view: Arc<View>,
+    before_start: Option<BeforeStart>,
     /// Once it has been started.
     driver: Option<Driver>,
 }
+
+type BeforeStart = Box<dyn FnOnce(&Context) + Send>;
 
 impl Supervisor {
     fn new(strategy: Strategy) -> Self {
@@ -79,6 +82,7 @@ impl Supervisor {
             within: Duration::from_secs(5),
             max_children: usize::MAX,
             children: Vec::new(),
+            before_start: None,
             driver: None,
         }
     }
@@ -192,6 +196,12 @@ impl Supervisor {
         })
     }
 
+    /// Has the supervisor call `f` before it starts its children.
+    pub(crate) fn before_start(mut self, f: impl FnOnce(&Context) + Send + 'static) -> Self {
+        self.before_start = Some(Box::new(f));
+        self
+    }
+
     pub(crate) fn view(&self) -> Arc<View> {
         Arc::clone(&self.view)
     }
@@ -203,6 +213,9 @@ impl Process for Supervisor {
             return Err("a supervisor starts once: a factory makes a new one".into());
         }
         ctx.accept_only::<Order>();
+        if let Some(f) = self.before_start.take() {
+            f(ctx);
+        }
         let window = Window::new(self.most, self.within);
         let window = Arc::new(Mutex::new(window));
         let mut driver = Driver::new(

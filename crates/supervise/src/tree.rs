@@ -2,9 +2,9 @@
 
 use crate::child::Child;
 use crate::order::{ChildRef, Kind, Order};
-use crate::view::{ChildInfo, View};
-use ganger_proc_api::{CancelReason, ExitReason, NotFound, Pid};
-use ganger_sched::{Address, Call, ProcessHandle, WeakHandle};
+use crate::view::{ChildInfo, ChildState, View};
+use ganger_proc_api::{CancelReason, Context, ExitReason, NotFound, Pid, Tag};
+use ganger_sched::{Address, Call, ContextExt, ProcessHandle, WeakHandle, WrongAddress};
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
@@ -46,24 +46,67 @@ impl Tree {
     /// stopped last, and were terminated.
     #[must_use]
     pub fn slow(&self) -> Vec<String> {
-        let mut slow = Vec::new();
-        add_slow(&self.children(), "", &mut slow);
-        slow
+        self.view.slow()
     }
 
     /// The PID of the child with that name, while it runs. A path, such as `web/cache`, leads to
-    /// children of supervisors below. O(children).
+    /// children of supervisors below.
     #[must_use]
     pub fn child(&self, path: &str) -> Option<Pid> {
         self.view.find(path)?.pid
     }
 
-    /// The address of the child with that name, or at that path, if it runs and takes messages of
-    /// type `M`. After a restart the child has another address.
-    #[must_use]
-    pub fn address<M: Any>(&self, path: &str) -> Option<Address<M>> {
-        let pid = self.child(path)?;
-        self.scheduler.upgrade()?.address(pid)?.typed().ok()
+    /// The address of the child with that name, or at that path. After a restart the child has
+    /// another address, unless it is restarted in place.
+    ///
+    /// # Errors
+    /// [`AddressError`] when there is no such child, it does not run, or it takes messages of
+    /// another type than `M`.
+    pub fn address<M: Any>(&self, path: &str) -> Result<Address<M>, AddressError> {
+        let path = || path.to_owned();
+        let Some(entry) = self.view.find(&path()) else {
+            let there = self.view.entries();
+            let there = there.iter().map(|it| format!("{:?}", it.1.name));
+            return Err(AddressError::NoChild {
+                path: path(),
+                there: there.take(16).collect::<Vec<_>>().join(", "),
+            });
+        };
+        let address = (entry.pid).and_then(|pid| self.scheduler.upgrade()?.address(pid));
+        let Some(address) = address else {
+            // One that has just ended may count as running.
+            let state = match entry.state {
+                ChildState::Runs => ChildState::Waits,
+                state => state,
+            };
+            return Err(AddressError::NotRunning {
+                path: path(),
+                state,
+            });
+        };
+        let typed = address.typed();
+        typed.map_err(|error| AddressError::WrongType {
+            path: path(),
+            error,
+        })
+    }
+
+    /// The tree below a supervisor: with that name, or at that path.
+    ///
+    /// # Errors
+    /// As for [`address`](Self::address), when there is no such supervisor, or it does not run.
+    pub fn subtree(&self, path: &str) -> Result<Tree, AddressError> {
+        let address = self.address::<Order>(path)?;
+        let below = self.view.find(path).and_then(|it| it.below);
+        let view = below.ok_or_else(|| AddressError::NotRunning {
+            path: path.to_owned(),
+            state: ChildState::Waits,
+        })?;
+        Ok(Tree {
+            view,
+            address,
+            scheduler: self.scheduler.clone(),
+        })
     }
 
     /// Starts one more child. The answer is its PID.
@@ -73,7 +116,17 @@ impl Tree {
     pub fn start_child(&self, child: Child) -> Call<Pid> {
         let child = Box::new(child);
         self.address
-            .call(move |reply| Order(Kind::Start(child, reply)))
+            .call(move |reply| Order(Kind::Start(child, None, reply)))
+    }
+
+    /// Starts one more child, whose end the process of `ctx` is told, with the tag, as if it
+    /// monitored the child from its first moment on. When the child is restarted as another
+    /// process, the notice has come, and no other comes.
+    pub fn start_child_monitored(&self, ctx: &Context, child: Child, tag: Tag) -> Call<Pid> {
+        let child = Box::new(child);
+        let watcher = ctx.untyped_address().map(|it| (it, tag));
+        self.address
+            .call(move |reply| Order(Kind::Start(child, watcher, reply)))
     }
 
     /// Stops a child: cancels it, and terminates it when its time is over. The answer comes when it
@@ -100,6 +153,29 @@ impl Tree {
             .call(move |reply| Order(Kind::Restart(child, reply)))
     }
 
+    /// Stops all children, and the supervisor. The answer comes when the children have ended, and
+    /// has the paths of those that were [too slow](Self::slow).
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// # use std::sync::Arc;
+    /// use ganger_supervise::{Supervisor, Tree};
+    ///
+    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # scheduler.start()?;
+    /// let child = || actor_fn(|_, (): (), _| Ok(()));
+    /// let handle = Supervisor::one_for_one().child("child", child).start(&scheduler)?;
+    /// // A process or a task has a clone, and asks by `out.ask(call, tag)` or `.await`.
+    /// let tree: Tree = (*handle).clone();
+    /// assert!(tree.stop_all().wait()?.is_empty());
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn stop_all(&self) -> Call<Vec<String>> {
+        self.address.call(|reply| Order(Kind::StopAll(reply)))
+    }
+
     /// Asks the supervisor to stop: its children end in the reverse order of their start, and then
     /// it ends as cancelled.
     ///
@@ -109,18 +185,6 @@ impl Tree {
         let pid = self.pid();
         let scheduler = self.scheduler.upgrade().ok_or(NotFound { pid })?;
         scheduler.cancel(pid, reason)
-    }
-}
-
-fn add_slow(children: &[ChildInfo], above: &str, slow: &mut Vec<String>) {
-    for child in children {
-        let path = format!("{above}{}", child.name);
-        if let Some(below) = &child.children {
-            add_slow(below, &format!("{path}/"), slow);
-        }
-        if child.was_slow {
-            slow.push(path);
-        }
     }
 }
 
@@ -139,6 +203,56 @@ impl fmt::Debug for Tree {
     }
 }
 
+/// How a supervisor and its children have ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TreeEnd {
+    /// How the supervisor has: as cancelled where all went well.
+    pub reason: ExitReason,
+    /// The paths of the children that did not finish in their time, and were terminated.
+    pub slow: Vec<String>,
+}
+
+impl fmt::Display for TreeEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)?;
+        if !self.slow.is_empty() {
+            write!(f, "; too slow to stop: {}", self.slow.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Why there is no address of a child.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// The supervisor has no child with that name, or none at that path.
+    #[error("there is no child {path:?}; the supervisor has {there}")]
+    NoChild {
+        /// The name or path that was asked for.
+        path: String,
+        /// The names of the supervisor's children.
+        there: String,
+    },
+    /// The child has no process now.
+    #[error("the child {path:?} does not run: it {state}")]
+    NotRunning {
+        /// The name or path.
+        path: String,
+        /// What it does.
+        state: ChildState,
+    },
+    /// The child takes other messages.
+    #[error("the child {path:?}: {error}")]
+    WrongType {
+        /// The name or path.
+        path: String,
+        /// The types.
+        error: WrongAddress,
+    },
+}
+
 /// A [`Tree`] whose end the owner may wait for. Dropping it leaves the supervisor alone.
 #[derive(Debug)]
 pub struct TreeHandle {
@@ -154,10 +268,12 @@ impl TreeHandle {
     }
 
     /// Stops the supervisor and its children, and waits for that.
-    pub fn stop(self) -> ExitReason {
+    pub fn stop(self) -> TreeEnd {
         // One that is not found has ended.
         let _ = self.tree.cancel("stopped");
-        self.handle.wait()
+        let reason = self.handle.wait();
+        let slow = self.tree.slow();
+        TreeEnd { reason, slow }
     }
 
     /// The handle of the supervisor.

@@ -1,20 +1,39 @@
 //! What is known of a supervisor's children for those that look at it.
 //!
 //! The supervisor writes, at each change. Any thread reads. What takes the children over when the
-//! supervisor has ended reads as well.
+//! supervisor has ended reads as well, and says when they are gone: a supervisor above waits for
+//! that before it starts another one.
 
 use crate::plan::{ChildId, Restart, State, StopTime, Strategy};
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sync::sync::{Mutex, lock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Write};
 use std::sync::Arc;
+use std::task::Waker;
 
 pub(crate) struct View {
     pub(crate) label: Arc<str>,
     pub(crate) strategy: Strategy,
-    entries: Mutex<BTreeMap<ChildId, Entry>>,
+    inner: Mutex<Inner>,
 }
+
+#[derive(Default)]
+struct Inner {
+    entries: BTreeMap<ChildId, Entry>,
+    names: HashMap<Arc<str>, BTreeSet<ChildId>>,
+    /// The names of children that are known no more, and were too slow to stop: a few.
+    slow: Vec<Arc<str>>,
+    /// The supervisor has ended.
+    is_over: bool,
+    /// So have all its children.
+    is_gone: bool,
+    /// What is called then.
+    waiting: Vec<Waker>,
+}
+
+/// How many names are kept.
+const SLOW: usize = 64;
 
 #[derive(Clone)]
 pub(crate) struct Entry {
@@ -45,6 +64,17 @@ pub enum ChildState {
     Stopped,
 }
 
+impl fmt::Display for ChildState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Runs => "runs",
+            Self::Stops => "stops",
+            Self::Waits => "waits",
+            Self::Stopped => "stopped",
+        })
+    }
+}
+
 /// A child, as it was at some moment.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -69,27 +99,83 @@ pub struct ChildInfo {
 
 impl View {
     pub(crate) fn new(label: Arc<str>, strategy: Strategy) -> Self {
-        let entries = Mutex::default();
+        let inner = Mutex::default();
         Self {
             label,
             strategy,
-            entries,
+            inner,
         }
     }
 
     pub(crate) fn insert(&self, id: ChildId, entry: Entry) {
-        lock(&self.entries).insert(id, entry);
+        let mut inner = lock(&self.inner);
+        let name = Arc::clone(&entry.name);
+        inner.names.entry(name).or_default().insert(id);
+        inner.entries.insert(id, entry);
     }
 
     pub(crate) fn remove(&self, id: ChildId) {
+        let mut inner = lock(&self.inner);
+        let state = &mut *inner;
         // Dropped outside of the lock: a view below may be large.
-        let _entry = lock(&self.entries).remove(&id);
+        let entry = state.entries.remove(&id);
+        if let Some(entry) = &entry {
+            if let Some(ids) = state.names.get_mut(&entry.name) {
+                ids.remove(&id);
+                if ids.is_empty() {
+                    state.names.remove(&entry.name);
+                }
+            }
+            if entry.was_slow && state.slow.len() < SLOW {
+                state.slow.push(Arc::clone(&entry.name));
+            }
+        }
+        drop(inner);
+        drop(entry);
     }
 
     pub(crate) fn change(&self, id: ChildId, change: impl FnOnce(&mut Entry)) {
-        if let Some(entry) = lock(&self.entries).get_mut(&id) {
+        if let Some(entry) = lock(&self.inner).entries.get_mut(&id) {
             change(entry);
         }
+    }
+
+    /// The oldest child with that name.
+    pub(crate) fn id_of(&self, name: &str) -> Option<ChildId> {
+        lock(&self.inner).names.get(name)?.first().copied()
+    }
+
+    /// The supervisor has ended. What is left of its children is returned.
+    pub(crate) fn end(&self) -> Vec<(ChildId, Entry)> {
+        lock(&self.inner).is_over = true;
+        let mut left = self.entries();
+        left.retain(|(_, entry)| entry.pid.is_some());
+        left
+    }
+
+    /// The supervisor and all its children have ended.
+    pub(crate) fn set_gone(&self) {
+        let mut inner = lock(&self.inner);
+        inner.is_over = true;
+        inner.is_gone = true;
+        for entry in inner.entries.values_mut() {
+            entry.pid = None;
+            entry.state = ChildState::Stopped;
+        }
+        let waiting = std::mem::take(&mut inner.waiting);
+        drop(inner);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether the supervisor, which has ended, has left children that have not. `waker` is woken
+    /// when they have.
+    pub(crate) fn has_orphans(&self, waker: impl FnOnce() -> Waker) -> bool {
+        let mut inner = lock(&self.inner);
+        let has_some = !inner.is_gone && inner.entries.values().any(|it| it.pid.is_some());
+        if has_some {
+            inner.waiting.push(waker());
+        }
+        has_some
     }
 
     pub(crate) fn set(&self, id: ChildId, state: Option<State>, is_due: bool) {
@@ -104,24 +190,24 @@ impl View {
     }
 
     pub(crate) fn name(&self, id: ChildId) -> Arc<str> {
-        let entries = lock(&self.entries);
-        (entries.get(&id)).map_or_else(|| "".into(), |it| Arc::clone(&it.name))
+        let inner = lock(&self.inner);
+        (inner.entries.get(&id)).map_or_else(|| "".into(), |it| Arc::clone(&it.name))
     }
 
     /// Whether it has been asked to finish.
     pub(crate) fn is_stopping(&self, id: ChildId) -> bool {
-        let entries = lock(&self.entries);
-        (entries.get(&id)).is_some_and(|it| it.state == ChildState::Stops)
+        let inner = lock(&self.inner);
+        (inner.entries.get(&id)).is_some_and(|it| it.state == ChildState::Stops)
     }
 
     pub(crate) fn entries(&self) -> Vec<(ChildId, Entry)> {
-        let entries = lock(&self.entries);
+        let entries = &lock(&self.inner).entries;
         entries.iter().map(|(id, it)| (*id, it.clone())).collect()
     }
 
     /// How many children there are, and how many of them run.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let entries = lock(&self.entries);
+        let entries = &lock(&self.inner).entries;
         let running = entries.values().filter(|it| it.pid.is_some()).count();
         (entries.len(), running)
     }
@@ -129,14 +215,41 @@ impl View {
     /// The child with that name, or at that path: names with slashes between them.
     pub(crate) fn find(&self, path: &str) -> Option<Entry> {
         let by_name = |name: &str| {
-            let entries = lock(&self.entries);
-            entries.values().find(|it| &*it.name == name).cloned()
+            let inner = lock(&self.inner);
+            let id = inner.names.get(name)?.first()?;
+            inner.entries.get(id).cloned()
         };
         if let Some(entry) = by_name(path) {
             return Some(entry);
         }
         let (first, rest) = path.split_once('/')?;
         by_name(first)?.below?.find(rest)
+    }
+
+    /// Whether the supervisor has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        lock(&self.inner).is_over
+    }
+
+    /// The paths of the children that were too slow to stop.
+    pub(crate) fn slow(&self) -> Vec<String> {
+        let mut slow = Vec::new();
+        self.add_slow("", &mut slow);
+        slow
+    }
+
+    fn add_slow(&self, above: &str, slow: &mut Vec<String>) {
+        for (_, entry) in self.entries() {
+            let path = format!("{above}{}", entry.name);
+            if let Some(below) = &entry.below {
+                below.add_slow(&format!("{path}/"), slow);
+            }
+            if entry.was_slow {
+                slow.push(path);
+            }
+        }
+        let names = &lock(&self.inner).slow;
+        slow.extend(names.iter().map(|name| format!("{above}{name}")));
     }
 
     pub(crate) fn children(&self) -> Vec<ChildInfo> {
@@ -158,6 +271,9 @@ impl View {
 impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.label, name_of(self.strategy))?;
+        if self.is_over() {
+            f.write_str(", has ended")?;
+        }
         write_children(f, &self.children(), &mut String::new())
     }
 }
@@ -194,12 +310,7 @@ fn write_children(
 impl fmt::Display for ChildInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
-        match self.state {
-            ChildState::Runs => f.write_str(" runs")?,
-            ChildState::Stops => f.write_str(" stops")?,
-            ChildState::Waits => f.write_str(" waits")?,
-            ChildState::Stopped => f.write_str(" stopped")?,
-        }
+        write!(f, " {}", self.state)?;
         match self.restarts {
             0 => {}
             1 => f.write_str(", restarted once")?,

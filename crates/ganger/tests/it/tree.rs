@@ -30,5 +30,5 @@ fn the_tree_heals_and_prints_itself() {
         tree.to_string()
             .contains("till runs, restarted once, last failed: nothing to add to 0.")
     );
-    assert!(matches!(tree.stop(), ExitReason::Cancelled(_)));
+    assert!(matches!(tree.stop().reason, ExitReason::Cancelled(_)));
 }

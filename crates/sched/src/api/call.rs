@@ -13,9 +13,9 @@
 
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::typed::deliver;
-use crate::base::contain::contain_and_report;
+use crate::base::contain::{contain, contain_and_report};
 use crate::base::dropped;
-use crate::blocking::{block_if_replaced, may_wait_for};
+use crate::blocking::{block_if_replaced, may_wait, may_wait_for};
 use crate::core::cell::Task;
 use crate::handlers::calls::{CALL, Delivery};
 use crate::probe::{Decide, Decider};
@@ -51,7 +51,8 @@ const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or 
 /// - an asynchronous task, by `.await`.
 #[must_use = "a call does nothing until it is asked: `out.ask(call, tag)`, `wait` or `.await`"]
 pub struct Call<T> {
-    task: Task,
+    /// The process that is called; `None` where code passes the question on.
+    task: Option<Task>,
     delivery: Delivery,
     answer: PhantomData<fn() -> T>,
 }
@@ -128,16 +129,44 @@ impl<T: Send + 'static> Call<T> {
         };
         let answer = PhantomData;
         Self {
-            task,
+            task: Some(task),
             delivery,
             answer,
         }
     }
 
-    /// The PID of the process that is called.
+    /// A question that is no message to a process: `pass` takes the [`Reply`] where the call is
+    /// asked, on the thread that waits, or on the worker of the step. It should be short. For
+    /// crates that build on the scheduler.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, Reply};
+    /// use ganger_sched::Call;
+    ///
+    /// let call = Call::by(|reply: Reply<u64>| Ok(reply.complete(42)));
+    /// assert_eq!(call.wait()?, 42);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn by<F>(pass: F) -> Self
+    where
+        F: FnOnce(Reply<T>) -> Result<(), BoxError> + Send + 'static,
+    {
+        let delivery = Delivery {
+            value: Payload::any(pass),
+            run: |value, completer| value.take::<F>()?(Reply::new(completer)),
+        };
+        let answer = PhantomData;
+        Self {
+            task: None,
+            delivery,
+            answer,
+        }
+    }
+
+    /// The PID of the process that is called; `None` for a question that is [passed](Self::by) on.
     #[must_use]
-    pub fn pid(&self) -> Pid {
-        self.task.pid
+    pub fn pid(&self) -> Option<Pid> {
+        self.task.as_ref().map(|it| it.pid)
     }
 
     /// Sends the question. Never blocks. Not for steps, which ask by `out.ask(call, tag)`.
@@ -194,7 +223,8 @@ impl<T: Send + 'static> IntoFuture for Call<T> {
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Call").field(&self.task.pid).finish()
+        let pid = self.task.as_ref().map(|it| it.pid);
+        f.debug_tuple("Call").field(&pid).finish()
     }
 }
 
@@ -243,8 +273,11 @@ impl<T: Any> Answer<T> {
             return Ok(answer?.take()?);
         }
         Decider::refuse_to_block("wait", "`Rt::answer`");
-        let task = &self.slot.task;
-        let has_waited = may_wait_for(&task.shared, task.pid)
+        let may_wait = match &self.slot.task {
+            Some(task) => may_wait_for(&task.shared, task.pid),
+            None => may_wait(),
+        };
+        let has_waited = may_wait
             && block_if_replaced(|| match timeout {
                 None => thread.0.park(),
                 Some(timeout) => {
@@ -284,14 +317,15 @@ impl<T> Drop for Answer<T> {
 
 impl<T> fmt::Debug for Answer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Answer").field(&self.slot.task.pid).finish()
+        let pid = self.slot.task.as_ref().map(|it| it.pid);
+        f.debug_tuple("Answer").field(&pid).finish()
     }
 }
 
 /// Where an answer waits for the code that asked.
 struct Slot {
-    /// The process that is called.
-    task: Task,
+    /// The process that is called, if it is one.
+    task: Option<Task>,
     state: Mutex<State>,
 }
 
@@ -349,8 +383,10 @@ impl Slot {
     }
 
     fn contained(&self, what: &'static str, f: impl FnOnce()) {
-        let counters = self.task.shared.own_counters();
-        contain_and_report(what, self.task.pid, counters, f);
+        match &self.task {
+            Some(task) => contain_and_report(what, task.pid, task.shared.own_counters(), f),
+            None => drop(contain(f)),
+        }
     }
 }
 

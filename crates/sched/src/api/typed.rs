@@ -4,14 +4,15 @@ use crate::api::exit_actions::{self, ExitActionError};
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::spawner::Spawner;
+use crate::base::dropped;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
 use crate::core::sources::Source;
 use crate::process::exit_action::ExitAction;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
-    Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, Process, SendError,
-    SubmitError, SubmitErrorKind, Symbol, Tag,
+    Actor, ActorProcess, CommandError, Context, Event, ExitCause, Kind, Message, Payloads, Pid,
+    Process, SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use std::any::{Any, type_name};
 use std::fmt;
@@ -122,6 +123,10 @@ pub trait ContextExt {
     /// scheduler.
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError>;
 
+    /// Calls whose replies this step has dropped unused end with that cause, and not with
+    /// [`CommandError::Dropped`]: for crates whose processes fail without ending.
+    fn answer_dropped(&self, cause: &ExitCause);
+
     /// Starts a process in the same scheduler: see [`Handle::spawn_boxed`].
     ///
     /// # Errors
@@ -167,6 +172,10 @@ impl ContextExt for Context {
             Some(task) => exit_actions::add(&task, action),
             None => Err(ExitActionError::new(self.pid(), action)),
         }
+    }
+
+    fn answer_dropped(&self, cause: &ExitCause) {
+        dropped::answer(|| CommandError::Ended(cause.clone()));
     }
 
     fn spawn_boxed<M: ?Sized>(

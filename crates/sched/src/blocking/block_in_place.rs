@@ -62,6 +62,13 @@ pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
     })
 }
 
+/// Whether this thread may wait for what is not one process.
+pub(crate) fn may_wait() -> bool {
+    local::with_any(|queue| {
+        queue.is_none_or(|queue| queue.shared.worker_slots.can_replace(queue.index))
+    })
+}
+
 impl Shared {
     /// The worker, which is this thread, is about to block: has another thread take what waits.
     /// `false` when none can.

@@ -17,5 +17,5 @@ mod reports;
 mod sample;
 mod spares;
 
-pub(crate) use block_in_place::{block_if_replaced, block_in_place, may_wait_for};
+pub(crate) use block_in_place::{block_if_replaced, block_in_place, may_wait, may_wait_for};
 pub(crate) use spares::start_worker;

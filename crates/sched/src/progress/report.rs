@@ -25,6 +25,9 @@ pub enum StopError {
 pub struct StopReport {
     /// Processes that ended by themselves, before the deadline or in the step that it fell in.
     pub completed: u64,
+    /// Those of them that were terminated meanwhile, by supervisors for which they were too slow
+    /// to finish for instance.
+    pub terminated: u64,
     /// Processes that had not, and were terminated: they take no further step.
     pub forced: u64,
     /// How many of those were still to be closed when `stop` returned, because there were too many

@@ -58,6 +58,7 @@ impl Shared {
         let closing = left.saturating_sub(stuck.len() as u64);
         StopReport {
             completed,
+            terminated: total.terminated.saturating_sub(before.terminated),
             forced,
             closing: closing.min(forced),
             stuck,

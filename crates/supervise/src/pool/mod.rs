@@ -5,29 +5,36 @@
 //!
 //! **Protocol.** A pool is a supervisor with a front and workers.
 //!
-//! 1. Each call goes to the front, a process, which admits the job or refuses it, under the lock of
-//!    [`Queue`]. The stop of a pool takes the same lock. So a job is either refused or carried out.
+//! 1. A caller admits its job, or is refused, under the lock of [`Queue`]. The stop of a pool takes
+//!    the same lock. So a job is either refused or carried out.
 //! 2. A worker that finds no job notes under the lock that it is idle. A job that is admitted wakes
 //!    an idle worker.
 //! 3. A worker that takes a job skips those whose callers have left, and those that are too old.
 //! 4. A worker whose job panics answers that job, or puts it back, and then fails. It is restarted
 //!    in place, and what waits for it stays.
+//! 5. The front, a process, starts workers for jobs where the pool has not all of them from the
+//!    start. It was started last, so a stop asks it first. It ends when all jobs are done.
+//!
+//! An inline pool has no workers: the caller carries its job out, between the admission and the
+//! answer.
 //!
 //! **Imports**: supervisors.
 
 mod front;
+mod inline;
 mod queue;
 mod worker;
 
-use self::front::{Front, Order};
-use self::queue::{Limits, Queue};
+use self::front::Front;
+use self::inline::Inline;
+use self::queue::{Entry, Limits, Queue};
 use self::worker::Worker;
 use crate::child::Child;
+use crate::plan::StopTime;
 use crate::supervisor::Supervisor;
 use crate::tree::{Tree, TreeHandle};
-use ganger_proc_api::{BoxError, ExitReason, SendError, SubmitError};
-use ganger_sched::{Address, Call, Handle};
-use ganger_sync::sync::{Mutex, lock};
+use ganger_proc_api::{BoxError, ExitReason, Reply, SubmitError};
+use ganger_sched::{Call, ContextExt, Handle};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -40,6 +47,11 @@ pub use self::queue::PoolStats;
 type Work<J, A> = Box<dyn FnMut(J) -> Result<A, BoxError> + Send>;
 pub(crate) type MakeWork<J, A> = Arc<dyn Fn() -> Work<J, A> + Send + Sync>;
 
+type OnRefused<J> = Arc<dyn Fn(J, &PoolError) + Send + Sync>;
+
+/// The child of a pool that has the workers.
+const WORKERS: &str = "workers";
+
 /// Which worker gets a job that is called without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -49,6 +61,8 @@ pub enum Routing {
     Free,
     /// Each in turn.
     RoundRobin,
+    /// Any, by chance.
+    Random,
     /// That which has the fewest jobs, the one in hand included.
     LeastLoaded,
 }
@@ -82,9 +96,25 @@ pub enum PoolError {
     /// The worker panicked with the job, with this message, as often as it was tried.
     #[error("the worker panicked: {0}")]
     Panicked(Box<str>),
-    /// The pool is stopping, or has stopped.
-    #[error("the pool is stopping")]
+    /// The pool is stopping, or has stopped, or was not started yet.
+    #[error("the pool does not run, or is stopping")]
     Stopping,
+}
+
+/// A job that a pool has refused, with the reason.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Refused<J> {
+    /// The job.
+    pub job: J,
+    /// The reason.
+    pub error: PoolError,
+}
+
+impl<J> fmt::Debug for Refused<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Refused").field(&self.error).finish()
+    }
 }
 
 /// Workers that carry jobs out: `J` is a job, `A` its answer.
@@ -120,6 +150,7 @@ pub struct Pool<J, A> {
     idle: Duration,
     retries: u32,
     copy: Option<fn(&J) -> J>,
+    on_refused: Option<OnRefused<J>>,
 }
 
 impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
@@ -130,9 +161,43 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         W: FnMut(J) -> Result<A, BoxError> + Send + 'static,
     {
         let workers = workers.max(1);
+        Self::of(workers..workers, make)
+    }
+
+    /// A pool without workers: a job is carried out where it is called, by the worker of the step
+    /// that asks or by the thread that waits, and a step that asks is shown the answer as others.
+    /// Jobs may call the pool, too.
+    ///
+    /// `make` makes a function for each job that is carried out at a time. With
+    /// [`queue`](Self::queue), no more than that many are.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// # use std::sync::Arc;
+    /// use ganger_supervise::Pool;
+    ///
+    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # scheduler.start()?;
+    /// let pool = Pool::inline(|| |word: &'static str| Ok(word.len())).start(&scheduler)?;
+    /// assert_eq!(pool.call("four").wait()?, 4);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn inline<W>(make: impl Fn() -> W + Send + Sync + 'static) -> Self
+    where
+        W: FnMut(J) -> Result<A, BoxError> + Send + 'static,
+    {
+        Self::of(0..0, make)
+    }
+
+    fn of<W>(workers: Range<usize>, make: impl Fn() -> W + Send + Sync + 'static) -> Self
+    where
+        W: FnMut(J) -> Result<A, BoxError> + Send + 'static,
+    {
         Self {
             label: "pool".into(),
-            workers: workers..workers,
+            workers,
             make: Arc::new(move || Box::new(make())),
             routing: Routing::default(),
             limits: Limits::default(),
@@ -140,6 +205,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             idle: Duration::from_secs(30),
             retries: 0,
             copy: None,
+            on_refused: None,
         }
     }
 
@@ -155,6 +221,36 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     #[must_use]
     pub fn lazy(mut self, idle: Duration) -> Self {
         self.workers.start = 0;
+        self.idle = idle;
+        self
+    }
+
+    /// The number of workers follows the load. At least `least` run. One more is started, up to the
+    /// number of [`new`](Self::new), when a job has waited for `wait` and no worker is free, and
+    /// the next one when that has not helped for so long. A worker ends when it was idle for
+    /// `idle`.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// # use std::sync::Arc;
+    /// use ganger_supervise::Pool;
+    /// use std::time::Duration;
+    ///
+    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # scheduler.start()?;
+    /// let pool = Pool::new(16, || |job: u32| Ok(job + 1))
+    ///     .adaptive(2, Duration::from_millis(10), Duration::from_secs(30))
+    ///     .start(&scheduler)?;
+    /// assert_eq!(pool.call(1).wait()?, 2);
+    /// assert_eq!(pool.stats().workers, 2);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn adaptive(mut self, least: usize, wait: Duration, idle: Duration) -> Self {
+        self.workers.start = least.max(1).min(self.workers.end);
+        self.limits.patience = Some(wait);
         self.idle = idle;
         self
     }
@@ -191,6 +287,15 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
+    /// Calls `f` with each job that is refused, or that has waited too long, and with the reason,
+    /// before its caller is told. A job that [`PoolRemote::send`] gives back is not among them. `f`
+    /// runs where the job is refused, and should be short.
+    #[must_use]
+    pub fn on_refused(mut self, f: impl Fn(J, &PoolError) + Send + Sync + 'static) -> Self {
+        self.on_refused = Some(Arc::new(f));
+        self
+    }
+
     /// How many workers may panic within that time: with one more, the pool fails. By default 100
     /// within 5 seconds.
     #[must_use]
@@ -204,54 +309,106 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// # Errors
     /// As for [`Supervisor::start`].
     pub fn start(self, scheduler: &Handle) -> Result<PoolHandle<J, A>, SubmitError> {
-        let workers = self.workers.clone();
-        let queue = Arc::new(Queue::new(self.routing, workers.clone(), self.limits));
-        let (most, within) = self.intensity;
-        let settings = Arc::new(worker::Settings {
+        let remote = self.remote();
+        let tree = self.supervisor(&remote).start(scheduler)?;
+        Ok(PoolHandle { tree, remote })
+    }
+
+    /// The pool as a child of a supervisor, and what gives it jobs. A restart of the pool leaves
+    /// that valid. While the pool does not run, jobs are refused.
+    ///
+    /// When the supervisor stops the pool, it carries out first what it has admitted. It has as
+    /// long as it needs for that, or as long as the child [is given](Child::stop_within).
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// # use std::sync::Arc;
+    /// use ganger_supervise::{Pool, Supervisor};
+    ///
+    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # scheduler.start()?;
+    /// let (child, pool) = Pool::new(4, || |by: u32| Ok(100 / by)).into_child("division");
+    /// let tree = Supervisor::one_for_one().with(child).start(&scheduler)?;
+    /// assert_eq!(pool.call(7).wait()?, 14);
+    /// tree.stop();
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn into_child(self, name: impl Into<Arc<str>>) -> (Child, PoolRemote<J, A>) {
+        let name = name.into();
+        let this = self.label(Arc::clone(&name));
+        let remote = this.remote();
+        let theirs = remote.clone();
+        (Child::new(name, move || this.supervisor(&theirs)), remote)
+    }
+
+    fn settings(&self) -> worker::Settings<J, A> {
+        worker::Settings {
             make: Arc::clone(&self.make),
             retries: self.retries,
             copy: self.copy,
-            idle: (workers.start < workers.end).then_some(self.idle),
-        });
-        let tree: Arc<Mutex<Option<Tree>>> = Arc::default();
-        let front = {
-            let (queue, settings) = (Arc::clone(&queue), Arc::clone(&settings));
-            let tree = Arc::clone(&tree);
-            move || Front::new(Arc::clone(&queue), Arc::clone(&settings), Arc::clone(&tree))
-        };
-        let mut supervisor = Supervisor::one_for_one()
-            .label(self.label)
-            .intensity(most, within)
-            .child("front", front);
-        for index in 0..workers.start {
-            supervisor = supervisor.with(worker_child(&queue, &settings, index));
+            always: self.workers.start,
+            idle: self.idle,
         }
-        let handle = supervisor.start(scheduler)?;
-        *lock(&tree) = Some(Tree::clone(&handle));
-        let front = handle.child("front").and_then(|pid| scheduler.address(pid));
-        let front = front.and_then(|it| it.typed::<Order<J, A>>().ok());
-        let Some(front) = front else {
-            return Err(SubmitError::new(ganger_proc_api::SubmitErrorKind::Stopping));
+    }
+
+    fn remote(&self) -> PoolRemote<J, A> {
+        let workers = self.workers.clone();
+        let on_refused = self.on_refused.clone();
+        PoolRemote {
+            queue: Arc::new(Queue::new(self.routing, workers, self.limits, on_refused)),
+            inline: (self.workers.end == 0).then(|| Arc::new(Inline::new(self.settings()))),
+        }
+    }
+
+    /// The supervisor of the pool: first the workers, and then the front.
+    fn supervisor(&self, remote: &PoolRemote<J, A>) -> Supervisor {
+        let queue = Arc::clone(&remote.queue);
+        let settings = Arc::new(self.settings());
+        let theirs = Arc::clone(&queue);
+        let mut supervisor = Supervisor::one_for_one()
+            .label(Arc::clone(&self.label))
+            .intensity(0, Duration::ZERO)
+            .before_start(move |ctx| theirs.set_owner(ctx.pid(), ctx.source()));
+        if self.workers.end > 0 {
+            let (queue, settings) = (Arc::clone(&queue), Arc::clone(&settings));
+            let (workers, (most, within)) = (self.workers.clone(), self.intensity);
+            supervisor = supervisor.child(WORKERS, move || {
+                let supervisor = match workers.start < workers.end {
+                    // One that ends for want of jobs may have a successor before it has ended.
+                    true => Supervisor::dynamic(),
+                    false => Supervisor::one_for_one(),
+                };
+                let children = (0..workers.start).map(|it| worker_child(&queue, &settings, it));
+                let supervisor = supervisor.label(WORKERS).intensity(most, within);
+                children.fold(supervisor, Supervisor::with)
+            });
+        }
+        let view = supervisor.view();
+        let front = move || {
+            let (queue, settings) = (Arc::clone(&queue), Arc::clone(&settings));
+            Front::new(queue, settings, Arc::clone(&view))
         };
-        let remote = Remote { front, queue };
-        Ok(PoolHandle {
-            tree: handle,
-            remote,
-        })
+        supervisor.with(Child::new("front", front).stop(StopTime::Unlimited))
     }
 }
 
-/// A worker as a child of the pool's supervisor.
+/// A worker as a child of the supervisor of all workers.
 fn worker_child<J: Send + 'static, A: Send + 'static>(
     queue: &Arc<Queue<J, A>>,
     settings: &Arc<worker::Settings<J, A>>,
     index: usize,
 ) -> Child {
     let (queue, settings) = (Arc::clone(queue), Arc::clone(settings));
-    let is_lazy = settings.idle.is_some();
+    let has_idle_end = settings.idle_end(index).is_some();
     let make = move || Worker::new(Arc::clone(&queue), Arc::clone(&settings), index);
     let child = Child::new(format!("worker {index}"), make).in_place();
-    if is_lazy { child.temporary() } else { child }
+    if has_idle_end {
+        child.temporary()
+    } else {
+        child
+    }
 }
 
 impl<J, A> fmt::Debug for Pool<J, A> {
@@ -265,36 +422,61 @@ impl<J, A> fmt::Debug for Pool<J, A> {
 }
 
 /// Gives jobs to a pool. Cloning it is cheap.
-pub struct Remote<J, A> {
-    front: Address<Order<J, A>>,
+pub struct PoolRemote<J, A> {
     queue: Arc<Queue<J, A>>,
+    /// What carries jobs out without workers.
+    inline: Option<Arc<Inline<J, A>>>,
 }
 
-impl<J: Send + 'static, A: Send + 'static> Remote<J, A> {
+impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
     /// A job whose answer the caller waits for. A caller that leaves before the job is begun takes
     /// it along.
     ///
     /// The error is what the worker's function has returned, or a [`PoolError`].
     pub fn call(&self, job: J) -> Call<A> {
-        self.front
-            .call(move |reply| Order::new(job, None, Some(reply)))
+        self.ask(job, None)
     }
 
     /// A job for the worker of that key: always the same one.
     pub fn call_by(&self, key: impl Hash, job: J) -> Call<A> {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
-        let key = hasher.finish();
-        self.front
-            .call(move |reply| Order::new(job, Some(key), Some(reply)))
+        self.ask(job, Some(hasher.finish()))
     }
 
-    /// A job without an answer. Never blocks.
+    fn ask(&self, job: J, key: Option<u64>) -> Call<A> {
+        let this = self.clone();
+        Call::by(move |reply| {
+            if let Err(refusal) = this.admit(job, key, Some(reply)) {
+                this.queue.refuse(refusal);
+            }
+            Ok(())
+        })
+    }
+
+    fn admit(
+        &self,
+        job: J,
+        key: Option<u64>,
+        reply: Option<Reply<A>>,
+    ) -> Result<(), queue::Refusal<J, A>> {
+        let entry = Entry::new(job, reply);
+        match &self.inline {
+            None => self.queue.try_admit(entry, key),
+            Some(inline) => {
+                inline.serve(&self.queue, self.queue.try_begin(entry)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// A job without an answer. Never blocks; an inline pool carries it out.
     ///
     /// # Errors
-    /// [`SendError`] when the pool has ended. A job that is refused later is dropped and counted.
-    pub fn send(&self, job: J) -> Result<(), SendError> {
-        self.front.send(Order::new(job, None, None))
+    /// [`Refused`], with the job inside.
+    pub fn send(&self, job: J) -> Result<(), Refused<J>> {
+        let sent = self.admit(job, None, None);
+        sent.map_err(|(Entry { job, .. }, error)| Refused { job, error })
     }
 
     /// From now on workers begin no job, until [`resume`](Self::resume).
@@ -314,25 +496,27 @@ impl<J: Send + 'static, A: Send + 'static> Remote<J, A> {
     }
 }
 
-impl<J, A> Clone for Remote<J, A> {
+impl<J, A> Clone for PoolRemote<J, A> {
     fn clone(&self) -> Self {
         Self {
-            front: self.front.clone(),
             queue: Arc::clone(&self.queue),
+            inline: self.inline.clone(),
         }
     }
 }
 
-impl<J, A> fmt::Debug for Remote<J, A> {
+impl<J, A> fmt::Debug for PoolRemote<J, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Remote").field(&self.queue.stats()).finish()
+        f.debug_tuple("PoolRemote")
+            .field(&self.queue.stats())
+            .finish()
     }
 }
 
 /// A pool that runs. Dropping it leaves the pool alone.
 pub struct PoolHandle<J, A> {
     tree: TreeHandle,
-    remote: Remote<J, A>,
+    remote: PoolRemote<J, A>,
 }
 
 impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
@@ -344,7 +528,7 @@ impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
 
     /// For those that give it jobs.
     #[must_use]
-    pub fn remote(&self) -> Remote<J, A> {
+    pub fn remote(&self) -> PoolRemote<J, A> {
         self.remote.clone()
     }
 
@@ -369,9 +553,9 @@ impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
 }
 
 impl<J, A> std::ops::Deref for PoolHandle<J, A> {
-    type Target = Remote<J, A>;
+    type Target = PoolRemote<J, A>;
 
-    fn deref(&self) -> &Remote<J, A> {
+    fn deref(&self) -> &PoolRemote<J, A> {
         &self.remote
     }
 }

@@ -4,10 +4,9 @@ use super::queue::{Entry, Queue};
 use super::{MakeWork, PoolError, Work};
 use crate::log::contain;
 use ganger_proc_api::{
-    BoxError, Context, Event, Events, Payloads, Process, StepOutput, StepResult, Tag,
+    BoxError, Context, Event, Events, Payloads, Process, Reply, StepOutput, StepResult, Tag,
 };
-use ganger_sched::ContextExt;
-use ganger_time::{TimerOutput, Timers};
+use ganger_time::TimerOutput;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,16 +21,25 @@ pub(super) struct Settings<J, A> {
     pub(super) make: MakeWork<J, A>,
     pub(super) retries: u32,
     pub(super) copy: Option<fn(&J) -> J>,
-    /// A worker that was idle for so long ends; `None` if all stay.
-    pub(super) idle: Option<Duration>,
+    /// So many workers stay, and the others end when they were idle for that long.
+    pub(super) always: usize,
+    pub(super) idle: Duration,
+}
+
+impl<J, A> Settings<J, A> {
+    /// How long that worker may be idle, if it is not to stay.
+    pub(super) fn idle_end(&self, index: usize) -> Option<Duration> {
+        (index >= self.always).then_some(self.idle)
+    }
 }
 
 pub(super) struct Worker<J, A> {
     queue: Arc<Queue<J, A>>,
     settings: Arc<Settings<J, A>>,
     index: usize,
+    /// Tells it from those before it.
+    epoch: u64,
     work: Option<Work<J, A>>,
-    timers: Option<Arc<Timers>>,
     /// The timer runs.
     is_armed: bool,
     /// It has told the queue that it ends.
@@ -48,22 +56,32 @@ impl<J, A> Worker<J, A> {
             queue,
             settings,
             index,
+            epoch: 0,
             work: None,
-            timers: None,
             is_armed: false,
             is_gone: false,
         }
     }
 }
 
+/// What has come of a job, and the caller that is to be told.
+struct Done<A>(Option<Reply<A>>, Result<A, BoxError>);
+
+impl<A: Send + 'static> Done<A> {
+    fn answer(self) {
+        match self {
+            Self(Some(reply), Ok(answer)) => reply.complete(answer),
+            Self(Some(reply), Err(error)) => reply.fail(error),
+            Self(None, _) => {}
+        }
+    }
+}
+
 impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
-    /// Carries a job out, and answers. A panic is the worker's failure.
-    fn serve(&mut self, entry: Entry<J, A>) -> Result<(), BoxError> {
+    /// Carries a job out. A panic is the worker's failure.
+    fn serve(&mut self, entry: Entry<J, A>) -> Result<Done<A>, BoxError> {
         let Entry {
-            job,
-            reply,
-            since,
-            tries,
+            job, reply, tries, ..
         } = entry;
         let Some(work) = &mut self.work else {
             return Err("a worker steps after its `init`".into());
@@ -75,26 +93,12 @@ impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
             work(job)
         });
         let error = match done {
-            Ok(done) => {
-                self.queue.served(self.index);
-                match (reply, done) {
-                    (Some(reply), Ok(answer)) => reply.complete(answer),
-                    (Some(reply), Err(error)) => reply.fail(error),
-                    (None, _) => {}
-                }
-                return Ok(());
-            }
+            Ok(done) => return Ok(Done(reply, done)),
             Err(message) => message,
         };
         match again {
             Some(job) => {
-                let tries = tries + 1;
-                let entry = Entry {
-                    job,
-                    reply,
-                    since,
-                    tries,
-                };
+                let entry = Entry::again(job, reply, tries + 1);
                 self.queue.panicked(self.index, Some(entry));
             }
             None => {
@@ -110,16 +114,12 @@ impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
 
 impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.timers = ctx.source();
         self.work = Some((self.settings.make)());
-        self.queue.begin(self.index, ctx.waker());
+        self.epoch = self.queue.begin(self.index, ctx.waker());
         Ok(())
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let Some(timers) = self.timers.clone() else {
-            return Err("no timers".into());
-        };
         for event in events {
             if let Event::Completion(_) = event {
                 self.is_armed = false;
@@ -133,9 +133,14 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
         if ctx.is_cancelled() {
             return Ok(());
         }
+        let mut done: Option<Done<A>> = None;
         for _ in 0..BATCH {
-            let Some(entry) = self.queue.take(self.index, timers.now()) else {
-                if let Some(idle) = self.settings.idle
+            let next = self.queue.take(self.index, done.is_some());
+            if let Some(done) = done.take() {
+                done.answer();
+            }
+            let Some(entry) = next else {
+                if let Some(idle) = self.settings.idle_end(self.index)
                     && !self.is_armed
                 {
                     out.sleep(idle, IDLE);
@@ -147,10 +152,14 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
                 out.cancel(IDLE);
                 self.is_armed = false;
             }
-            self.serve(entry)?;
+            done = Some(self.serve(entry)?);
             if ctx.should_yield() || ctx.is_cancelled() {
                 break;
             }
+        }
+        if let Some(done) = done {
+            self.queue.served(self.index);
+            done.answer();
         }
         out.go_on();
         Ok(())
@@ -158,7 +167,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
 
     fn close(&mut self) {
         if !self.is_gone {
-            self.queue.gone(self.index);
+            self.queue.gone(self.index, self.epoch);
         }
     }
 }

@@ -22,12 +22,7 @@ impl Actor for Wild {
             return Err("it does not start".into());
         }
         let before = self.alive[self.name].fetch_add(1, Ordering::SeqCst);
-        // A supervisor below that has panicked may be started again before its orphans have ended.
-        assert!(
-            before == 0 || self.name >= 2,
-            "two incarnations of {} run",
-            self.name
-        );
+        assert_eq!(before, 0, "two incarnations of {} run", self.name);
         Ok(())
     }
 
@@ -109,7 +104,7 @@ fn whatever_fails_no_child_runs_twice_and_none_is_left() {
         if let Ok(tree) = &started {
             for _ in 0..rt.choose(12) {
                 let path = ["a", "b", "below/c", "below/d"][rt.choose(4)];
-                if let Some(address) = tree.address::<u64>(path) {
+                if let Ok(address) = tree.address::<u64>(path) {
                     // Refused by one that has just ended.
                     let _ = address.send(rt.choose(4) as u64);
                 }
@@ -127,7 +122,8 @@ fn whatever_fails_no_child_runs_twice_and_none_is_left() {
             rt.settle();
         }
         let report = rt.stop(secs(10));
-        assert_eq!((report.forced, report.stuck.len()), (0, 0));
+        // An orphan that does not finish when it is asked to is left to the stop of the scheduler.
+        assert_eq!(report.stuck.len(), 0);
         for (name, alive) in alive.iter().enumerate() {
             assert_eq!(
                 alive.load(Ordering::SeqCst),

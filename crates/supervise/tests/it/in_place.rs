@@ -1,7 +1,10 @@
 //! Restarts in place.
 
 use crate::support::*;
-use ganger_proc_api::{Actor, BoxError, Context, ExitReason, StepOutput, StepResult, process_fn};
+use ganger_proc_api::{
+    Actor, BoxError, CommandError, Context, ExitCause, ExitReason, Reply, StepOutput, StepResult,
+    actor_fn, process_fn,
+};
 use ganger_supervise::{BackOff, Child, Poison, Supervisor};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -202,7 +205,7 @@ fn one_that_is_asked_to_finish_is_not_restarted_in_place() {
         .start(&scheduler)
         .unwrap();
     let seen = ganger_supervise::Tree::clone(&tree);
-    assert!(matches!(tree.stop(), ExitReason::Cancelled(_)));
+    assert!(matches!(tree.stop().reason, ExitReason::Cancelled(_)));
     let info = &seen.children()[0];
     assert_eq!(
         (
@@ -222,4 +225,47 @@ fn a_supervisor_is_not_restarted_in_place() {
         .start(&scheduler)
         .unwrap_err();
     assert!(error.to_string().contains("in place"), "{error}");
+}
+
+// pins: S13
+#[test]
+fn a_caller_hears_the_cause_of_a_failure_in_place() {
+    sim(26).check_seeds(40, |rt| {
+        type Question = (u32, Reply<u32>);
+        let letters = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&letters);
+        let divide = || {
+            let mut kept = Vec::new();
+            actor_fn(move |_, (by, reply): Question, _| {
+                if by == 1 {
+                    kept.push(reply);
+                } else {
+                    reply.complete(100 / by);
+                }
+                Ok(())
+            })
+        };
+        let dead_letter = move |by: u32, cause: &str| {
+            theirs.lock().unwrap().push((by, cause.to_owned()));
+        };
+        let child = Child::dead_letter("d", |it: &Question| it.0, dead_letter, divide);
+        let tree = Supervisor::one_for_one().with(child).start(rt).unwrap();
+        let address = tree.address::<Question>("d").unwrap();
+        // One question is kept in the state of the incarnation that fails with the next one.
+        let calls = [1, 0, 4].map(|by| address.call(move |reply| (by, reply)).begin());
+        rt.settle();
+        let [kept, fails, works] = calls.map(|it| it.wait());
+        for error in [kept.unwrap_err(), fails.unwrap_err()] {
+            let is_cause = matches!(&error, CommandError::Ended(ExitCause::Panicked(_)));
+            assert!(
+                is_cause && error.to_string().contains("divide by zero"),
+                "{error}"
+            );
+        }
+        assert_eq!(works.unwrap(), 25);
+        let letters = letters.lock().unwrap();
+        assert!(letters.len() == 1 && letters[0].0 == 0 && letters[0].1.contains("divide"));
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+    });
 }

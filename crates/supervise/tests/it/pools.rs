@@ -2,7 +2,10 @@
 
 use crate::support::*;
 use ganger_proc_api::{BoxError, CommandError, ExitReason};
-use ganger_supervise::{Overload, Pool, PoolError, Routing};
+use ganger_sim::Rt;
+use ganger_supervise::{
+    Overload, Pool, PoolError, PoolHandle, PoolRemote, Refused, Routing, Supervisor,
+};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -87,9 +90,8 @@ fn a_stop_serves_what_was_admitted_and_refuses_the_rest() {
                 Ok(()) => served += 1,
                 Err(error) => match why(&error) {
                     Some(PoolError::Panicked(_)) => served += 1,
-                    // Its message was in the mailbox of the front when that ended, or came later.
-                    Some(PoolError::Stopping) | None => refused += 1,
-                    Some(other) => panic!("{other}"),
+                    Some(PoolError::Stopping) => refused += 1,
+                    other => panic!("{other:?}"),
                 },
             }
         }
@@ -221,8 +223,23 @@ fn a_key_leads_to_one_worker_and_the_others_share() {
         }
         let all: HashSet<_> = (0..4).map(|_| answer(pool.call(()))).collect();
         assert_eq!(all.len(), 4);
-        pool.begin_stop();
-        rt.wait(pool.into_tree().into_handle());
+        stop(rt, pool);
+        let next = AtomicUsize::new(0);
+        let make = move || {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            move |(): ()| Ok(number)
+        };
+        let pool = Pool::new(4, make).routing(Routing::Random);
+        let pool = pool.start(rt).unwrap();
+        let mut counts = [0; 4];
+        for _ in 0..200 {
+            counts[rt.answer(pool.call(())).unwrap()] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (20..90).contains(count)),
+            "{counts:?}"
+        );
+        stop(rt, pool);
     });
 }
 
@@ -243,6 +260,324 @@ fn a_lazy_pool_has_workers_while_there_are_jobs() {
         assert_eq!(rt.answer(pool.call(4)).unwrap(), 25);
         pool.begin_stop();
         rt.wait(pool.into_tree().into_handle());
+    });
+}
+
+/// Has the pool stop, and goes on until it has.
+fn stop<J: Send + 'static, A: Send + 'static>(rt: &Rt<'_>, pool: PoolHandle<J, A>) {
+    pool.begin_stop();
+    let end = rt.wait(pool.into_tree().into_handle());
+    assert!(matches!(end, ExitReason::Cancelled(_)), "{end}");
+}
+
+// pins: W8
+#[test]
+fn an_adaptive_pool_grows_while_jobs_wait_and_shrinks_when_workers_are_idle() {
+    sim(38).check_seeds(40, |rt| {
+        let pool = Pool::new(4, divide)
+            .adaptive(1, ms(100), secs(30))
+            .start(rt)
+            .unwrap();
+        let workers = || pool.stats().workers;
+        rt.settle();
+        assert_eq!(workers(), 1);
+        // A burst that does not last starts none.
+        let burst: Vec<_> = (1..50).map(|by| pool.call(by).begin()).collect();
+        rt.settle();
+        assert!(burst.iter().all(ganger_sched::Answer::is_ready));
+        assert_eq!(workers(), 1);
+        // Nothing is taken: one more each 100 ms, up to four.
+        let suspended = rt.choose(2) == 0;
+        if suspended {
+            pool.suspend();
+            let waits = pool.call(1).begin();
+            rt.run_for(secs(1));
+            assert_eq!(workers(), 1, "a suspended pool does not grow");
+            pool.resume();
+            rt.settle();
+            drop(waits);
+        }
+        rt.run_for(secs(60));
+        assert_eq!((workers(), pool.stats().idle), (1, 1));
+        stop(rt, pool);
+    });
+}
+
+// pins: W8
+#[test]
+fn an_adaptive_pool_whose_workers_are_busy_has_more_of_them() {
+    let scheduler = start(2);
+    let (open, gate) = std::sync::mpsc::channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let work = move || {
+        let gate = Arc::clone(&gate);
+        move |(): ()| Ok(gate.lock().unwrap().recv()?)
+    };
+    let pool = Pool::new(3, work)
+        .adaptive(1, ms(1), ms(1))
+        .start(&scheduler)
+        .unwrap();
+    let calls: Vec<_> = (0..10).map(|_| pool.call(()).begin()).collect();
+    until("all workers are started", || pool.stats().in_flight == 3);
+    assert_eq!(pool.stats().workers, 3);
+    for _ in 0..10 {
+        open.send(()).unwrap();
+    }
+    for call in calls {
+        call.wait().unwrap();
+    }
+    until("one worker is left", || pool.stats().workers == 1);
+    assert!(matches!(pool.stop(), ExitReason::Cancelled(_)));
+}
+
+// pins: W9
+#[test]
+fn an_inline_pool_carries_jobs_out_where_they_are_called() {
+    sim(39).check_seeds(20, |rt| {
+        let (tell, refused) = std::sync::mpsc::channel();
+        // A job calls the pool with the job below it.
+        let own = Arc::new(Mutex::new(None::<PoolRemote<u32, u32>>));
+        let theirs = Arc::clone(&own);
+        let work = move || {
+            let own = Arc::clone(&theirs);
+            move |job: u32| match job {
+                0 => Ok(0),
+                7 => panic!("on purpose"),
+                _ => {
+                    let own = own.lock().unwrap().clone().ok_or("not yet")?;
+                    Ok(1 + own.call(job - 1).wait()?)
+                }
+            }
+        };
+        let pool = Pool::inline(work)
+            .queue(4, Overload::RefuseNewest)
+            .retries(1)
+            .on_refused(move |job, error| tell.send((job, error.clone())).unwrap())
+            .start(rt)
+            .unwrap();
+        *own.lock().unwrap() = Some(pool.remote());
+        // Nothing else runs meanwhile.
+        assert_eq!(pool.call(3).wait().unwrap(), 3);
+        let error = pool.call(4).wait().unwrap_err();
+        assert!(error.to_string().contains("full: 4"), "{error}");
+        let full = PoolError::Full { queued: 4 };
+        assert_eq!(refused.try_iter().collect::<Vec<_>>(), [(0, full)]);
+        let error = pool.call(7).wait().unwrap_err();
+        assert!(matches!(why(&error), Some(PoolError::Panicked(_))));
+        // Of the five jobs of the call that was refused, four came to an end.
+        let stats = pool.stats();
+        assert_eq!((stats.served, stats.retried, stats.panicked), (8, 1, 1));
+        assert_eq!((stats.in_flight, stats.workers), (0, 0));
+        let remote = pool.remote();
+        stop(rt, pool);
+        let error = PoolError::Stopping;
+        assert_eq!(remote.send(2), Err(Refused { job: 2, error }));
+        // It had the pool, which has it.
+        *own.lock().unwrap() = None;
+    });
+}
+
+// pins: W4
+#[test]
+fn a_job_that_is_refused_comes_back_to_the_sender_or_to_the_handler() {
+    sim(40).check_seeds(20, |rt| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let pool = Pool::new(1, divide)
+            .queue(1, Overload::RefuseNewest)
+            .on_refused(move |job, error| tell.send((job, error.clone())).unwrap())
+            .start(rt)
+            .unwrap();
+        pool.suspend();
+        pool.send(1).unwrap();
+        let error = PoolError::Full { queued: 1 };
+        let refused = pool.send(2).unwrap_err();
+        assert_eq!((refused.job, refused.error), (2, error.clone()));
+        assert_eq!(why(&rt.answer(pool.call(3)).unwrap_err()), Some(&error));
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [(3, error)]);
+        stop(rt, pool);
+    });
+}
+
+// pins: W10
+#[test]
+fn a_pool_is_a_child_with_its_place_in_the_stop_order() {
+    sim(41).check_seeds(60, |rt| {
+        let log = Log::default();
+        let note = log.clone();
+        let work = move || {
+            let log = note.clone();
+            move |job: u32| {
+                assert_ne!(job, 7, "on purpose");
+                Ok(log.note(job.to_string()))
+            }
+        };
+        let mut pool = Pool::new(2, work).intensity(0, secs(1));
+        if rt.choose(2) == 0 {
+            pool = pool.lazy(secs(1));
+        }
+        let (child, pool) = pool.into_child("pool");
+        assert_eq!(pool.send(0).unwrap_err().error, PoolError::Stopping);
+        let tree = Supervisor::one_for_one()
+            .child("first", log.child("first"))
+            .with(child)
+            .child("last", log.child("last"))
+            .start(rt)
+            .unwrap();
+        // Its workers fail too often, and it is restarted. What gives it jobs stays.
+        let before = tree.child("pool").unwrap();
+        let error = rt.answer(pool.call(7)).unwrap_err();
+        assert!(matches!(why(&error), Some(PoolError::Panicked(_))));
+        rt.run_for(secs(2));
+        if pool.stats().workers > 0 {
+            assert_ne!(tree.child("pool"), Some(before));
+        }
+        let _ = log.take();
+        // What it has admitted is carried out before the child before it stops.
+        let calls: Vec<_> = (1..5).map(|job| pool.call(job).begin()).collect();
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+        for call in calls {
+            call.wait().unwrap();
+        }
+        let mut ends = log.take();
+        assert_eq!(ends.pop().unwrap(), "-first");
+        ends.sort();
+        assert_eq!(ends, ["-last", "1", "2", "3", "4"]);
+        assert_eq!(pool.send(8).unwrap_err().job, 8);
+    });
+}
+
+// pins: W10
+#[test]
+fn a_stop_resumes_a_pool_that_is_suspended() {
+    sim(42).check_seeds(40, |rt| {
+        let (child, pool) = Pool::new(1, divide).into_child("pool");
+        let tree = Supervisor::one_for_one()
+            .with(child.stop_within(secs(2)))
+            .start(rt)
+            .unwrap();
+        pool.suspend();
+        let calls: Vec<_> = (1..5).map(|job| pool.call(job).begin()).collect();
+        rt.settle();
+        // A stop resumes it, and then each job is carried out.
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+        assert!(calls.into_iter().all(|it| it.wait().is_ok()));
+    });
+}
+
+/// What has become of a job, by its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Fate {
+    Served,
+    Panicked,
+    Refused,
+    Left,
+}
+
+// pins: W1, W2, W3, W4, W5, W6, W7, W8, W9, W10
+#[test]
+fn whatever_the_pool_is_like_each_job_has_one_fate_and_the_counts_agree() {
+    let factor = std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap());
+    sim(43).check_seeds(400 * factor, |rt| {
+        let begun = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let (note, tell) = (Arc::clone(&begun), Arc::clone(&told));
+        let work = move || {
+            let begun = Arc::clone(&note);
+            move |job: u64| {
+                begun.lock().unwrap().push(job);
+                assert_ne!(job % 5, 4, "on purpose");
+                Ok(job)
+            }
+        };
+        let routes = [
+            Routing::Free,
+            Routing::RoundRobin,
+            Routing::Random,
+            Routing::LeastLoaded,
+        ];
+        let overloads = [
+            Overload::Wait,
+            Overload::RefuseNewest,
+            Overload::RefuseOldest,
+        ];
+        let retries = rt.choose(3) as u32;
+        let (kind, most) = (rt.choose(4), 1 + rt.choose(6));
+        let pool = match kind {
+            0 => Pool::inline(work),
+            1 => Pool::new(3, work),
+            2 => Pool::new(3, work).lazy(ms(50)),
+            _ => Pool::new(3, work).adaptive(1, ms(1), ms(50)),
+        };
+        let pool = pool
+            .routing(routes[rt.choose(4)])
+            .queue(most, overloads[rt.choose(3)])
+            .retries(retries)
+            .on_refused(move |job, _| tell.lock().unwrap().push(job))
+            .start(rt)
+            .unwrap();
+        let mut calls = Vec::new();
+        for job in 0..20 + rt.choose(20) as u64 {
+            let call = match rt.choose(2) {
+                0 => pool.call(job),
+                _ => pool.call_by(job % 3, job),
+            };
+            calls.push(Some(call.begin()));
+            match rt.choose(12) {
+                0 => drop(calls[job as usize].take()),
+                1 => pool.suspend(),
+                2 => pool.resume(),
+                3 => rt.run_for(ms(rt.choose(100) as u64)),
+                _ => {}
+            }
+            for _ in 0..rt.choose(12) {
+                rt.step();
+            }
+        }
+        pool.resume();
+        let remote = pool.remote();
+        match rt.choose(3) {
+            0 => rt.settle(),
+            1 => drop(pool.tree().cancel("enough")),
+            _ => {}
+        }
+        stop(rt, pool);
+        let fates = calls
+            .into_iter()
+            .map(|call| match call.map(|it| it.wait()) {
+                Some(Ok(_)) => Fate::Served,
+                Some(Err(error)) => match why(&error) {
+                    Some(PoolError::Panicked(_)) => Fate::Panicked,
+                    Some(PoolError::Full { .. } | PoolError::Stopping) => Fate::Refused,
+                    other => panic!("{other:?}"),
+                },
+                None => Fate::Left,
+            });
+        let fates: Vec<_> = fates.collect();
+        let (begun, told) = (begun.lock().unwrap(), told.lock().unwrap());
+        let stats = remote.stats();
+        assert_eq!((stats.queued, stats.in_flight, stats.workers), (0, 0, 0));
+        for (job, fate) in fates.iter().enumerate() {
+            let times = |all: &[u64]| all.iter().filter(|it| **it == job as u64).count();
+            let is = (times(&begun), times(&told));
+            let tries = 1 + retries as usize;
+            match fate {
+                Fate::Served => assert_eq!(is, (1, 0), "{job}"),
+                Fate::Panicked => assert_eq!(is, (tries, 0), "{job}"),
+                // One that was put back after a panic may be refused.
+                Fate::Refused if job % 5 == 4 => assert!(is.0 < tries && is.1 == 1, "{job}"),
+                Fate::Refused => assert_eq!(is, (0, 1), "{job}"),
+                Fate::Left => assert!(is.0 <= tries && is.1 <= 1, "{job}"),
+            }
+        }
+        let ends = stats.served + stats.panicked + stats.refused + stats.left;
+        assert_eq!((ends, stats.expired), (fates.len() as u64, 0));
+        assert_eq!(stats.refused, told.len() as u64);
+        assert_eq!(
+            stats.served + stats.panicked + stats.retried,
+            begun.len() as u64
+        );
     });
 }
 

@@ -1,8 +1,13 @@
 //! Supervisors, one behaviour after the other.
 
 use crate::support::*;
-use ganger_proc_api::{ExitReason, actor_fn, process_fn};
-use ganger_supervise::{AutoShutdown, Child, ChildState, SuperviseError, Supervisor, Tree};
+use ganger_proc_api::{
+    Actor, BoxError, Completion, Context, ExitNotice, ExitReason, StepOutput, StepResult, actor_fn,
+    process_fn,
+};
+use ganger_supervise::{
+    AddressError, AutoShutdown, Child, ChildState, SuperviseError, Supervisor, Tree,
+};
 use ganger_task::Cx;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -331,8 +336,8 @@ fn actors_tasks_state_machines_and_results_are_children() {
         .with(Child::new("result", || Ok::<_, &str>(actor_fn(|_, _: u32, _| Ok(())))).registered())
         .start(&scheduler)
         .unwrap();
-    assert!(tree.address::<u8>("actor").is_some());
-    assert!(tree.address::<u16>("actor").is_none());
+    assert!(tree.address::<u8>("actor").is_ok());
+    assert!(tree.address::<u16>("actor").is_err());
     assert_eq!(scheduler.whereis("result"), tree.child("result"));
     let before = tree.child("task");
     tree.address::<u16>("task").unwrap().send(7).unwrap();
@@ -341,7 +346,7 @@ fn actors_tasks_state_machines_and_results_are_children() {
     });
     let last = tree.children()[2].last.clone().unwrap().to_string();
     assert_eq!(last, "failed: 7 is too much");
-    assert!(matches!(tree.stop(), ExitReason::Cancelled(_)));
+    assert!(matches!(tree.stop().reason, ExitReason::Cancelled(_)));
 }
 
 #[test]
@@ -349,4 +354,238 @@ fn a_scheduler_without_timers_is_told_what_is_missing() {
     let scheduler = ganger_sched::Scheduler::builder().build().unwrap();
     let error = Supervisor::one_for_one().start(&scheduler).unwrap_err();
     assert!(error.to_string().contains("timers"), "{error}");
+}
+
+// pins: S10
+#[test]
+fn a_supervisor_is_started_again_when_its_orphans_have_ended() {
+    sim(12).check_seeds(60, |rt| {
+        let log = Log::default();
+        let below = log.clone();
+        let tree = Supervisor::one_for_one()
+            .child("s", move || {
+                let stubborn = below.child("x");
+                let stubborn = move || Noting {
+                    stops: Stops::Never,
+                    ..stubborn()
+                };
+                let lowest = below.clone();
+                let lower = move || Supervisor::one_for_one().child("z", lowest.child("z"));
+                Supervisor::one_for_one()
+                    .with(Child::new("x", stubborn).stop_within(secs(1)))
+                    .child("t", lower)
+            })
+            .start(rt)
+            .unwrap();
+        assert_eq!(log.take(), ["+x", "+z"]);
+        rt.terminate(tree.child("s").unwrap()).unwrap();
+        if rt.choose(2) == 0 {
+            // So does one below it.
+            drop(rt.terminate(tree.child("s/t").unwrap()));
+        }
+        rt.settle();
+        rt.run_for(secs(2));
+        assert_eq!(log.take(), ["-z", "-x", "+x", "+z"]);
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+        assert_eq!(log.take(), ["-z", "-x"]);
+    });
+}
+
+// pins: S10, S11
+#[test]
+fn orphans_of_a_stop_have_its_time_to_finish() {
+    sim(13).check_seeds(60, |rt| {
+        let log = Log::default();
+        let tree = Supervisor::one_for_one()
+            .child("a", log.child("a"))
+            .child("b", log.child("b"))
+            .start(rt)
+            .unwrap();
+        let pid = tree.pid();
+        rt.begin_stop(secs(10));
+        // It takes no step any more, so it asks no child to finish.
+        drop(rt.terminate(pid));
+        let report = rt.stop(secs(10));
+        assert_eq!((report.forced, report.stuck.len()), (0, 0));
+        let mut ends = log.take();
+        ends.sort();
+        assert_eq!(ends, ["+a", "+b", "-a", "-b"]);
+    });
+}
+
+// pins: S11
+#[test]
+fn a_stop_says_which_children_were_too_slow() {
+    sim(14).check_seeds(40, |rt| {
+        let log = Log::default();
+        let stubborn = || {
+            let stubborn = log.child("x");
+            let stubborn = move || Noting {
+                stops: Stops::Never,
+                ..stubborn()
+            };
+            Child::new("x", stubborn).stop_within(secs(1))
+        };
+        let (below, other) = (stubborn(), stubborn().temporary());
+        let below = std::sync::Mutex::new(Some(below));
+        let tree = Supervisor::one_for_one()
+            .child("s", move || {
+                let child = below.lock().unwrap().take().ok_or("once")?;
+                Ok::<_, &str>(Supervisor::dynamic().with(child))
+            })
+            .with(other)
+            .child("b", log.child("b"))
+            .start(rt)
+            .unwrap();
+        if rt.choose(2) == 0 {
+            let mut slow = rt.answer(tree.stop_all()).unwrap();
+            slow.sort();
+            assert_eq!(slow, ["s/x", "x"]);
+        } else {
+            let report = rt.stop(secs(60));
+            assert_eq!((report.terminated, report.forced), (2, 0));
+        }
+        let tree_now = Tree::clone(&tree);
+        let end = end_of(rt, tree);
+        assert!(matches!(end, ExitReason::Cancelled(_)), "{end}");
+        let mut slow = tree_now.slow();
+        slow.sort();
+        assert_eq!(slow, ["s/x", "x"]);
+        let text = tree_now.to_string();
+        assert!(
+            text.starts_with("supervisor (one for one), has ended"),
+            "{text}"
+        );
+        assert!(!text.contains("runs"), "{text}");
+    });
+}
+
+// pins: S6
+#[test]
+fn addresses_and_subtrees_say_why_there_are_none() {
+    sim(15).check_seeds(10, |rt| {
+        let log = Log::default();
+        let below = log.clone();
+        let web = move || Supervisor::one_for_one().child("cache", below.child("cache"));
+        let tree = Supervisor::one_for_one()
+            .child("web", web)
+            .with(Child::new("log", log.child("log")).named("the log"))
+            .start(rt)
+            .unwrap();
+        assert_eq!(rt.whereis("the log"), tree.child("log"));
+        let web = tree.subtree("web").unwrap();
+        assert_eq!(web.child("cache"), tree.child("web/cache"));
+        let text = |error: AddressError| error.to_string();
+        let error = text(tree.address::<Do>("wbe").unwrap_err());
+        assert_eq!(
+            error,
+            r#"there is no child "wbe"; the supervisor has "web", "log""#
+        );
+        let error = text(tree.address::<u8>("web/cache").unwrap_err());
+        assert!(error.contains("u8") && error.contains("Do"), "{error}");
+        assert!(tree.subtree("log").is_err());
+        rt.answer(tree.stop_child("log")).unwrap();
+        let error = text(tree.address::<Do>("log").unwrap_err());
+        assert_eq!(error, r#"the child "log" does not run: it stopped"#);
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+    });
+}
+
+/// Starts a child that it is told of the end of.
+struct Asker(Tree, Log, Stops);
+
+impl Actor for Asker {
+    type Message = ();
+
+    fn receive(&mut self, ctx: &Context, (): (), out: &mut StepOutput) -> StepResult {
+        let init: Result<(), &str> = match self.2 {
+            Stops::AtOnce => Ok(()),
+            Stops::Never => Err("no luck"),
+        };
+        let ends = process_fn(|_, _, _| Err("no luck".into()));
+        let ends = std::sync::Mutex::new(Some(ends));
+        let make = move || -> Result<_, BoxError> {
+            init?;
+            Ok(ends.lock().unwrap().take().ok_or("once")?)
+        };
+        let child = Child::new("child", make).temporary();
+        out.ask(self.0.start_child_monitored(ctx, child, 7), 1);
+        Ok(())
+    }
+
+    fn completed(&mut self, _: &Context, it: Completion, _: &mut StepOutput) -> StepResult {
+        self.1.note(format!("started: {}", it.result.is_ok()));
+        Ok(())
+    }
+
+    fn exited(&mut self, _: &Context, notice: ExitNotice, _: &mut StepOutput) -> StepResult {
+        self.1.note(format!("{}: {}", notice.tag, notice.cause));
+        Ok(())
+    }
+}
+
+// pins: S6
+#[test]
+fn the_process_that_has_a_child_started_is_told_of_its_end() {
+    sim(16).check_seeds(60, |rt| {
+        let log = Log::default();
+        let tree = Supervisor::dynamic().start(rt).unwrap();
+        let fails = rt.choose(2) == 0;
+        let stops = if fails { Stops::Never } else { Stops::AtOnce };
+        let asker = Asker(Tree::clone(&tree), log.clone(), stops);
+        let asker = rt.spawn_actor(asker).unwrap();
+        asker.send(()).unwrap();
+        rt.settle();
+        let mut notes = log.take();
+        notes.sort();
+        match fails {
+            true => assert_eq!(notes, ["started: false"]),
+            false => assert_eq!(notes, ["7: failed: no luck", "started: true"]),
+        }
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+        rt.cancel(asker.pid(), "enough").unwrap();
+        rt.wait(asker);
+    });
+}
+
+// pins: S6
+#[test]
+fn a_hundred_thousand_children_come_and_go() {
+    let scheduler = start(2);
+    let tree = Supervisor::dynamic()
+        .intensity(u32::MAX, secs(5))
+        .start(&scheduler)
+        .unwrap();
+    let all = 100_000;
+    // A look at each for each would take ten milliards of steps.
+    let calls: Vec<_> = (0..all)
+        .map(|number| {
+            let child = Child::new(number.to_string(), move || {
+                actor_fn(|_, (): (), out| {
+                    out.done(());
+                    Ok(())
+                })
+            });
+            tree.start_child(child.transient()).begin()
+        })
+        .collect();
+    for call in calls {
+        call.wait().unwrap();
+    }
+    assert_eq!(tree.count(), (all, all));
+    for number in 0..all / 2 {
+        tree.address::<()>(&number.to_string())
+            .unwrap()
+            .send(())
+            .unwrap();
+    }
+    let calls = (all / 2..all * 3 / 4).map(|number| tree.stop_child(number.to_string()).begin());
+    for call in calls.collect::<Vec<_>>() {
+        call.wait().unwrap();
+    }
+    until("half of them are done", || tree.count().0 == all / 4);
+    assert!(matches!(tree.stop().reason, ExitReason::Cancelled(_)));
 }
