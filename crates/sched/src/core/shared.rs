@@ -100,12 +100,15 @@ pub(crate) struct Shared {
     served: AtomicBool,
 }
 
+/// What makes processes ready from outside of the scheduler.
+type Outside = (Vec<Arc<dyn Source>>, Option<Arc<dyn Driver>>);
+
 impl Shared {
     pub(crate) fn new(
         workers: usize,
         (host, node): (HostName, Option<NodeName>),
         config: Config,
-        (sources, driver): (Vec<Arc<dyn Source>>, Option<Arc<dyn Driver>>),
+        (sources, driver): Outside,
         pins: Option<Pins>,
         backtraces: Option<Box<dyn Sampler>>,
         end_queued: fn(&Arc<Self>),
