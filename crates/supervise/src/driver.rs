@@ -518,6 +518,9 @@ impl Kind {
     }
 }
 
+/// What a start comes to, with the view of a supervisor that was made for it.
+type Begun = Result<(Pid, Option<Arc<View>>), (BoxError, Option<Arc<View>>)>;
+
 /// Makes and starts a child, together with its monitor.
 fn begin(
     ctx: &Context,
@@ -525,7 +528,7 @@ fn begin(
     id: ChildId,
     site: Option<Site>,
     watcher: Option<(Address, Tag)>,
-) -> Result<(Pid, Option<Arc<View>>), (BoxError, Option<Arc<View>>)> {
+) -> Begun {
     const METHOD: Symbol = Symbol::new("main");
     let (process, view) = match site {
         Some(site) => (Box::new(Place::new(site)) as Box<dyn Process>, None),
