@@ -28,7 +28,7 @@ pub(super) fn prepare(work: Work) -> Run {
 fn run(work: Work) -> Option<f64> {
     let numbers = [
         work.senders,
-        work.receivers,
+        work.receivers as u64,
         work.capacity as u64,
         work.values,
     ];

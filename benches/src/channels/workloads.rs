@@ -47,7 +47,7 @@ pub fn contests(quick: bool) -> Vec<Contest> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     pub(super) senders: u64,
-    pub(super) receivers: u64,
+    pub(super) receivers: usize,
     pub(super) capacity: usize,
     pub(super) values: u64,
 }
@@ -107,7 +107,7 @@ impl Work {
     }
 
     fn stream<C: Channel>(self, runtime: &impl Runtime) -> Option<u64> {
-        let (sender, receivers) = C::open(self.capacity, self.receivers as usize)?;
+        let (sender, receivers) = C::open(self.capacity, self.receivers)?;
         let (done, sums) = mpsc::channel();
         for mut receiver in receivers {
             let done = done.clone();

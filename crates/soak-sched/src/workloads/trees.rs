@@ -249,7 +249,7 @@ fn act(
             }
         }
         _ => {
-            if let Some(address) = tree.address::<Note>(path) {
+            if let Ok(address) = tree.address::<Note>(path) {
                 match address.send(Note::new(random.u32(..), counts)) {
                     Ok(()) => counts.accepted.bump(),
                     Err(_) => counts.refused.bump(),
