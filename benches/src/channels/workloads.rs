@@ -107,7 +107,7 @@ impl Work {
     }
 
     fn stream<C: Channel>(self, runtime: &impl Runtime) -> Option<u64> {
-        let (sender, receivers) = C::open(self.capacity, self.receivers as usize)?;
+        let (sender, receivers) = C::open(self.capacity, usize::try_from(self.receivers).ok()?)?;
         let (done, sums) = mpsc::channel();
         for mut receiver in receivers {
             let done = done.clone();
