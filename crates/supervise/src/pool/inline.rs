@@ -1,6 +1,7 @@
 //! Jobs that are carried out where they are called.
 
-use super::queue::{Entry, Queue};
+use super::entry::Entry;
+use super::queue::Queue;
 use super::worker::Settings;
 use super::{PoolError, Work};
 use crate::log::contain;

@@ -20,14 +20,16 @@
 //!
 //! **Imports**: supervisors.
 
+mod entry;
 mod front;
 mod inline;
 mod queue;
 mod worker;
 
+use self::entry::{Entry, Limits, Refusal};
 use self::front::Front;
 use self::inline::Inline;
-use self::queue::{Entry, Limits, Queue};
+use self::queue::Queue;
 use self::worker::Worker;
 use crate::child::Child;
 use crate::plan::StopTime;
@@ -41,7 +43,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::queue::PoolStats;
+pub use self::entry::PoolStats;
 
 /// What a worker does with a job.
 type Work<J, A> = Box<dyn FnMut(J) -> Result<A, BoxError> + Send>;
@@ -459,7 +461,7 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         job: J,
         key: Option<u64>,
         reply: Option<Reply<A>>,
-    ) -> Result<(), queue::Refusal<J, A>> {
+    ) -> Result<(), Refusal<J, A>> {
         let entry = Entry::new(job, reply);
         match &self.inline {
             None => self.queue.try_admit(entry, key),

@@ -2,6 +2,7 @@
 //!
 //! Users' values are not dropped under the lock, and wakers are called outside of it.
 
+use super::entry::{Entry, Limits, PoolStats, Refusal, START};
 use super::{OnRefused, Overload, PoolError, Routing};
 use crate::log::contain;
 use ganger_proc_api::{Pid, Reply};
@@ -12,97 +13,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
-use std::time::Duration;
-
-/// Where the time of a job does not count.
-const START: Moment = Moment::from_nanos(0);
-
-/// A job that was not admitted, with the reason.
-pub(super) type Refusal<J, A> = (Entry<J, A>, PoolError);
-
-/// A job on its way to a worker.
-pub(crate) struct Entry<J, A> {
-    pub(crate) job: J,
-    pub(crate) reply: Option<Reply<A>>,
-    /// How often it was tried before.
-    pub(crate) tries: u32,
-    /// When it was admitted, where that counts, and in which place.
-    since: Moment,
-    number: u64,
-}
-
-impl<J, A> Entry<J, A> {
-    pub(super) fn new(job: J, reply: Option<Reply<A>>) -> Self {
-        Self {
-            job,
-            reply,
-            tries: 0,
-            since: START,
-            number: 0,
-        }
-    }
-
-    /// A copy of the job with what belongs to it, to be tried once more.
-    pub(super) fn again(job: J, reply: Option<Reply<A>>, tries: u32) -> Self {
-        Self {
-            tries,
-            ..Self::new(job, reply)
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) most: usize,
-    pub(super) overload: Overload,
-    pub(super) time_to_live: Option<Duration>,
-    /// One more worker is started when a job has waited for so long; `None` if at once.
-    pub(super) patience: Option<Duration>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            most: usize::MAX,
-            overload: Overload::Wait,
-            time_to_live: None,
-            patience: None,
-        }
-    }
-}
-
-impl Limits {
-    /// Whether it counts since when a job waits.
-    fn has_times(&self) -> bool {
-        self.time_to_live.is_some() || self.patience.is_some()
-    }
-}
-
-/// What has become of the jobs of a pool, and what is being done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct PoolStats {
-    /// Jobs that wait.
-    pub queued: usize,
-    /// Jobs that are being carried out.
-    pub in_flight: usize,
-    /// Workers that run.
-    pub workers: usize,
-    /// Those of them that wait for a job.
-    pub idle: usize,
-    /// Jobs that were carried out, with an answer or an error.
-    pub served: u64,
-    /// Jobs with which a worker panicked for good.
-    pub panicked: u64,
-    /// Jobs that were put back after a panic.
-    pub retried: u64,
-    /// Jobs that were refused because too many waited, or the pool did not run.
-    pub refused: u64,
-    /// Jobs that had waited too long.
-    pub expired: u64,
-    /// Jobs whose callers had left before they were begun.
-    pub left: u64,
-}
 
 pub(crate) struct Queue<J, A> {
     state: Mutex<State<J, A>>,

@@ -1,6 +1,7 @@
 //! A worker of a pool: a process that takes jobs.
 
-use super::queue::{Entry, Queue};
+use super::entry::Entry;
+use super::queue::Queue;
 use super::{MakeWork, PoolError, Work};
 use crate::log::contain;
 use ganger_proc_api::{

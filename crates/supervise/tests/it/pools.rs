@@ -3,15 +3,13 @@
 use crate::support::*;
 use ganger_proc_api::{BoxError, CommandError, ExitReason};
 use ganger_sim::Rt;
-use ganger_supervise::{
-    Overload, Pool, PoolError, PoolHandle, PoolRemote, Refused, Routing, Supervisor,
-};
+use ganger_supervise::{Overload, Pool, PoolError, PoolHandle, PoolRemote, Refused, Routing};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-fn why(error: &CommandError) -> Option<&PoolError> {
+pub(crate) fn why(error: &CommandError) -> Option<&PoolError> {
     match error {
         CommandError::Failed(error) => error.downcast_ref(),
         _ => None,
@@ -19,7 +17,7 @@ fn why(error: &CommandError) -> Option<&PoolError> {
 }
 
 /// Ends with 100 divided by the job; a job of 0 panics.
-fn divide() -> impl FnMut(u32) -> Result<u32, BoxError> + Send + 'static {
+pub(crate) fn divide() -> impl FnMut(u32) -> Result<u32, BoxError> + Send + 'static {
     |by| {
         if by == 13 {
             Err("no 13".into())
@@ -398,74 +396,6 @@ fn a_job_that_is_refused_comes_back_to_the_sender_or_to_the_handler() {
     });
 }
 
-// pins: W10
-#[test]
-fn a_pool_is_a_child_with_its_place_in_the_stop_order() {
-    sim(41).check_seeds(60, |rt| {
-        let log = Log::default();
-        let note = log.clone();
-        let work = move || {
-            let log = note.clone();
-            move |job: u32| {
-                assert_ne!(job, 7, "on purpose");
-                Ok(log.note(job.to_string()))
-            }
-        };
-        let mut pool = Pool::new(2, work).intensity(0, secs(1));
-        if rt.choose(2) == 0 {
-            pool = pool.lazy(secs(1));
-        }
-        let (child, pool) = pool.into_child("pool");
-        assert_eq!(pool.send(0).unwrap_err().error, PoolError::Stopping);
-        let tree = Supervisor::one_for_one()
-            .child("first", log.child("first"))
-            .with(child)
-            .child("last", log.child("last"))
-            .start(rt)
-            .unwrap();
-        // Its workers fail too often, and it is restarted. What gives it jobs stays.
-        let before = tree.child("pool").unwrap();
-        let error = rt.answer(pool.call(7)).unwrap_err();
-        assert!(matches!(why(&error), Some(PoolError::Panicked(_))));
-        rt.run_for(secs(2));
-        if pool.stats().workers > 0 {
-            assert_ne!(tree.child("pool"), Some(before));
-        }
-        let _ = log.take();
-        // What it has admitted is carried out before the child before it stops.
-        let calls: Vec<_> = (1..5).map(|job| pool.call(job).begin()).collect();
-        tree.cancel("enough").unwrap();
-        end_of(rt, tree);
-        for call in calls {
-            call.wait().unwrap();
-        }
-        let mut ends = log.take();
-        assert_eq!(ends.pop().unwrap(), "-first");
-        ends.sort();
-        assert_eq!(ends, ["-last", "1", "2", "3", "4"]);
-        assert_eq!(pool.send(8).unwrap_err().job, 8);
-    });
-}
-
-// pins: W10
-#[test]
-fn a_stop_resumes_a_pool_that_is_suspended() {
-    sim(42).check_seeds(40, |rt| {
-        let (child, pool) = Pool::new(1, divide).into_child("pool");
-        let tree = Supervisor::one_for_one()
-            .with(child.stop_within(secs(2)))
-            .start(rt)
-            .unwrap();
-        pool.suspend();
-        let calls: Vec<_> = (1..5).map(|job| pool.call(job).begin()).collect();
-        rt.settle();
-        // A stop resumes it, and then each job is carried out.
-        tree.cancel("enough").unwrap();
-        end_of(rt, tree);
-        assert!(calls.into_iter().all(|it| it.wait().is_ok()));
-    });
-}
-
 /// What has become of a job, by its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Fate {
@@ -502,7 +432,7 @@ fn whatever_the_pool_is_like_each_job_has_one_fate_and_the_counts_agree() {
             Overload::RefuseNewest,
             Overload::RefuseOldest,
         ];
-        let retries = rt.choose(3) as u32;
+        let retries = u32::try_from(rt.choose(3)).unwrap();
         let (kind, most) = (rt.choose(4), 1 + rt.choose(6));
         let pool = match kind {
             0 => Pool::inline(work),
@@ -525,7 +455,7 @@ fn whatever_the_pool_is_like_each_job_has_one_fate_and_the_counts_agree() {
             };
             calls.push(Some(call.begin()));
             match rt.choose(12) {
-                0 => drop(calls[job as usize].take()),
+                0 => drop(calls.last_mut().and_then(Option::take)),
                 1 => pool.suspend(),
                 2 => pool.resume(),
                 3 => rt.run_for(ms(rt.choose(100) as u64)),
