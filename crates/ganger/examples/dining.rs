@@ -25,7 +25,8 @@ async fn fork(table: &Table, number: usize) -> Result<MutexGuard<'_, u64>, BoxEr
         .map_err(|it| it.to_string().into())
 }
 
-/// Eats again and again. Where all are to have one fork first, none takes the second one before.
+/// Eats again and again, until it is cancelled. Where all are to have one fork first, none takes
+/// the second one before.
 async fn philosopher(
     cx: Cx,
     table: Arc<Table>,
@@ -33,9 +34,9 @@ async fn philosopher(
     waits_for_all: bool,
 ) -> Result<u64, BoxError> {
     for _ in 0..MEALS {
-        let mut first = fork(&table, forks[0]).await?;
+        let mut first = cx.until_cancelled(fork(&table, forks[0])).await??;
         if waits_for_all {
-            table.meet.wait().await;
+            cx.until_cancelled(table.meet.wait()).await?;
         }
         let mut second = cx.until_cancelled(fork(&table, forks[1])).await??;
         *first += 1;
