@@ -227,7 +227,10 @@ impl<'a, C: Clock> Monitor<'a, C> {
     }
 
     fn look_at_turns(&mut self, now: Duration) -> Look {
-        let mut look = Look::default();
+        let mut look = Look {
+            is_kept: !self.shared.arrivals.is_empty(),
+            ..Look::default()
+        };
         let stealers = self.shared.stealers();
         // Those that are new are seen from now on.
         (self.samples).resize_with(stealers.len(), || WorkerSample::new(0, 0, now));

@@ -1,8 +1,8 @@
 //! What the queues and the sleepers' word must look like when no thread moves anything.
 //!
 //! While a worker sleeps and no worker searches:
-//! 1. The global queue and the urgent lane are empty: the pusher has woken a worker, and
-//!    the woken worker went to sleep again only after a look at everything.
+//! 1. The global queue and both lanes are empty: the pusher has woken a worker, and the woken
+//!    worker went to sleep again only after a look at everything.
 //! 2. No deque has two processes: a worker that pushes to a deque with one wakes another worker,
 //!    and so does a worker that takes a process and leaves others.
 //! 3. A process that is alone in a deque came there in the turn that its worker is in, and the
@@ -65,6 +65,7 @@ struct Still {
     unwatched: bool,
     global: usize,
     urgent: usize,
+    arrivals: usize,
     deques: Vec<usize>,
     looks: u64,
 }
@@ -134,6 +135,7 @@ impl Checker {
             unwatched: idle.unwatched,
             global: shared.global.len(),
             urgent: shared.urgent.len(),
+            arrivals: shared.arrivals.len(),
             deques: shared.stealers()[..used].iter().map(|s| s.len()).collect(),
             // Ordering: Relaxed: the versions order it.
             picked: self.slots[..used]
@@ -169,6 +171,9 @@ impl Auditor {
         }
         if now.urgent > 0 {
             return Err("processes lie in the urgent lane".to_owned());
+        }
+        if now.arrivals > 0 {
+            return Err("processes lie in the lane of arrivals".to_owned());
         }
         let deques = now.deques.iter().zip(&now.versions).zip(&mut self.lone);
         for (worker, ((&len, &version), lone)) in deques.enumerate() {
@@ -222,6 +227,7 @@ mod tests {
             unwatched: false,
             global: 0,
             urgent: 0,
+            arrivals: 0,
             deques: vec![0, 0],
             looks: 7,
         }
@@ -240,6 +246,9 @@ mod tests {
         let mut now = still();
         now.urgent = 1;
         assert!(judge(&now).unwrap_err().contains("urgent"));
+        let mut now = still();
+        now.arrivals = 1;
+        assert!(judge(&now).unwrap_err().contains("arrivals"));
         let mut now = still();
         now.deques[1] = 2;
         assert!(judge(&now).unwrap_err().contains("worker 1"));

@@ -44,7 +44,7 @@ use crate::api::handle::Handle;
 use crate::base::config::Config;
 use crate::core::shared::Shared;
 use crate::probe::{Decide, Decider};
-use crate::worker::ladder::URGENT_STREAK;
+use crate::worker::ladder::{ARRIVALS, URGENT_STREAK};
 use audit::Auditor;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -97,6 +97,8 @@ pub(crate) struct Checker {
     global: Mutex<()>,
     /// The urgent lane has been used.
     is_urgent: AtomicBool,
+    /// The lane of arrivals has been used.
+    has_arrivals: AtomicBool,
     auditor: Mutex<Auditor>,
     worst: Mutex<Worst>,
     bound: Bound,
@@ -162,6 +164,7 @@ impl Checker {
             looks: AtomicU64::new(0),
             global: Mutex::new(()),
             is_urgent: AtomicBool::new(false),
+            has_arrivals: AtomicBool::new(false),
             auditor: Mutex::new(Auditor::default()),
             worst: Mutex::new(Worst::default()),
             bound: Bound {
@@ -185,12 +188,13 @@ impl Checker {
     fn bound_of(&self, before: u64) -> u64 {
         // Ordering: Relaxed: a late reader has a shorter bound, which holds for what it has seen.
         let is_urgent = self.is_urgent.load(Ordering::Relaxed);
-        let each = if is_urgent {
-            u64::from(URGENT_STREAK) + 1
-        } else {
-            1
+        // Ordering: Relaxed, as above.
+        let has_arrivals = self.has_arrivals.load(Ordering::Relaxed);
+        let each = |is_used: bool, streak: u32| match is_used {
+            true => u64::from(streak) + 1,
+            false => 1,
         };
-        each * self.bound.of(before)
+        each(is_urgent, URGENT_STREAK) * each(has_arrivals, ARRIVALS) * self.bound.of(before)
     }
 
     fn monitor(&self) -> &Slot {

@@ -79,6 +79,10 @@ impl Probe for Checks {
             // Ordering: Relaxed, as in `Checker::bound_of`.
             checker.is_urgent.store(true, Ordering::Relaxed);
         }
+        if push == Push::Arrival {
+            // Ordering: Relaxed, as above.
+            checker.has_arrivals.store(true, Ordering::Relaxed);
+        }
         let put = checker.put(before);
         if let Guard::Put { note, .. } = &put {
             if push == Push::Moved {

@@ -28,6 +28,29 @@ struct Aside {
     tokens: RefCell<Vec<Token>>,
 }
 
+thread_local! {
+    /// This thread delivers what is due at a source.
+    static DELIVERING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread delivers what is due at a source.
+#[inline]
+pub(crate) fn is_delivering() -> bool {
+    DELIVERING.get()
+}
+
+/// Calls `f`, which delivers what is due at a source.
+pub(crate) fn delivering(f: impl FnOnce()) {
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            DELIVERING.set(self.0);
+        }
+    }
+    let _reset = Reset(DELIVERING.replace(true));
+    f();
+}
+
 /// What a worker has for itself: its queue of ready processes, its caches and its handlers.
 pub(crate) struct LocalQueue {
     pub(crate) shared: Arc<Shared>,

@@ -59,6 +59,12 @@ pub(crate) struct Shared {
     /// step. Rejected: the top of the worker's deque, because a thief may take the process, or the
     /// next process that the step wakes may bury it.
     pub(crate) urgent: Injector<Token>,
+    /// The lane of arrivals: processes that a source has woken, first in, first out. Workers take
+    /// from it before they look at their deques, and find it empty as a rule, by two loads.
+    ///
+    /// Rejected: the deque of the worker that delivers, where the newest comes first, and which has
+    /// a slice of the time alone: with long steps beside them, the oldest wait for many slices.
+    pub(crate) arrivals: Injector<Token>,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
@@ -138,6 +144,7 @@ impl Shared {
             registry: Registry::new(),
             global: Injector::new(),
             urgent: Injector::new(),
+            arrivals: Injector::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: match &driven {
                 Some(driven) => idle.interrupted_by(driven.interrupter()),
@@ -281,6 +288,13 @@ impl Shared {
         self.urgent.push(token);
     }
 
+    /// Pushes a process into the lane of arrivals, and wakes no worker.
+    fn push_arrival(&self, token: Token) {
+        let (process, push) = (&token.cell().probe, Push::Arrival);
+        let _pushing = (self.probe).pushing(process, push, || self.arrivals.len());
+        self.arrivals.push(token);
+    }
+
     /// Queues a process whose run token the caller owns: in the deque of the worker that runs on
     /// this thread, or else in the global queue. Wakes a worker if one should look.
     #[inline]
@@ -304,7 +318,11 @@ impl Shared {
             return;
         };
         let _waking = self.probe.waking(|| None);
-        self.push_global(Push::Global, token);
+        if local::is_delivering() {
+            self.push_arrival(token);
+        } else {
+            self.push_global(Push::Global, token);
+        }
         self.idle.notify_from_outside();
         self.end_after_halt();
     }
@@ -312,6 +330,9 @@ impl Shared {
     /// As [`schedule`](Self::schedule), on the worker that has the queue.
     #[inline(never)]
     pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
+        if local::is_delivering() {
+            return self.schedule_arrival(queue, token);
+        }
         let below = queue.deque.len();
         queue.begin_woken(below);
         if below > 0 {
@@ -321,6 +342,25 @@ impl Shared {
         queue.push(token);
         // This worker takes it itself, as soon as its step is over.
         self.idle.defer();
+    }
+
+    /// As [`schedule_here`](Self::schedule_here), for what a source wakes.
+    #[cold]
+    fn schedule_arrival(&self, queue: &LocalQueue, token: Token) {
+        let is_alone = queue.deque.is_empty() && !self.is_any_queued();
+        let _waking = self.probe.waking(|| Some(queue.index));
+        self.push_arrival(token);
+        if is_alone {
+            // This worker takes it itself: it delivers between two turns.
+            self.idle.defer();
+        } else {
+            self.idle.notify();
+        }
+    }
+
+    /// Whether something is in a queue that all workers share.
+    fn is_any_queued(&self) -> bool {
+        !self.urgent.is_empty() || !self.arrivals.is_empty() || !self.global.is_empty()
     }
 
     /// As [`schedule_here`](Self::schedule_here), where there are others.
@@ -407,9 +447,7 @@ impl Shared {
 
     /// Whether something is queued anywhere.
     pub(crate) fn has_work(&self) -> bool {
-        !self.urgent.is_empty()
-            || !self.global.is_empty()
-            || self.stealers().iter().any(|stealer| !stealer.is_empty())
+        self.is_any_queued() || self.stealers().iter().any(|stealer| !stealer.is_empty())
     }
 }
 

@@ -338,7 +338,9 @@ impl Shared {
         for (source, it) in self.sources.iter().enumerate() {
             if self.keeper.dues.get(source, seat.0) <= now {
                 was_due = true;
-                self.contain_source(|| it.deliver(seat, Moment::from_nanos(now), MOST));
+                local::delivering(|| {
+                    self.contain_source(|| it.deliver(seat, Moment::from_nanos(now), MOST));
+                });
             }
         }
         was_due

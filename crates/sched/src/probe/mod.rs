@@ -83,6 +83,8 @@ pub(crate) enum Push {
     Own(usize),
     Global,
     Urgent,
+    /// The lane of arrivals.
+    Arrival,
     /// The global queue, by a worker that gives its place away: the process was queued before.
     Moved,
 }

@@ -132,7 +132,8 @@ pub(crate) fn end_queued(shared: &Arc<Shared>) {
 }
 
 fn take_anywhere(shared: &Shared) -> Option<Token> {
-    let first = shared.urgent.pop().or_else(|| shared.global.pop());
+    let first = shared.urgent.pop().or_else(|| shared.arrivals.pop());
+    let first = first.or_else(|| shared.global.pop());
     first.or_else(|| {
         shared.stealers().iter().find_map(|stealer| {
             loop {

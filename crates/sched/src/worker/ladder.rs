@@ -1,10 +1,12 @@
 //! Where a worker looks for a process: rung by rung, until it finds one.
 //!
 //! **Where it looks**, in this order: the urgent lane (processes that have system events), up to
-//! eight times before it is passed over once; its own deque, youngest first (a process that a step
-//! has just woken finds its data in the cache); the global queue (one to run, some more for its
-//! deque); the deques of others, of which it takes the older half. **Rotation**: at every 127th
-//! pick that is not from the urgent lane, earlier where steps are long (`worker/rotation.rs`), and
+//! eight times before it is passed over once; the lane of arrivals (processes that a source has
+//! woken), up to 256 times, or for a millisecond, before it is passed over once; its own deque,
+//! youngest first (a process that a step has just woken finds its data in the cache); the global
+//! queue (one to run, some more for its deque); the deques of others, of which it takes the older
+//! half. **Rotation**: at every 127th pick that is not from a lane, earlier where steps are long
+//! (`worker/rotation.rs`), and
 //! at the first such pick after 10 ms without one, it looks at the global queue first and takes the
 //! oldest of its own deque next, so that two processes that keep waking each other starve no third
 //! one. In place of one from the global queue, when there is none, it may be the oldest of another
@@ -21,7 +23,8 @@
 //! Those are picks of ready processes that are not urgent, and a pick is a turn, which may have
 //! several steps (`turn/steps.rs`), or several turns (`turn/catch_up.rs`). Let `K` be the picks in
 //! a row from the urgent lane (8): while it is in use, one in `K + 1` picks of a worker is not from
-//! there, so that the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. One that has
+//! there, so that the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. The lane of
+//! arrivals makes them `A + 1` times as many while it is in use; `A` is 256. One that has
 //! `n` others before it in the urgent lane starts within `n + 1 + (n + 1) / K + W` picks of the `W`
 //! workers that are in no step: each passes the lane over once at the most, and then at every
 //! `K + 1`st pick.
@@ -41,11 +44,36 @@ pub(crate) const URGENT_STREAK: u32 = 8;
 /// How often a searching worker goes over all victims in one look.
 const STEAL_ROUNDS: usize = 4;
 
+/// How many picks in a row from the lane of arrivals come before one of another process.
+pub(crate) const ARRIVALS: u32 = 256;
+
+/// For how many nanoseconds they come before one of another process.
+const ARRIVALS_TIME: u64 = 1_000_000;
+
+/// Picks from the lane of arrivals since the last other one.
+#[derive(Debug, Default)]
+pub(super) struct Streak {
+    picks: u32,
+    since: u64,
+    others: u64,
+}
+
+impl Streak {
+    /// Whether the next pick may be from the lane; so many have been from elsewhere.
+    fn goes_on(&mut self, others: u64, now: u64) -> bool {
+        if others != self.others {
+            (self.picks, self.since, self.others) = (0, now, others);
+        }
+        self.picks += 1;
+        self.picks <= ARRIVALS && now.saturating_sub(self.since) < ARRIVALS_TIME
+    }
+}
+
 impl Worker<'_> {
     /// The ladder.
     pub(super) fn look(&mut self) -> Option<Token> {
         if self.shared.urgent.is_empty() {
-            self.look_at_the_rest()
+            self.look_at_arrivals()
         } else {
             self.look_at_urgent()
         }
@@ -64,7 +92,7 @@ impl Worker<'_> {
             None
         };
         let token = first
-            .or_else(|| self.look_at_the_rest())
+            .or_else(|| self.look_at_arrivals())
             .or_else(|| self.take_urgent());
         // The end of a search wakes a sleeper for the rest.
         if !self.searching && !self.shared.urgent.is_empty() {
@@ -77,6 +105,55 @@ impl Worker<'_> {
         let token = self.shared.urgent.pop()?;
         self.urgent_streak += 1;
         self.counters.urgent_picks.bump();
+        Some(token)
+    }
+
+    /// The second rung, which is passed over after so many picks, or so long, unless there is
+    /// nothing else.
+    #[inline]
+    fn look_at_arrivals(&mut self) -> Option<Token> {
+        if self.shared.arrivals.is_empty() {
+            self.look_at_the_rest()
+        } else {
+            self.pick_arrival()
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pick_arrival(&mut self) -> Option<Token> {
+        let now = self.shared.now();
+        if now >= self.slot.sources() {
+            self.serve();
+        }
+        let token = self
+            .take_arrival(now)
+            .or_else(|| self.look_at_the_rest())
+            .or_else(|| self.pop_arrival());
+        // The end of a search wakes a sleeper for the rest.
+        if !self.searching && !self.shared.arrivals.is_empty() {
+            self.shared.idle.notify();
+        }
+        token
+    }
+
+    /// One of the lane, if its streak goes on.
+    fn take_arrival(&mut self, now: u64) -> Option<Token> {
+        if self.shared.arrivals.is_empty() {
+            return None;
+        }
+        let counters = self.counters;
+        let others = counters.local_picks.get() + counters.global_picks.get();
+        if self.arrivals.goes_on(others + counters.steals.get(), now) {
+            self.pop_arrival()
+        } else {
+            None
+        }
+    }
+
+    fn pop_arrival(&self) -> Option<Token> {
+        let token = self.shared.arrivals.pop()?;
+        self.counters.arrival_picks.bump();
         Some(token)
     }
 
@@ -101,11 +178,20 @@ impl Worker<'_> {
     fn take_due(&mut self, now: u64) -> Option<Token> {
         if now >= self.slot.sources() {
             self.serve();
+            if let Some(token) = self.take_arrival(self.shared.now()) {
+                self.rotation.take_back();
+                self.slot.set_alert(self.rotation.due());
+                return Some(token);
+            }
         }
         let token = (self.rotation.left == 0 || self.rotation.is_over(now))
             .then(|| self.take_rotation(now))
             .flatten();
         self.slot.set_alert(self.rotation.due());
+        if token.is_some() && !self.searching && !self.shared.arrivals.is_empty() {
+            // One that is alone there has been left to this worker.
+            self.shared.idle.notify();
+        }
         token
     }
 
@@ -267,5 +353,22 @@ impl Worker<'_> {
     /// One of so many at random; `what` says what for.
     pub(super) fn draw(&mut self, what: &'static str, of: usize) -> usize {
         Decider::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    // pins: G4
+    #[test]
+    fn arrivals_come_so_often_or_for_so_long_before_another_one() {
+        let mut streak = Streak::default();
+        let mut goes_on = |others, now| streak.goes_on(others, now);
+        assert!((0..ARRIVALS).all(|_| goes_on(1, 70)));
+        assert!(!goes_on(1, 70) && !goes_on(1, 70));
+        assert!(goes_on(2, 80) && goes_on(2, 80 + ARRIVALS_TIME - 1));
+        assert!(!goes_on(2, 80 + ARRIVALS_TIME));
+        assert!(goes_on(3, 80 + ARRIVALS_TIME));
     }
 }

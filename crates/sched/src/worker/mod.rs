@@ -14,6 +14,7 @@ mod retire;
 mod rotation;
 mod serve;
 
+use self::ladder::Streak;
 use self::rotation::Rotation;
 use self::serve::Pacing;
 use crate::base::contain::or_abort;
@@ -114,6 +115,7 @@ struct Worker<'a> {
     searching: bool,
     /// Picks from the urgent lane since it was passed over last.
     urgent_streak: u32,
+    arrivals: Streak,
     rotation: Rotation,
     pacing: Pacing,
     /// When it last compared itself with another worker, see `worker/balance.rs`.
@@ -145,6 +147,7 @@ impl<'a> Worker<'a> {
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
             urgent_streak: 0,
+            arrivals: Streak::default(),
             is_looking: false,
             has_left: false,
         }

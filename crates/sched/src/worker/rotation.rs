@@ -142,6 +142,11 @@ impl Rotation {
         self.left == 0
     }
 
+    /// The pick that was counted last is of a lane.
+    pub(super) fn take_back(&mut self) {
+        self.left += 1;
+    }
+
     /// Whether something may come before a pick at that time.
     pub(super) fn is_over(&self, now: u64) -> bool {
         now >= self.due

@@ -4,14 +4,13 @@
 //! **Problem.** A worker reads the time as the monitor has read it last, because the clock costs as
 //! much as a short step. What is due is to be delivered sooner than that shows.
 //!
-//! **Rejected.** The clock at each pick. A lane of its own for what is delivered: another look at
-//! each pick, for all programs. The urgent lane: what a system event wakes would wait behind it.
+//! **Rejected.** The clock at each pick. The worker's deque for what is delivered: the newest would
+//! come first. The urgent lane: what a system event wakes would wait behind it.
 //!
 //! **Protocol.** A worker compares the coarse time with its *alert*: no later than its next
 //! rotation, and a little before the earliest moment at its seat. From the latter on it reads the
-//! clock, each time that picks for about [`PACE`] have passed. What it delivers goes where a step's
-//! wake-ups go: to its deque. So it has a slice of the time, and others may steal it
-//! (`worker/rotation.rs`).
+//! clock, each time that picks for about [`PACE`] have passed. What it delivers goes to the lane of
+//! arrivals, from which all workers take (`worker/ladder.rs`).
 
 use super::Worker;
 use crate::core::sources::{NEAR, Seat};

@@ -1,4 +1,4 @@
-use super::ladder::URGENT_STREAK;
+use super::ladder::{ARRIVALS, URGENT_STREAK};
 use super::*;
 use crate::Scheduler;
 use crate::still::Still;
@@ -109,6 +109,42 @@ fn the_lane_is_passed_over_only_for_something_else() {
     (URGENT_STREAK..URGENT).for_each(|_| pick(&mut worker));
     assert_eq!(urgent_picks.get(), u64::from(URGENT));
     assert!(worker.look().is_none());
+    drop(handles);
+    // No owner has their tokens any more: there is nothing that would end them.
+    std::mem::forget(scheduler);
+}
+
+// pins: G3, G4
+#[test]
+fn arrivals_come_in_their_order_and_others_between_them() {
+    const COUNT: usize = 2 * ARRIVALS as usize;
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let submit = |_| scheduler.submit(Still, "main", ()).unwrap();
+    let handles: Vec<_> = (0..=COUNT).map(submit).collect();
+    let shared = &scheduler.shared;
+    let ordinary = shared.global.pop().unwrap();
+    for token in std::iter::from_fn(|| shared.global.pop()) {
+        shared.arrivals.push(token);
+    }
+    shared.global.push(ordinary);
+    let deque = shared.take_deques().unwrap().remove(0);
+    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+    let mut worker = Worker::new(&queue);
+    let mut picked: Vec<_> = std::iter::from_fn(|| worker.look())
+        .map(|token| token.into_task().pid)
+        .collect();
+    let at = picked.iter().position(|&pid| pid == handles[0].pid());
+    // Earlier if it has taken a millisecond so far.
+    assert!(at.is_some_and(|at| at <= ARRIVALS as usize), "{at:?}");
+    picked.remove(at.unwrap());
+    assert!(
+        picked.iter().eq(handles[1..]
+            .iter()
+            .map(|it| it.pid())
+            .collect::<Vec<_>>()
+            .iter())
+    );
+    assert_eq!(worker.counters.arrival_picks.get(), COUNT as u64);
     drop(handles);
     // No owner has their tokens any more: there is nothing that would end them.
     std::mem::forget(scheduler);

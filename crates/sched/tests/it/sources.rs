@@ -4,7 +4,7 @@ use crate::support::{PATIENCE, exit, exit_number, process, until, until_state};
 use ganger_proc_api::ExitReason;
 use ganger_sched::{Alarm, CommandRegistry, Moment, ProcessState, Scheduler, Seat, Source};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -364,4 +364,47 @@ fn what_is_due_later_wakes_no_thread() {
         }
         since.elapsed() > Duration::from_millis(100)
     });
+}
+
+/// The bound of the documentation, beside processes that a source wakes again and again.
+// pins: G4
+#[test]
+fn everybody_starts_within_the_bound_beside_arrivals() {
+    // `A + 1` times the bound without them, with four others before it.
+    const BOUND: u64 = (256 + 1) * (2 + 1) * (4 + 1 + 2);
+    let calls = Arc::new(Calls::default());
+    let builder = Scheduler::builder().workers(1).max_spares(0);
+    let builder = builder.rotation(2).global_batch(1).source(calls.clone());
+    let scheduler = builder.build().unwrap();
+    let picks = Arc::new(AtomicU64::new(0));
+    let hogs: Vec<_> = [true, true, false, false]
+        .into_iter()
+        .map(|is_woken| {
+            let (picks, calls) = (Arc::clone(&picks), Arc::clone(&calls));
+            let hog = process(move |ctx, _, out| {
+                // The test ends here even if they starve the other process.
+                if picks.fetch_add(1, Ordering::SeqCst) > 4 * BOUND {
+                    out.done(0_u64);
+                } else if is_woken {
+                    let waker = ctx.waker();
+                    calls.after(Duration::ZERO, move |_| waker.wake());
+                } else {
+                    out.go_on();
+                }
+                Ok(())
+            });
+            scheduler.submit(hog, "main", ()).unwrap()
+        })
+        .collect();
+    let counter = Arc::clone(&picks);
+    let probe = process(move |_, _, out| {
+        out.done(counter.load(Ordering::SeqCst));
+        Ok(())
+    });
+    let probe = scheduler.submit(probe, "main", ()).unwrap();
+    scheduler.start().unwrap();
+    let waited = exit_number(probe);
+    assert!((1..=BOUND).contains(&waited), "{waited} picks");
+    hogs.into_iter().for_each(|handle| drop(exit(handle)));
+    assert!(scheduler.stats().total.arrival_picks > 100);
 }
