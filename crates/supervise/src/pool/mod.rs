@@ -24,6 +24,7 @@ mod entry;
 mod front;
 mod inline;
 mod queue;
+mod then;
 mod worker;
 
 use self::entry::{Entry, Limits, Refusal};

@@ -3,8 +3,8 @@
 //! Users' values are not dropped under the lock, and wakers are called outside of it.
 
 use super::entry::{Entry, Limits, PoolStats, Refusal, START};
+use super::then::Then;
 use super::{OnRefused, Overload, PoolError, Routing};
-use crate::log::contain;
 use ganger_proc_api::{Pid, Reply};
 use ganger_sched::Moment;
 use ganger_sync::sync::{Mutex, lock};
@@ -82,45 +82,6 @@ pub(super) enum Next {
     Start(usize),
     /// It looks again when it is told to, or at that moment.
     Wait(Option<Moment>),
-}
-
-/// What is to be done outside of the lock.
-struct Then<J, A> {
-    wakers: Vec<Waker>,
-    refused: Vec<Refusal<J, A>>,
-    left: Vec<Entry<J, A>>,
-}
-
-impl<J, A> Default for Then<J, A> {
-    fn default() -> Self {
-        Self {
-            wakers: Vec::new(),
-            refused: Vec::new(),
-            left: Vec::new(),
-        }
-    }
-}
-
-impl<J, A: Send + 'static> Then<J, A> {
-    fn carry_out(self, on_refused: Option<&OnRefused<J>>) {
-        for (entry, error) in self.refused {
-            let Entry { job, reply, .. } = entry;
-            // A handler or a destructor that panics takes nothing else along.
-            let _ = contain(|| match on_refused {
-                Some(f) => f(job, &error),
-                None => drop(job),
-            });
-            if let Some(reply) = reply {
-                reply.fail(error);
-            }
-        }
-        for entry in self.left {
-            let _ = contain(|| drop(entry));
-        }
-        for waker in self.wakers {
-            waker.wake();
-        }
-    }
 }
 
 impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {

@@ -1,0 +1,45 @@
+//! What the lock of the queue puts off: wakers, handlers and destructors are users' code.
+
+use super::OnRefused;
+use super::entry::{Entry, Refusal};
+use crate::log::contain;
+use std::task::Waker;
+
+/// What is to be done outside of the lock.
+pub(super) struct Then<J, A> {
+    pub(super) wakers: Vec<Waker>,
+    pub(super) refused: Vec<Refusal<J, A>>,
+    pub(super) left: Vec<Entry<J, A>>,
+}
+
+impl<J, A> Default for Then<J, A> {
+    fn default() -> Self {
+        Self {
+            wakers: Vec::new(),
+            refused: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+}
+
+impl<J, A: Send + 'static> Then<J, A> {
+    pub(super) fn carry_out(self, on_refused: Option<&OnRefused<J>>) {
+        for (entry, error) in self.refused {
+            let Entry { job, reply, .. } = entry;
+            // A handler or a destructor that panics takes nothing else along.
+            let _ = contain(|| match on_refused {
+                Some(f) => f(job, &error),
+                None => drop(job),
+            });
+            if let Some(reply) = reply {
+                reply.fail(error);
+            }
+        }
+        for entry in self.left {
+            let _ = contain(|| drop(entry));
+        }
+        for waker in self.wakers {
+            waker.wake();
+        }
+    }
+}
