@@ -9,8 +9,9 @@
 //! entries, or four times [`SWEEP`].
 //!
 //! **Take-backs.** A look for the key at all entries would cost n looks each. So a long list notes
-//! the keys that were taken back, with its length at that moment, and leaves out what is before
-//! that when as many were taken back as half of its entries. A sweep and the end do so too.
+//! the keys that were taken back, with its length at that moment. It leaves out what is before that
+//! when as many were added or taken back, since it did so last, as half of its entries. A sweep and
+//! the end do so too.
 //!
 //! **Portions.** The end may have millions to tell. It releases and tells [`PORTION`] of them in a
 //! turn. Between two turns the process is queued behind others (`turn/finish.rs`).
@@ -55,6 +56,8 @@ pub(crate) struct ExitActions {
     calls: Swept<YieldCall>,
     /// Keys that were taken back, with how many actions there were then.
     removed: HashMap<ExitKey, usize>,
+    /// How many were added or taken back since all entries were looked at for these keys.
+    changes: usize,
     /// After how many events both are swept.
     due: usize,
 }
@@ -151,6 +154,7 @@ impl ExitActions {
         let looked_at = match request {
             ExitRequest::Add(action) => {
                 let before = self.actions.list.len();
+                self.changes += 1;
                 if self.actions.push(action) {
                     self.sweep_actions(counters);
                     before
@@ -161,7 +165,8 @@ impl ExitActions {
             ExitRequest::Remove(key) => {
                 let before = self.actions.list.len();
                 self.removed.insert(*key, before);
-                if before > SWEEP && before > 2 * self.removed.len() {
+                self.changes += 1;
+                if before > SWEEP && before > 2 * self.changes {
                     0
                 } else {
                     self.leave_removed_out(counters)
@@ -191,6 +196,7 @@ impl ExitActions {
             return 0;
         }
         let removed = mem::take(&mut self.removed);
+        self.changes = 0;
         self.actions.leave_out(counters, |place, it| {
             has_key(&**it, counters, |key| {
                 removed.get(key).is_some_and(|before| place < *before)
