@@ -148,6 +148,7 @@ impl Citizen {
             _ => {
                 let (nth, time) = (self.random.usize(..self.timers.len()), self.time());
                 let (number, timer) = &mut self.timers[nth];
+                let later = time.max(Duration::from_nanos(1));
                 let mut ledger = self.ledger.lock().unwrap();
                 if let Some(left) = timer.read() {
                     let due = ledger.due[number];
@@ -156,9 +157,9 @@ impl Citizen {
                     ledger.due.insert(*number, now.after(time));
                     drop(ledger);
                     assert!(timer.reset(time));
-                } else if timer.reset(time.max(Duration::from_nanos(1))) {
+                } else if timer.reset(later) {
                     // It lay in a mailbox.
-                    let due = ledger.due.insert(*number, now.after(time));
+                    let due = ledger.due.insert(*number, now.after(later));
                     due.expect("T2: it had been received");
                 }
             }
