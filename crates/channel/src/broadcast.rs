@@ -127,8 +127,8 @@ impl<T> Broadcaster<T> {
         };
         let wakes = state.waiters.end_all();
         drop(state);
-        drop(oldest);
         wake_all(wakes);
+        drop(oldest);
     }
 
     /// A subscriber of what is sent from now on.

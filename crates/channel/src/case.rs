@@ -76,7 +76,10 @@ pub(crate) enum Said<R> {
 }
 
 /// The cases of a select: a list that the builder makes, or a `Vec` of cases of one kind.
-pub trait Cases<R> {
+///
+/// No other type can be one: a select takes the locks of all its cases, and relies on each number
+/// to mean one case.
+pub trait Cases<R>: Sealed {
     /// How many there are.
     fn count(&self) -> usize;
 
@@ -84,6 +87,16 @@ pub trait Cases<R> {
     #[doc(hidden)]
     fn at(&mut self, number: usize) -> Option<&mut dyn Case<R>>;
 }
+
+mod sealed {
+    /// Of the types of this crate.
+    pub trait Sealed {}
+}
+use sealed::Sealed;
+
+impl Sealed for NoCases {}
+impl<C, L: Sealed> Sealed for With<C, L> {}
+impl<C> Sealed for Vec<C> {}
 
 /// No case.
 #[derive(Debug, Clone, Copy, Default)]

@@ -95,10 +95,14 @@ impl Claim {
 
     /// What is to be woken by the thread that chooses a case.
     pub(crate) fn set_waker(&self, waker: &Waker) {
-        let mut place = lock(&self.waker);
-        if !place.as_ref().is_some_and(|it| it.will_wake(waker)) {
-            *place = Some(waker.clone());
+        let is_set = |place: &Option<Waker>| place.as_ref().is_some_and(|it| it.will_wake(waker));
+        if is_set(&lock(&self.waker)) {
+            return;
         }
+        // A waker is users' code, also where it is cloned or dropped.
+        let new = waker.clone();
+        let old = lock(&self.waker).replace(new);
+        drop(old);
     }
 
     pub(crate) fn take_waker(&self) -> Option<Waker> {

@@ -66,8 +66,20 @@ impl<T> Shared<T> {
     }
 }
 
+/// Wakes them all, also when one of them panics.
 pub(crate) fn wake_all(wakes: Wakes) {
-    wakes.into_iter().for_each(|it| it.wake());
+    struct Rest(<Wakes as IntoIterator>::IntoIter);
+    impl Rest {
+        fn wake(&mut self) {
+            self.0.by_ref().for_each(|it| it.wake());
+        }
+    }
+    impl Drop for Rest {
+        fn drop(&mut self) {
+            self.wake();
+        }
+    }
+    Rest(wakes.into_iter()).wake();
 }
 
 /// Counts one more of an end.

@@ -156,7 +156,7 @@ impl<R, L: Cases<R>> Select<R, L> {
 
     /// The outcome of a case that is ready now; `None` when none is. Never blocks.
     pub fn try_now(mut self) -> Option<R> {
-        self.try_all(&mut Context::from_waker(Waker::noop()))
+        self.first().or_else(|| self.give_up())
     }
 
     /// Waits for the first case, and blocks the thread meanwhile. A worker of a scheduler it does
@@ -177,16 +177,28 @@ impl<R, L: Cases<R>> Select<R, L> {
     }
 
     fn wait_within(mut self, timeout: Option<Duration>) -> Result<R, SelectError> {
-        if let Some(outcome) = self.try_all(&mut Context::from_waker(Waker::noop())) {
+        if let Some(outcome) = self.first() {
             return Ok(outcome);
         }
         if !ganger_sched::may_block("a select", "`.await`") {
-            return Err(SelectError::OnWorker);
+            return self.give_up().ok_or(SelectError::OnWorker);
         }
         let waited = block_on(&mut self, timeout);
         waited
             .or_else(|| self.give_up())
             .ok_or(SelectError::Timeout)
+    }
+
+    /// The case that is ready now. One that has been polled before may have been chosen meanwhile.
+    fn first(&mut self) -> Option<R> {
+        let mut context = Context::from_waker(Waker::noop());
+        if matches!(self.phase, Phase::New) {
+            return self.try_all(&mut context);
+        }
+        match Pin::new(self).poll(&mut context) {
+            Poll::Ready(outcome) => Some(outcome),
+            Poll::Pending => None,
+        }
     }
 
     /// Step 1.

@@ -20,6 +20,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -172,6 +173,16 @@ impl<T> fmt::Debug for Received<T> {
     }
 }
 
+/// Polls. The thread that wakes has nothing to do with a panic of the future.
+fn contained(wait: &mut Wait, context: &mut Context<'_>) -> Poll<Result<Payload, CommandError>> {
+    catch_unwind(AssertUnwindSafe(|| wait.as_mut().poll(context))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("a panic without a message");
+        Poll::Ready(Err(CommandError::Panicked(text.into())))
+    })
+}
+
 /// A yield that waits for its future.
 struct Yielded(Mutex<Stage>);
 
@@ -226,7 +237,7 @@ impl Yielded {
     fn poll(&self, mut parts: Parts, waker: &Waker) {
         let mut context = Context::from_waker(waker);
         loop {
-            if let Poll::Ready(result) = parts.wait.as_mut().poll(&mut context) {
+            if let Poll::Ready(result) = contained(&mut parts.wait, &mut context) {
                 *lock(&self.0) = Stage::Over;
                 drop(parts.watch);
                 parts.completer.finish(result);

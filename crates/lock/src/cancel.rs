@@ -89,6 +89,8 @@ impl CancellationToken {
         let reason = reason.into();
         let mut next = vec![Arc::clone(&self.0)];
         let mut is_first = None;
+        // All are cancelled before the first is told, so that no waker finds half of a tree.
+        let mut told = Vec::new();
         while let Some(node) = next.pop() {
             let mut state = lock(&node.state);
             let is_new = state.reason.is_none();
@@ -98,9 +100,10 @@ impl CancellationToken {
             }
             state.reason = Some(reason.clone());
             let children = std::mem::take(&mut state.children);
-            let all = state.queue.take_all(None);
+            if !state.queue.is_empty() {
+                told.push(state.queue.take_all(None));
+            }
             drop(state);
-            drop(all);
             next.extend(children.into_values().filter_map(|it| it.upgrade()));
         }
         is_first == Some(true)

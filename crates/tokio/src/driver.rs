@@ -19,7 +19,7 @@ use ganger_sched::Driver;
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 use std::task::{Context, Waker};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
@@ -123,10 +123,13 @@ impl Tokio {
         // all is over, or the one that has said so finds the lock free.
         fence(Ordering::SeqCst);
         // Ordering: Relaxed, because the fence orders it.
-        if self.is_over.load(Ordering::Relaxed)
-            && let Ok(mut runtime) = self.runtime.try_lock()
-        {
-            shut_down(runtime.take());
+        if self.is_over.load(Ordering::Relaxed) {
+            match self.runtime.try_lock() {
+                Ok(mut runtime) => shut_down(runtime.take()),
+                // A thread has panicked in it, and has left it.
+                Err(TryLockError::Poisoned(lock)) => shut_down(lock.into_inner().take()),
+                Err(TryLockError::WouldBlock) => {}
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! Threads that wait for what tasks wait for.
 
 use ganger_sync::Parker;
+#[cfg(not(ganger_loom))]
+use std::cell::Cell;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -40,8 +42,8 @@ pub(crate) fn until_ready<T>(
     mut poll: impl FnMut(&Waker) -> Poll<T>,
 ) -> Option<T> {
     let until = timeout.map(|it| Instant::now().checked_add(it));
-    let sleeper = sleeper();
-    let waker = Waker::from(Arc::clone(&sleeper));
+    let Lent(sleeper) = &Lent::take();
+    let waker = Waker::from(Arc::clone(sleeper));
     loop {
         if let Poll::Ready(output) = poll(&waker) {
             return Some(output);
@@ -70,18 +72,32 @@ impl Wake for Sleeper {
     }
 }
 
-/// The sleeper of this thread. A token that an earlier wait has left ends a sleep early.
+/// The sleeper of this thread, while this thread waits. A token that an earlier wait has left ends
+/// a sleep early. A wait inside of a poll of this one has another: it would take the token.
+struct Lent(Arc<Sleeper>);
+
 #[cfg(not(ganger_loom))]
-fn sleeper() -> Arc<Sleeper> {
-    thread_local! {
-        static OWN: Arc<Sleeper> = Arc::default();
-    }
-    // A thread that ends has no thread-locals any more.
-    OWN.try_with(Arc::clone).unwrap_or_default()
+thread_local! {
+    static OWN: Cell<Option<Arc<Sleeper>>> = const { Cell::new(None) };
 }
 
-/// A new one: loom's objects live no longer than a run.
-#[cfg(ganger_loom)]
-fn sleeper() -> Arc<Sleeper> {
-    Arc::default()
+impl Lent {
+    #[cfg(not(ganger_loom))]
+    fn take() -> Self {
+        // A thread that ends has no thread-locals any more.
+        Self(OWN.try_with(Cell::take).ok().flatten().unwrap_or_default())
+    }
+
+    /// A new one: loom's objects live no longer than a run.
+    #[cfg(ganger_loom)]
+    fn take() -> Self {
+        Self(Arc::default())
+    }
+}
+
+#[cfg(not(ganger_loom))]
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let _ended = OWN.try_with(|own| own.set(Some(Arc::clone(&self.0))));
+    }
 }

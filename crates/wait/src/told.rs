@@ -30,15 +30,21 @@ impl Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        struct Rest(std::vec::IntoIter<Arc<Waiter>>);
-        impl Drop for Rest {
-            fn drop(&mut self) {
-                self.0.by_ref().for_each(|it| it.tell());
+        /// Goes on with those that are left, also when one panics.
+        struct Rest(Option<Arc<Waiter>>, std::vec::IntoIter<Arc<Waiter>>);
+        impl Rest {
+            fn tell(&mut self) {
+                while let Some(waiter) = self.0.take().or_else(|| self.1.next()) {
+                    waiter.tell();
+                }
             }
         }
-        let _rest = Rest(std::mem::take(&mut self.rest).into_iter());
-        if let Some(first) = self.first.take() {
-            first.tell();
+        impl Drop for Rest {
+            fn drop(&mut self) {
+                self.tell();
+            }
         }
+        let rest = std::mem::take(&mut self.rest).into_iter();
+        Rest(self.first.take(), rest).tell();
     }
 }

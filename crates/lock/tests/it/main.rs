@@ -4,6 +4,7 @@
 
 mod cancel;
 mod deadlock;
+mod foreign_code;
 mod histories;
 mod models;
 mod mutex;

@@ -185,8 +185,7 @@ pub(crate) fn finish(
     let mut actions = ManuallyDrop::new(actions);
     // Where to go on with the release, when that takes several turns.
     let mut next = None;
-    let has_failed = !matches!(reason, ExitReason::Done(_) | ExitReason::Cancelled(_));
-    failing::within(has_failed, || {
+    failing::within(has_failed(reason), || {
         if items.is_empty() && actions.is_none() {
             shared.probe.dropping(task.pid, seen(&items));
             if let Some(process) = process {
@@ -217,6 +216,11 @@ pub(crate) fn finish(
     give_reason(shared, counters, task, end, owned, queue);
 }
 
+/// Whether what the process held may be half changed.
+fn has_failed(reason: &ExitReason) -> bool {
+    !matches!(reason, ExitReason::Done(_) | ExitReason::Cancelled(_))
+}
+
 /// Goes on with an end that was put off.
 #[cold]
 #[inline(never)]
@@ -240,7 +244,11 @@ pub(crate) fn go_on_with_end(
         Stage::Release(actions, from) => {
             let mut actions = ManuallyDrop::new(Some(actions));
             let released = actions.as_mut();
-            if let Some(next) = released.and_then(|it| it.release_some(from, task.pid, counters)) {
+            let next = failing::within(has_failed(reason), || {
+                released.and_then(|it| it.release_some(from, task.pid, counters))
+            });
+            dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
+            if let Some(next) = next {
                 let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
                 put_off(task, end, Stage::Release(actions, next), queue);
                 return end_turn();

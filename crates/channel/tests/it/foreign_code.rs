@@ -1,0 +1,150 @@
+//! Selects that are used again, and users' code that panics or comes back to the channel.
+
+use crate::support::{Bell, now, poll};
+use ganger_channel::{RecvError, Sender, broadcast, channel, select, waiting};
+use ganger_proc_api::{Event, process_fn};
+use ganger_sched::Scheduler;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Wake, Waker};
+use std::thread;
+
+// pins: Q6
+#[test]
+fn a_select_that_was_polled_commits_to_one_case_however_it_goes_on() {
+    let (a, from_a) = channel::<u32>(0);
+    let (b, from_b) = channel::<u32>(1);
+    let mut select = select()
+        .send(&a, 1, |it| format!("sent {}", it.is_ok()))
+        .recv(&from_b, |it| format!("got {it:?}"));
+    assert!(now(&mut select).is_pending());
+    assert_eq!(from_a.try_recv(), Ok(1));
+    b.try_send(9).unwrap();
+    assert_eq!(select.wait().unwrap(), "sent true");
+    assert_eq!(from_b.try_recv(), Ok(9));
+}
+
+// pins: Q6
+#[test]
+fn a_select_that_was_polled_says_what_it_was_chosen_for() {
+    let (a, from_a) = channel::<u32>(0);
+    let mut select = select().send(&a, 1, |_| "sent");
+    assert!(now(&mut select).is_pending());
+    assert_eq!(from_a.try_recv(), Ok(1));
+    assert_eq!(select.try_now(), Some("sent"));
+}
+
+// pins: Q7
+#[test]
+fn a_select_that_was_polled_does_not_meet_itself() {
+    let (a, from_a) = channel::<u32>(0);
+    let mut select = select().send(&a, 1, |_| "sent").recv(&from_a, |_| "got");
+    assert!(now(&mut select).is_pending());
+    assert_eq!(select.try_now(), None);
+    assert!(from_a.try_recv().is_err());
+}
+
+// pins: Q6
+#[test]
+fn a_select_that_is_over_takes_no_value() {
+    let (a, from_a) = channel::<u32>(4);
+    a.try_send(1).unwrap();
+    a.try_send(2).unwrap();
+    let mut select = select().recv(&from_a, |it| it);
+    assert_eq!(now(&mut select), Poll::Ready(Ok(1)));
+    assert!(catch_unwind(AssertUnwindSafe(|| select.try_now())).is_err());
+    assert_eq!(from_a.try_recv(), Ok(2));
+}
+
+// pins: Q8
+#[test]
+fn a_future_that_panics_is_an_error_of_its_yield_and_not_of_the_sender() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let (sender, receiver) = channel::<u64>(0);
+    let process = process_fn(move |_, events, out| {
+        match events.next() {
+            None => {
+                let receiver = receiver.clone();
+                let fails = async move {
+                    let value = receiver.recv().await;
+                    assert!(value.is_err(), "it does not like values");
+                };
+                out.ask(waiting(fails), 1);
+            }
+            Some(Event::Completion(it)) => out.done(format!("{:?}", it.take::<()>())),
+            Some(_) => {}
+        }
+        Ok(())
+    });
+    let process = scheduler.spawn(process).unwrap();
+    while sender.try_send(1).is_err() {
+        thread::yield_now();
+    }
+    let said = process.wait().take::<String>().unwrap();
+    assert!(said.contains("it does not like values"), "{said}");
+}
+
+/// Panics once when it is dropped.
+struct Panics(Arc<AtomicBool>);
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        assert!(self.0.swap(true, Ordering::Relaxed), "it is dropped");
+    }
+}
+
+// pins: Q10
+#[test]
+fn a_value_that_panics_when_it_is_dropped_leaves_no_subscriber_asleep() {
+    let has_panicked = Arc::new(AtomicBool::new(false));
+    let value = || Arc::new(Panics(Arc::clone(&has_panicked)));
+    let (sender, first) = broadcast(1);
+    sender.send(value());
+    let mut late = sender.subscribe();
+    drop(first);
+    let (bell, waker) = Bell::new();
+    let mut recv = late.recv();
+    assert!(poll(&mut recv, &waker).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| sender.send(value()))).is_err());
+    assert_eq!(bell.rung(), 1);
+}
+
+struct Bad;
+
+impl Wake for Bad {
+    fn wake(self: Arc<Self>) {
+        panic!("it does not like to be woken");
+    }
+}
+
+// pins: Q3
+#[test]
+fn a_waker_that_panics_leaves_no_other_receiver_asleep() {
+    let (sender, receiver) = channel::<u32>(0);
+    let (mut one, mut other) = (receiver.recv(), receiver.recv());
+    assert!(poll(&mut one, &Waker::from(Arc::new(Bad))).is_pending());
+    let (bell, waker) = Bell::new();
+    assert!(poll(&mut other, &waker).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| sender.close())).is_err());
+    assert_eq!(bell.rung(), 1);
+}
+
+/// Has the last sender.
+struct Closes(#[allow(dead_code, reason = "it is dropped")] Mutex<Option<Sender<u32>>>);
+
+impl Wake for Closes {
+    fn wake(self: Arc<Self>) {}
+}
+
+// pins: Q6
+#[test]
+fn a_waker_that_closes_the_channel_when_it_goes_does_so_without_a_lock() {
+    let (sender, receiver) = channel::<u32>(0);
+    let mut select = select().recv(&receiver, |it| it);
+    let waker = Waker::from(Arc::new(Closes(Mutex::new(Some(sender)))));
+    assert!(poll(&mut select, &waker).is_pending());
+    drop(waker);
+    // The old waker goes when the new one comes.
+    assert_eq!(now(&mut select), Poll::Ready(Err(RecvError::Closed)));
+}
