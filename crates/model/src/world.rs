@@ -205,6 +205,11 @@ impl World {
         self.compare(what, expected, found);
     }
 
+    /// Whether a submit may have been refused because there were too many: see `Spec::was_full`.
+    pub(crate) fn was_full(&self, process: Number) -> bool {
+        self.state().spec.was_full(process)
+    }
+
     /// Remembers that this result has occurred.
     pub(crate) fn come_to(&self, what: &str) {
         self.state().reached.insert(what.to_owned());

@@ -16,7 +16,15 @@ impl Spec {
         start: Start,
     ) -> Result<Submitted, Broken> {
         self.end_dispatch()?;
-        let is_full = (self.limits.processes).is_some_and(|limit| self.visible.len() >= limit);
+        // One whose `init` has failed makes room before its submit returns.
+        let counted = self.visible.len();
+        let failed = self.visible.values().filter(|&&nth| self.has_failed(nth));
+        let sure = counted - failed.count();
+        let limit = self.limits.processes.unwrap_or(usize::MAX);
+        let is_full = sure >= limit;
+        if !is_full && counted >= limit {
+            self.perhaps_full.insert(process);
+        }
         let refused = if self.is_stopping {
             Some(Submitted::Stopping)
         } else if is_full {
@@ -32,6 +40,16 @@ impl Spec {
         };
         self.processes.insert(process, stage);
         Ok(refused.unwrap_or(Submitted::after(start)))
+    }
+
+    /// A process was refused because there were too many. Says whether that may be so although it
+    /// was not expected.
+    pub(crate) fn was_full(&mut self, process: Number) -> bool {
+        let may_be = self.perhaps_full.remove(&process);
+        if may_be {
+            self.processes.insert(process, Stage::Over);
+        }
+        may_be
     }
 
     /// A message or a control message is sent.

@@ -31,7 +31,7 @@ use ganger_proc_api::Pid;
 use ganger_sched::{Builder, WorkerStats};
 use life::{Life, Phase};
 use routes::Routes;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::AddAssign;
 use std::time::Duration;
 
@@ -119,6 +119,8 @@ pub(crate) struct Spec {
     /// The life that each PID leads to.
     visible: HashMap<Pid, usize>,
     processes: HashMap<Number, Stage>,
+    /// Those that are submitted while it is not known whether there is room.
+    perhaps_full: HashSet<Number>,
     /// The life that each yield belongs to, and what its handler does.
     yields: HashMap<Number, (usize, Kind)>,
     /// The life that each waiting message is for.
@@ -143,6 +145,7 @@ impl Spec {
             lives: Vec::new(),
             visible: HashMap::new(),
             processes: HashMap::new(),
+            perhaps_full: HashSet::new(),
             yields: HashMap::new(),
             waits: HashMap::new(),
             routes: Routes::default(),
