@@ -7,6 +7,9 @@
 //! finds zero polls, and polls again as long as the others have counted. So a thread never waits
 //! for another's poll. The poll that finds the future ready completes the yield. The end of the
 //! process, or a yield that is taken back, sets a mark and wakes: the next poll drops the future.
+//!
+//! **Depth.** A poll may wake another future, and that one the next: all that wait for a lock, one
+//! after another. A thread polls them in a row, from a list of its own, and not inside one another.
 
 use crate::watch;
 use ganger_proc_api::{
@@ -15,6 +18,8 @@ use ganger_proc_api::{
 use ganger_sync::TryLock;
 use ganger_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::any::Any;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -104,13 +109,64 @@ fn start<T: Send + 'static>(future: Until<T>, completer: Completer) {
     driven.run(Some(waiting));
 }
 
+thread_local! {
+    /// What this thread polls next, while it polls something.
+    static NEXT: RefCell<Option<VecDeque<Arc<dyn Runs>>>> = const { RefCell::new(None) };
+}
+
+trait Runs: Send + Sync {
+    fn run_again(self: Arc<Self>);
+}
+
+impl<T: Send + 'static> Runs for Driven<T> {
+    fn run_again(self: Arc<Self>) {
+        self.run(None);
+    }
+}
+
+/// Runs it, or leaves that to the caller that runs something on this thread.
+fn in_a_row(first: Arc<dyn Runs>) {
+    /// Runs what is left, also after a panic.
+    struct Row(Option<Arc<dyn Runs>>);
+    impl Row {
+        fn run(&mut self) {
+            let next = || NEXT.with_borrow_mut(|next| next.as_mut()?.pop_front());
+            while let Some(it) = self.0.take().or_else(next) {
+                it.run_again();
+            }
+            NEXT.set(None);
+        }
+    }
+    impl Drop for Row {
+        fn drop(&mut self) {
+            self.run();
+        }
+    }
+    let is_begun = NEXT.try_with(|next| match &mut *next.borrow_mut() {
+        Some(row) => {
+            row.push_back(Arc::clone(&first));
+            true
+        }
+        place => {
+            *place = Some(VecDeque::new());
+            false
+        }
+    });
+    match is_begun {
+        Ok(true) => {}
+        Ok(false) => Row(Some(first)).run(),
+        // The thread ends.
+        Err(_) => first.run_again(),
+    }
+}
+
 impl<T: Send + 'static> Driven<T> {
     /// Polls, unless another thread does: that one polls again.
     fn turn(self: &Arc<Self>) {
         // Ordering: AcqRel pairs with itself and with the one in `run`: the poll sees what was done
         // before each wake-up that it answers, and what the poll before it did.
         if self.turns.fetch_add(1, Ordering::AcqRel) == 0 {
-            self.run(None);
+            in_a_row(Arc::clone(self) as Arc<dyn Runs>);
         }
     }
 
@@ -169,7 +225,8 @@ fn finish<T: Send + 'static>(waiting: Waiting<T>, result: Option<Result<T, Comma
     let Waiting {
         future, completer, ..
     } = waiting;
-    drop(future);
+    // Its panic is no matter of the thread that has woken it.
+    let _panic = catch_unwind(AssertUnwindSafe(|| drop(future)));
     if let Some(result) = result {
         completer.finish(result.map(Payload::any));
     }

@@ -1,10 +1,13 @@
 //! Wakers that panic, and waits inside of waits.
 
 use crate::support::Counts;
-use ganger_lock::{CancellationToken, Notify, RwLock, block_on, block_on_for};
+use ganger_lock::{CancellationToken, Mutex, Notify, RwLock, Until, block_on, block_on_for};
+use ganger_proc_api::process_fn;
+use ganger_sched::Scheduler;
 use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
@@ -40,6 +43,41 @@ fn a_wait_inside_of_a_wait_takes_none_of_its_wake_ups() {
         sender.send(()).unwrap();
     });
     receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+}
+
+// pins: K1
+#[test]
+fn a_long_line_of_yields_that_lock_and_unlock_takes_little_stack() {
+    const LINE: u64 = 20_000;
+    let scheduler = Scheduler::start_default().unwrap();
+    let mutex = Arc::new(Mutex::new(0));
+    let waits = Arc::new(AtomicU64::new(0));
+    let guard = mutex.try_lock().unwrap();
+    let begin = |_| {
+        let (mutex, waits) = (Arc::clone(&mutex), Arc::clone(&waits));
+        let process = process_fn(move |_, events, out| {
+            match events.next() {
+                None => {
+                    let mutex = Arc::clone(&mutex);
+                    let add = async move { *mutex.lock().await.unwrap() += 1 };
+                    out.ask(Until::new(add), 1);
+                    waits.fetch_add(1, Ordering::Relaxed);
+                }
+                Some(_) => out.done(()),
+            }
+            Ok(())
+        });
+        scheduler.spawn(process).unwrap()
+    };
+    let processes: Vec<_> = (0..LINE).map(begin).collect();
+    while waits.load(Ordering::Relaxed) < LINE {
+        thread::yield_now();
+    }
+    drop(guard);
+    for process in processes {
+        assert!(process.wait().is_done());
+    }
+    assert_eq!(*mutex.try_lock().unwrap(), LINE);
 }
 
 // pins: K4
