@@ -194,3 +194,16 @@ fn a_burst_leaves_no_memory() {
     }
     assert_eq!((queue.slots.capacity(), Arc::strong_count(&waiter)), (0, 1));
 }
+
+#[test]
+fn a_place_that_was_left_is_not_that_of_the_next_entry() {
+    let mut queue = WaitQueue::new();
+    let left = queue.push_back(Arc::new(Waiter::new()), 0, "first");
+    assert!(queue.remove(left).is_some());
+    let next = queue.push_back(Arc::new(Waiter::new()), 0, "next");
+    assert_eq!(next.index, left.index, "the slot is used again");
+    assert!(queue.get(left).is_none() && queue.get_mut(left).is_none());
+    assert!(queue.remove(left).is_none());
+    assert_eq!(queue.len(), 1);
+    assert!(queue.remove(next).is_some_and(|it| it.item == "next"));
+}
