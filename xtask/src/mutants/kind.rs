@@ -32,10 +32,14 @@ pub(crate) struct Killer {
 }
 
 impl Kind {
-    /// The ways in which a package's tests are run, the models first.
+    /// The ways in which a package's tests are run, the models first, if it has any.
     pub(crate) fn all(tree: &Tree, package: &str) -> Result<Vec<Self>, Failure> {
         let manifest = fs::read_to_string(tree.package(package).join("Cargo.toml"))?;
-        let mut kinds = vec![Self::Model, Self::Std];
+        let mut kinds = Vec::new();
+        if loom::packages()?.iter().any(|it| it == package) {
+            kinds.push(Self::Model);
+        }
+        kinds.push(Self::Std);
         if manifest.contains("membarrier") {
             kinds.push(Self::Fenced);
         }
