@@ -4,6 +4,7 @@ use crate::support::{Bell, now, poll};
 use ganger_channel::{RecvError, Sender, broadcast, channel, select, waiting};
 use ganger_proc_api::{Event, process_fn};
 use ganger_sched::Scheduler;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -55,6 +56,24 @@ fn a_select_that_is_over_takes_no_value() {
     assert_eq!(now(&mut select), Poll::Ready(Ok(1)));
     assert!(catch_unwind(AssertUnwindSafe(|| select.try_now())).is_err());
     assert_eq!(from_a.try_recv(), Ok(2));
+}
+
+// pins: Q7
+#[test]
+fn what_comes_while_a_select_is_busy_is_found_before_it_waits() {
+    let (sender, receiver) = channel::<u32>(1);
+    let is_waiting = AtomicBool::new(false);
+    let sends = poll_fn(|_| {
+        if is_waiting.load(Ordering::Relaxed) {
+            // The select is busy with this poll, so no case can be chosen.
+            sender.try_send(1).unwrap();
+        }
+        Poll::<()>::Pending
+    });
+    let mut select = select().recv(&receiver, Some).future(sends, |()| None);
+    assert!(now(&mut select).is_pending());
+    is_waiting.store(true, Ordering::Relaxed);
+    assert_eq!(now(&mut select), Poll::Ready(Some(Ok(1))));
 }
 
 // pins: Q8
