@@ -8,6 +8,8 @@ mod first_programs;
 mod http;
 #[cfg(feature = "relay")]
 mod in_front;
+#[cfg(feature = "net")]
+mod kv;
 mod pipeline;
 #[cfg(feature = "relay")]
 mod pool;

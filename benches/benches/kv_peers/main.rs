@@ -1,0 +1,227 @@
+//! The example `kv` beside the same server on tokio, and beside redis-server. The client is
+//! `redis-benchmark`, in a process of its own; each server has a process, too.
+//!
+//! Whatever else runs on the machine makes figures worse: the peers take turns, and the table has the
+//! best run of each, with the median beside it.
+
+#[path = "../../../crates/ganger/examples/kv/main.rs"]
+#[allow(dead_code, reason = "the example's own `main`")]
+mod example;
+mod tokio_server;
+
+use clap::Parser;
+use example::server::Settings;
+use ganger::net::Net;
+use ganger::prelude::*;
+use std::error::Error;
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::process::{Child as Running, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+/// The example `kv` beside the same server on tokio, and redis-server
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo bench -p ganger-benches --bench kv_peers --")]
+struct Options {
+    /// How many times each server is measured
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    reps: u16,
+
+    /// Requests of each run
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    requests: u64,
+
+    /// Connections
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    clients: u16,
+
+    /// Worker threads of the servers on Ganger and on tokio [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+
+    /// Small runs: shows that they work, not how fast
+    #[arg(long)]
+    quick: bool,
+
+    /// Is one of the servers, until its standard input ends
+    #[arg(long, hide = true, value_name = "PEER")]
+    serve: Option<String>,
+
+    /// `cargo bench` says this to every program
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+const PEERS: [&str; 3] = ["ganger", "tokio", "redis-server"];
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let result = match &options.serve {
+        Some(peer) => serve(peer, &options),
+        None => measure(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A server that prints its port, and ends with its standard input.
+fn serve(peer: &str, options: &Options) -> Result<(), Failure> {
+    let workers = options.workers.unwrap_or(processors());
+    let settings = Settings::default();
+    if peer == "tokio" {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        println!("{}", listener.local_addr()?.port());
+        let shards = settings.shards;
+        std::thread::spawn(move || tokio_server::serve(listener, workers, shards));
+        io::stdin().read_to_end(&mut Vec::new())?;
+        return Ok(());
+    }
+    let builder = Scheduler::builder().workers(workers).driver(Net::new()?);
+    let scheduler = builder.mailbox_limit(settings.mailbox_limit()).build()?;
+    scheduler.start()?;
+    let any = "127.0.0.1:0".parse()?;
+    let (_tree, address) = example::listener::start(&scheduler, any, settings)?;
+    println!("{}", address.port());
+    io::stdin().read_to_end(&mut Vec::new())?;
+    scheduler.stop(Duration::from_secs(10))?;
+    Ok(())
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
+/// A server in a process of its own.
+struct Server {
+    process: Running,
+    port: u16,
+}
+
+impl Server {
+    fn start(peer: &str, options: &Options) -> Result<Self, Failure> {
+        if peer == "redis-server" {
+            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+            let mut command = Command::new(peer);
+            let port_text = port.to_string();
+            command.args(["--port", &port_text, "--save", "", "--appendonly", "no"]);
+            command.args(["--bind", "127.0.0.1", "--daemonize", "no"]);
+            command.stdout(Stdio::null()).stdin(Stdio::null());
+            let process = command.spawn()?;
+            let server = Self { process, port };
+            server.wait_until_it_listens()?;
+            return Ok(server);
+        }
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--serve", peer]);
+        if let Some(workers) = options.workers {
+            command.args(["--workers", &workers.to_string()]);
+        }
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        let output = process.stdout.take().ok_or("no output")?;
+        BufReader::new(output).read_line(&mut line)?;
+        let port = line.trim().parse();
+        let mut server = Self { process, port: 0 };
+        server.port = port.map_err(|_| format!("the server on {peer} has not started"))?;
+        Ok(server)
+    }
+
+    fn wait_until_it_listens(&self) -> Result<(), Failure> {
+        for _ in 0..1_000 {
+            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err("redis-server does not listen after 10 s".into())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has nothing to save.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A line of the table: what the client does.
+struct Workload {
+    command: &'static str,
+    pipeline: u16,
+}
+
+/// Requests a second, and the times in milliseconds in which half of them and 99 of 100 are answered.
+#[derive(Clone, Copy)]
+struct Figures {
+    rate: f64,
+    p50: f64,
+    p99: f64,
+}
+
+fn measure(options: &Options) -> Result<(), Failure> {
+    let is_there = |program| Command::new(program).arg("--version").output().is_ok();
+    if !is_there("redis-benchmark") {
+        println!("redis-benchmark is not there: Debian's package redis-tools has it");
+        return Ok(());
+    }
+    let peers = PEERS.iter().filter(|it| **it != "redis-server" || is_there("redis-server"));
+    let peers: Vec<_> = peers.copied().collect();
+    if peers.len() < PEERS.len() {
+        println!("redis-server is not there, and is left out: Debian's package redis-server has it");
+    }
+    let (requests, reps) = match options.quick {
+        true => (1_000, 1),
+        false => (options.requests, options.reps),
+    };
+    println!("{} clients, {requests} requests, {reps} runs", options.clients);
+    println!("| | | requests/s, best | median | p50 ms | p99 ms |\n|---|---|---|---|---|---|");
+    for pipeline in [1, 16] {
+        for command in ["set", "get"] {
+            let workload = Workload { command, pipeline };
+            let mut figures = vec![Vec::new(); peers.len()];
+            for _ in 0..reps {
+                for (peer, figures) in peers.iter().zip(&mut figures) {
+                    let server = Server::start(peer, options)?;
+                    figures.push(run(&workload, &server, requests, options.clients)?);
+                }
+            }
+            for (peer, mut figures) in peers.iter().zip(figures) {
+                figures.sort_by(|one, other| one.rate.total_cmp(&other.rate));
+                let (Some(best), median) = (figures.last(), figures[figures.len() / 2]) else {
+                    continue;
+                };
+                println!(
+                    "| {command}, {pipeline} in a row | {peer} | {:.0} | {:.0} | {} | {} |",
+                    best.rate, median.rate, median.p50, median.p99
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run(workload: &Workload, server: &Server, requests: u64, clients: u16) -> Result<Figures, Failure> {
+    let mut command = Command::new("redis-benchmark");
+    command.args(["-p", &server.port.to_string(), "-t", workload.command, "--csv"]);
+    command.args(["-n", &requests.to_string(), "-c", &clients.to_string()]);
+    command.args(["-P", &workload.pipeline.to_string(), "-r", "100000"]);
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // The columns: test, rps, avg, min, p50, p95, p99, max, all in quotation marks.
+    let line = text.lines().find(|line| !line.starts_with("\"test\"") && line.contains(','));
+    let numbers = line.map(|line| line.split(',').filter_map(|it| it.trim_matches('"').parse().ok()));
+    let numbers: Vec<f64> = numbers.into_iter().flatten().collect();
+    let [rate, _, _, p50, _, p99, _] = numbers[..] else {
+        let error = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("redis-benchmark says: {text}{error}").into());
+    };
+    Ok(Figures { rate, p50, p99 })
+}

@@ -1,0 +1,91 @@
+//! The same server on tokio: the same parser, the same commands, and the same division of the keys.
+//! A connection is a task, and a shard is behind a lock, which is how such servers are written there.
+
+use crate::example::commands::{self, Route};
+use crate::example::protocol::{Answer, Limits, Parser};
+use crate::example::store::Store;
+use ganger::time::Moment;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+
+struct Server {
+    shards: Vec<Mutex<Store>>,
+    hasher: RandomState,
+    started: Instant,
+}
+
+/// Serves until the process ends.
+pub fn serve(listener: TcpListener, workers: usize, shards: usize) -> io::Result<()> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_io()
+        .build()?;
+    let start = Moment::from_nanos(0);
+    let shards = (0..shards).map(|_| Mutex::new(Store::new(start)));
+    let server = Arc::new(Server {
+        shards: shards.collect(),
+        hasher: RandomState::new(),
+        started: Instant::now(),
+    });
+    listener.set_nonblocking(true)?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            let server = Arc::clone(&server);
+            tokio::spawn(async move {
+                // That a client has gone is no failure of the server.
+                let _ = connection(stream, &server).await;
+            });
+        }
+    })
+}
+
+async fn connection(mut stream: TcpStream, server: &Server) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut parser = Parser::new(Limits::default());
+    let mut input = vec![0; 16 * 1024];
+    let mut output = Vec::new();
+    loop {
+        let count = stream.read(&mut input).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        parser.feed(&input[..count]);
+        while let Some(mut request) = parser.next().map_err(io::Error::other)? {
+            let name = request.remove(0);
+            server.run(&name, &request).encode(&mut output);
+        }
+        stream.write_all(&output).await?;
+        output.clear();
+    }
+}
+
+impl Server {
+    fn run(&self, name: &[u8], args: &[bytes::Bytes]) -> Answer {
+        match commands::find(name, args.len()) {
+            Ok(Route::Key(operation)) => {
+                let hash = self.hasher.hash_one(&args[0]);
+                let shard = usize::try_from(hash % self.shards.len() as u64).unwrap_or(0);
+                let nanos = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                let shard = self.shards[shard].lock();
+                let mut store = shard.unwrap_or_else(PoisonError::into_inner);
+                store.at(Moment::from_nanos(nanos));
+                let answered = operation(&mut store, args);
+                drop(store.changes());
+                answered.unwrap_or_else(|refused| Answer::Error(refused.to_string()))
+            }
+            Ok(Route::Here(commands::Own::Ping)) => Answer::Status("PONG"),
+            // What `redis-benchmark` asks for first.
+            Ok(_) => Answer::List(Vec::new()),
+            Err(error) => Answer::Error(error),
+        }
+    }
+}

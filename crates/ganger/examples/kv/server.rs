@@ -1,0 +1,172 @@
+//! What all connections share: the shards, the channels, limits and counts.
+
+use super::protocol::{Answer, Limits};
+use super::shard::{Batch, Job};
+use super::store::Operation;
+use bytes::Bytes;
+use ganger::lock::WaitGroup;
+use ganger::prelude::*;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the server is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) shards: usize,
+    /// Connections at a time.
+    pub(crate) clients: usize,
+    /// How long a client may take for a request that it has begun, or for an answer.
+    pub(crate) patience: Duration,
+    pub(crate) limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            shards: std::thread::available_parallelism().map_or(4, |it| 2 * it.get()),
+            clients: 10_000,
+            patience: Duration::from_secs(30),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// How many messages may wait for a process: of each connection one for a shard, and of a
+    /// channel so many for a client that is slow to read.
+    pub(crate) fn mailbox_limit(&self) -> usize {
+        self.clients.saturating_add(1_024)
+    }
+}
+
+pub(crate) struct Server {
+    pub(crate) settings: Settings,
+    pub(crate) shards: Vec<Address<Batch>>,
+    pub(crate) channels: Groups,
+    pub(crate) clients: AtomicUsize,
+    /// The connections that have not ended.
+    pub(crate) connections: Arc<WaitGroup>,
+    accepted: AtomicU64,
+    commands: AtomicU64,
+    hasher: RandomState,
+    started: Instant,
+    scheduler: WeakHandle,
+}
+
+/// A message to the subscribers of a channel.
+#[derive(Clone)]
+pub(crate) struct Publication {
+    pub(crate) channel: Bytes,
+    pub(crate) text: Bytes,
+}
+
+/// The place of a connection among those that may be there.
+pub(crate) struct Place(Arc<Server>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Server {
+    pub(crate) fn new(scheduler: &Handle, settings: Settings, shards: Vec<Address<Batch>>) -> Self {
+        Self {
+            settings,
+            shards,
+            channels: Groups::of(scheduler, "channels"),
+            clients: AtomicUsize::new(0),
+            connections: Arc::default(),
+            accepted: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+            hasher: RandomState::new(),
+            started: Instant::now(),
+            scheduler: scheduler.downgrade(),
+        }
+    }
+
+    /// A place for one more connection, if there is one.
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+        let before = self.clients.fetch_add(1, Ordering::Relaxed);
+        let place = Place(Arc::clone(self));
+        (before < self.settings.clients).then_some(place)
+    }
+
+    pub(crate) fn count(&self, commands: usize) {
+        let commands = u64::try_from(commands).unwrap_or(u64::MAX);
+        self.commands.fetch_add(commands, Ordering::Relaxed);
+    }
+
+    pub(crate) fn shard_of(&self, key: &[u8]) -> usize {
+        let hash = self.hasher.hash_one(key);
+        usize::try_from(hash % self.shards.len() as u64).unwrap_or(0)
+    }
+
+    pub(crate) fn channel(&self, name: &[u8]) -> Group {
+        self.channels.group(&name.escape_ascii().to_string())
+    }
+
+    /// Sends to the subscribers of the channel, and returns how many they are. One that does not
+    /// take what it is sent has its connection closed, so that it notices.
+    pub(crate) fn publish(&self, ctx: &Context, publication: &Publication) -> usize {
+        let members = self.channel(&publication.channel).members().into_iter();
+        let taken = members.filter(|member| {
+            match ctx.send(*member, "publication", Payload::any(publication.clone())) {
+                Ok(()) => true,
+                Err(error) => {
+                    if error.kind == SendErrorKind::Full {
+                        let _ = ctx.cancel(*member, "it does not read what it has subscribed to");
+                    }
+                    false
+                }
+            }
+        });
+        taken.count()
+    }
+
+    /// The text of `INFO`, with the counts of all shards.
+    pub(crate) fn info(&self, counts: Vec<Answer>) -> Answer {
+        let [mut keys, mut ends] = [0, 0];
+        for counts in counts {
+            let Answer::List(counts) = counts else {
+                return counts;
+            };
+            if let [Answer::Number(more_keys), Answer::Number(more_ends)] = counts[..] {
+                keys += more_keys;
+                ends += more_ends;
+            }
+        }
+        let processes = self.scheduler.upgrade().map_or(0, |it| it.stats().live);
+        let clients = self.clients.load(Ordering::Relaxed);
+        let accepted = self.accepted.load(Ordering::Relaxed);
+        let commands = self.commands.load(Ordering::Relaxed);
+        let version = env!("CARGO_PKG_VERSION");
+        let uptime = self.started.elapsed().as_secs();
+        let shards = self.shards.len();
+        let channels = self.channels.names().len();
+        let text = format!(
+            "# Server\r\nganger_version:{version}\r\nprocess_id:{}\r\nuptime_in_seconds:{uptime}\r\n\
+             shards:{shards}\r\nprocesses:{processes}\r\n\r\n\
+             # Clients\r\nconnected_clients:{clients}\r\nmaxclients:{}\r\n\r\n\
+             # Stats\r\ntotal_connections_received:{accepted}\r\n\
+             total_commands_processed:{commands}\r\npubsub_channels:{channels}\r\n\r\n\
+             # Keyspace\r\ndb0:keys={keys},expires={ends}\r\n",
+            std::process::id(),
+            self.settings.clients,
+        );
+        Answer::text(text)
+    }
+
+    /// One job for each shard.
+    pub(crate) fn for_all(&self, operation: Operation, args: &[Bytes]) -> impl Iterator<Item = Job> {
+        let args = args.to_vec();
+        self.shards.iter().map(move |_| Job {
+            operation,
+            args: args.clone(),
+        })
+    }
+}

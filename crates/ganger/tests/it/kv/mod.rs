@@ -1,0 +1,10 @@
+//! The example `kv`: its parser, its store, and the server with clients on threads.
+
+#[path = "../../../examples/kv/main.rs"]
+#[allow(dead_code, reason = "the example's own `main`")]
+mod example;
+
+mod cuts;
+mod parser;
+mod server;
+mod store;

@@ -1,0 +1,269 @@
+//! The server, with clients on threads.
+
+use super::example::listener;
+use super::example::protocol::Limits;
+use super::example::server::Settings;
+use ganger::net::Net;
+use ganger::prelude::*;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Running {
+    scheduler: Scheduler,
+    address: SocketAddr,
+}
+
+fn start(settings: Settings) -> Running {
+    let builder = Scheduler::builder().workers(2).driver(Net::new().unwrap());
+    let scheduler = builder.mailbox_limit(settings.mailbox_limit()).build().unwrap();
+    scheduler.start().unwrap();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let (_, address) = listener::start(&scheduler, any, settings).unwrap();
+    Running { scheduler, address }
+}
+
+fn started() -> Running {
+    start(Settings::default())
+}
+
+impl Running {
+    fn client(&self) -> Client {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Client(BufReader::new(stream))
+    }
+
+    fn stop(self) {
+        let report = self.scheduler.stop(PATIENCE).unwrap();
+        assert_eq!((report.forced, report.stuck.len()), (0, 0), "{report:?}");
+    }
+}
+
+struct Client(BufReader<TcpStream>);
+
+impl Client {
+    fn send(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).unwrap();
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// The next answer, in short.
+    fn answer(&mut self) -> String {
+        let line = self.line();
+        let (kind, rest) = line.split_at_checked(1).expect("an answer");
+        match kind {
+            "$" if rest == "-1" => "nil".into(),
+            "$" => {
+                let mut text = vec![0; rest.parse::<usize>().unwrap() + 2];
+                self.0.read_exact(&mut text).unwrap();
+                String::from_utf8_lossy(&text[..text.len() - 2]).into()
+            }
+            "*" => {
+                let parts: Vec<_> = (0..rest.parse().unwrap()).map(|_: i32| self.answer()).collect();
+                format!("({})", parts.join(" "))
+            }
+            _ => rest.into(),
+        }
+    }
+
+    fn ask(&mut self, request: &str) -> String {
+        self.send(format!("{request}\r\n").as_bytes());
+        self.answer()
+    }
+
+    fn is_closed(&mut self) -> bool {
+        // A reset is one, too: what the server has not read is lost.
+        self.0.read(&mut [0]).map_or(true, |count| count == 0)
+    }
+}
+
+#[test]
+fn clients_see_what_others_have_stored() {
+    let server = started();
+    let (mut one, mut other) = (server.client(), server.client());
+    assert_eq!(one.ask("ping"), "PONG");
+    assert_eq!(one.ask("mset a 1 b 2 c 3 d 4"), "OK");
+    assert_eq!(other.ask("mget a b none c d"), "(1 2 nil 3 4)");
+    assert_eq!(other.ask("incr a"), "2");
+    assert_eq!(other.ask("del a b none"), "2");
+    assert_eq!(one.ask("exists a c d"), "2");
+    assert_eq!(one.ask("dbsize"), "2");
+    assert_eq!(one.ask("rpush l x y"), "2");
+    assert_eq!(other.ask("lrange l 0 -1"), "(x y)");
+    assert_eq!(other.ask("hset h f v"), "1");
+    assert!(one.ask("get l").starts_with("WRONGTYPE"));
+    assert!(one.ask("info").contains("db0:keys=4,expires=0"));
+    assert_eq!(one.ask("flushall"), "OK");
+    assert_eq!(one.ask("dbsize"), "0");
+    assert!(one.ask("nonsense").starts_with("ERR unknown command 'nonsense'"));
+    assert_eq!(one.ask("quit"), "OK");
+    assert!(one.is_closed());
+    server.stop();
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_requests() {
+    let server = started();
+    let mut client = server.client();
+    let count = 10_000;
+    let mut requests = String::new();
+    for number in 0..count {
+        requests.push_str(&format!("set key{number} {number}\r\nget key{number}\r\nping\r\n"));
+    }
+    // The answers are more than what fits into the sockets, so they are read at the same time.
+    let mut writer = client.0.get_ref().try_clone().unwrap();
+    let sends = std::thread::spawn(move || writer.write_all(requests.as_bytes()).unwrap());
+    for number in 0..count {
+        assert_eq!(client.answer(), "OK");
+        assert_eq!(client.answer(), number.to_string());
+        assert_eq!(client.answer(), "PONG");
+    }
+    sends.join().unwrap();
+    assert_eq!(client.ask("dbsize"), count.to_string());
+    server.stop();
+}
+
+#[test]
+fn keys_end_by_themselves() {
+    let server = started();
+    let mut client = server.client();
+    assert_eq!(client.ask("set short 1 px 20"), "OK");
+    assert_eq!(client.ask("set long 1 ex 1000"), "OK");
+    while client.ask("dbsize") != "1" {
+        std::thread::yield_now();
+    }
+    assert_eq!(client.ask("ttl long"), "1000");
+    assert_eq!(client.ask("get short"), "nil");
+    server.stop();
+}
+
+#[test]
+fn subscribers_get_what_is_published() {
+    let server = started();
+    let (mut one, mut other, mut publisher) = (server.client(), server.client(), server.client());
+    assert_eq!(one.ask("subscribe news"), "(subscribe news 1)");
+    assert_eq!(one.ask("subscribe more"), "(subscribe more 2)");
+    assert_eq!(other.ask("subscribe news"), "(subscribe news 1)");
+    assert!(one.ask("get key").starts_with("ERR Can't execute 'get'"));
+    assert_eq!(one.ask("ping"), "(pong )");
+    assert_eq!(publisher.ask("publish news hello"), "2");
+    assert_eq!(publisher.ask("publish more again"), "1");
+    assert_eq!(publisher.ask("publish none hello"), "0");
+    assert_eq!(one.answer(), "(message news hello)");
+    assert_eq!(one.answer(), "(message more again)");
+    assert_eq!(other.answer(), "(message news hello)");
+    assert_eq!(one.ask("unsubscribe news"), "(unsubscribe news 1)");
+    assert_eq!(publisher.ask("publish news again"), "1");
+    assert_eq!(one.ask("unsubscribe"), "(unsubscribe more 0)");
+    assert_eq!(one.ask("get key"), "nil");
+    drop(other);
+    while publisher.ask("publish news gone") != "0" {
+        std::thread::yield_now();
+    }
+    server.stop();
+}
+
+#[test]
+fn what_is_no_request_is_refused_and_the_others_are_served() {
+    let server = started();
+    let mut good = server.client();
+    for bad in [
+        &b"*1\r\n$-5\r\n"[..],
+        b"*99999999\r\n",
+        b"*1\r\n$999999999\r\n",
+        b"*2\r\n+x\r\n",
+        &[b'x'; 100_000],
+    ] {
+        let mut client = server.client();
+        // It may be closed before all is sent.
+        let _ = client.0.get_mut().write_all(bad);
+        let mut answer = Vec::new();
+        let _ = client.0.read_to_end(&mut answer);
+        assert!(
+            answer.is_empty() || answer.starts_with(b"-ERR Protocol error"),
+            "{}",
+            answer.escape_ascii()
+        );
+        assert_eq!(good.ask("ping"), "PONG");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_client_that_stops_within_a_request_is_closed() {
+    let settings = Settings {
+        patience: Duration::from_millis(20),
+        ..Settings::default()
+    };
+    let server = start(settings);
+    let (mut slow, mut idle) = (server.client(), server.client());
+    slow.send(b"*2\r\n$3\r\nget\r\n$100\r\nhalf");
+    assert!(slow.is_closed());
+    // One that has begun nothing may stay.
+    assert_eq!(idle.ask("ping"), "PONG");
+    server.stop();
+}
+
+#[test]
+fn more_clients_than_there_may_be_are_told_so() {
+    let settings = Settings {
+        clients: 2,
+        ..Settings::default()
+    };
+    let server = start(settings);
+    let mut clients = [server.client(), server.client()];
+    assert!(clients.iter_mut().all(|it| it.ask("ping") == "PONG"));
+    let mut third = server.client();
+    assert_eq!(third.line(), "-ERR max number of clients reached");
+    assert!(third.is_closed());
+    drop(clients);
+    while !server.client().0.get_mut().write_all(b"ping\r\n").is_ok_and(|()| true)
+        || server.client().ask("ping") != "PONG"
+    {
+        std::thread::yield_now();
+    }
+    server.stop();
+}
+
+#[test]
+fn a_client_that_takes_no_answers_is_read_no_further() {
+    let limits = Limits::default();
+    let server = start(Settings {
+        limits,
+        patience: Duration::from_millis(200),
+        ..Settings::default()
+    });
+    let mut good = server.client();
+    let text = "x".repeat(1_000_000);
+    assert_eq!(good.ask(&format!("append key {}", &text[..10_000])), "10000");
+    let mut greedy = server.client();
+    let requests = "get key\r\n".repeat(10_000);
+    // 100 MB of answers: the server gives up on it, long before it has them all in memory.
+    let sent = (0..100).try_for_each(|_| greedy.0.get_mut().write_all(requests.as_bytes()));
+    drop(sent);
+    while !good.ask("info").contains("connected_clients:1\r\n") {
+        std::thread::yield_now();
+    }
+    server.stop();
+}
+
+#[test]
+fn a_stop_answers_what_was_read_and_closes() {
+    let server = started();
+    let mut client = server.client();
+    assert_eq!(client.ask("set key 1"), "OK");
+    let address = server.address;
+    server.stop();
+    assert!(client.is_closed());
+    assert!(TcpStream::connect(address).is_err());
+}

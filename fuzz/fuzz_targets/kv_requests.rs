@@ -1,0 +1,26 @@
+//! Bytes that a client of the example `kv` may send.
+
+#![no_main]
+
+#[allow(dead_code, reason = "what the server needs besides")]
+#[path = "../../crates/ganger/examples/kv/protocol.rs"]
+mod protocol;
+
+mod example {
+    pub(crate) use super::protocol;
+}
+
+#[path = "../../crates/ganger/tests/it/kv/cuts.rs"]
+mod cuts;
+
+use example::protocol::Limits;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let limits = Limits {
+        arguments: 8,
+        argument: 64,
+        request: 128,
+        line: 32,
+    };
+    cuts::check(bytes, limits);
+});
