@@ -57,6 +57,10 @@ pub use ganger_lock as lock;
 #[cfg(feature = "mpsc")]
 #[doc(inline)]
 pub use ganger_mpsc as mpsc;
+/// Sockets in processes.
+#[cfg(feature = "net")]
+#[doc(inline)]
+pub use ganger_net as net;
 /// Tests of processes in a deterministic simulation.
 #[cfg(feature = "sim")]
 #[doc(inline)]

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 21] = [
+const LAYERS: [(&str, &[&str]); 22] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -24,6 +24,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ),
     ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
+    ("net", &["wheel", "proc-api", "sched", "task", "time"]),
     ("tokio", &["proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),
     ("channel", &["sync", "proc-api", "sched", "task", "time"]),
@@ -40,6 +41,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "link",
             "lock",
             "mpsc",
+            "net",
             "proc-api",
             "relay",
             "sched",

@@ -1,0 +1,25 @@
+//! The errors of this crate's own: all are of [`io::Error`], as those of the system.
+
+use std::io;
+
+/// The socket was closed by this side.
+pub(crate) fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the socket was closed here")
+}
+
+/// The deadline of the operation has passed.
+pub(crate) fn timed_out() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the deadline has passed")
+}
+
+/// The scheduler has halted.
+pub(crate) fn halted() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the scheduler has halted")
+}
+
+/// The thread belongs to no scheduler with a network.
+pub(crate) fn no_network() -> io::Error {
+    io::Error::other(
+        "no network on this thread: give a `Net` to `Builder::driver`, or call `Net::enter`",
+    )
+}

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+mod address;
+mod error;
+mod listener;
+mod net;
+mod poller;
+mod ready;
+mod socket;
+mod stream;
+mod tcp;
+mod timers;
+mod transport;
+mod udp;
+#[cfg(unix)]
+mod unix;
+
+pub use address::ToAddress;
+pub use listener::Listener;
+pub use net::Net;
+pub use socket::Closer;
+pub use stream::{ReadHalf, Stream, WriteHalf};
+pub use tcp::{TcpListener, TcpStream};
+pub use transport::{Listening, Transport};
+pub use udp::UdpSocket;
+#[cfg(unix)]
+pub use unix::{UnixListener, UnixStream};

@@ -1,0 +1,267 @@
+//! The network of a scheduler: its poller, and the sockets that are in it.
+
+use crate::error;
+use crate::poller::{Found, Poller};
+use crate::ready::{End, Ready};
+use crate::timers::{Alarm, Timers};
+use foldhash::HashMap;
+use ganger_sched::Driver;
+use ganger_wheel::Key;
+use std::cell::RefCell;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// The network of a scheduler: for [`Builder::driver`](ganger_sched::Builder::driver).
+///
+/// The sockets that a process of that scheduler makes belong to it. They may go to any process and
+/// any thread; what waits for them is woken by the threads of that scheduler.
+///
+/// ```
+/// use ganger_net::Net;
+/// use ganger_sched::Scheduler;
+///
+/// let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
+/// scheduler.start()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Net(Arc<Reactor>);
+
+pub(crate) struct Reactor {
+    poller: Poller,
+    begin: Instant,
+    sockets: Mutex<Sockets>,
+    timers: Mutex<Timers>,
+}
+
+#[derive(Default)]
+struct Sockets {
+    /// By ids that are never used twice: a late event finds no other socket.
+    by_id: HashMap<u64, Arc<Ready>>,
+    last_id: u64,
+    is_over: bool,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Net>> = const { RefCell::new(None) };
+}
+
+impl Net {
+    /// A network, with a poller of the system.
+    ///
+    /// # Errors
+    /// When the system refuses a poller.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self::with(Poller::new()?))
+    }
+
+    /// As [`new`](Self::new), with the poller that is for other systems than Linux.
+    #[cfg(feature = "portable")]
+    #[doc(hidden)]
+    pub fn portable() -> io::Result<Self> {
+        Ok(Self::with(Poller::portable()?))
+    }
+
+    fn with(poller: Poller) -> Self {
+        Self(Arc::new(Reactor {
+            poller,
+            begin: Instant::now(),
+            sockets: Mutex::default(),
+            timers: Mutex::default(),
+        }))
+    }
+
+    /// Calls `f` with this network as that of the thread: sockets that are made meanwhile belong to
+    /// it. For threads outside of the scheduler.
+    ///
+    /// ```
+    /// use ganger_net::{Net, TcpListener};
+    ///
+    /// let net = Net::new()?;
+    /// let listener = net.enter(|| TcpListener::bind("127.0.0.1:0"))?;
+    /// // Give `net` to a scheduler, and `listener` to one of its processes.
+    /// # drop(listener);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Leave(Option<Net>);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                let net = CURRENT.replace(self.0.take());
+                drop(net);
+            }
+        }
+        let _leave = Leave(CURRENT.replace(Some(self.clone())));
+        f()
+    }
+
+    /// How many sockets there are.
+    #[must_use]
+    pub fn sockets(&self) -> usize {
+        self.0.sockets().by_id.len()
+    }
+
+    /// The network of this thread.
+    pub(crate) fn current() -> io::Result<Self> {
+        CURRENT.with_borrow(|net| net.clone().ok_or_else(error::no_network))
+    }
+
+    pub(crate) fn reactor(&self) -> &Reactor {
+        &self.0
+    }
+}
+
+impl Reactor {
+    fn sockets(&self) -> MutexGuard<'_, Sockets> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn timers(&self) -> MutexGuard<'_, Timers> {
+        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn poller(&self) -> &Poller {
+        &self.poller
+    }
+
+    /// Takes a new socket in.
+    pub(crate) fn enlist(&self) -> io::Result<Arc<Ready>> {
+        let mut sockets = self.sockets();
+        if sockets.is_over {
+            return Err(error::halted());
+        }
+        sockets.last_id += 1;
+        let id = sockets.last_id;
+        let ready = Arc::new(Ready::new(id));
+        sockets.by_id.insert(id, Arc::clone(&ready));
+        Ok(ready)
+    }
+
+    pub(crate) fn strike(&self, id: u64) {
+        let ready = self.sockets().by_id.remove(&id);
+        drop(ready);
+    }
+
+    /// Nanoseconds since the network was made.
+    pub(crate) fn now(&self) -> u64 {
+        self.moment_in(Duration::ZERO)
+    }
+
+    pub(crate) fn moment_in(&self, time: Duration) -> u64 {
+        let moment = self.begin.elapsed().saturating_add(time);
+        u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Has a timer run.
+    pub(crate) fn arm(&self, alarm: Alarm) -> Key {
+        let (key, is_earlier) = self.timers().insert(alarm);
+        if is_earlier {
+            self.poller.notify();
+        }
+        key
+    }
+
+    pub(crate) fn disarm(&self, key: Key) {
+        self.timers().cancel(key);
+    }
+
+    /// Waits in the poller, and wakes what waits for what is found there.
+    fn wait(&self, timeout: Option<Duration>) {
+        let mut found = Vec::new();
+        let waits = timeout != Some(Duration::ZERO);
+        let timeout = if waits {
+            self.timers().begin_wait(self.now(), timeout)
+        } else {
+            timeout
+        };
+        let result = self.poller.wait(timeout, &mut found);
+        if waits {
+            self.timers().end_wait();
+        }
+        self.tell(found);
+        self.tell_late();
+        if let Err(error) = result {
+            // The scheduler reports it.
+            panic!("the poller does not wait: {error}");
+        }
+    }
+
+    fn tell(&self, found: Vec<Found>) {
+        let mut wakers = Vec::new();
+        let with_ready: Vec<_> = {
+            let sockets = self.sockets();
+            let of = |it: Found| Some((it, Arc::clone(sockets.by_id.get(&it.id)?)));
+            found.into_iter().filter_map(of).collect()
+        };
+        for (found, ready) in with_ready {
+            ready.found(found, &mut wakers);
+        }
+        wake(wakers);
+    }
+
+    /// Ends the operations whose deadlines have passed.
+    fn tell_late(&self) {
+        loop {
+            let mut due = Vec::new();
+            let is_more = self.timers().take_due(self.now(), &mut due);
+            let mut wakers = Vec::new();
+            for alarm in due {
+                let ready = self.sockets().by_id.get(&alarm.id).cloned();
+                if let Some(ready) = ready {
+                    ready.timer_is_over(self, alarm, &mut wakers);
+                }
+            }
+            wake(wakers);
+            if !is_more {
+                break;
+            }
+        }
+    }
+
+    /// The scheduler has halted: no operation succeeds any more.
+    fn detach(&self) {
+        let mut sockets = self.sockets();
+        sockets.is_over = true;
+        let all: Vec<_> = sockets.by_id.values().cloned().collect();
+        drop(sockets);
+        let mut wakers = Vec::new();
+        for ready in all {
+            ready.end(self, End::Halted, &mut wakers);
+        }
+        wake(wakers);
+    }
+}
+
+/// Without a lock: a waker is code of users.
+pub(crate) fn wake(wakers: Vec<Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+impl Driver for Net {
+    fn wait(&self, timeout: Option<Duration>) {
+        self.0.wait(timeout);
+    }
+
+    fn interrupt(&self) {
+        self.0.poller.notify();
+    }
+
+    fn with_worker(&self, work: &mut dyn FnMut()) {
+        self.enter(work);
+    }
+
+    fn detach(&self) {
+        self.0.detach();
+    }
+}
+
+impl fmt::Debug for Net {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Net")
+            .field("sockets", &self.sockets())
+            .finish()
+    }
+}

@@ -1,0 +1,244 @@
+//! TCP.
+
+use crate::address::ToAddress;
+use crate::listener::Listener;
+use crate::poller::Lent;
+use crate::ready::Side;
+use crate::socket::Socket;
+use crate::stream::Stream;
+use crate::transport::{Listening, Source, Transport};
+use socket2::{Domain, Protocol, SockAddr, Type};
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{self, Shutdown, SocketAddr};
+#[cfg(unix)]
+use std::os::fd::AsFd;
+#[cfg(windows)]
+use std::os::windows::io::AsSocket;
+use std::time::Duration;
+
+/// So many connections may wait until they are accepted, where the system allows it.
+const BACKLOG: i32 = 1024;
+
+/// A TCP connection.
+///
+/// ```
+/// # use ganger_net::Net;
+/// # use ganger_sched::Scheduler;
+/// use ganger_net::{TcpListener, TcpStream};
+/// use ganger_task::{Cx, SpawnTask};
+///
+/// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
+/// # scheduler.start()?;
+/// let task = scheduler.spawn_task(async |_: Cx| {
+///     let listener = TcpListener::bind("127.0.0.1:0")?;
+///     let client = TcpStream::connect(listener.local_addr()?).await?;
+///     let (server, _) = listener.accept().await?;
+///     client.write_all(b"hello").await?;
+///     let mut buffer = [0; 5];
+///     server.read_exact(&mut buffer).await?;
+///     Ok(buffer == *b"hello")
+/// })?;
+/// assert_eq!(task.wait().into_result()?.as_bool(), Some(true));
+/// # Ok::<(), ganger_proc_api::BoxError>(())
+/// ```
+pub type TcpStream = Stream<Tcp>;
+
+/// What accepts TCP connections: see [`TcpStream`].
+pub type TcpListener = Listener<TcpListening>;
+
+/// The connection of a [`TcpStream`].
+#[derive(Debug)]
+pub struct Tcp(net::TcpStream);
+
+/// What a [`TcpListener`] listens with.
+#[derive(Debug)]
+pub struct TcpListening(net::TcpListener);
+
+impl Source for Tcp {
+    const SHORT_IS_ALL: bool = true;
+
+    fn lent(&self) -> Option<Lent<'_>> {
+        #[cfg(unix)]
+        return Some(self.0.as_fd());
+        #[cfg(windows)]
+        return Some(self.0.as_socket());
+    }
+}
+
+impl Transport for Tcp {
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&self.0).read(buffer)
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        (&self.0).write(bytes)
+    }
+
+    fn write_vectored(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&self.0).write_vectored(bytes)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.shutdown(how)
+    }
+}
+
+impl Source for TcpListening {
+    fn lent(&self) -> Option<Lent<'_>> {
+        #[cfg(unix)]
+        return Some(self.0.as_fd());
+        #[cfg(windows)]
+        return Some(self.0.as_socket());
+    }
+}
+
+impl Listening for TcpListening {
+    type Transport = Tcp;
+    type Address = SocketAddr;
+
+    fn accept(&self) -> io::Result<(Tcp, SocketAddr)> {
+        let (stream, address) = self.0.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok((Tcp(stream), address))
+    }
+}
+
+impl Stream<Tcp> {
+    /// Connects to that address.
+    ///
+    /// Dropping the wait gives the connection up.
+    ///
+    /// # Errors
+    /// Those of the system, mostly `ConnectionRefused`; `InvalidInput` when a text is no address;
+    /// `Other` on a thread without a network.
+    pub async fn connect(address: impl ToAddress) -> io::Result<Self> {
+        connect(address.to_address()?, None).await
+    }
+
+    /// As [`connect`](Self::connect), within that time.
+    ///
+    /// # Errors
+    /// As there, and `TimedOut`.
+    pub async fn connect_within(address: impl ToAddress, time: Duration) -> io::Result<Self> {
+        connect(address.to_address()?, Some(time)).await
+    }
+
+    /// Takes a connection of the standard library into the network of this thread.
+    ///
+    /// # Errors
+    /// Those of the system; `Other` on a thread without a network.
+    pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Socket::new(Tcp(stream)).map(Self)
+    }
+
+    /// The address of this side.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.with(|it| it.0.local_addr())
+    }
+
+    /// The address of the other side.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.with(|it| it.0.peer_addr())
+    }
+
+    /// Whether small writes are sent at once, and do not wait for more.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn set_nodelay(&self, is_set: bool) -> io::Result<()> {
+        self.0.with(|it| it.0.set_nodelay(is_set))
+    }
+
+    /// Reads what is there, and leaves it there. As [`read`](Self::read) otherwise.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.wait(Side::Read, |it| it.0.peek(buffer)).await
+    }
+}
+
+async fn connect(address: SocketAddr, within: Option<Duration>) -> io::Result<TcpStream> {
+    let socket = socket2::Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SockAddr::from(address)) {
+        Err(error) if !is_under_way(&error) => return Err(error),
+        _ => {}
+    }
+    let socket = Socket::new(Tcp(socket.into()))?;
+    if within.is_some() {
+        socket.set_deadline(Side::Write, within);
+    }
+    socket.wait(Side::Write, connected).await?;
+    socket.set_deadline(Side::Write, None);
+    Ok(Stream(socket))
+}
+
+fn is_under_way(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let is_of_unix = rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::INPROGRESS);
+    #[cfg(not(unix))]
+    let is_of_unix = false;
+    is_of_unix || error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Whether the connection stands. It would block until it does.
+fn connected(tcp: &Tcp) -> io::Result<()> {
+    if let Some(error) = tcp.0.take_error()? {
+        return Err(error);
+    }
+    match tcp.0.peer_addr() {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Listener<TcpListening> {
+    /// Listens at that address; at a free port when the port is 0.
+    ///
+    /// # Errors
+    /// Those of the system, mostly `AddrInUse`; `InvalidInput` when a text is no address; `Other`
+    /// on a thread without a network.
+    pub fn bind(address: impl ToAddress) -> io::Result<Self> {
+        let address = address.to_address()?;
+        let domain = Domain::for_address(address);
+        let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        // On Windows this would take the address away from others.
+        #[cfg(unix)]
+        socket.set_reuse_address(true)?;
+        socket.bind(&SockAddr::from(address))?;
+        socket.listen(BACKLOG)?;
+        Self::from_std(socket.into())
+    }
+
+    /// Takes a listener of the standard library into the network of this thread.
+    ///
+    /// # Errors
+    /// Those of the system; `Other` on a thread without a network.
+    pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Socket::new(TcpListening(listener)).map(Self)
+    }
+
+    /// The address at which it listens.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.with(|it| it.0.local_addr())
+    }
+}

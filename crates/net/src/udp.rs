@@ -1,0 +1,133 @@
+//! UDP.
+
+use crate::address::ToAddress;
+use crate::poller::Lent;
+use crate::ready::Side;
+use crate::socket::{Close, Closer, Socket};
+use crate::transport::Source;
+use std::fmt;
+use std::io;
+use std::net::{self, SocketAddr};
+#[cfg(unix)]
+use std::os::fd::AsFd;
+#[cfg(windows)]
+use std::os::windows::io::AsSocket;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A UDP socket. It is closed when it is dropped.
+///
+/// Its operations are cancel-safe, and any number of them may wait.
+pub struct UdpSocket(Arc<Socket<Udp>>);
+
+struct Udp(net::UdpSocket);
+
+impl Source for Udp {
+    fn lent(&self) -> Option<Lent<'_>> {
+        #[cfg(unix)]
+        return Some(self.0.as_fd());
+        #[cfg(windows)]
+        return Some(self.0.as_socket());
+    }
+}
+
+impl UdpSocket {
+    /// A socket at that address; at a free port when the port is 0.
+    ///
+    /// # Errors
+    /// Those of the system, mostly `AddrInUse`; `InvalidInput` when a text is no address; `Other`
+    /// on a thread without a network.
+    pub fn bind(address: impl ToAddress) -> io::Result<Self> {
+        Self::from_std(net::UdpSocket::bind(address.to_address()?)?)
+    }
+
+    /// Takes a socket of the standard library into the network of this thread.
+    ///
+    /// # Errors
+    /// Those of the system; `Other` on a thread without a network.
+    pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Socket::new(Udp(socket)).map(Self)
+    }
+
+    /// The other side of [`send`](Self::send) and [`recv`](Self::recv). Does not wait.
+    ///
+    /// # Errors
+    /// Those of the system; `InvalidInput` when a text is no address.
+    pub fn connect(&self, address: impl ToAddress) -> io::Result<()> {
+        let address = address.to_address()?;
+        self.0.with(|it| it.0.connect(address))
+    }
+
+    /// Sends a packet to that address; waits when there is no room for it.
+    ///
+    /// # Errors
+    /// Those of the system; `TimedOut` after the deadline; `NotConnected` when this socket is
+    /// closed.
+    pub async fn send_to(&self, packet: &[u8], address: impl ToAddress) -> io::Result<usize> {
+        let address = address.to_address()?;
+        self.0
+            .wait(Side::Write, |it| it.0.send_to(packet, address))
+            .await
+    }
+
+    /// The next packet, and where it comes from. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    /// As for [`send_to`](Self::send_to).
+    pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0.wait(Side::Read, |it| it.0.recv_from(buffer)).await
+    }
+
+    /// Sends a packet to the address of [`connect`](Self::connect).
+    ///
+    /// # Errors
+    /// As for [`send_to`](Self::send_to).
+    pub async fn send(&self, packet: &[u8]) -> io::Result<usize> {
+        self.0.wait(Side::Write, |it| it.0.send(packet)).await
+    }
+
+    /// The next packet from the address of [`connect`](Self::connect).
+    ///
+    /// # Errors
+    /// As for [`send_to`](Self::send_to).
+    pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.wait(Side::Read, |it| it.0.recv(buffer)).await
+    }
+
+    /// The address of this side.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.with(|it| it.0.local_addr())
+    }
+
+    /// Waits for packets end within that time from now: see
+    /// [`Stream::set_read_deadline`](crate::Stream::set_read_deadline).
+    pub fn set_read_deadline(&self, within: Option<Duration>) {
+        self.0.set_deadline(Side::Read, within);
+    }
+
+    /// As [`set_read_deadline`](Self::set_read_deadline), for sends.
+    pub fn set_write_deadline(&self, within: Option<Duration>) {
+        self.0.set_deadline(Side::Write, within);
+    }
+
+    /// What closes the socket from anywhere.
+    #[must_use]
+    pub fn closer(&self) -> Closer {
+        Closer::of(&self.0)
+    }
+
+    /// Closes the socket: see [`Closer::close`].
+    pub fn close(&self) {
+        Close::close(&*self.0);
+    }
+}
+
+impl fmt::Debug for UdpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("UdpSocket").field(&self.0).finish()
+    }
+}

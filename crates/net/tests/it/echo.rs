@@ -1,0 +1,193 @@
+//! A server that sends back what it gets, and its clients, in processes.
+
+#[cfg(feature = "portable")]
+use crate::support::start_with;
+use crate::support::{ms, ok, result, start, sum, until};
+use ganger_net::{Net, TcpListener, TcpStream};
+use ganger_proc_api::{BoxError, process_fn};
+use ganger_sched::{Handle, ProcessHandle, Scheduler};
+use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+async fn echo(stream: TcpStream) -> Result<u64, BoxError> {
+    let mut buffer = [0; 256];
+    let mut sum = 0;
+    loop {
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(sum),
+            length => {
+                sum += length as u64;
+                stream.write_all(&buffer[..length]).await?;
+            }
+        }
+    }
+}
+
+/// Accepts until it is cancelled, with a process for each connection.
+fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
+    let (send, address) = std::sync::mpsc::channel();
+    let server = scheduler.spawn_task(async move |cx: Cx| {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        send.send(listener.local_addr()?)?;
+        let mut accepted = 0_u64;
+        while let Ok(stream) = cx.until_cancelled(listener.accept()).await {
+            let (stream, _) = stream?;
+            (cx.context()).spawn_task(async move |_: Cx| echo(stream).await)?;
+            accepted += 1;
+        }
+        Ok(accepted)
+    });
+    let address = address.recv_timeout(crate::support::PATIENCE).unwrap();
+    (server.unwrap(), address)
+}
+
+/// Sends so many messages, and waits for each to come back. Returns how many bytes came.
+fn client(scheduler: &Handle, address: SocketAddr, rounds: u8) -> ProcessHandle {
+    let client = scheduler.spawn_task(async move |_: Cx| {
+        let stream = TcpStream::connect(address).await?;
+        let mut sum = 0;
+        for round in 0..rounds {
+            stream.write_all(&[round; 64]).await?;
+            let mut answer = [0; 64];
+            stream.read_exact(&mut answer).await?;
+            assert_eq!(answer, [round; 64]);
+            sum += 64;
+        }
+        Ok(sum)
+    });
+    client.unwrap()
+}
+
+// pins: I6
+#[test]
+fn many_connections_get_back_what_they_send() {
+    for workers in 1..4 {
+        are_served(start(workers));
+    }
+}
+
+/// With the poller of other systems.
+// pins: I6
+#[cfg(feature = "portable")]
+#[test]
+fn many_connections_get_back_what_they_send_elsewhere() {
+    for workers in 1..4 {
+        are_served(start_with(workers, Net::portable().unwrap()));
+    }
+}
+
+fn are_served((scheduler, net): (Scheduler, Net)) {
+    let (server, address) = server(&scheduler);
+    let clients: Vec<_> = (0..200).map(|_| client(&scheduler, address, 20)).collect();
+    assert_eq!(sum(clients), 200 * 20 * 64);
+    scheduler.cancel(server.pid(), "enough").unwrap();
+    assert_eq!(result(server).as_u64(), Some(200));
+    until("connections end", || scheduler.stats().live == 0);
+    assert_eq!(net.sockets(), 0);
+}
+
+/// The monitor looks, where a worker does not come out of its step.
+// pins: I2
+#[test]
+fn a_stuck_worker_keeps_no_socket_from_the_others() {
+    let (scheduler, _) = start(2);
+    let (_server, address) = server(&scheduler);
+    let release = Arc::new(AtomicBool::new(false));
+    let stuck = {
+        let release = Arc::clone(&release);
+        scheduler.spawn(process_fn(move |_, _, out| {
+            // Ordering: Relaxed: a flag alone.
+            while !release.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            out.done(());
+            Ok(())
+        }))
+    };
+    assert_eq!(sum([client(&scheduler, address, 50)]), 50 * 64);
+    // Ordering: Relaxed: a flag alone.
+    release.store(true, Ordering::Relaxed);
+    result(stuck.unwrap());
+}
+
+/// Workers that always have something to do look at rotations.
+// pins: I2
+#[test]
+fn busy_workers_keep_no_socket_waiting() {
+    let (scheduler, _) = start(2);
+    let (_server, address) = server(&scheduler);
+    let over = Arc::new(AtomicBool::new(false));
+    let spinning: Vec<_> = (0..8)
+        .map(|_| {
+            let over = Arc::clone(&over);
+            let spins = process_fn(move |_, _, out| {
+                // Ordering: Relaxed: a flag alone.
+                if over.load(Ordering::Relaxed) {
+                    out.done(());
+                } else {
+                    out.go_on();
+                }
+                Ok(())
+            });
+            scheduler.spawn(spins).unwrap()
+        })
+        .collect();
+    assert_eq!(sum([client(&scheduler, address, 50)]), 50 * 64);
+    // Ordering: Relaxed: a flag alone.
+    over.store(true, Ordering::Relaxed);
+    for spin in spinning {
+        result(spin);
+    }
+}
+
+/// One that reads what is always there leaves the others their turns.
+// pins: I6
+#[test]
+fn a_socket_that_is_always_ready_keeps_no_worker() {
+    let (scheduler, _) = start(1);
+    let turns = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&turns);
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let client = TcpStream::connect(listener.local_addr()?).await?;
+        let (server, _) = listener.accept().await?;
+        client.write_all(&[7; 4096]).await?;
+        cx.context().spawn_task(async move |_: Cx| {
+            // Ordering: Relaxed: a count alone.
+            seen.fetch_add(1, Ordering::Relaxed);
+            ok(())
+        })?;
+        let mut byte = [0];
+        for _ in 0..1000 {
+            server.read_exact(&mut byte).await?;
+        }
+        // Ordering: Relaxed: a count alone.
+        Ok(turns.load(Ordering::Relaxed) as u64)
+    });
+    assert_eq!(result(task.unwrap()).as_u64(), Some(1));
+}
+
+/// A scheduler that sleeps is woken by a thread that is none of its own.
+// pins: I1
+#[test]
+fn an_idle_scheduler_serves_threads() {
+    use std::io::{Read, Write};
+    let (scheduler, _) = start(2);
+    let (_server, address) = server(&scheduler);
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(crate::support::PATIENCE))
+        .unwrap();
+    for round in 0..20 {
+        if round % 5 == 0 {
+            // The workers fall asleep, mostly.
+            std::thread::sleep(ms(2));
+        }
+        stream.write_all(&[round; 16]).unwrap();
+        let mut answer = [0; 16];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [round; 16]);
+    }
+}

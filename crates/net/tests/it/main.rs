@@ -1,0 +1,5 @@
+//! Sockets in processes.
+
+mod echo;
+mod ends;
+mod support;
