@@ -123,7 +123,10 @@ impl Server {
         if let Some(workers) = options.workers {
             command.args(["--workers", &workers.to_string()]);
         }
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
         let mut line = String::new();
         let output = process.stdout.take().ok_or("no output")?;
         BufReader::new(output).read_line(&mut line)?;
@@ -172,16 +175,23 @@ fn measure(options: &Options) -> Result<(), Failure> {
         println!("redis-benchmark is not there: Debian's package redis-tools has it");
         return Ok(());
     }
-    let peers = PEERS.iter().filter(|it| **it != "redis-server" || is_there("redis-server"));
+    let peers = PEERS
+        .iter()
+        .filter(|it| **it != "redis-server" || is_there("redis-server"));
     let peers: Vec<_> = peers.copied().collect();
     if peers.len() < PEERS.len() {
-        println!("redis-server is not there, and is left out: Debian's package redis-server has it");
+        println!(
+            "redis-server is not there, and is left out: Debian's package redis-server has it"
+        );
     }
     let (requests, reps) = match options.quick {
         true => (1_000, 1),
         false => (options.requests, options.reps),
     };
-    println!("{} clients, {requests} requests, {reps} runs", options.clients);
+    println!(
+        "{} clients, {requests} requests, {reps} runs",
+        options.clients
+    );
     println!("| | | requests/s, best | median | p50 ms | p99 ms |\n|---|---|---|---|---|---|");
     for pipeline in [1, 16] {
         for command in ["set", "get"] {
@@ -208,16 +218,32 @@ fn measure(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn run(workload: &Workload, server: &Server, requests: u64, clients: u16) -> Result<Figures, Failure> {
+fn run(
+    workload: &Workload,
+    server: &Server,
+    requests: u64,
+    clients: u16,
+) -> Result<Figures, Failure> {
     let mut command = Command::new("redis-benchmark");
-    command.args(["-p", &server.port.to_string(), "-t", workload.command, "--csv"]);
+    command.args([
+        "-p",
+        &server.port.to_string(),
+        "-t",
+        workload.command,
+        "--csv",
+    ]);
     command.args(["-n", &requests.to_string(), "-c", &clients.to_string()]);
     command.args(["-P", &workload.pipeline.to_string(), "-r", "100000"]);
     let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     // The columns: test, rps, avg, min, p50, p95, p99, max, all in quotation marks.
-    let line = text.lines().find(|line| !line.starts_with("\"test\"") && line.contains(','));
-    let numbers = line.map(|line| line.split(',').filter_map(|it| it.trim_matches('"').parse().ok()));
+    let line = text
+        .lines()
+        .find(|line| !line.starts_with("\"test\"") && line.contains(','));
+    let numbers = line.map(|line| {
+        line.split(',')
+            .filter_map(|it| it.trim_matches('"').parse().ok())
+    });
     let numbers: Vec<f64> = numbers.into_iter().flatten().collect();
     let [rate, _, _, p50, _, p99, _] = numbers[..] else {
         let error = String::from_utf8_lossy(&output.stderr);

@@ -22,7 +22,7 @@ struct Server {
 }
 
 /// Serves until the process ends.
-pub fn serve(listener: TcpListener, workers: usize, shards: usize) -> io::Result<()> {
+pub(crate) fn serve(listener: TcpListener, workers: usize, shards: usize) -> io::Result<()> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(workers)
         .enable_io()

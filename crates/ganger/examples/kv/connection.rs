@@ -10,6 +10,7 @@ use super::server::{Publication, Server};
 use super::shard::{Batch, Job};
 use super::store;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use futures_util::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use ganger::prelude::*;
 use std::cell::RefCell;
@@ -97,7 +98,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Ok(false);
         }
         let patience = self.server.settings.patience;
-        let left = self.begun.map(|it| patience.saturating_sub(cx.context().now().since(it)));
+        let left = self
+            .begun
+            .map(|it| patience.saturating_sub(cx.context().now().since(it)));
         let is_subscribed = !self.subscribed.is_empty();
         let (stream, parser) = (&mut self.stream, &mut self.parser);
         let input = match left {
@@ -179,7 +182,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Nothing can be read after what is no request.
     fn refuse(&mut self, error: &ProtocolError) {
-        self.slots.push(Slot::Ready(Answer::Error(format!("ERR {error}"))));
+        self.slots
+            .push(Slot::Ready(Answer::Error(format!("ERR {error}"))));
         self.is_over = true;
     }
 
@@ -212,7 +216,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             Route::Keys(width, operation, merge) => {
                 let parts = request.chunks(width);
-                let shards = parts.map(|part| self.give(operation, part.to_vec())).collect();
+                let shards = parts
+                    .map(|part| self.give(operation, part.to_vec()))
+                    .collect();
                 self.slots.push(Slot::Merged(merge, shards));
             }
             Route::All(operation, merge) => {
@@ -244,7 +250,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn give_all(&mut self, operation: store::Operation, args: &[Bytes]) -> Vec<usize> {
-        let jobs = self.jobs.iter_mut().zip(self.server.for_all(operation, args));
+        let jobs = self
+            .jobs
+            .iter_mut()
+            .zip(self.server.for_all(operation, args));
         jobs.for_each(|(jobs, job)| jobs.push(job));
         (0..self.jobs.len()).collect()
     }
@@ -256,7 +265,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let text = args.into_iter().next().unwrap_or_default();
                 Answer::List(vec![Answer::text("pong"), Answer::Text(text)])
             }
-            Own::Ping => args.into_iter().next().map_or(Answer::Status("PONG"), Answer::Text),
+            Own::Ping => args
+                .into_iter()
+                .next()
+                .map_or(Answer::Status("PONG"), Answer::Text),
             Own::Echo => Answer::optional(args.into_iter().next()),
             Own::Select if *args[0] == *b"0" => Answer::OK,
             Own::Select => Answer::Error("ERR DB index is out of range".into()),
@@ -268,7 +280,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Answer::OK
             }
             Own::Subscribe => {
-                args.into_iter().for_each(|channel| self.subscribe(&channel));
+                args.into_iter()
+                    .for_each(|channel| self.subscribe(&channel));
                 return;
             }
             Own::Unsubscribe => {
@@ -314,28 +327,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Has the shards do what they have been given, and encodes the answers.
     async fn answer(&mut self) -> io::Result<()> {
-        let shards = self.jobs.iter_mut().zip(&self.server.shards);
-        let asked = shards.map(|(jobs, shard)| {
-            if jobs.is_empty() {
-                return None;
-            }
-            let (jobs, count) = (mem::take(jobs), jobs.len());
-            Some((shard.call(|reply| Batch { jobs, reply }).begin(), count))
-        });
-        let asked: Vec<_> = asked.collect();
-        let mut answers = Vec::with_capacity(asked.len());
-        for asked in asked {
-            answers.push(match asked {
-                None => Vec::new().into_iter(),
-                Some((answer, count)) => match answer.await {
+        let (cx, shards) = (&self.cx, self.jobs.iter_mut().zip(&self.server.shards));
+        let answers = shards.map(|(jobs, shard)| {
+            let (count, jobs) = (jobs.len(), mem::take(jobs));
+            async move {
+                if count == 0 {
+                    return Vec::new().into_iter();
+                }
+                let call = shard.call(|reply| Batch { jobs, reply });
+                match cx.ask(call).await {
                     Ok(answers) => answers.into_iter(),
                     Err(error) => {
                         let error = Answer::Error(format!("ERR the shard has failed: {error}"));
                         vec![error; count].into_iter()
                     }
-                },
-            });
-        }
+                }
+            }
+        });
+        // What has been read is answered, also when the process is to end.
+        let mut answers = cx.shield(join_all(answers)).await;
         for slot in mem::take(&mut self.slots) {
             let answer = match slot {
                 Slot::Ready(answer) => answer,

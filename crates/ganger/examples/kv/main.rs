@@ -2,13 +2,13 @@
 //! of the keys. `cargo run --release -p ganger --example kv --features net`, and then
 //! `redis-cli -p 6400 set name value`.
 
-mod commands;
-mod connection;
-mod listener;
-mod protocol;
-mod server;
-mod shard;
-mod store;
+pub(crate) mod commands;
+pub(crate) mod connection;
+pub(crate) mod listener;
+pub(crate) mod protocol;
+pub(crate) mod server;
+pub(crate) mod shard;
+pub(crate) mod store;
 
 use clap::Parser;
 use ganger::net::Net;
@@ -58,7 +58,7 @@ fn main() -> Result<(), BoxError> {
     println!("{tree}\nlistens at {address}; Ctrl-C stops it");
 
     let (interrupt, interrupted) = mpsc::channel();
-    ctrlc::set_handler(move || drop(interrupt.send(())))?;
+    ctrlc::set_handler(move || _ = interrupt.send(()))?;
     interrupted.recv()?;
     println!("{:?}", scheduler.stop(Duration::from_secs(10))?);
     Ok(())

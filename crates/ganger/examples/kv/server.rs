@@ -8,8 +8,8 @@ use ganger::lock::WaitGroup;
 use ganger::prelude::*;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What the server is started with.
@@ -162,7 +162,11 @@ impl Server {
     }
 
     /// One job for each shard.
-    pub(crate) fn for_all(&self, operation: Operation, args: &[Bytes]) -> impl Iterator<Item = Job> {
+    pub(crate) fn for_all(
+        &self,
+        operation: Operation,
+        args: &[Bytes],
+    ) -> impl Iterator<Item = Job> {
         let args = args.to_vec();
         self.shards.iter().map(move |_| Job {
             operation,

@@ -162,7 +162,9 @@ impl Store {
             self.put(key, make(), None);
         }
         let entry = self.entries.get_mut(key);
-        &mut entry.expect("it is there, or has just been put there").value
+        &mut entry
+            .expect("it is there, or has just been put there")
+            .value
     }
 }
 
@@ -183,7 +185,9 @@ pub(crate) fn get(store: &mut Store, args: &[Bytes]) -> Answered {
 
 /// As `GET`, but a value of another kind counts as none.
 pub(crate) fn mget(store: &mut Store, args: &[Bytes]) -> Answered {
-    Ok(store.text(&args[0]).map_or(Answer::Nothing, |it| Answer::optional(it.cloned())))
+    Ok(store
+        .text(&args[0])
+        .map_or(Answer::Nothing, |it| Answer::optional(it.cloned())))
 }
 
 pub(crate) fn getdel(store: &mut Store, args: &[Bytes]) -> Answered {
@@ -265,7 +269,9 @@ pub(crate) fn append(store: &mut Store, args: &[Bytes]) -> Answered {
 }
 
 pub(crate) fn strlen(store: &mut Store, args: &[Bytes]) -> Answered {
-    Ok(Answer::count(store.text(&args[0])?.map_or(0, |it| it.len())))
+    Ok(Answer::count(
+        store.text(&args[0])?.map_or(0, |it| it.len()),
+    ))
 }
 
 fn add(store: &mut Store, key: &Bytes, by: i64) -> Answered {
@@ -430,7 +436,9 @@ pub(crate) fn rpop(store: &mut Store, args: &[Bytes]) -> Answered {
 }
 
 pub(crate) fn llen(store: &mut Store, args: &[Bytes]) -> Answered {
-    Ok(Answer::count(store.list(&args[0])?.map_or(0, |it| it.len())))
+    Ok(Answer::count(
+        store.list(&args[0])?.map_or(0, |it| it.len()),
+    ))
 }
 
 /// The places from `first` to `last`, both within; below zero they count from the end.
@@ -460,7 +468,9 @@ pub(crate) fn lindex(store: &mut Store, args: &[Bytes]) -> Answered {
     };
     let is_there = place >= -(list.len() as i64);
     let mut places = list.range(range(place, place, list.len()));
-    Ok(Answer::optional(places.next().filter(|_| is_there).cloned()))
+    Ok(Answer::optional(
+        places.next().filter(|_| is_there).cloned(),
+    ))
 }
 
 pub(crate) fn hset(store: &mut Store, args: &[Bytes]) -> Answered {
@@ -482,12 +492,16 @@ pub(crate) fn hset(store: &mut Store, args: &[Bytes]) -> Answered {
 
 pub(crate) fn hget(store: &mut Store, args: &[Bytes]) -> Answered {
     let hash = store.hash(&args[0])?;
-    Ok(Answer::optional(hash.and_then(|it| it.get(&args[1]).cloned())))
+    Ok(Answer::optional(
+        hash.and_then(|it| it.get(&args[1]).cloned()),
+    ))
 }
 
 pub(crate) fn hmget(store: &mut Store, args: &[Bytes]) -> Answered {
     let hash = store.hash(&args[0])?;
-    let values = args[1..].iter().map(|field| hash.as_ref().and_then(|it| it.get(field).cloned()));
+    let values = args[1..]
+        .iter()
+        .map(|field| hash.as_ref().and_then(|it| it.get(field).cloned()));
     Ok(Answer::List(values.map(Answer::optional).collect()))
 }
 
@@ -495,7 +509,9 @@ pub(crate) fn hdel(store: &mut Store, args: &[Bytes]) -> Answered {
     let Some(hash) = store.hash(&args[0])? else {
         return Ok(Answer::Number(0));
     };
-    let removed = args[1..].iter().filter(|field| hash.remove(*field).is_some());
+    let removed = args[1..]
+        .iter()
+        .filter(|field| hash.remove(*field).is_some());
     let removed = removed.count();
     if hash.is_empty() {
         store.remove(&args[0]);
@@ -505,11 +521,15 @@ pub(crate) fn hdel(store: &mut Store, args: &[Bytes]) -> Answered {
 
 pub(crate) fn hexists(store: &mut Store, args: &[Bytes]) -> Answered {
     let hash = store.hash(&args[0])?;
-    Ok(Answer::Number(hash.is_some_and(|it| it.contains_key(&args[1])).into()))
+    Ok(Answer::Number(
+        hash.is_some_and(|it| it.contains_key(&args[1])).into(),
+    ))
 }
 
 pub(crate) fn hlen(store: &mut Store, args: &[Bytes]) -> Answered {
-    Ok(Answer::count(store.hash(&args[0])?.map_or(0, |it| it.len())))
+    Ok(Answer::count(
+        store.hash(&args[0])?.map_or(0, |it| it.len()),
+    ))
 }
 
 fn pairs(
@@ -523,7 +543,9 @@ fn pairs(
 }
 
 pub(crate) fn hgetall(store: &mut Store, args: &[Bytes]) -> Answered {
-    pairs(store, args, |(field, value)| [Some(field.clone()), Some(value.clone())])
+    pairs(store, args, |(field, value)| {
+        [Some(field.clone()), Some(value.clone())]
+    })
 }
 
 pub(crate) fn hkeys(store: &mut Store, args: &[Bytes]) -> Answered {
@@ -537,7 +559,9 @@ pub(crate) fn hvals(store: &mut Store, args: &[Bytes]) -> Answered {
 pub(crate) fn hincrby(store: &mut Store, args: &[Bytes]) -> Answered {
     let by = integer(&args[2])?;
     let hash = store.hash(&args[0])?;
-    let before = hash.and_then(|it| it.get(&args[1])).map_or(Ok(0), |it| integer(it))?;
+    let before = hash
+        .and_then(|it| it.get(&args[1]))
+        .map_or(Ok(0), |it| integer(it))?;
     let sum = before.checked_add(by).ok_or(Refused::Overflow)?;
     let written = Bytes::from(sum.to_string());
     hset(store, &[args[0].clone(), args[1].clone(), written])?;
@@ -560,10 +584,13 @@ pub(crate) fn flush(store: &mut Store, _: &[Bytes]) -> Answered {
 /// `KEYS pattern`, where `*` stands for any bytes, and `?` for one.
 pub(crate) fn keys(store: &mut Store, args: &[Bytes]) -> Answered {
     let now = store.now;
-    let keys = store.entries.iter().filter(|(key, entry)| {
-        entry.until.is_none_or(|it| it > now) && matches(&args[0], key)
-    });
-    Ok(Answer::List(keys.map(|it| Answer::Text(it.0.clone())).collect()))
+    let keys = store
+        .entries
+        .iter()
+        .filter(|(key, entry)| entry.until.is_none_or(|it| it > now) && matches(&args[0], key));
+    Ok(Answer::List(
+        keys.map(|it| Answer::Text(it.0.clone())).collect(),
+    ))
 }
 
 /// Numbers for `INFO`.

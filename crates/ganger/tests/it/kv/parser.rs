@@ -89,7 +89,10 @@ fn a_line_is_a_request_and_empty_ones_are_left_out() {
 fn what_is_no_request_is_refused_as_soon_as_it_is_seen() {
     assert_eq!(error(b"*9\r\n"), ProtocolError::ArgumentCount);
     assert_eq!(error(b"*1x\r\n"), ProtocolError::ArgumentCount);
-    assert_eq!(error(b"*99999999999999999999\r\n"), ProtocolError::ArgumentCount);
+    assert_eq!(
+        error(b"*99999999999999999999\r\n"),
+        ProtocolError::ArgumentCount
+    );
     assert_eq!(error(b"*1\r\n$65\r\n"), ProtocolError::ArgumentLength);
     assert_eq!(error(b"*1\r\n$-1\r\n"), ProtocolError::ArgumentLength);
     assert_eq!(error(b"*1\r\n:1\r\n"), ProtocolError::NoArgument(b':'));
@@ -106,10 +109,25 @@ fn what_is_no_request_is_refused_as_soon_as_it_is_seen() {
 
 #[test]
 fn numbers_are_read_as_they_are_written() {
-    for text in ["0", "-1", "42", "9223372036854775807", "-9223372036854775808"] {
+    for text in [
+        "0",
+        "-1",
+        "42",
+        "9223372036854775807",
+        "-9223372036854775808",
+    ] {
         assert_eq!(number(text.as_bytes()).unwrap().to_string(), text);
     }
-    for text in ["", "-", "+1", "01", "-0", "1 ", "9223372036854775808", "one"] {
+    for text in [
+        "",
+        "-",
+        "+1",
+        "01",
+        "-0",
+        "1 ",
+        "9223372036854775808",
+        "one",
+    ] {
         assert_eq!(number(text.as_bytes()), None, "{text}");
     }
 }

@@ -14,7 +14,9 @@ const START: Moment = Moment::from_nanos(0);
 fn run(store: &mut Store, line: &str) -> Answer {
     let mut words = line.split(' ');
     let name = words.next().unwrap();
-    let args: Vec<_> = words.map(|it| Bytes::copy_from_slice(it.as_bytes())).collect();
+    let args: Vec<_> = words
+        .map(|it| Bytes::copy_from_slice(it.as_bytes()))
+        .collect();
     let operation = match commands::find(name.as_bytes(), args.len()) {
         Ok(Route::Key(operation) | Route::Keys(_, operation, _) | Route::All(operation, _)) => {
             operation
@@ -195,7 +197,10 @@ fn changes_of_ends_are_for_the_timers() {
     let mut expect = |line: &str, changes: &[(&str, Option<u64>)]| {
         run(&mut store, line);
         let expected = changes.iter().map(|(key, lasts)| {
-            (Bytes::from((*key).to_owned()), lasts.map(Duration::from_millis))
+            (
+                Bytes::from((*key).to_owned()),
+                lasts.map(Duration::from_millis),
+            )
         });
         assert_eq!(store.changes(), expected.collect::<Vec<_>>(), "{line}");
     };
