@@ -60,6 +60,11 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "list")]
     check: bool,
 
+    /// Runs the killers that the lists name, and no other tests: much faster. Mutants without a
+    /// killer are left out
+    #[arg(long)]
+    killers: bool,
+
     /// How many mutants are run at a time [default: one a core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -80,6 +85,9 @@ struct Prepared {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut crates = prepare_all(&chosen(&options.crates, packages()?, "mutants")?)?;
     select(&mut crates, &options.only)?;
+    if options.killers {
+        with_killers(&mut crates);
+    }
     if options.check {
         for (package, mutants) in &crates {
             println!("{package}: {} mutants fit the sources", mutants.len());
@@ -100,7 +108,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut complaints = Vec::new();
     for (package, mutants) in &crates {
         let jobs = options.jobs.unwrap_or_else(cores).clamp(1, mutants.len());
-        let rows = run_crate(package, mutants, jobs, &folder)?;
+        let rows = run_crate(package, mutants, jobs, options.killers, &folder)?;
         println!("\n{}", table(&rows));
         match summary(&rows) {
             Ok(summary) => println!("{package}: {summary}"),
@@ -192,6 +200,19 @@ fn select(crates: &mut Vec<(String, Vec<Prepared>)>, only: &[String]) -> Result<
     Ok(())
 }
 
+/// Keeps the mutants for which the list names a killer.
+fn with_killers(crates: &mut Vec<(String, Vec<Prepared>)>) {
+    for (package, mutants) in crates.iter_mut() {
+        let before = mutants.len();
+        mutants.retain(|prepared| prepared.mutant.killer.is_some());
+        let without = before - mutants.len();
+        if without > 0 {
+            println!("{package}: {without} mutants have no killer, and are left out");
+        }
+    }
+    crates.retain(|(_, mutants)| !mutants.is_empty());
+}
+
 fn listed(mutants: &[Prepared]) -> String {
     let line = |Prepared { mutant, .. }: &Prepared| {
         let expected = match (&mutant.expected, &mutant.killer) {
@@ -210,6 +231,7 @@ fn run_crate<'a>(
     package: &str,
     mutants: &'a [Prepared],
     jobs: usize,
+    killers_only: bool,
     folder: &Path,
 ) -> Result<Vec<Row<'a>>, Failure> {
     let start = Instant::now();
@@ -257,6 +279,7 @@ fn run_crate<'a>(
         };
         match killed.transpose() {
             Some(verdict) => tell(number, start, verdict),
+            None if killers_only => tell(number, start, Ok(Verdict::Survived)),
             None => left.lock().expect("nobody panics with it").push(number),
         }
     });
@@ -270,9 +293,10 @@ fn run_crate<'a>(
         let start = Instant::now();
         let prepared = &mutants[number];
         let mut copy = copies[job].lock().expect("nobody panics with it");
-        let verdict = copy
-            .apply(&prepared.changes)
-            .and_then(|()| trial.of_mutant(&copy.tree, killer(prepared).as_ref()));
+        let verdict = copy.apply(&prepared.changes).and_then(|()| {
+            let killer = killer(prepared);
+            trial.of_mutant(&copy.tree, killer.as_ref(), killers_only)
+        });
         tell(number, start, verdict);
     });
     let mut rows = rows.into_inner().expect("nobody panics with it");

@@ -125,15 +125,18 @@ impl Trial {
     }
 
     /// Runs the tests on the mutant in `tree` until one fails: first those that `killer` means,
-    /// then the models, then all others. Shows why it does not build if it does not.
+    /// then the models, then all others, unless `killer_only`. Shows why it does not build if it
+    /// does not.
     pub(crate) fn of_mutant(
         &self,
         tree: &Tree,
         killer: Option<&Killer>,
+        killer_only: bool,
     ) -> Result<Verdict, Failure> {
         // One test program is built much faster than all of them.
         let first = killer.map(|killer| (killer.kind, Some(killer)));
-        let all = self.kinds.iter().map(|&kind| (kind, None));
+        let all = self.kinds.iter().filter(|_| !killer_only);
+        let all = all.map(|&kind| (kind, None));
         for (kind, only) in first.into_iter().chain(all) {
             let tests = match kind.build(tree, &self.package, only)? {
                 Ok(tests) => tests,
