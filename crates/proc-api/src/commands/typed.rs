@@ -252,6 +252,8 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(ids(), others);
         }
+        // As two threads do it that are the first to ask.
+        assert_eq!(CommandId::add(Kind::of::<Double>()), others.0);
         let (double, halve) = others;
         assert_ne!(double, halve);
         assert!(double.get().min(halve.get()) >= CommandId::FIRST_TYPED);

@@ -235,7 +235,7 @@ mod tests {
             Event::Exit(Box::new(notice.withdrawn_by(&withdrawal)))
         };
         let plain = Event::Exit(Box::new(ExitNotice::new(pid, 3, ExitCause::Done)));
-        let mut queue = VecDeque::from([notice(1), notice(2), plain]);
+        let mut queue = VecDeque::from([notice(1), notice(2), plain, notice(4)]);
         let mut events = Events::new(&mut queue);
         let tag = |event| match event {
             Some(Event::Exit(notice)) => notice.tag,
@@ -244,8 +244,10 @@ mod tests {
         assert_eq!(tag(events.next()), 1);
         assert!(withdrawal.is_shared());
         withdrawal.withdraw();
-        assert!(events.take_where(|_| true).is_some());
+        assert_eq!(tag(events.take_where(|_| true)), 3);
         assert_eq!(tag(events.next()), 0);
         assert!(events.is_empty() && !withdrawal.is_shared());
+        let mut queue = VecDeque::from([notice(5)]);
+        assert!(Events::new(&mut queue).next().is_none());
     }
 }
