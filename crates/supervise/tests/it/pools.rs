@@ -328,6 +328,38 @@ fn an_adaptive_pool_whose_workers_are_busy_has_more_of_them() {
     assert!(matches!(pool.stop(), ExitReason::Cancelled(_)));
 }
 
+/// The second pool is the clock of the first: what it has time for, the first one would have, too.
+// pins: W8
+#[test]
+fn an_adaptive_pool_has_patience() {
+    let scheduler = start(2);
+    let (open, gate) = std::sync::mpsc::channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let work = move || {
+        let gate = Arc::clone(&gate);
+        move |(): ()| Ok(gate.lock().unwrap().recv()?)
+    };
+    let [patient, hasty] = [secs(3_600), ms(1)].map(|patience| {
+        let pool = Pool::new(3, work.clone()).adaptive(1, patience, secs(30));
+        pool.start(&scheduler).unwrap()
+    });
+    let calls = |pool: &PoolHandle<(), ()>| [(); 5].map(|()| pool.call(()).begin());
+    let patient_calls = calls(&patient);
+    until("a job is carried out", || patient.stats().in_flight == 1);
+    let hasty_calls = calls(&hasty);
+    until("all workers are started", || hasty.stats().in_flight == 3);
+    assert_eq!(patient.stats().workers, 1);
+    for _ in 0..10 {
+        open.send(()).unwrap();
+    }
+    for call in patient_calls.into_iter().chain(hasty_calls) {
+        call.wait().unwrap();
+    }
+    for pool in [patient, hasty] {
+        assert!(matches!(pool.stop(), ExitReason::Cancelled(_)));
+    }
+}
+
 // pins: W9
 #[test]
 fn an_inline_pool_carries_jobs_out_where_they_are_called() {

@@ -349,3 +349,29 @@ fn scopes_work_inside_of_combinators() {
     });
     assert_eq!(number(task.unwrap()), 40);
 }
+
+/// A scope that has been told of the cancellation waits for its children alone.
+#[test]
+fn scopes_inside_of_combinators_see_children_end_that_outlast_a_cancellation() {
+    let scheduler = start(2);
+    let task = scheduler.spawn_task(async |cx: Cx| {
+        let scope = || {
+            cx.scope(async |scope| {
+                drop(scope.spawn(async |cx: Cx| {
+                    cx.cancelled().await;
+                    for _ in 0..5 {
+                        cx.shield(cx.yield_now()).await;
+                    }
+                    Ok(())
+                })?);
+                Ok(1_u64)
+            })
+        };
+        let all = futures_util::future::join_all((0..40).map(|_| scope())).await;
+        let all: Result<Vec<_>, BoxError> = all.into_iter().collect();
+        Ok(all?.into_iter().sum::<u64>())
+    });
+    let task = task.unwrap();
+    scheduler.cancel(task.pid(), "enough").unwrap();
+    assert_eq!(number(task), 40);
+}
