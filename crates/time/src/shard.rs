@@ -111,8 +111,8 @@ impl Shard {
         self.is_closed
     }
 
-    /// Puts a timer in that `make` makes of its key, at the caller's own seat. The alarm has to ring
-    /// if it is earlier than what was there.
+    /// Puts a timer in that `make` makes of its key, at the caller's own seat. The alarm has to
+    /// ring if it is earlier than what was there.
     #[inline]
     pub(crate) fn put(
         &mut self,

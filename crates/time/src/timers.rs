@@ -232,6 +232,11 @@ impl Inner {
     }
 
     fn fire_each(&self, seat: Seat, due: AllDue) {
+        for due in &due {
+            if let Due::Complete(completer) = due {
+                completer.fetch();
+            }
+        }
         for_each(due, |due| match due {
             Due::Complete(completer) => completer.complete(Payload::UNIT),
             Due::Expire(within) => within.expire(),
