@@ -67,6 +67,8 @@ pub use base::dead_letters::{DeadLetter, DeadLetters, DeadReason};
 pub use base::long_steps::{LongStep, LongStepKind};
 pub use base::stats::{Stats, WorkerStats};
 pub use core::driver::Driver;
+#[doc(hidden)]
+pub use core::lent_context::LentWaker;
 pub use core::sources::{Alarm, Seat, Source};
 pub use ganger_os::Pinning;
 pub use ganger_proc_api::NotFound;
@@ -74,5 +76,7 @@ pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use handlers::factories::{Factory, FactoryError};
 pub use process::exit_action::{ExitAction, ExitKey};
 pub use process::exit_signal::{Arrived, ExitSignal};
+#[doc(hidden)]
+pub use process::process_box::Pinned;
 pub use process::state::ProcessState;
 pub use progress::report::{StopError, StopReport};

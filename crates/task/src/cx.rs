@@ -5,7 +5,7 @@ use crate::messages::Messages;
 use crate::step::{self, Then};
 #[cfg(feature = "sched")]
 use crate::wait::HasPid;
-use crate::wait::{self, Answer, Monitor, Recv};
+use crate::wait::{self, Answer, Monitor, Recv, Where};
 use crate::{Join, Select};
 #[cfg(feature = "sched")]
 use ganger_proc_api::SubmitError;
@@ -34,7 +34,7 @@ use std::time::Duration;
 /// [`shield`](Self::shield) keeps that from the waits inside of it. A future that is none of these
 /// waits goes on, unless [`until_cancelled`](Self::until_cancelled) is around it.
 ///
-/// **Budget.** After 128 waits that were ready in one step, the next one lets others run first.
+/// **Budget.** After 256 waits that were ready in one step, the next one lets others run first.
 pub struct Cx<M: ?Sized = dyn Any> {
     ctx: Context,
     /// The id of the task.
@@ -98,12 +98,12 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// assert!(matches!(reply.wait(), ExitReason::Done(it) if it.as_u64() == Some(2)));
     /// # Ok::<(), ganger_proc_api::BoxError>(())
     /// ```
-    pub fn recv_where<P>(&self, wanted: P) -> Recv<M, P>
+    pub fn recv_where<P>(&self, wanted: P) -> Recv<M, Where<P>>
     where
         M::Item: Sync,
         P: FnMut(&M::Item) -> bool,
     {
-        Recv::new(self.task, wanted)
+        Recv::new(self.task, Where::new(wanted))
     }
 
     /// The next message, if one is there, also after the task was asked to finish.
@@ -253,7 +253,7 @@ impl<M: Messages + ?Sized> Cx<M> {
         .await;
     }
 
-    /// Counts as a wait that was ready, for a loop whose own futures are always ready: after 128
+    /// Counts as a wait that was ready, for a loop whose own futures are always ready: after 256
     /// of them, or when the step has used up its share of time, others run first.
     pub async fn consume_budget(&self) {
         poll_fn(|context| {
@@ -276,7 +276,7 @@ impl<M: Messages + ?Sized> Cx<M> {
     pub async fn cancelled(&self) -> CancelReason {
         poll_fn(|context| {
             step::poll_with(self.task, |step| match step.cancelled() {
-                Some(reason) => Poll::Ready(reason),
+                Some(reason) => Poll::Ready(reason.clone()),
                 None => {
                     step.watch(context.waker());
                     Poll::Pending

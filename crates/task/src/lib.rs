@@ -34,4 +34,4 @@ pub use scope::{Child, Group, Scope};
 pub use spawn::{SpawnTask, SpawnTaskExt, StartTask};
 #[cfg(feature = "time")]
 pub use ticks::Ticks;
-pub use wait::{Answer, Any, Monitor, Recv, Wanted};
+pub use wait::{Answer, Any, Monitor, Recv, Wanted, Where};

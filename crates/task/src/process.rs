@@ -3,9 +3,10 @@
 //! **Problem.** A future may refer to itself, so it must not move once it has been polled.
 //! Schedulers may move processes.
 //!
-//! **Protocol.** The process is made in a box, as a `dyn Process`, and its type is known here
-//! alone. So no other code can move it out of the box, and it stays where it is
-//! until it is dropped. The box is the one allocation of a task.
+//! **Protocol.** The process is given away in a box, as a `dyn Process`, or as a `Pinned`, which
+//! does not move it once it has stepped. Its type is known here alone, so no other code can move
+//! it out. So it stays where it is from its first poll until it is dropped. The box that it
+//! is polled in is the one allocation of a task.
 
 use crate::cx::Cx;
 use crate::error::is_cancelled;
@@ -15,6 +16,8 @@ use crate::waits::Waits;
 use ganger_proc_api::{
     BoxError, Context, Events, Payload, Payloads, Process, StepOutput, StepResult,
 };
+#[cfg(feature = "sched")]
+use ganger_sched::{ContextExt, Pinned};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -47,14 +50,19 @@ where
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
     Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
 {
-    Box::new(Task {
-        body: Body::New(body),
-        // Ordering: Relaxed: each is another, and nothing depends on it.
-        id: NEXT.fetch_add(1, Ordering::Relaxed),
-        waits: Waits::default(),
-        waker: None,
-        takes: PhantomData,
-    })
+    Box::new(Task::new(body))
+}
+
+/// As [`process`], for a scheduler that may allocate the box in the thread that runs the task.
+#[cfg(feature = "sched")]
+pub(crate) fn pinned<M, R, F, Fut>(body: F) -> Pinned
+where
+    M: Messages + ?Sized,
+    R: Into<Payload> + 'static,
+    F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+{
+    Pinned::new(Task::new(body))
 }
 
 /// The id of the next task of this program.
@@ -65,9 +73,28 @@ struct Task<M: ?Sized, F, Fut> {
     /// Its waits know it by this.
     id: u64,
     waits: Waits,
-    /// The process's own waker. It is lent to each poll.
-    waker: Option<Waker>,
     takes: PhantomData<fn(&M)>,
+}
+
+impl<M: ?Sized, F, Fut> Task<M, F, Fut> {
+    fn new(body: F) -> Self {
+        Self {
+            body: Body::New(body),
+            // Ordering: Relaxed: each is another, and nothing depends on it.
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            waits: Waits::default(),
+            takes: PhantomData,
+        }
+    }
+}
+
+/// Calls `poll` with the process's own waker.
+fn with_waker<R>(ctx: &Context, poll: impl FnOnce(&Waker) -> R) -> R {
+    #[cfg(feature = "sched")]
+    if let Some(waker) = ctx.lent_waker() {
+        return poll(&waker);
+    }
+    poll(&ctx.waker())
 }
 
 enum Body<F, Fut> {
@@ -104,29 +131,26 @@ where
         let Body::Runs(future) = &mut self.body else {
             return Err("a task steps after its `init`".into());
         };
-        // SAFETY: the task is in the box that `process` has made, and its type is known to this
-        // module alone, which does not move the future once it is here.
+        // SAFETY: the task is in the box that `process` has made, or in a `Pinned`, which does not
+        // move it from this step on. Its type is known to this module alone, which does not move
+        // the future once it is here.
         let future = unsafe { Pin::new_unchecked(future) };
-        let waker = self.waker.get_or_insert_with(|| ctx.waker());
-        let mut step = Step {
-            task: self.id,
-            events,
-            out,
-            waits: &mut self.waits,
-            waker,
-            then: Then::Wait,
-            budget: BUDGET,
-            shields: 0,
-        };
-        let mut context = task::Context::from_waker(waker);
-        let polled = step::enter(&mut step, || future.poll(&mut context));
-        let Step {
-            events,
-            out,
-            waits,
-            then,
-            ..
-        } = step;
+        let waits = &mut self.waits;
+        let (polled, then) = with_waker(ctx, |waker| {
+            let mut step = Step {
+                task: self.id,
+                events,
+                out,
+                waits,
+                waker,
+                then: Then::Wait,
+                budget: BUDGET,
+                shields: 0,
+            };
+            let mut context = task::Context::from_waker(waker);
+            let polled = step::enter(&mut step, || future.poll(&mut context));
+            (polled, step.then)
+        });
         waits.end(events);
         match polled {
             Poll::Pending => match then {
@@ -135,7 +159,7 @@ where
                 Then::GiveWay => out.give_way(),
             },
             Poll::Ready(Ok(result)) => out.done(result),
-            Poll::Ready(Err(error)) => match waits.cancel.take() {
+            Poll::Ready(Err(error)) => match waits.take_cancel() {
                 Some(reason) if is_cancelled(&error) => out.show_cancel(reason),
                 _ => return Err(error),
             },

@@ -2,7 +2,7 @@
 
 use crate::cx::Cx;
 use crate::messages::Messages;
-use crate::process;
+use crate::process::pinned;
 use crate::scope::METHOD;
 use ganger_proc_api::{BoxError, Completer, Context, Payload, SubmitError, TypedCommand};
 use ganger_sched::{Address, ContextExt, Handle, ProcessHandle, RegisterError, Spawner};
@@ -78,7 +78,7 @@ impl SpawnTask for Handle {
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.spawn_boxed(process(body), METHOD)
+        self.spawn_boxed(pinned(body), METHOD)
     }
 
     fn register_task<C, F, Fut>(&self, handle: F) -> Result<(), RegisterError>
@@ -144,7 +144,7 @@ impl SpawnTaskExt for Context {
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.spawn_boxed(process(body), METHOD)
+        self.spawn_boxed(pinned(body), METHOD)
     }
 }
 
@@ -188,7 +188,7 @@ impl StartTask for Spawner<Handle> {
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.spawn_boxed(M::kind(), process(body), METHOD)
+        self.spawn_boxed(M::kind(), pinned(body), METHOD)
     }
 }
 
@@ -202,6 +202,6 @@ impl StartTask for Spawner<Context> {
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.spawn_boxed(M::kind(), process(body), METHOD)
+        self.spawn_boxed(M::kind(), pinned(body), METHOD)
     }
 }

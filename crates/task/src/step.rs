@@ -17,8 +17,9 @@ use std::cell::Cell;
 use std::ptr;
 use std::task::Waker;
 
-/// How many waits of a step may be ready before the task lets others run.
-pub(crate) const BUDGET: u32 = 128;
+/// How many waits of a step may be ready before the task lets others run. As many as a step is
+/// shown new events, unless the scheduler is built otherwise: what a step leaves costs more.
+pub(crate) const BUDGET: u32 = 256;
 
 /// What a task wants after a step in which it was not ready; the greatest of several counts.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,9 +48,9 @@ pub(crate) struct Step<'a, 'b> {
 
 impl Step<'_, '_> {
     /// Why the task is asked to finish, unless a shield keeps that from the wait.
-    pub(crate) fn cancelled(&self) -> Option<CancelReason> {
+    pub(crate) fn cancelled(&self) -> Option<&CancelReason> {
         match self.shields {
-            0 => self.waits.cancel.clone(),
+            0 => self.waits.cancel(),
             _ => None,
         }
     }
@@ -72,13 +73,13 @@ impl Step<'_, '_> {
     pub(crate) fn step_again(&mut self, then: Then, waker: &Waker) {
         self.then = self.then.max(then);
         if let Some(waker) = self.foreign(waker) {
-            waker.wake();
+            waker.wake_by_ref();
         }
     }
 
     /// The waker, unless it is the task's own, which needs no call: the step polls anyway.
-    pub(crate) fn foreign(&self, waker: &Waker) -> Option<Waker> {
-        (!waker.will_wake(self.waker)).then(|| waker.clone())
+    pub(crate) fn foreign<'w>(&self, waker: &'w Waker) -> Option<&'w Waker> {
+        (!waker.will_wake(self.waker)).then_some(waker)
     }
 
     /// The future that is polled with `waker` is to be polled when a message or a cancellation has

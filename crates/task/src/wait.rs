@@ -28,8 +28,6 @@ pub(crate) fn next<M: Messages + ?Sized>(events: &mut Events<'_>) -> Option<M::I
 pub struct Recv<M: ?Sized, P> {
     task: u64,
     wanted: P,
-    /// The last step in which it has looked.
-    looked: u64,
     takes: PhantomData<fn(&M)>,
 }
 
@@ -37,12 +35,31 @@ pub struct Recv<M: ?Sized, P> {
 #[derive(Debug)]
 pub struct Any;
 
+/// A message is wanted for which that holds.
+pub struct Where<P> {
+    wanted: P,
+    /// The last step in which it has looked.
+    looked: u64,
+}
+
+impl<P> Where<P> {
+    pub(crate) fn new(wanted: P) -> Self {
+        let looked = 0;
+        Self { wanted, looked }
+    }
+}
+
+impl<P> fmt::Debug for Where<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Where").finish_non_exhaustive()
+    }
+}
+
 impl<M: ?Sized, P> Recv<M, P> {
     pub(crate) fn new(task: u64, wanted: P) -> Self {
         Self {
             task,
             wanted,
-            looked: 0,
             takes: PhantomData,
         }
     }
@@ -53,25 +70,27 @@ impl<M: ?Sized, P> Unpin for Recv<M, P> {}
 /// What a receive takes out of the events.
 pub trait Wanted<M: Messages + ?Sized> {
     #[doc(hidden)]
-    fn take(&mut self, events: &mut Events<'_>, only_new: bool) -> Option<M::Item>;
+    fn take(&mut self, events: &mut Events<'_>, step: u64) -> Option<M::Item>;
 }
 
 impl<M: Messages + ?Sized> Wanted<M> for Any {
-    fn take(&mut self, events: &mut Events<'_>, _: bool) -> Option<M::Item> {
+    fn take(&mut self, events: &mut Events<'_>, _: u64) -> Option<M::Item> {
         next::<M>(events)
     }
 }
 
-impl<M, P> Wanted<M> for P
+impl<M, P> Wanted<M> for Where<P>
 where
     M: Messages + ?Sized,
     M::Item: Sync,
     P: FnMut(&M::Item) -> bool,
 {
-    fn take(&mut self, events: &mut Events<'_>, only_new: bool) -> Option<M::Item> {
+    fn take(&mut self, events: &mut Events<'_>, step: u64) -> Option<M::Item> {
+        let only_new = self.looked + 1 == step;
+        self.looked = step;
         let is_wanted = |event: &Event| {
             let message = event.message();
-            message.and_then(M::look).is_some_and(&mut *self)
+            message.and_then(M::look).is_some_and(&mut self.wanted)
         };
         let event = match events.peek() {
             Some(Event::Message(_)) if only_new => events.take_new_where(is_wanted),
@@ -98,10 +117,7 @@ where
                 step.spend();
                 return Poll::Ready(None);
             }
-            let now = step.waits.step;
-            let only_new = this.looked + 1 == now;
-            this.looked = now;
-            let message = this.wanted.take(step.events, only_new);
+            let message = this.wanted.take(step.events, step.waits.step);
             if message.is_some() {
                 step.spend();
                 return Poll::Ready(message);
@@ -169,7 +185,7 @@ impl Asked {
         }
         let waker = step.foreign(context.waker());
         if let Self::Yielded(tag) = *self
-            && let Some(answer) = step.waits.take(tag, waker.clone())
+            && let Some(answer) = step.waits.take(tag, waker)
         {
             *self = Self::Over;
             step.spend();
@@ -178,7 +194,7 @@ impl Asked {
                 waits::Answer::Exit(_) => unreachable!("a command has no end"),
             });
         }
-        if let Some(reason) = step.cancelled() {
+        if let Some(reason) = step.cancelled().cloned() {
             self.abandon(step);
             step.spend();
             return Poll::Ready(Err(WaitError::Cancelled(reason)));
@@ -311,7 +327,7 @@ impl Future for Monitor {
                     this.state = Ok(None);
                     Ok(cause)
                 }
-                (_, Some(reason)) => Err(WaitError::Cancelled(reason)),
+                (_, Some(reason)) => Err(WaitError::Cancelled(reason.clone())),
                 _ => return Poll::Pending,
             };
             step.spend();

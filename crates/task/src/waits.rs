@@ -4,6 +4,7 @@
 //! tag: a notice that comes for a wait that is over finds none.
 
 use ganger_proc_api::{CancelReason, CommandError, Event, Events, ExitCause, Payload, Pid, Tag};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::mem;
 use std::task::Waker;
@@ -21,20 +22,29 @@ pub(crate) type Ended = (usize, ExitCause);
 /// The waits of one task.
 #[derive(Default)]
 pub(crate) struct Waits {
-    places: Vec<Place>,
-    /// The places that are free.
-    free: Vec<u32>,
+    /// From the first wait on that is for more than a message: most tasks are small without it.
+    table: Option<Box<Table>>,
+    /// How many steps there have been.
+    pub(crate) step: u64,
+}
+
+struct Table {
+    /// Most tasks wait for one thing at a time.
+    places: SmallVec<[Place; 1]>,
+    /// The first of the places that are free, each of which knows the next one, or [`NONE`].
+    free: u32,
     /// How many waits want a completion or a notice.
     open: usize,
     /// What to wake when a message or a cancellation has come.
     watchers: Vec<Waker>,
     /// Why the task is asked to finish.
-    pub(crate) cancel: Option<CancelReason>,
+    cancel: Option<CancelReason>,
     /// How many events the last step has left.
     left: usize,
-    /// How many steps there have been.
-    pub(crate) step: u64,
 }
+
+/// No place.
+const NONE: u32 = u32::MAX;
 
 struct Place {
     /// How many waits have had it.
@@ -43,7 +53,8 @@ struct Place {
 }
 
 enum Holds {
-    Nothing,
+    /// It is free; what is free next.
+    Nothing(u32),
     /// A wait, for the end of a process or else for a completion. The waker is not the task's own.
     Wait {
         waker: Option<Waker>,
@@ -73,6 +84,14 @@ fn is_of(child: Option<Pid>, ended: Option<Pid>) -> bool {
     ended.is_some() && (child.is_none() || child == ended)
 }
 
+/// Keeps the waker, unless what is kept wakes the same.
+fn keep(kept: &mut Option<Waker>, waker: Option<&Waker>) {
+    match (kept, waker) {
+        (Some(kept), Some(waker)) => kept.clone_from(waker),
+        (kept, waker) => *kept = waker.cloned(),
+    }
+}
+
 /// The place that a tag says.
 #[allow(
     clippy::cast_possible_truncation,
@@ -84,8 +103,116 @@ fn index(tag: Tag) -> u32 {
 
 impl Waits {
     /// A step begins: takes all its events but messages.
+    #[inline]
     pub(crate) fn begin(&mut self, events: &mut Events<'_>) {
         self.step += 1;
+        if self.table.is_some() || !matches!(events.peek(), None | Some(Event::Message(_))) {
+            self.table_mut().begin(events);
+        }
+    }
+
+    /// The step is over.
+    pub(crate) fn end(&mut self, events: &Events<'_>) {
+        if let Some(table) = &mut self.table {
+            table.left = events.len();
+        }
+    }
+
+    /// Why the task is asked to finish.
+    #[inline]
+    pub(crate) fn cancel(&self) -> Option<&CancelReason> {
+        self.table.as_ref()?.cancel.as_ref()
+    }
+
+    /// As [`cancel`](Self::cancel), at the end of the task.
+    pub(crate) fn take_cancel(&mut self) -> Option<CancelReason> {
+        self.table.as_mut()?.cancel.take()
+    }
+
+    fn table_mut(&mut self) -> &mut Table {
+        self.table.get_or_insert_default()
+    }
+
+    /// A new wait: for the end of that process, or else for a completion.
+    pub(crate) fn open(&mut self, waker: Option<&Waker>, of: Option<Pid>) -> Tag {
+        let waker = waker.cloned();
+        self.table_mut().insert(Holds::Wait { waker, of })
+    }
+
+    /// The wait is for the end of that process.
+    #[cfg(feature = "sched")]
+    pub(crate) fn wait_is_of(&mut self, tag: Tag, pid: Pid) {
+        if let Some(Holds::Wait { of, .. }) = self.table_mut().place(tag) {
+            *of = Some(pid);
+        }
+    }
+
+    /// The answer to a wait, which is over then; otherwise `waker` is to be woken with it.
+    pub(crate) fn take(&mut self, tag: Tag, waker: Option<&Waker>) -> Option<Answer> {
+        self.table.as_mut()?.take(tag, waker)
+    }
+
+    /// The place is free. Says whether it still waited.
+    pub(crate) fn close(&mut self, tag: Tag) -> bool {
+        let holds = self.table.as_mut().and_then(|it| it.close(tag));
+        holds.is_some_and(|it| it.is_open())
+    }
+
+    /// A line for the ends of children.
+    pub(crate) fn open_line(&mut self) -> Tag {
+        let (ended, waker) = (VecDeque::new(), None);
+        self.table_mut().insert(Holds::Line { ended, waker })
+    }
+
+    /// A wait for the end of a child, which goes into that line.
+    pub(crate) fn open_child(&mut self, line: Tag, number: usize) -> Tag {
+        let pid = None;
+        self.table_mut().insert(Holds::Child { line, number, pid })
+    }
+
+    /// The child has started, and may have ended.
+    pub(crate) fn child_is(&mut self, tag: Tag, child: Pid) {
+        if let Some(Holds::Child { pid, .. }) = self.table_mut().place(tag) {
+            *pid = Some(child);
+        }
+    }
+
+    /// The first in the line; otherwise `waker` is to be woken with it.
+    pub(crate) fn next_ended(&mut self, line: Tag, with: Option<&Waker>) -> Option<Ended> {
+        let Some(Holds::Line { ended, waker }) = self.table_mut().place(line) else {
+            return None;
+        };
+        let first = ended.pop_front();
+        if first.is_none() {
+            keep(waker, with);
+        }
+        first
+    }
+
+    pub(crate) fn watch(&mut self, waker: &Waker) {
+        let watchers = &mut self.table_mut().watchers;
+        if !watchers.iter().any(|it| it.will_wake(waker)) {
+            watchers.push(waker.clone());
+        }
+    }
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self {
+            places: SmallVec::new(),
+            free: NONE,
+            open: 0,
+            watchers: Vec::new(),
+            cancel: None,
+            left: 0,
+        }
+    }
+}
+
+impl Table {
+    /// See [`Waits::begin`].
+    fn begin(&mut self, events: &mut Events<'_>) {
         let mut must_wake = !self.watchers.is_empty() && events.len() > self.left;
         loop {
             let event = match events.peek() {
@@ -131,11 +258,6 @@ impl Waits {
                 .into_iter()
                 .for_each(Waker::wake);
         }
-    }
-
-    /// The step is over.
-    pub(crate) fn end(&mut self, events: &Events<'_>) {
-        self.left = events.len();
     }
 
     /// The task is asked to finish: each wait is to look. The first reason counts.
@@ -186,96 +308,57 @@ impl Waits {
     }
 
     fn insert(&mut self, holds: Holds) -> Tag {
-        self.open += usize::from(matches!(holds, Holds::Wait { .. } | Holds::Child { .. }));
-        if let Some(index) = self.free.pop() {
-            let place = &mut self.places[index as usize];
+        self.open += usize::from(holds.is_open());
+        let index = self.free;
+        if let Some(place) = self.places.get_mut(index as usize)
+            && let Holds::Nothing(next) = place.holds
+        {
             place.holds = holds;
+            self.free = next;
             return tag(place.turn, index);
         }
-        let Ok(index) = u32::try_from(self.places.len()) else {
-            panic!("a task waits for at most 2^32 things at a time");
-        };
+        let index = u32::try_from(self.places.len()).unwrap_or(NONE);
+        assert!(
+            index < NONE,
+            "a task waits for fewer than 2^32 things at a time"
+        );
         self.places.push(Place { turn: 0, holds });
         tag(0, index)
     }
 
-    /// A new wait: for the end of that process, or else for a completion.
-    pub(crate) fn open(&mut self, waker: Option<Waker>, of: Option<Pid>) -> Tag {
-        self.insert(Holds::Wait { waker, of })
-    }
-
-    /// The wait is for the end of that process.
-    #[cfg(feature = "sched")]
-    pub(crate) fn wait_is_of(&mut self, tag: Tag, pid: Pid) {
-        if let Some(Holds::Wait { of, .. }) = self.place(tag) {
-            *of = Some(pid);
+    fn take(&mut self, tag: Tag, waker: Option<&Waker>) -> Option<Answer> {
+        match self.place(tag)? {
+            Holds::Wait { waker: its, .. } => {
+                keep(its, waker);
+                None
+            }
+            _ => match self.close(tag) {
+                Some(Holds::Answer(answer)) => Some(answer),
+                _ => None,
+            },
         }
     }
 
-    /// The answer to a wait, which is over then; otherwise `waker` is to be woken with it.
-    pub(crate) fn take(&mut self, tag: Tag, waker: Option<Waker>) -> Option<Answer> {
-        let holds = self.place(tag)?;
-        if let Holds::Wait { waker: its, .. } = holds {
-            *its = waker;
-            return None;
-        }
-        let holds = mem::replace(holds, Holds::Nothing);
-        self.close(tag);
-        match holds {
-            Holds::Answer(answer) => Some(answer),
-            _ => None,
-        }
-    }
-
-    /// The place is free. Says whether it still waited.
-    pub(crate) fn close(&mut self, tag: Tag) -> bool {
-        let Some(holds) = self.place(tag) else {
-            return false;
-        };
-        let waited = matches!(holds, Holds::Wait { .. } | Holds::Child { .. });
-        *holds = Holds::Nothing;
-        self.open -= usize::from(waited);
+    /// The place is free. Gives what it held.
+    #[inline]
+    fn close(&mut self, tag: Tag) -> Option<Holds> {
+        let free = Holds::Nothing(self.free);
         let index = index(tag);
-        let place = &mut self.places[index as usize];
-        place.turn = place.turn.wrapping_add(1);
-        self.free.push(index);
-        waited
-    }
-
-    /// A line for the ends of children.
-    pub(crate) fn open_line(&mut self) -> Tag {
-        let (ended, waker) = (VecDeque::new(), None);
-        self.insert(Holds::Line { ended, waker })
-    }
-
-    /// A wait for the end of a child, which goes into that line.
-    pub(crate) fn open_child(&mut self, line: Tag, number: usize) -> Tag {
-        let pid = None;
-        self.insert(Holds::Child { line, number, pid })
-    }
-
-    /// The child has started, and may have ended.
-    pub(crate) fn child_is(&mut self, tag: Tag, child: Pid) {
-        if let Some(Holds::Child { pid, .. }) = self.place(tag) {
-            *pid = Some(child);
-        }
-    }
-
-    /// The first in the line; otherwise `waker` is to be woken with it.
-    pub(crate) fn next_ended(&mut self, line: Tag, with: Option<Waker>) -> Option<Ended> {
-        let Some(Holds::Line { ended, waker }) = self.place(line) else {
+        let place = self.places.get_mut(index as usize)?;
+        if self::tag(place.turn, index) != tag {
             return None;
-        };
-        let first = ended.pop_front();
-        if first.is_none() {
-            *waker = with;
         }
-        first
+        place.turn = place.turn.wrapping_add(1);
+        let holds = mem::replace(&mut place.holds, free);
+        self.free = index;
+        self.open -= usize::from(holds.is_open());
+        Some(holds)
     }
+}
 
-    pub(crate) fn watch(&mut self, waker: Waker) {
-        if !self.watchers.iter().any(|it| it.will_wake(&waker)) {
-            self.watchers.push(waker);
-        }
+impl Holds {
+    /// Whether it wants a completion or a notice.
+    fn is_open(&self) -> bool {
+        matches!(self, Self::Wait { .. } | Self::Child { .. })
     }
 }

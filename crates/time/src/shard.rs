@@ -20,16 +20,16 @@ use ganger_proc_api::{Completer, EndWatch, Package, Pid};
 use ganger_sched::{Alarm, Moment, Seat};
 use ganger_wheel::{Key, Wheel};
 use smallvec::SmallVec;
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What is to happen.
 pub(crate) enum Entry {
-    /// A yield completes. The watch takes the timer away when its process ends, where the scheduler
-    /// does not do that by itself.
-    Complete(Completer, OnceCell<Box<EndWatch>>),
+    /// A yield completes. The scheduler says when it is not wanted any longer.
+    Complete(Completer),
+    /// The same, where the watch takes the timer away when the yield is not wanted any longer.
+    Watched(Box<(Completer, Option<EndWatch>)>),
     /// A message is sent.
     Send(Box<Message>),
     /// A command has not been answered in time.
@@ -57,7 +57,7 @@ pub(crate) enum Due {
 impl Entry {
     /// Its process does not want it any longer.
     pub(crate) fn forget(self) {
-        if let Self::Complete(completer, _) = self {
+        if let Self::Complete(completer) = self {
             completer.forget();
         }
     }
@@ -111,15 +111,15 @@ impl Shard {
         self.is_closed
     }
 
-    /// Puts a timer in, at the caller's own seat. The alarm has to ring if it is earlier than what
-    /// was there.
+    /// Puts a timer in that `make` makes of its key, at the caller's own seat. The alarm has to
+    /// ring if it is earlier than what was there.
     #[inline]
     pub(crate) fn put(
         &mut self,
         (alarm, seat): (&Alarm, Seat),
         now: Moment,
         at: Moment,
-        entry: Entry,
+        make: impl FnOnce(Key) -> Entry,
     ) -> (Key, Earlier) {
         debug_assert!(!self.is_closed && at > now);
         let wheel = self.wheel.get_or_insert_default();
@@ -129,7 +129,7 @@ impl Shard {
             self.stale = now.after(STALE);
         }
         self.armed += 1;
-        let key = wheel.insert(at.as_nanos(), entry);
+        let key = wheel.insert_with(at.as_nanos(), make);
         let is_earlier = at < self.due && {
             let tick = Wheel::<Entry>::TICK;
             let end = at.as_nanos().div_ceil(tick).checked_mul(tick);
@@ -149,7 +149,7 @@ impl Shard {
     ) -> (Number, Key, Earlier) {
         let message = self.number(at, package);
         let number = message.number;
-        let (key, is_earlier) = self.put(place, now, at, Entry::Send(message));
+        let (key, is_earlier) = self.put(place, now, at, |_| Entry::Send(message));
         (number, key, is_earlier)
     }
 
@@ -168,11 +168,6 @@ impl Shard {
             at,
             number: self.newest,
         })
-    }
-
-    /// What was put in with that key.
-    pub(crate) fn get(&self, key: Key) -> Option<&Entry> {
-        self.wheel.as_ref()?.get(key)
     }
 
     /// When it is due.
@@ -236,7 +231,8 @@ impl Shard {
         };
         let has_more = wheel.advance(now.as_nanos(), most, |entry| {
             due.push(match entry {
-                Entry::Complete(completer, _) => Due::Complete(completer),
+                Entry::Complete(completer) => Due::Complete(completer),
+                Entry::Watched(watched) => Due::Complete(watched.0),
                 Entry::Expire(within) => Due::Expire(within),
                 Entry::Send(message) => {
                     let (number, target) = (message.number, message.package.target);

@@ -10,7 +10,6 @@ use ganger_sched::{
 };
 use ganger_sync::CachePadded;
 use ganger_wheel::Key;
-use std::cell::OnceCell;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -233,6 +232,11 @@ impl Inner {
     }
 
     fn fire_each(&self, seat: Seat, due: AllDue) {
+        for due in &due {
+            if let Due::Complete(completer) = due {
+                completer.fetch();
+            }
+        }
         for_each(due, |due| match due {
             Due::Complete(completer) => completer.complete(Payload::UNIT),
             Due::Expire(within) => within.expire(),
@@ -312,27 +316,22 @@ impl Inner {
             drop(shard);
             return drop(completer);
         }
-        let entry = Entry::Complete(completer, OnceCell::new());
-        let (key, is_earlier) = shard.put((alarm, seat), now, at, entry);
-        let is_unwanted = match shard.get(key) {
-            Some(Entry::Complete(completer, _)) if alarm.keep(completer, seat, key.to_bits()) => {
-                false
+        let mut is_unwanted = false;
+        let make = |key: Key| {
+            if alarm.keep(&completer, seat, key.to_bits()) {
+                return Entry::Complete(completer);
             }
+            let weak = Arc::downgrade(self);
             // The call takes the lock, but is not made here: the process is in its turn.
-            Some(Entry::Complete(completer, watch)) => {
-                let weak = Arc::downgrade(self);
-                let on_end = completer.on_end(move || {
-                    if let Some(inner) = weak.upgrade() {
-                        drop(inner.take(seat, key));
-                    }
-                });
-                match on_end {
-                    Some(it) => watch.set(Box::new(it)).is_err(),
-                    None => true,
+            let watch = completer.on_end(move || {
+                if let Some(inner) = weak.upgrade() {
+                    drop(inner.take(seat, key));
                 }
-            }
-            _ => false,
+            });
+            is_unwanted = watch.is_none();
+            Entry::Watched(Box::new((completer, watch)))
         };
+        let (key, is_earlier) = shard.put((alarm, seat), now, at, make);
         let ended = if is_unwanted {
             shard.take(alarm, seat, key)
         } else {
@@ -365,7 +364,7 @@ impl Inner {
             drop(within);
             return None;
         }
-        let (key, is_earlier) = shard.put((alarm, seat), now, at, Entry::Expire(within));
+        let (key, is_earlier) = shard.put((alarm, seat), now, at, |_| Entry::Expire(within));
         drop(shard);
         if is_earlier {
             alarm.ring_in_handler(at);

@@ -75,18 +75,20 @@ impl<T> Entries<T> {
         self.len
     }
 
-    /// Takes the value in. Its place is to be set next.
-    pub(crate) fn insert(&mut self, value: T) -> Key {
+    /// Takes the value in that `make` makes of its key. Its place is to be set next.
+    pub(crate) fn insert(&mut self, make: impl FnOnce(Key) -> T) -> Key {
         if self.vacant == NONE {
             self.grow();
         }
         let index = self.vacant;
         let entry = &mut self.blocks[index];
         let generation = NonZeroU32::new(entry.generation).expect("vacant, not retired");
+        let key = Key { index, generation };
+        // It may panic: nothing has changed yet.
+        entry.value = Some(make(key));
         self.vacant = entry.place;
-        entry.value = Some(value);
         self.len += 1;
-        Key { index, generation }
+        key
     }
 
     /// Takes the value of a timer out: its key is stale from now on, and its entry vacant.
@@ -174,7 +176,7 @@ mod tests {
     /// Entries of which one is in use, by its last key but one.
     fn nearly_used_up() -> (Entries<u8>, Key) {
         let mut entries = Entries::new();
-        let index = entries.insert(1).index;
+        let index = entries.insert(|_| 1).index;
         let generation = NonZeroU32::new(u32::MAX - 1).unwrap();
         entries.blocks[index].generation = generation.get();
         (entries, Key { index, generation })
@@ -185,11 +187,11 @@ mod tests {
         let (mut entries, key) = nearly_used_up();
         assert_eq!(entries.get(key), Some(&1));
         assert_eq!(entries.remove(key.index), Some(1));
-        let last = entries.insert(2);
+        let last = entries.insert(|_| 2);
         assert_eq!((last.index, last.generation), (key.index, NonZeroU32::MAX));
         assert_eq!(entries.remove(last.index), Some(2));
         for _ in 0..2 {
-            assert_ne!(entries.insert(3).index, last.index);
+            assert_ne!(entries.insert(|_| 3).index, last.index);
             assert!(entries.get(key).is_none() && entries.get(last).is_none());
             // It stays where it is, and out of the list.
             entries.shrink();
@@ -202,13 +204,13 @@ mod tests {
         assert_eq!(entries.remove(key.index), Some(1));
         entries.shrink();
         assert_eq!(entries.blocks.len() as usize, BLOCK);
-        assert_eq!(entries.insert(2).index, key.index);
+        assert_eq!(entries.insert(|_| 2).index, key.index);
     }
 
     #[test]
     fn a_key_of_another_wheel_finds_no_vacant_entry() {
         let mut entries = Entries::new();
-        let key = entries.insert(1);
+        let key = entries.insert(|_| 1);
         assert!(Entries::<u8>::new().find(key).is_none());
         assert_eq!(entries.remove(key.index), Some(1));
         let generation = key.generation.checked_add(1).unwrap();

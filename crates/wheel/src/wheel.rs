@@ -56,7 +56,16 @@ impl<T> Wheel<T> {
     /// # Panics
     /// Beyond 2^31 timers: "capacity overflow".
     pub fn insert(&mut self, at: u64, value: T) -> Key {
-        let key = self.entries.insert(value);
+        self.insert_with(at, |_| value)
+    }
+
+    /// As [`insert`](Self::insert), with a value that `make` makes of the timer's key. When `make`
+    /// panics, there is no timer, and the next one may get the key. O(1).
+    ///
+    /// # Panics
+    /// As there.
+    pub fn insert_with(&mut self, at: u64, make: impl FnOnce(Key) -> T) -> Key {
+        let key = self.entries.insert(make);
         let index = key.index();
         self.put(Item { at, index });
         key

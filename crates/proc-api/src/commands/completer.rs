@@ -31,6 +31,10 @@ pub trait CompletionSink: Send + Sync {
         true
     }
 
+    /// It is about to be used: the processor may fetch it from memory meanwhile.
+    #[doc(hidden)]
+    fn fetch(&self) {}
+
     /// Has the source forget the completer when that process has ended, or has taken the yield
     /// back. `false` when that can't be, as by default: only in the handler of the yield itself.
     #[doc(hidden)]
@@ -185,6 +189,15 @@ impl Completer {
         let call = Arc::new(EndCall::new(call));
         let is_kept = Arc::clone(sink).on_end(self.token, Arc::downgrade(&call));
         is_kept.then_some(EndWatch(call))
+    }
+
+    /// Before many are used one after the other: the waits for their memory overlap then.
+    #[doc(hidden)]
+    #[inline]
+    pub fn fetch(&self) {
+        if let Some(sink) = &self.sink {
+            sink.fetch();
+        }
     }
 
     /// In the handler of the yield: has the source forget the completer when it is not wanted any

@@ -79,6 +79,15 @@ impl Context {
         self.backend.as_any()?.downcast_ref()
     }
 
+    /// As [`backend`](Self::backend), as the pointer that `Arc::as_ptr` gives.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn backend_ptr<B: Any + Send + Sync>(&self) -> Option<*const B> {
+        self.backend_ref::<B>()?;
+        Some(Arc::as_ptr(&self.backend).cast())
+    }
+
     /// The name of the node that the process is on, if the node has one. For PIDs that other nodes
     /// use.
     ///

@@ -7,7 +7,7 @@ use crate::base::contain::contain;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::shared::Shared;
 use crate::probe::Probe;
-use crate::process::process_box::ProcessBox;
+use crate::process::process_box::{Pinned, ProcessBox};
 use ganger_proc_api::{
     Actor, ActorProcess, BoxError, Context, Kind, Message, Payloads, Pid, Process, SubmitError,
     SubmitErrorKind, Symbol, Tag,
@@ -157,10 +157,10 @@ impl Spawner<Handle> {
     pub fn spawn_boxed<M: ?Sized>(
         self,
         kind: Option<Kind>,
-        process: Box<dyn Process>,
+        process: impl Into<Pinned>,
         method: Symbol,
     ) -> Result<ProcessHandle<M>, SubmitError> {
-        let started = self.start(kind, ProcessBox::boxed(process), method, Payloads::new());
+        let started = self.start(kind, process.into().0, method, Payloads::new());
         started.map(ProcessHandle::with_messages)
     }
 
@@ -240,10 +240,10 @@ impl Spawner<Context> {
     pub fn spawn_boxed<M: ?Sized>(
         self,
         kind: Option<Kind>,
-        process: Box<dyn Process>,
+        process: impl Into<Pinned>,
         method: Symbol,
     ) -> Result<Address<M>, SubmitError> {
-        let child = self.start(kind, ProcessBox::boxed(process), method, Payloads::new())?;
+        let child = self.start(kind, process.into().0, method, Payloads::new())?;
         Ok(Address::from(&child.with_messages()))
     }
 

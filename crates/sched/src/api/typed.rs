@@ -7,12 +7,13 @@ use crate::api::spawner::Spawner;
 use crate::base::dropped;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
+use crate::core::lent_context::LentWaker;
 use crate::core::sources::Source;
 use crate::process::exit_action::ExitAction;
-use crate::process::process_box::ProcessBox;
+use crate::process::process_box::{Pinned, ProcessBox};
 use ganger_proc_api::{
     Actor, ActorProcess, CommandError, Context, Event, ExitCause, Kind, Message, Payloads, Pid,
-    Process, SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
+    SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use std::any::{Any, type_name};
 use std::fmt;
@@ -68,19 +69,19 @@ impl Handle {
             .map(ProcessHandle::with_messages)
     }
 
-    /// Starts a process that stays at its address for life, and takes messages of type `M` if its
-    /// `init` says so: for crates above the scheduler.
+    /// Starts a process that stays at its address from its first step on, and takes messages of
+    /// type `M` if its `init` says so: for crates above the scheduler.
     ///
     /// # Errors
     /// As for [`submit`](Self::submit).
     #[doc(hidden)]
     pub fn spawn_boxed<M: ?Sized>(
         &self,
-        process: Box<dyn Process>,
+        process: impl Into<Pinned>,
         method: Symbol,
     ) -> Result<ProcessHandle<M>, SubmitError> {
         self.shared
-            .submit(None, ProcessBox::boxed(process), method, Payloads::new())
+            .submit(None, process.into().0, method, Payloads::new())
             .map(ProcessHandle::with_messages)
     }
 }
@@ -134,9 +135,13 @@ pub trait ContextExt {
     #[doc(hidden)]
     fn spawn_boxed<M: ?Sized>(
         &self,
-        process: Box<dyn Process>,
+        process: impl Into<Pinned>,
         method: Symbol,
     ) -> Result<Address<M>, SubmitError>;
+
+    /// The process's waker, which counts no reference to it; none if it has no scheduler.
+    #[doc(hidden)]
+    fn lent_waker(&self) -> Option<LentWaker<'_>>;
 
     /// The scheduler, if the process has one.
     fn scheduler(&self) -> Option<Handle>;
@@ -180,10 +185,16 @@ impl ContextExt for Context {
 
     fn spawn_boxed<M: ?Sized>(
         &self,
-        process: Box<dyn Process>,
+        process: impl Into<Pinned>,
         method: Symbol,
     ) -> Result<Address<M>, SubmitError> {
-        start(self, ProcessBox::boxed(process), method)
+        start(self, process.into().0, method)
+    }
+
+    fn lent_waker(&self) -> Option<LentWaker<'_>> {
+        let cell = self.backend_ptr::<ProcessCell>()?;
+        // SAFETY: it is the pointer of the context's own `Arc`, which is borrowed for as long.
+        Some(unsafe { LentWaker::new(cell) })
     }
 
     fn untyped_address(&self) -> Option<Address> {

@@ -440,7 +440,7 @@ impl Core {
         &'a mut self,
         cursor: &'a EventCursor,
     ) -> Option<(&'a mut dyn Process, StepEvents<'a>)> {
-        let process = self.process.as_deref_mut()?;
+        let process = self.process.as_mut()?.for_step();
         let events = StepEvents::new(&mut self.aside, &mut self.pending, cursor);
         Some((process, events))
     }

@@ -149,8 +149,15 @@ impl EventQueue for StepEvents<'_> {
     }
 
     fn pop_front(&mut self) -> Option<Event> {
-        if let Some(event) = self.take_left(&mut |_| true) {
-            return Some(event);
+        if let Some(aside) = self.aside.as_mut() {
+            // What is aside for a step is events.
+            let item = aside.shown.pop_front().or_else(|| aside.left.pop_front());
+            if aside.is_empty() {
+                *self.aside = None;
+            }
+            if item.is_some() {
+                return self.take(item);
+            }
         }
         let left = self.cursor.left().checked_sub(1)?;
         self.count_and_settle();

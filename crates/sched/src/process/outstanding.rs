@@ -15,6 +15,7 @@ use ganger_proc_api::{Tag, Ticket};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::mem;
+use std::num::NonZeroU16;
 
 /// From so many on, a hash set takes over from a list.
 const MANY: usize = 32;
@@ -29,9 +30,24 @@ pub(crate) struct Outstanding {
     /// One of the set, or [`NONE`]: most processes wait for one yield at a time.
     one: u64,
     one_tag: Tag,
+    rest: Rest,
+}
+
+/// What there is beside the number and the tag of the one.
+#[derive(Default)]
+enum Rest {
+    #[default]
+    Nothing,
+    /// Where a source keeps the completer of the one: the fields of a [`Ticket`]. So a process that
+    /// sleeps allocates nothing.
+    Kept {
+        source: NonZeroU16,
+        seat: u16,
+        key: u64,
+    },
     /// The others. Once there is a list, it stays: a process that had two at once has them again.
     /// A thin pointer.
-    others: Option<Box<Others>>,
+    Others(Box<Others>),
 }
 
 #[derive(Default)]
@@ -86,22 +102,71 @@ impl Outstanding {
 
     /// Takes in a yield whose completer a source keeps. O(1).
     pub(crate) fn insert_kept(&mut self, token: u64, tag: Tag, ticket: Ticket) {
-        let ticket = Some(ticket);
-        self.insert_among_others(token, About { tag, ticket });
+        if self.one == NONE && matches!(self.rest, Rest::Nothing) {
+            self.one = token;
+            self.one_tag = tag;
+            let Ticket { source, seat, key } = ticket;
+            self.rest = Rest::Kept { source, seat, key };
+        } else {
+            let ticket = Some(ticket);
+            self.insert_among_others(token, About { tag, ticket });
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn insert_among_others(&mut self, token: u64, about: About) {
-        let others = self.others.get_or_insert_default();
-        others.tokens.insert(token, about);
+        self.others_mut().tokens.insert(token, about);
+    }
+
+    /// The others, made if need be. The one goes there if a source keeps its completer.
+    fn others_mut(&mut self) -> &mut Others {
+        if !matches!(self.rest, Rest::Others(_)) {
+            let mut others = Box::<Others>::default();
+            if let Some(ticket) = self.ticket() {
+                let (tag, ticket) = (self.one_tag, Some(ticket));
+                others.tokens.insert(self.one, About { tag, ticket });
+                self.one = NONE;
+            }
+            self.rest = Rest::Others(others);
+        }
+        match &mut self.rest {
+            Rest::Others(others) => others,
+            _ => unreachable!("they have just been made"),
+        }
+    }
+
+    /// The others, if there has been one.
+    fn others(&self) -> Option<&Others> {
+        match &self.rest {
+            Rest::Others(others) => Some(others),
+            _ => None,
+        }
+    }
+
+    /// Where a source keeps the completer of the one.
+    fn ticket(&self) -> Option<Ticket> {
+        match self.rest {
+            Rest::Kept { source, seat, key } => Some(Ticket { source, seat, key }),
+            _ => None,
+        }
+    }
+
+    /// Takes the one out.
+    #[inline]
+    fn take_one(&mut self) -> (u64, About) {
+        let (tag, ticket) = (self.one_tag, self.ticket());
+        if ticket.is_some() {
+            self.rest = Rest::Nothing;
+        }
+        (mem::replace(&mut self.one, NONE), About { tag, ticket })
     }
 
     /// Takes the yield out; `false` when it has completed before, or was forgotten. O(1).
     #[inline]
     pub(crate) fn finish(&mut self, token: u64) -> bool {
         if self.one == token && token != NONE {
-            self.one = NONE;
+            self.take_one();
             return true;
         }
         self.finish_among_others(token)
@@ -110,7 +175,7 @@ impl Outstanding {
     #[cold]
     #[inline(never)]
     fn finish_among_others(&mut self, token: u64) -> bool {
-        let Some(others) = &mut self.others else {
+        let Rest::Others(others) = &mut self.rest else {
             return false;
         };
         let is_finished = others.tokens.finish(token);
@@ -125,14 +190,15 @@ impl Outstanding {
     pub(crate) fn take_back(&mut self, tag: Tag, own: impl FnOnce() -> OwnTakenBack) -> Taken {
         let mut taken = Taken::default();
         if self.one != NONE && self.one_tag == tag {
-            taken.tokens.push(mem::replace(&mut self.one, NONE));
+            let (token, about) = self.take_one();
+            taken.add(token, about);
         }
-        if let Some(others) = &mut self.others {
+        if let Rest::Others(others) = &mut self.rest {
             others.tokens.take_back(tag, &mut taken);
         }
         if !taken.tokens.is_empty() {
             taken.tokens.sort_unstable();
-            let others = self.others.get_or_insert_default();
+            let others = self.others_mut();
             others.taken_back.get_or_insert_with(own).add(&taken.tokens);
         }
         taken
@@ -141,31 +207,37 @@ impl Outstanding {
     /// Takes the tickets of all yields, before these are forgotten. O(n).
     #[inline]
     pub(crate) fn take_tickets(&mut self) -> Tickets {
-        match &mut self.others {
-            Some(others) => others.tokens.take_tickets(),
-            None => Tickets::new(),
+        match &mut self.rest {
+            Rest::Nothing => Tickets::new(),
+            Rest::Kept { .. } => {
+                let ticket = self.ticket();
+                self.rest = Rest::Nothing;
+                ticket.into_iter().collect()
+            }
+            Rest::Others(others) => others.tokens.take_tickets(),
         }
     }
 
     /// Whether the yield was taken back, and has not completed.
     pub(crate) fn is_taken_back(&self, token: u64) -> bool {
-        let others = self.others.as_ref();
-        let taken_back = others.and_then(|others| others.taken_back.as_ref());
+        let taken_back = self.others().and_then(|others| others.taken_back.as_ref());
         taken_back.is_some_and(|taken_back| taken_back.contains(token))
     }
 
     /// Forgets all yields: their completions are stale from now on.
     pub(crate) fn forget_all(&mut self) {
         self.one = NONE;
-        self.others = self.others.take().filter(|it| it.taken_back.is_some());
-        if let Some(others) = &mut self.others {
-            others.tokens = Tokens::default();
+        match &mut self.rest {
+            Rest::Others(others) if others.taken_back.is_some() => {
+                others.tokens = Tokens::default();
+            }
+            rest => *rest = Rest::Nothing,
         }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.one == NONE && (self.others.as_ref()).is_none_or(|others| others.tokens.is_empty())
+        self.one == NONE && self.others().is_none_or(|others| others.tokens.is_empty())
     }
 }
 

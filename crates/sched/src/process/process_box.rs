@@ -9,7 +9,9 @@
 //!
 //! **Protocol.** A small process begins in a small box. When it has waited [`MAX_WAITS`] times, it
 //! moves to the heap before its next step: it is likely to stay, and moves once. A process that
-//! begins on the heap ([`ProcessBox::boxed`]) stays at its address for life.
+//! may not move once it has stepped ([`Pinned`]) moves before its first step. So the thread that
+//! runs it allocates, and most often frees. A process that begins on the heap
+//! ([`ProcessBox::boxed`]) stays at its address for life.
 
 use ganger_nodes::SmallBox;
 use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
@@ -40,6 +42,8 @@ impl<P: Process> Movable for P {
 pub(crate) struct ProcessBox(Place);
 
 enum Place {
+    /// Until the first step, of a process that may not move after that.
+    Fresh(SmallBox<dyn Movable>),
     Small {
         process: SmallBox<dyn Movable>,
         waits: u8,
@@ -56,14 +60,28 @@ impl ProcessBox {
     /// A process that begins in a small box if it is small enough.
     #[inline]
     pub(crate) fn new<P: Process>(process: P) -> Self {
+        Self::small(process, |process| Place::Small { process, waits: 0 })
+    }
+
+    #[inline]
+    fn small<P: Process>(process: P, place: fn(SmallBox<dyn Movable>) -> Place) -> Self {
         match SmallBox::new(process) {
             Ok(process) => {
                 // SAFETY: the cast makes a trait object of the pointer.
                 let process = unsafe { process.cast(|it| it as NonNull<dyn Movable>) };
-                Self(Place::Small { process, waits: 0 })
+                Self(place(process))
             }
             Err(process) => Self::boxed(Box::new(process)),
         }
+    }
+
+    /// The process, for a step.
+    #[inline]
+    pub(crate) fn for_step(&mut self) -> &mut dyn Process {
+        if matches!(self.0, Place::Fresh(_)) {
+            self.move_to_heap();
+        }
+        &mut **self
     }
 
     /// The process waits. Moves it to the heap if it has waited often enough.
@@ -86,9 +104,41 @@ impl ProcessBox {
     /// The process, on the heap.
     pub(crate) fn into_box(self) -> Box<dyn Process> {
         match self.0 {
-            Place::Small { process, .. } => process.mover()(process),
+            Place::Fresh(process) | Place::Small { process, .. } => process.mover()(process),
             Place::Heap(process) => process,
         }
+    }
+}
+
+/// A process that is not moved from its first step on, until it is dropped: for crates above the
+/// scheduler, such as one whose processes are futures.
+#[doc(hidden)]
+pub struct Pinned(pub(crate) ProcessBox);
+
+impl Pinned {
+    /// A process that may be moved until its first step.
+    #[inline]
+    #[must_use]
+    pub fn new<P: Process>(process: P) -> Self {
+        Self(ProcessBox::small(process, Place::Fresh))
+    }
+}
+
+impl<P: Process> From<Box<P>> for Pinned {
+    fn from(process: Box<P>) -> Self {
+        Self::from(process as Box<dyn Process>)
+    }
+}
+
+impl From<Box<dyn Process>> for Pinned {
+    fn from(process: Box<dyn Process>) -> Self {
+        Self(ProcessBox::boxed(process))
+    }
+}
+
+impl fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pinned").field(&self.0).finish()
     }
 }
 
@@ -107,7 +157,7 @@ impl Deref for ProcessBox {
     #[inline]
     fn deref(&self) -> &Self::Target {
         match &self.0 {
-            Place::Small { process, .. } => &**process,
+            Place::Fresh(process) | Place::Small { process, .. } => &**process,
             Place::Heap(process) => &**process,
         }
     }
@@ -117,7 +167,7 @@ impl DerefMut for ProcessBox {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         match &mut self.0 {
-            Place::Small { process, .. } => &mut **process,
+            Place::Fresh(process) | Place::Small { process, .. } => &mut **process,
             Place::Heap(process) => &mut **process,
         }
     }
@@ -226,6 +276,25 @@ mod tests {
             home.wait();
             assert_eq!((&raw const *home).addr(), address);
         }
+    }
+
+    // pins: A9
+    #[test]
+    fn a_pinned_process_moves_before_its_first_step_and_never_again() {
+        let held = Arc::new(());
+        let Pinned(mut home) = Pinned::new(sized::<8, u64>(&held, false));
+        home.wait();
+        assert!(!is_on_heap(&home));
+        assert_eq!(sum(home.for_step()), Some(8));
+        let address = (&raw const *home).addr();
+        for _ in 0..4 {
+            home.wait();
+            assert_eq!((&raw const *home.for_step()).addr(), address);
+        }
+        let Pinned(large) = Pinned::new(sized::<1_000, u8>(&held, false));
+        assert!(is_on_heap(&large));
+        drop((home, large, Pinned::new(sized::<8, u64>(&held, false))));
+        assert_eq!(Arc::strong_count(&held), 1);
     }
 
     // pins: P2

@@ -133,6 +133,10 @@ impl CompletionSink for ProcessCell {
         self.call_at_end(token, call)
     }
 
+    fn fetch(&self) {
+        Self::fetch(ptr::from_ref(self));
+    }
+
     fn keep(&self, token: u64, ticket: Ticket) -> bool {
         // SAFETY: it is used here only.
         let call = unsafe { current(self, token) };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many waits may be ready in a step.
-const BUDGET: usize = 128;
+const BUDGET: usize = 256;
 
 /// Steps until the task waits; returns how many steps that took.
 fn steps(task: &mut ByHand, mut between: impl FnMut(&mut ByHand)) -> usize {

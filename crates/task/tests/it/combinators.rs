@@ -10,6 +10,7 @@ use ganger_task::{Cx, OneOf3, SpawnTask};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 const NEVER: CommandId = CommandId::new(300);
@@ -129,6 +130,43 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
     });
     scheduler.cancel(task.pid(), "enough").unwrap();
     assert_eq!(number(task), 1_004);
+}
+
+/// Counts how often it was woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        // Ordering: SeqCst: the task waits for it.
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+// pins: A8
+#[test]
+fn a_wait_wakes_the_waker_of_its_last_poll() {
+    let (scheduler, clock) = world();
+    let task = scheduler.spawn_task(async |cx: Cx| {
+        let (first, last) = (Arc::<Woken>::default(), Arc::<Woken>::default());
+        let mut sleep = pin!(cx.sleep(Duration::from_secs(1)));
+        for woken in [&first, &last, &last] {
+            let waker = Waker::from(Arc::clone(woken));
+            let polled = sleep.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+        }
+        // Ordering: SeqCst: what is woken counts, perhaps on another thread.
+        let count = |woken: &Woken| woken.0.load(Ordering::SeqCst);
+        while count(&last) == 0 {
+            cx.yield_now().await;
+        }
+        sleep.await?;
+        Ok(format!("{} {}", count(&first), count(&last)))
+    });
+    until("it sleeps", || clock.sleepers() == 1);
+    clock.advance(Duration::from_secs(1));
+    let counts = task.unwrap().wait().into_result().unwrap();
+    assert_eq!(counts.as_str(), Some("0 1"));
 }
 
 // pins: A4, A8

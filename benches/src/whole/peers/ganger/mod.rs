@@ -23,7 +23,7 @@ use ganger_sched::{Address, Builder, ProcessHandle, Scheduler};
 use ganger_time::Timers;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A scheduler with handlers for the commands, and the process that answers some of them.
 pub struct Ganger {
@@ -216,8 +216,11 @@ impl Contestant for Ganger {
     }
 
     fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
+        let timers = Timers::of(&self.scheduler);
+        let timers = timers.ok_or_else(|| failed("the scheduler has no timers"))?;
+        let (now, begin) = (Instant::now(), timers.now());
         crowd::start(self, processes, |number, gate| timers::Waiter {
-            due: due.at(number),
+            due: begin.after(due.at(number).saturating_duration_since(now)),
             gate,
         })
     }

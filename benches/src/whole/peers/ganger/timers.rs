@@ -3,8 +3,8 @@
 use crate::whole::gate::Gate;
 use crate::whole::timed::{Nap, churn_time};
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult, Tag};
+use ganger_sched::Moment;
 use ganger_time::{TimerContext, TimerOutput};
-use std::time::Instant;
 
 /// How many timers a process sets in a step that continues.
 const BATCH: u64 = 100;
@@ -72,14 +72,14 @@ impl Process for Stepping {
 
 /// Hits the gate when it starts, and when a message or a timer ends it.
 pub(super) struct Waiter {
-    pub(super) due: Instant,
+    pub(super) due: Moment,
     pub(super) gate: &'static Gate,
 }
 
 impl Process for Waiter {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         match events.next() {
-            None => out.sleep(self.due.saturating_duration_since(Instant::now()), DUE),
+            None => out.sleep_until(self.due, DUE),
             Some(Event::Completion(it)) => {
                 it.result?;
                 out.done(());
