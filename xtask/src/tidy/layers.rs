@@ -19,14 +19,17 @@ const LAYERS: [(&str, &[&str]); 21] = [
     (
         "sched",
         &[
-            "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay",
+            "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay", "wait",
         ],
     ),
     ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
     ("tokio", &["proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),
-    ("channel", &["sync", "proc-api", "sched", "task", "time"]),
+    (
+        "channel",
+        &["sync", "proc-api", "wait", "sched", "task", "time"],
+    ),
     (
         "lock",
         &["sync", "proc-api", "wait", "sched", "task", "time"],
