@@ -23,7 +23,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 pub struct DeadlockReport {
     /// What it is.
     pub kind: DeadlockKind,
-    /// The waits; of a cycle, in its order.
+    /// The waits; of a cycle, in its order, and otherwise those of the scheduler's processes.
     pub waits: Vec<Waiting>,
 }
 
@@ -195,6 +195,8 @@ impl Watcher {
             self.report(DeadlockReport { kind, waits });
         }
         if let Some(scheduler) = self.scheduler.upgrade() {
+            let host = scheduler.host_name();
+            waits.retain(|it| matches!(it.party, Party::Process(pid) if pid.host() == host));
             let turns = self.turns_if_asleep(&scheduler, &waits);
             if turns.is_some() && turns == self.turns {
                 let kind = DeadlockKind::AllAsleep;

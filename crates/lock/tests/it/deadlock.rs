@@ -9,11 +9,16 @@ use ganger_sched::{Address, ProcessHandle, Scheduler};
 use ganger_task::{Cx, SpawnTask};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 fn watched() -> (Scheduler, ganger_lock::Watch, Receiver<DeadlockReport>) {
-    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    // A host of its own: all tests of this program watch each other's processes.
+    static HOSTS: AtomicUsize = AtomicUsize::new(0);
+    // Ordering: Relaxed, because only the number counts.
+    let host = format!("watched-{}", HOSTS.fetch_add(1, Ordering::Relaxed));
+    let scheduler = Scheduler::builder().host(host).workers(2).build().unwrap();
     scheduler.start().unwrap();
     let (sender, receiver) = channel();
     let watch = DeadlockWatch::new(Duration::from_millis(20)).on_report(move |report| {

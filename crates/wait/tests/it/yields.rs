@@ -135,7 +135,11 @@ fn the_future_goes_with_its_process() {
     asker.end();
     assert_eq!(Arc::strong_count(&kept), 1);
     gate.open();
-    assert!(asker.results().is_empty());
+    let results = asker.results();
+    assert!(
+        matches!(results[..], [Err(CommandError::Dropped)]),
+        "{results:?}"
+    );
 }
 
 // pins: K1
