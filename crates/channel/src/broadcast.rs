@@ -6,8 +6,7 @@
 use crate::block::block_on;
 use crate::ends::{add, is_last, wake_all};
 use crate::lock::Lock;
-use crate::places::Key;
-use crate::waiters::{Awaited, Waiters, leave, poll};
+use crate::waiters::{Awaited, Seat, Waiters, leave, poll};
 use ganger_sync::atomic::AtomicUsize;
 use std::collections::VecDeque;
 use std::fmt;
@@ -75,6 +74,8 @@ impl<T> State<T> {
 }
 
 impl<T> Awaited for State<T> {
+    const KIND: &'static str = "broadcaster";
+
     fn waiters(&mut self) -> &mut Waiters {
         &mut self.waiters
     }
@@ -161,7 +162,7 @@ impl<T: Clone> Subscriber<T> {
     pub fn recv(&mut self) -> BroadcastRecv<'_, T> {
         BroadcastRecv {
             subscriber: self,
-            key: None,
+            seat: Seat::default(),
         }
     }
 
@@ -254,7 +255,7 @@ impl<T> fmt::Debug for Subscriber<T> {
 #[must_use = "a future does nothing until it is polled"]
 pub struct BroadcastRecv<'a, T> {
     subscriber: &'a mut Subscriber<T>,
-    key: Option<Key>,
+    seat: Seat,
 }
 
 impl<T: Clone> Future for BroadcastRecv<'_, T> {
@@ -263,7 +264,7 @@ impl<T: Clone> Future for BroadcastRecv<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let Subscriber { shared, next } = &mut *this.subscriber;
-        let looked = poll(&shared.state, &mut this.key, context, |state| {
+        let looked = poll(&shared.state, &mut this.seat, context, |state| {
             look(state, next)
         });
         looked.map(|got| got.map(Arc::unwrap_or_clone))
@@ -272,7 +273,7 @@ impl<T: Clone> Future for BroadcastRecv<'_, T> {
 
 impl<T> Drop for BroadcastRecv<'_, T> {
     fn drop(&mut self) {
-        leave(&self.subscriber.shared.state, &mut self.key);
+        leave(&self.subscriber.shared.state, &mut self.seat);
     }
 }
 

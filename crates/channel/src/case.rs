@@ -6,6 +6,7 @@ use crate::error::{RecvError, SendError};
 use crate::lock::RawLock;
 use crate::places::{Key, Told};
 use crate::state::Wake;
+use ganger_wait::watch::{self, Registered};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -13,6 +14,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// One case of a select, whose outcome is an `R`.
+///
+/// No other type can be one: what a case is told cannot be named.
+///
+/// ```compile_fail,E0432
+/// use ganger_channel::Act;
+/// ```
 pub trait Case<R> {
     #[doc(hidden)]
     fn act(&mut self, act: Act<'_, '_>) -> Acted<R>;
@@ -42,6 +49,8 @@ pub(crate) enum What<'a, 'b> {
     Lock(&'a mut dyn FnMut(*const RawLock)),
     /// Is it ready? It begins to wait as that case otherwise, if it does not.
     Enlist(Locked<'a>),
+    /// It has begun to wait: it is registered for reports of deadlocks. Without a lock.
+    Register,
     /// It was ready in `Enlist`, or has been chosen: the outcome.
     Finish,
     /// It waits no longer, and has not been chosen.
@@ -79,6 +88,30 @@ pub(crate) enum Said<R> {
 ///
 /// No other type can be one: a select takes the locks of all its cases, and relies on each number
 /// to mean one case.
+///
+/// ```
+/// use ganger_channel::{Case, Cases};
+///
+/// fn count<R, C: Case<R>>(cases: &Vec<C>) -> usize {
+///     Cases::<R>::count(cases)
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use ganger_channel::{Case, Cases};
+///
+/// struct Mine<C>(C);
+///
+/// impl<R, C: Case<R>> Cases<R> for Mine<C> {
+///     fn count(&self) -> usize {
+///         1
+///     }
+///
+///     fn at(&mut self, _: usize) -> Option<&mut dyn Case<R>> {
+///         Some(&mut self.0)
+///     }
+/// }
+/// ```
 pub trait Cases<R>: Sealed {
     /// How many there are.
     fn count(&self) -> usize;
@@ -154,6 +187,7 @@ pub struct RecvCase<'a, T, F> {
     then: Option<F>,
     key: Option<Key>,
     got: Option<Done<T, RecvError>>,
+    registered: Option<Registered>,
 }
 
 impl<'a, T, F> RecvCase<'a, T, F> {
@@ -164,11 +198,14 @@ impl<'a, T, F> RecvCase<'a, T, F> {
             then: Some(then),
             key: None,
             got: None,
+            registered: None,
         }
     }
 
+    /// The value is claimed, if there is one.
     fn leave(&mut self) -> Option<(u64, T)> {
         let key = self.key.take()?;
+        self.registered = None;
         let (stage, value) = self.receiver.0.state.lock().leave_receiver(key);
         drop(stage);
         value
@@ -208,16 +245,25 @@ impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Case<R> for RecvCase<'_, T, F> 
                     }
                 }
             }
+            What::Register => {
+                let register = || watch::wait(|| self.receiver.0.sending_end());
+                self.registered.get_or_insert_with(register);
+                Said::Nothing
+            }
             What::Finish => {
                 let left = self.leave();
-                let got = match self.got.take() {
-                    Some((got, wake)) => {
+                let got = match (self.got.take(), left) {
+                    (Some((got, wake)), _) => {
                         if let Some(wake) = wake {
                             wake.wake();
                         }
                         got
                     }
-                    None => left.map(|(_, value)| value).ok_or(RecvError::Closed),
+                    (None, Some((_, value))) => {
+                        self.receiver.0.settle();
+                        Ok(value)
+                    }
+                    (None, None) => Err(RecvError::Closed),
                 };
                 outcome(&mut self.then, got)
             }
@@ -264,6 +310,7 @@ pub struct Sends<'a, T, V: Slot<T>, F> {
     then: Option<F>,
     key: Option<Key>,
     got: Option<Done<(), SendError<T>>>,
+    registered: Option<Registered>,
 }
 
 impl<T> Slot<T> for Option<T> {
@@ -294,11 +341,13 @@ impl<'a, T, V: Slot<T>, F> Sends<'a, T, V, F> {
             then: Some(then),
             key: None,
             got: None,
+            registered: None,
         }
     }
 
     fn leave(&mut self) -> Option<T> {
         let key = self.key.take()?;
+        self.registered = None;
         let (stage, value) = self.sender.0.state.lock().leave_sender(key);
         drop(stage);
         value
@@ -362,6 +411,11 @@ impl<R, T, V: Slot<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Case<R> for Sen
                         Said::Ready
                     }
                 }
+            }
+            What::Register => {
+                let register = || watch::wait(|| self.sender.0.receiving_end());
+                self.registered.get_or_insert_with(register);
+                Said::Nothing
             }
             What::Finish => {
                 let left = self.leave();

@@ -7,6 +7,7 @@ use crate::places::{Key, Told};
 use crate::state::{State, Wakes};
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_wait::watch::{self, Registered, Thing};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -52,6 +53,24 @@ impl<T> Shared<T> {
         let (was_open, wakes) = self.state.lock().close();
         wake_all(wakes);
         was_open
+    }
+
+    /// What a receiver waits for, in reports of deadlocks.
+    pub(crate) fn sending_end(&self) -> Thing {
+        Thing::of("sender of the channel", self)
+    }
+
+    /// What a sender waits for.
+    pub(crate) fn receiving_end(&self) -> Thing {
+        Thing::of("receiver of the channel", self)
+    }
+
+    /// A value that was claimed does not come back.
+    pub(crate) fn settle(&self) {
+        let wakes = self.state.lock().settle();
+        if let Some(wakes) = wakes {
+            wake_all(wakes);
+        }
     }
 
     pub(crate) fn give_back(&self, number: u64, value: T) {
@@ -116,6 +135,7 @@ impl<T> Sender<T> {
             sender: self,
             value: Some(value),
             key: None,
+            registered: Registered::default(),
         }
     }
 
@@ -182,12 +202,13 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// The future's: [`RecvError::Closed`] when all values have been received, and the channel is
-    /// closed or all senders are gone.
+    /// closed or all senders are gone. It waits while one of them may still come back.
     #[inline]
     pub fn recv(&self) -> Recv<'_, T> {
         Recv {
             receiver: self,
             key: None,
+            registered: Registered::default(),
         }
     }
 
@@ -327,6 +348,7 @@ pub struct Send<'a, T> {
     value: Option<T>,
     /// While it waits.
     key: Option<Key>,
+    registered: Registered,
 }
 
 /// The value is moved, and never pinned.
@@ -370,6 +392,8 @@ impl<T> Future for Send<'_, T> {
                 Err(SendError::Full(value)) => {
                     let told = Told::One(context.waker().clone());
                     this.key = Some(state.enlist_sender(value, told));
+                    drop(state);
+                    this.registered = watch::wait(|| this.sender.0.receiving_end());
                     Poll::Pending
                 }
                 Err(refused) => Poll::Ready(Err(refused)),
@@ -383,6 +407,8 @@ impl<T> Future for Send<'_, T> {
         }
         this.key = None;
         let (_, value) = state.leave_sender(key);
+        drop(state);
+        this.registered = Registered::default();
         Poll::Ready(value.map_or(Ok(()), |value| Err(SendError::Closed(value))))
     }
 }
@@ -412,14 +438,18 @@ pub struct Recv<'a, T> {
     receiver: &'a Receiver<T>,
     /// While it waits.
     key: Option<Key>,
+    registered: Registered,
 }
 
 impl<T> Recv<'_, T> {
     /// Gives up, with the value that was on its way, if there was one.
     fn into_value(mut self) -> Option<T> {
-        self.leave().map(|(_, value)| value)
+        let (_, value) = self.leave()?;
+        self.receiver.0.settle();
+        Some(value)
     }
 
+    /// The value is claimed, if there is one.
     #[inline]
     fn leave(&mut self) -> Option<(u64, T)> {
         let key = self.key.take()?;
@@ -428,15 +458,20 @@ impl<T> Recv<'_, T> {
         value
     }
 
-    /// As `poll`, with the number of the value.
+    /// As `poll`, with the number of the value, which is claimed if the caller wants that.
+    #[inline]
     pub(crate) fn poll_numbered(
         &mut self,
         context: &mut Context<'_>,
+        is_claimed: bool,
     ) -> Poll<Result<(u64, T), RecvError>> {
         let mut state = self.receiver.0.state.lock();
         let Some(key) = self.key else {
             return match state.recv() {
                 Ok((value, wake)) => {
+                    if is_claimed {
+                        state.claim();
+                    }
                     drop(state);
                     if let Some(wake) = wake {
                         wake.wake();
@@ -446,6 +481,8 @@ impl<T> Recv<'_, T> {
                 Err(RecvError::Empty) => {
                     let told = Told::One(context.waker().clone());
                     self.key = Some(state.enlist_receiver(told));
+                    drop(state);
+                    self.registered = watch::wait(|| self.receiver.0.sending_end());
                     Poll::Pending
                 }
                 Err(closed) => Poll::Ready(Err(closed)),
@@ -459,6 +496,16 @@ impl<T> Recv<'_, T> {
         }
         self.key = None;
         let (_, value) = state.leave_receiver(key);
+        let wakes = if value.is_some() && !is_claimed {
+            state.settle()
+        } else {
+            None
+        };
+        drop(state);
+        self.registered = Registered::default();
+        if let Some(wakes) = wakes {
+            wake_all(wakes);
+        }
         Poll::Ready(value.ok_or(RecvError::Closed))
     }
 }
@@ -467,7 +514,7 @@ impl<T> Future for Recv<'_, T> {
     type Output = Result<T, RecvError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let received = self.poll_numbered(context);
+        let received = self.poll_numbered(context, false);
         received.map(|received| received.map(|(_, value)| value))
     }
 }

@@ -52,7 +52,8 @@ pub enum RecvError {
     /// The channel is closed, or all senders are gone, and all values have been received.
     #[error("the channel is closed, and all values have been received")]
     Closed,
-    /// There is no value, and no sender waits.
+    /// There is no value, and no sender waits. In a closed channel, a value that another receiver
+    /// has been handed may still come back.
     #[error("the channel is empty; `recv` waits for a value")]
     Empty,
     /// There was no value in time.

@@ -21,4 +21,6 @@ pub use ends::{Receiver, Recv, Send, Sender, channel, unbounded};
 pub use error::{RecvError, SelectError, SendError};
 pub use select::{Select, select};
 pub use watch::{Changed, Publisher, Watcher, watch};
-pub use yields::{Received, Receiving, Sending, Waiting, waiting};
+pub use yields::{Received, Receiving, Sending};
+
+pub use ganger_wait::Until;

@@ -32,6 +32,7 @@ use crate::claim::Claim;
 use crate::ends::{Receiver, Sender};
 use crate::error::{RecvError, SelectError, SendError};
 use crate::lock::RawLock;
+use ganger_wait::watch;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::fmt;
@@ -193,7 +194,8 @@ impl<R, L: Cases<R>> Select<R, L> {
     fn first(&mut self) -> Option<R> {
         let mut context = Context::from_waker(Waker::noop());
         if matches!(self.phase, Phase::New) {
-            return self.try_all(&mut context);
+            let order = order(self.cases.count());
+            return self.try_all(&order, &mut context);
         }
         match Pin::new(self).poll(&mut context) {
             Poll::Ready(outcome) => Some(outcome),
@@ -202,8 +204,8 @@ impl<R, L: Cases<R>> Select<R, L> {
     }
 
     /// Step 1.
-    fn try_all(&mut self, context: &mut Context<'_>) -> Option<R> {
-        for number in order(self.cases.count()) {
+    fn try_all(&mut self, order: &[usize], context: &mut Context<'_>) -> Option<R> {
+        for &number in order {
             if let Said::Is(outcome) = self.act(number, What::Try(context)) {
                 self.phase = Phase::Over;
                 return Some(outcome);
@@ -221,10 +223,10 @@ impl<R, L: Cases<R>> Select<R, L> {
     }
 
     /// Step 2: the case that is ready, if there is one.
-    fn enlist(&mut self, claim: &Arc<Claim>) -> Option<usize> {
+    fn enlist(&mut self, order: &[usize], claim: &Arc<Claim>) -> Option<usize> {
         let locks = Locks::take(self);
         let mut ready = None;
-        for number in order(self.cases.count()) {
+        for &number in order {
             // SAFETY: `locks` has the locks of all channels until it is dropped below.
             let locked = unsafe { Locked::new(claim, number) };
             if let Said::Ready = self.act(number, What::Enlist(locked)) {
@@ -237,6 +239,11 @@ impl<R, L: Cases<R>> Select<R, L> {
             Some(_) => claim.end(),
         }
         drop(locks);
+        if ready.is_none() && watch::is_on() {
+            for number in 0..self.cases.count() {
+                self.act(number, What::Register);
+            }
+        }
         ready
     }
 
@@ -271,7 +278,8 @@ impl<R, L: Cases<R>> Select<R, L> {
         if let Err(chosen) = claim.begin() {
             return Poll::Ready(self.finish(chosen));
         }
-        for number in order(self.cases.count()) {
+        let order = order(self.cases.count());
+        for &number in &order {
             if let Said::Is(outcome) = self.act(number, What::Poll(context)) {
                 claim.end();
                 self.phase = Phase::Over;
@@ -281,7 +289,7 @@ impl<R, L: Cases<R>> Select<R, L> {
                 return Poll::Ready(outcome);
             }
         }
-        self.enlist(claim)
+        self.enlist(&order, claim)
             .map_or(Poll::Pending, |chosen| Poll::Ready(self.finish(chosen)))
     }
 }
@@ -293,12 +301,13 @@ impl<R, L: Cases<R>> Future for Select<R, L> {
         let this = &mut *self;
         match &this.phase {
             Phase::New => {
-                if let Some(outcome) = this.try_all(context) {
+                let order = order(this.cases.count());
+                if let Some(outcome) = this.try_all(&order, context) {
                     return Poll::Ready(outcome);
                 }
                 let claim = Arc::new(Claim::new(context.waker().clone()));
                 this.phase = Phase::Waits(Arc::clone(&claim));
-                let ready = this.enlist(&claim);
+                let ready = this.enlist(&order, &claim);
                 ready.map_or(Poll::Pending, |chosen| Poll::Ready(this.finish(chosen)))
             }
             Phase::Waits(claim) => {
@@ -321,30 +330,31 @@ impl<R, L: Cases<R>> fmt::Debug for Select<R, L> {
     }
 }
 
-/// The numbers below that, in a random order.
+/// The numbers below that, in a random order. A model leaves nothing to chance.
 fn order(count: usize) -> SmallVec<[usize; FEW]> {
     let mut order: SmallVec<[usize; FEW]> = (0..count).collect();
+    if cfg!(ganger_loom) {
+        return order;
+    }
     for left in (2..=count).rev() {
-        order.swap(left - 1, random(left));
+        let Some(chosen) = ganger_sched::choose("case", left) else {
+            // Not in a simulation.
+            shuffle(&mut order);
+            break;
+        };
+        order.swap(left - 1, chosen);
     }
     order
 }
 
-/// A random number below that. A model leaves nothing to chance.
-fn random(below: usize) -> usize {
-    if cfg!(ganger_loom) {
-        return 0;
-    }
-    ganger_sched::choose("case", below).unwrap_or_else(|| {
-        SEED.with(|seed| {
-            // Its address tells threads apart.
-            let own = std::ptr::from_ref(seed).addr() as u64;
-            let mut random = fastrand::Rng::with_seed(seed.get() ^ own);
-            let chosen = random.usize(..below);
-            seed.set(random.get_seed() ^ own);
-            chosen
-        })
-    })
+fn shuffle(order: &mut [usize]) {
+    SEED.with(|seed| {
+        // Its address tells threads apart.
+        let own = std::ptr::from_ref(seed).addr() as u64;
+        let mut random = fastrand::Rng::with_seed(seed.get() ^ own);
+        random.shuffle(order);
+        seed.set(random.get_seed() ^ own);
+    });
 }
 
 thread_local! {

@@ -11,6 +11,10 @@
 //!    value goes to the first that waits, or else in front of the buffer. Values that were
 //!    received have numbers, so that several which come back keep their order.
 //!
+//! 5. A value is *claimed* from the moment in which a receiver that waits is handed it until that
+//!    receiver has taken it for good, or gives it back. While there is a claim, no receiver of a
+//!    closed channel is told that all has been received: it waits for what may come back.
+//!
 //! Nothing is woken, and no value dropped, under the lock: each act returns what its caller owes.
 
 use crate::error::{RecvError, SendError};
@@ -29,6 +33,8 @@ pub(crate) struct State<T> {
     senders: Line,
     receivers: Line,
     is_closed: bool,
+    /// How many values are claimed.
+    claims: usize,
     /// Of the value that was received last.
     number: u64,
 }
@@ -65,6 +71,7 @@ impl<T> State<T> {
             senders: Line::default(),
             receivers: Line::default(),
             is_closed: false,
+            claims: 0,
             number: 0,
         }
     }
@@ -114,6 +121,7 @@ impl<T> State<T> {
                 let place = self.places.at(key);
                 place.value = Some(value);
                 place.number = number;
+                self.claims += 1;
                 Ok(Wake(told))
             }
             None => Err(value),
@@ -130,7 +138,7 @@ impl<T> State<T> {
         let Some(value) = value else {
             return match self.take_from_sender() {
                 Some((value, wake)) => Ok(((self.next(), value), Some(wake))),
-                None if self.is_closed => Err(RecvError::Closed),
+                None if self.is_closed && self.claims == 0 => Err(RecvError::Closed),
                 None => Err(RecvError::Empty),
             };
         };
@@ -195,14 +203,28 @@ impl<T> State<T> {
         (stage, value)
     }
 
-    /// The receiver leaves its place, with the value and its number if it was served.
+    /// The receiver leaves its place, with the value and its number if it was served. The value is
+    /// still claimed.
     pub(crate) fn leave_receiver(&mut self, key: Key) -> (Stage, Option<(u64, T)>) {
         let (stage, value, number) = self.places.take(&mut self.receivers, key);
         (stage, value.map(|value| (number, value)))
     }
 
-    /// A value that was received comes back.
+    /// A value that was received without waiting may come back.
+    pub(crate) fn claim(&mut self) {
+        self.claims += 1;
+    }
+
+    /// A value that was claimed does not come back.
+    #[inline]
+    pub(crate) fn settle(&mut self) -> Option<Wakes> {
+        self.claims -= 1;
+        (self.claims == 0 && self.is_closed).then(|| self.end_receivers())
+    }
+
+    /// A value that was claimed comes back.
     pub(crate) fn give_back(&mut self, number: u64, value: T) -> Option<Wake> {
+        self.claims -= 1;
         match self.hand(number, value) {
             Ok(wake) => Some(wake),
             Err(value) => {
@@ -215,14 +237,26 @@ impl<T> State<T> {
 
     /// Nothing is sent any more. Those that wait are told. `false`: it was closed before.
     pub(crate) fn close(&mut self) -> (bool, Wakes) {
-        let mut wakes = Wakes::new();
         let was_open = !mem::replace(&mut self.is_closed, true);
-        for line in [&mut self.senders, &mut self.receivers] {
-            while let Some((_, told)) = self.places.serve(line, || Stage::Closed) {
-                wakes.push(Wake(told));
-            }
+        let mut wakes = Self::end_all(&mut self.places, &mut self.senders);
+        if self.claims == 0 {
+            wakes.extend(self.end_receivers());
         }
         (was_open, wakes)
+    }
+
+    /// Nothing is received any more.
+    #[cold]
+    fn end_receivers(&mut self) -> Wakes {
+        Self::end_all(&mut self.places, &mut self.receivers)
+    }
+
+    fn end_all(places: &mut Places<T>, line: &mut Line) -> Wakes {
+        let mut wakes = Wakes::new();
+        while let Some((_, told)) = places.serve(line, || Stage::Closed) {
+            wakes.push(Wake(told));
+        }
+        wakes
     }
 
     /// All receivers are gone: nothing is received any more.

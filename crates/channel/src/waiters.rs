@@ -3,6 +3,7 @@
 use crate::lock::Lock;
 use crate::places::{Key, Line, Places, Stage, Told};
 use crate::state::{Wake, Wakes};
+use ganger_wait::watch::{self, Registered, Thing};
 use std::mem;
 use std::task::{Context, Poll};
 
@@ -39,33 +40,45 @@ impl Waiters {
     }
 }
 
+/// A wait: where it is, if it has begun.
+#[derive(Default)]
+pub(crate) struct Seat(Option<(Key, Registered)>);
+
 /// What has waiters, under its lock.
 pub(crate) trait Awaited {
+    /// What it is, in reports of deadlocks.
+    const KIND: &'static str;
+
     fn waiters(&mut self) -> &mut Waiters;
 }
 
 /// Looks once: the result of `look`, or a place among those that wait.
 pub(crate) fn poll<S: Awaited, R>(
     state: &Lock<S>,
-    key: &mut Option<Key>,
+    seat: &mut Seat,
     context: &Context<'_>,
     look: impl FnOnce(&mut S) -> Option<R>,
 ) -> Poll<R> {
-    let mut state = state.lock();
-    let result = look(&mut state);
+    let mut locked = state.lock();
+    let result = look(&mut locked);
     // The waker that it has left may be another one than this.
-    let before = key.take().map(|key| state.waiters().leave(key));
-    if result.is_none() {
-        *key = Some(state.waiters().wait(context));
-    }
-    drop(state);
+    let (before, registered) = match seat.0.take() {
+        Some((key, registered)) => (Some(locked.waiters().leave(key)), Some(registered)),
+        None => (None, None),
+    };
+    let key = result.is_none().then(|| locked.waiters().wait(context));
+    drop(locked);
     drop(before);
+    seat.0 = key.map(|key| {
+        let register = || watch::wait(|| Thing::of(S::KIND, state));
+        (key, registered.unwrap_or_else(register))
+    });
     result.map_or(Poll::Pending, Poll::Ready)
 }
 
 /// The wait is given up.
-pub(crate) fn leave<S: Awaited>(state: &Lock<S>, key: &mut Option<Key>) {
-    if let Some(key) = mem::take(key) {
+pub(crate) fn leave<S: Awaited>(state: &Lock<S>, seat: &mut Seat) {
+    if let Some((key, _)) = mem::take(seat).0 {
         let before = state.lock().waiters().leave(key);
         drop(before);
     }

@@ -7,8 +7,7 @@ use crate::block::block_on;
 use crate::ends::{add, is_last, wake_all};
 use crate::error::RecvError;
 use crate::lock::Lock;
-use crate::places::Key;
-use crate::waiters::{Awaited, Waiters, leave, poll};
+use crate::waiters::{Awaited, Seat, Waiters, leave, poll};
 use ganger_sync::atomic::AtomicUsize;
 use std::fmt;
 use std::future::Future;
@@ -58,6 +57,8 @@ struct State<T> {
 }
 
 impl<T> Awaited for State<T> {
+    const KIND: &'static str = "publisher of the watch";
+
     fn waiters(&mut self) -> &mut Waiters {
         &mut self.waiters
     }
@@ -127,7 +128,7 @@ impl<T> Watcher<T> {
     pub fn changed(&mut self) -> Changed<'_, T> {
         Changed {
             watcher: self,
-            key: None,
+            seat: Seat::default(),
         }
     }
 
@@ -213,7 +214,7 @@ impl<T> fmt::Debug for Watcher<T> {
 #[must_use = "a future does nothing until it is polled"]
 pub struct Changed<'a, T> {
     watcher: &'a mut Watcher<T>,
-    key: Option<Key>,
+    seat: Seat,
 }
 
 impl<T> Future for Changed<'_, T> {
@@ -222,7 +223,7 @@ impl<T> Future for Changed<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let Watcher { shared, seen } = &mut *this.watcher;
-        poll(&shared.state, &mut this.key, context, |state| {
+        poll(&shared.state, &mut this.seat, context, |state| {
             look(state, seen)
         })
     }
@@ -230,7 +231,7 @@ impl<T> Future for Changed<'_, T> {
 
 impl<T> Drop for Changed<'_, T> {
     fn drop(&mut self) {
-        leave(&self.watcher.shared.state, &mut self.key);
+        leave(&self.watcher.shared.state, &mut self.seat);
     }
 }
 

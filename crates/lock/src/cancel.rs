@@ -12,6 +12,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{self, Poll};
 
+/// What a wait for a cancellation waits for, in reports of deadlocks.
+pub(crate) const TOKEN: &str = "token";
+
 /// Says that work is to stop, and why, to all that have a clone of it or a child.
 ///
 /// ```
@@ -196,7 +199,7 @@ impl Future for Cancelled {
                 &mut state.queue,
                 0,
                 (),
-                Thing::of("token", &*this.token.0),
+                Thing::of(TOKEN, &*this.token.0),
             ));
         }
         drop(state);

@@ -4,10 +4,10 @@
 //! at cycles of waits and owners, and at the scheduler: whether all is asleep there. It looks again
 //! while there are waits, more and more seldom.
 
-use ganger_proc_api::Pid;
+use crate::cancel::TOKEN;
 use ganger_sched::{Handle, ProcessState, WeakHandle, here};
 use ganger_wait::watch::{self, Party, Waiting, Watching};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 pub struct DeadlockReport {
     /// What it is.
     pub kind: DeadlockKind,
-    /// The waits; of a cycle, in its order.
+    /// The waits; of a cycle, in its order, and otherwise those of the scheduler's processes.
     pub waits: Vec<Waiting>,
 }
 
@@ -35,7 +35,10 @@ pub enum DeadlockKind {
     /// on.
     Cycle,
     /// No process of the scheduler is ready or runs, none waits for time or for what a handler
-    /// does, and some wait for others.
+    /// does, and some wait for locks, channels, answers or words of others.
+    ///
+    /// A thread outside may still send, notify or give back what they wait for. Waits for
+    /// cancellations alone are no reason for a report.
     AllAsleep,
 }
 
@@ -91,7 +94,7 @@ impl DeadlockWatch {
     }
 
     /// Ends the program with the first report, which goes to the standard error: for tests and
-    /// small programs.
+    /// small programs, in which no thread outside wakes processes that are all asleep.
     pub fn end_program(self) -> Self {
         Self {
             ends_program: true,
@@ -192,6 +195,8 @@ impl Watcher {
             self.report(DeadlockReport { kind, waits });
         }
         if let Some(scheduler) = self.scheduler.upgrade() {
+            let host = scheduler.host_name();
+            waits.retain(|it| matches!(it.party, Party::Process(pid) if pid.host() == host));
             let turns = self.turns_if_asleep(&scheduler, &waits);
             if turns.is_some() && turns == self.turns {
                 let kind = DeadlockKind::AllAsleep;
@@ -211,17 +216,22 @@ impl Watcher {
             let mut owners = it.owners.iter();
             owners.any(|owner| matches!(owner, Party::Thread(_)))
         };
-        let of = |pid: Pid| waits.iter().find(|it| it.party == Party::Process(pid));
+        let mut of: HashMap<Party, Vec<&Waiting>> = HashMap::new();
+        for wait in waits {
+            of.entry(wait.party).or_default().push(wait);
+        }
         let mut has_wait = false;
         for process in &dump.processes {
-            let wait = of(process.info.pid);
-            has_wait |= wait.is_some();
+            let party = Party::Process(process.info.pid);
+            let waits = of.get(&party).map_or(&[][..], Vec::as_slice);
+            // One that waits to be told to stop has nothing else to do.
+            has_wait |= waits.iter().any(|it| it.thing.kind != TOKEN);
             let is_asleep = match process.info.state {
-                ProcessState::Idle => wait.is_none_or(|it| !waits_for_thread(it)),
-                ProcessState::Blocked => wait.is_some_and(|it| !waits_for_thread(it)),
+                ProcessState::Idle => true,
+                ProcessState::Blocked => !waits.is_empty(),
                 _ => false,
             };
-            if !is_asleep {
+            if !is_asleep || waits.iter().any(|it| waits_for_thread(it)) {
                 return None;
             }
         }

@@ -60,7 +60,7 @@ pub use api::spawner::Spawner;
 pub use api::system_send::{SystemEvent, SystemSendError};
 pub use api::typed::{ContextExt, Recipient, WrongAddress};
 #[doc(hidden)]
-pub use api::waits::{choose, command_of, may_block};
+pub use api::waits::{choose, may_block};
 pub use base::clock::Moment;
 pub use base::config::BuildError;
 pub use base::dead_letters::{DeadLetter, DeadLetters, DeadReason};

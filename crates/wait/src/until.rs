@@ -8,6 +8,8 @@
 //! for another's poll. The poll that finds the future ready completes the yield. The end of the
 //! process, or a yield that is taken back, sets a mark and wakes: the next poll drops the future.
 //!
+//! **First poll.** The step's own thread makes it. A future that is ready then pays for no watch.
+//!
 //! **Depth.** A poll may wake another future, and that one the next: all that wait for a lock, one
 //! after another. A thread polls them in a row, from a list of its own, and not inside one another.
 
@@ -21,13 +23,15 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Waits for a future: the completion brings its result, as the future's own type. It is polled by
-/// the threads that wake it, so it is to be a wait, and not work.
+/// the threads that wake it, so it is to be a wait, and not work. It is dropped when the process
+/// ends or takes the yield back.
 ///
 /// ```
 /// use ganger_proc_api::StepOutput;
@@ -38,12 +42,27 @@ use std::task::{Context, Poll, Wake, Waker};
 /// // Later: `let answer: u64 = asked.answer(completion)?`.
 /// ```
 #[must_use = "a command does nothing until it is asked for: `out.ask(command, tag)`"]
-pub struct Until<T>(Pin<Box<dyn Future<Output = T> + Send>>);
+pub struct Until<T> {
+    wait: Wait,
+    answer: PhantomData<fn() -> T>,
+}
 
-impl<T> Until<T> {
+type Wait = Pin<Box<dyn Future<Output = Result<Payload, CommandError>> + Send>>;
+
+impl<T: Send + 'static> Until<T> {
     /// The command that waits for that future.
     pub fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        Self(Box::pin(future))
+        Self::fallible(async { Ok(future.await) })
+    }
+
+    /// As [`new`](Self::new), for a future that may fail: the completion is its error then.
+    pub fn fallible(
+        future: impl Future<Output = Result<T, CommandError>> + Send + 'static,
+    ) -> Self {
+        Self {
+            wait: Box::pin(async { future.await.map(Payload::any) }),
+            answer: PhantomData,
+        }
     }
 }
 
@@ -52,9 +71,9 @@ impl<T: Send + 'static> TypedCommand for Until<T> {
 
     fn into_command(self) -> Command {
         let delivery = Delivery {
-            value: Payload::any(self),
+            value: Payload::any(self.wait),
             run: |value, completer| {
-                start(value.take::<Self>()?, completer);
+                start(value.take::<Wait>()?, completer);
                 Ok(())
             },
         };
@@ -69,70 +88,94 @@ impl<T> fmt::Debug for Until<T> {
 }
 
 /// A future that is waited for.
-pub(crate) struct Driven<T> {
+struct Driven {
     /// Wake-ups that no poll has answered.
     turns: AtomicU32,
     /// The result is not wanted any longer.
     is_over: AtomicBool,
-    waiting: TryLock<Option<Waiting<T>>>,
+    waiting: TryLock<Option<Waiting>>,
 }
 
-struct Waiting<T> {
-    future: Until<T>,
+struct Waiting {
+    wait: Wait,
     completer: Completer,
     /// Tells of the end of the yield.
-    _watch: EndWatch,
+    watch: Option<EndWatch>,
 }
 
-fn start<T: Send + 'static>(future: Until<T>, completer: Completer) {
+fn start(wait: Wait, completer: Completer) {
     let driven = Arc::new(Driven {
         // The first turn is this thread's.
         turns: AtomicU32::new(1),
         is_over: AtomicBool::new(false),
         waiting: TryLock::new(None),
     });
+    let mut waiting = Waiting {
+        wait,
+        completer,
+        watch: None,
+    };
+    if let Some(result) = waiting.poll(&Waker::from(Arc::clone(&driven))) {
+        return waiting.finish(Some(result));
+    }
     let weak = Arc::downgrade(&driven);
-    let watch = completer.on_end(move || {
+    waiting.watch = waiting.completer.on_end(move || {
         if let Some(driven) = weak.upgrade() {
             // Ordering: Relaxed, because the count of turns orders it.
             driven.is_over.store(true, Ordering::Relaxed);
             driven.turn();
         }
     });
-    // A process that has ended wants no result.
-    let Some(watch) = watch else { return };
-    let waiting = Waiting {
-        future,
-        completer,
-        _watch: watch,
-    };
-    driven.run(Some(waiting));
+    if waiting.watch.is_none() {
+        // A process that has ended wants no result.
+        return waiting.finish(None);
+    }
+    let left = driven.waiting.try_with(|place| *place = Some(waiting));
+    debug_assert!(left.is_ok(), "the turn is this thread's");
+    if let Some(turns) = driven.end(1) {
+        driven.run(turns);
+    }
+}
+
+impl Waiting {
+    /// The result, when the future is ready.
+    fn poll(&mut self, waker: &Waker) -> Option<Result<Payload, CommandError>> {
+        let (wait, pid) = (self.wait.as_mut(), self.completer.pid());
+        let poll = || watch::polling_for(pid, || wait.poll(&mut Context::from_waker(waker)));
+        match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(Poll::Pending) => None,
+            Ok(Poll::Ready(result)) => Some(result),
+            Err(panic) => Some(Err(CommandError::Panicked(message(&*panic)))),
+        }
+    }
+
+    /// Without a lock: what is dropped is foreign code, which may wake.
+    fn finish(self, result: Option<Result<Payload, CommandError>>) {
+        let Self {
+            wait, completer, ..
+        } = self;
+        // Its panic is no matter of the thread that has woken it.
+        let _panic = catch_unwind(AssertUnwindSafe(|| drop(wait)));
+        if let Some(result) = result {
+            completer.finish(result);
+        }
+    }
 }
 
 thread_local! {
     /// What this thread polls next, while it polls something.
-    static NEXT: RefCell<Option<VecDeque<Arc<dyn Runs>>>> = const { RefCell::new(None) };
-}
-
-trait Runs: Send + Sync {
-    fn run_again(self: Arc<Self>);
-}
-
-impl<T: Send + 'static> Runs for Driven<T> {
-    fn run_again(self: Arc<Self>) {
-        self.run(None);
-    }
+    static NEXT: RefCell<Option<VecDeque<Arc<Driven>>>> = const { RefCell::new(None) };
 }
 
 /// Runs it, or leaves that to the caller that runs something on this thread.
-fn in_a_row(first: Arc<dyn Runs>) {
+fn in_a_row(first: &Arc<Driven>) {
     /// Runs what is left, also after a panic.
-    struct Row(Option<Arc<dyn Runs>>);
+    struct Row(Option<Arc<Driven>>);
     impl Row {
         fn run(&mut self) {
             let next = || NEXT.with_borrow_mut(|next| next.as_mut()?.pop_front());
             while let Some(it) = self.0.take().or_else(next) {
-                it.run_again();
+                it.run(1);
             }
             NEXT.set(None);
         }
@@ -144,7 +187,7 @@ fn in_a_row(first: Arc<dyn Runs>) {
     }
     let is_begun = NEXT.try_with(|next| match &mut *next.borrow_mut() {
         Some(row) => {
-            row.push_back(Arc::clone(&first));
+            row.push_back(Arc::clone(first));
             true
         }
         place => {
@@ -154,42 +197,41 @@ fn in_a_row(first: Arc<dyn Runs>) {
     });
     match is_begun {
         Ok(true) => {}
-        Ok(false) => Row(Some(first)).run(),
+        Ok(false) => Row(Some(Arc::clone(first))).run(),
         // The thread ends.
-        Err(_) => first.run_again(),
+        Err(_) => first.run(1),
     }
 }
 
-impl<T: Send + 'static> Driven<T> {
+impl Driven {
     /// Polls, unless another thread does: that one polls again.
     fn turn(self: &Arc<Self>) {
-        // Ordering: AcqRel pairs with itself and with the one in `run`: the poll sees what was done
+        // Ordering: AcqRel pairs with itself and with the one in `end`: the poll sees what was done
         // before each wake-up that it answers, and what the poll before it did.
         if self.turns.fetch_add(1, Ordering::AcqRel) == 0 {
-            in_a_row(Arc::clone(self) as Arc<dyn Runs>);
+            in_a_row(self);
         }
     }
 
-    /// Polls as often as there are turns. The first one brings the future.
-    fn run(self: &Arc<Self>, mut waiting: Option<Waiting<T>>) {
+    /// So many turns are over. How many have come meanwhile, if any.
+    fn end(&self, turns: u32) -> Option<u32> {
+        // Ordering: as in `turn`.
+        let left = self.turns.fetch_sub(turns, Ordering::AcqRel) - turns;
+        (left > 0).then_some(left)
+    }
+
+    /// Polls as often as there are turns, of which it has seen so many.
+    fn run(self: &Arc<Self>, mut seen: u32) {
         let waker = Waker::from(Arc::clone(self));
-        let mut seen = 1;
         loop {
-            let polled = self.waiting.try_with(|place| {
-                if waiting.is_some() {
-                    *place = waiting.take();
-                }
-                self.poll(place, &waker)
-            });
+            let polled = self.waiting.try_with(|place| self.poll(place, &waker));
             if let Ok(Some((waiting, result))) = polled {
-                finish(waiting, result);
+                waiting.finish(result);
             }
-            // Ordering: as in `turn`.
-            let turns = self.turns.fetch_sub(seen, Ordering::AcqRel) - seen;
-            if turns == 0 {
-                return;
+            match self.end(seen) {
+                Some(turns) => seen = turns,
+                None => return,
             }
-            seen = turns;
         }
     }
 
@@ -197,38 +239,15 @@ impl<T: Send + 'static> Driven<T> {
     #[allow(clippy::type_complexity, reason = "it is used once")]
     fn poll(
         &self,
-        place: &mut Option<Waiting<T>>,
+        place: &mut Option<Waiting>,
         waker: &Waker,
-    ) -> Option<(Waiting<T>, Option<Result<T, CommandError>>)> {
+    ) -> Option<(Waiting, Option<Result<Payload, CommandError>>)> {
         // Ordering: Relaxed, because the count of turns orders it.
         if self.is_over.load(Ordering::Relaxed) {
             return Some((place.take()?, None));
         }
-        let waiting = place.as_mut()?;
-        let future = waiting.future.0.as_mut();
-        let polled = catch_unwind(AssertUnwindSafe(|| {
-            watch::polling_for(waiting.completer.pid(), || {
-                future.poll(&mut Context::from_waker(waker))
-            })
-        }));
-        let result = match polled {
-            Ok(Poll::Pending) => return None,
-            Ok(Poll::Ready(result)) => Ok(result),
-            Err(panic) => Err(CommandError::Panicked(message(&*panic))),
-        };
+        let result = place.as_mut()?.poll(waker)?;
         Some((place.take()?, Some(result)))
-    }
-}
-
-/// Without the lock: what is dropped is foreign code, which may wake.
-fn finish<T: Send + 'static>(waiting: Waiting<T>, result: Option<Result<T, CommandError>>) {
-    let Waiting {
-        future, completer, ..
-    } = waiting;
-    // Its panic is no matter of the thread that has woken it.
-    let _panic = catch_unwind(AssertUnwindSafe(|| drop(future)));
-    if let Some(result) = result {
-        completer.finish(result.map(Payload::any));
     }
 }
 
@@ -238,8 +257,12 @@ fn message(panic: &(dyn Any + Send)) -> Box<str> {
     text.unwrap_or("a panic without a message").into()
 }
 
-impl<T: Send + 'static> Wake for Driven<T> {
+impl Wake for Driven {
     fn wake(self: Arc<Self>) {
+        self.turn();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
         self.turn();
     }
 }

@@ -5,22 +5,31 @@
 //! pay much.
 //!
 //! **Protocol.** Without a watcher each lock looks at one flag. With one, a wait that falls asleep
-//! is registered until it is over, and owners of locks are noted. The watcher looks at waits that
-//! are old.
+//! is registered until it is over, and owners of locks are noted. A question to a process is known
+//! until its answer (`watch/questions.rs`). The watcher looks at waits that are old.
+
+mod cycles;
+mod questions;
+
+pub use cycles::cycles;
+pub use questions::{Asked, asked_by, asks};
 
 use ganger_proc_api::Pid;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 /// How many watchers there are.
 static WATCHERS: AtomicUsize = AtomicUsize::new(0);
+/// How many there have been.
+static BEGINS: AtomicU64 = AtomicU64::new(0);
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     next: 0,
+    sleepers: 0,
     waits: BTreeMap::new(),
     owners: None,
 });
@@ -41,6 +50,8 @@ struct Surroundings {
 
 struct Registry {
     next: u64,
+    /// Watchers that sleep until there is a wait.
+    sleepers: usize,
     waits: BTreeMap<u64, Waiting>,
     /// By the address of the lock.
     owners: Option<HashMap<usize, Vec<Party>>>,
@@ -63,6 +74,9 @@ impl fmt::Display for Party {
         }
     }
 }
+
+/// The kind of thing that a process waits for which has asked another one.
+const ANSWER: &str = "answer";
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,8 +104,6 @@ impl fmt::Display for Thing {
 /// A wait that has not ended.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// Waits are numbered in the order in which they began.
-    pub number: u64,
     /// What waits.
     pub party: Party,
     /// For what.
@@ -102,10 +114,15 @@ pub struct Waiting {
     pub since: Duration,
     /// The thread on which the wait began.
     pub on: ThreadId,
+    /// How many watches had begun.
+    begin: u64,
 }
 
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (ANSWER, [of]) = (self.thing.kind, &self.owners[..]) {
+            return write!(f, "{} waits for the answer of {of}", self.party);
+        }
         write!(f, "{} waits for the {}", self.party, self.thing)?;
         for (index, owner) in self.owners.iter().enumerate() {
             let before = if index == 0 { ", which " } else { " and " };
@@ -122,8 +139,8 @@ impl fmt::Display for Waiting {
 #[derive(Debug)]
 #[must_use = "without a watcher no wait is registered"]
 pub struct Watching {
-    /// The number of the first wait after its beginning.
-    from: u64,
+    /// How many watches had begun with it.
+    begin: u64,
 }
 
 impl Watching {
@@ -131,16 +148,19 @@ impl Watching {
     #[must_use]
     pub fn own_waits(&self) -> Vec<Waiting> {
         let (mut waits, own) = (waits(), thread::current().id());
-        waits.retain(|it| it.number >= self.from && it.on == own);
+        waits.retain(|it| it.begin >= self.begin && it.on == own);
         waits
     }
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
+        // With the lock, so that no watch begins between the two.
+        let mut registry = registry();
         // Ordering: Relaxed, because the registry has a lock.
         if WATCHERS.fetch_sub(1, Ordering::Relaxed) == 1 {
-            registry().owners = None;
+            registry.owners = None;
+            questions::forget();
         }
     }
 }
@@ -151,11 +171,17 @@ pub fn begin(pid: fn() -> Option<Pid>, now: fn() -> Duration) -> Watching {
     SURROUNDINGS.get_or_init(|| Surroundings { pid, now });
     let mut registry = registry();
     registry.owners.get_or_insert_default();
-    // Ordering: Relaxed, as above.
+    // Ordering: Relaxed, because the registry has a lock.
     WATCHERS.fetch_add(1, Ordering::Relaxed);
-    Watching {
-        from: registry.next,
-    }
+    // Ordering: Relaxed: what begins a moment before a watcher may count as its own.
+    let begin = BEGINS.fetch_add(1, Ordering::Relaxed) + 1;
+    Watching { begin }
+}
+
+/// How many watches have begun.
+fn begins() -> u64 {
+    // Ordering: Relaxed, as in `begin`.
+    BEGINS.load(Ordering::Relaxed)
 }
 
 /// Whether there is a watcher: a load.
@@ -213,17 +239,16 @@ pub fn wait(thing: impl FnOnce() -> Thing) -> Registered {
     let (party, thing) = (party(), thing());
     let mut registry = registry();
     let number = registry.next;
-    registry.next += 1;
     let waiting = Waiting {
-        number,
         party,
         thing,
         owners: Vec::new(),
         since: now(),
         on: thread::current().id(),
+        begin: begins(),
     };
     registry.waits.insert(number, waiting);
-    CHANGE.notify_all();
+    registry.tell_sleepers();
     Registered(Some(number))
 }
 
@@ -257,20 +282,33 @@ pub fn gave(thing: impl FnOnce() -> Thing) {
     }
 }
 
-/// A watcher: sleeps until a wait begins after the one with number `seen`, and then until that one
-/// is old, which takes `pause`. While there are waits it sleeps no longer than that. Returns the
-/// number of the next wait.
+/// A watcher: sleeps until a wait begins after those that `seen` counts, and then until that one is
+/// old, which takes `pause`. While there are waits it sleeps no longer than that. Returns the count
+/// of now.
 pub fn pause(seen: u64, pause: Duration, is_over: impl Fn() -> bool) -> u64 {
+    let is_quiet = questions::wake_at_next();
     let mut registry = registry();
-    while registry.next == seen && registry.waits.is_empty() && !is_over() {
+    while is_quiet && registry.next == seen && registry.waits.is_empty() && !is_over() {
+        registry.sleepers += 1;
         registry = CHANGE
             .wait(registry)
             .unwrap_or_else(PoisonError::into_inner);
+        registry.sleepers -= 1;
     }
     let next = registry.next;
     let waited = CHANGE.wait_timeout_while(registry, pause, |_| !is_over());
     drop(waited);
     next
+}
+
+impl Registry {
+    /// Something has begun that is waited for.
+    fn tell_sleepers(&mut self) {
+        self.next += 1;
+        if self.sleepers > 0 {
+            CHANGE.notify_all();
+        }
+    }
 }
 
 /// A watch ends: those that sleep look whether it is theirs.
@@ -286,7 +324,7 @@ pub fn now() -> Duration {
 }
 
 /// The waits that have not ended, with the owners of what they are for, in the order in which they
-/// began.
+/// began. Those that are older than this call have all been there at one moment.
 #[must_use]
 pub fn waits() -> Vec<Waiting> {
     let registry = registry();
@@ -299,31 +337,10 @@ pub fn waits() -> Vec<Waiting> {
         owners: owners(&it.thing).unwrap_or_default(),
         ..it
     });
-    known.collect()
-}
-
-/// The cycles among these waits: each waits for what the next one has, and the last one for what
-/// the first one has.
-#[must_use]
-pub fn cycles(waits: &[Waiting]) -> Vec<Vec<Waiting>> {
-    let mut cycles = Vec::new();
-    let mut is_done = vec![false; waits.len()];
-    for start in 0..waits.len() {
-        let (mut path, mut at) = (Vec::new(), Some(start));
-        // Each step goes to the wait of an owner that has not been looked at before.
-        while let Some(index) = at {
-            if is_done[index] {
-                break;
-            }
-            is_done[index] = true;
-            path.push(index);
-            let owners = &waits[index].owners;
-            let next = (0..waits.len()).find(|&it| owners.contains(&waits[it].party));
-            if let Some(begin) = next.and_then(|it| path.iter().position(|&own| own == it)) {
-                cycles.push(path[begin..].iter().map(|&it| waits[it].clone()).collect());
-            }
-            at = next;
-        }
-    }
-    cycles
+    let mut known: Vec<_> = known.collect();
+    drop(registry);
+    // Later: one that has no answer yet had none before.
+    known.extend(questions::open());
+    known.sort_by_key(|it| it.since);
+    known
 }

@@ -19,7 +19,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
     (
         "sched",
         &[
-            "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay",
+            "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay", "wait",
         ],
     ),
     ("task", &["proc-api", "sched", "time"]),
@@ -27,7 +27,10 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("net", &["wheel", "proc-api", "sched", "task", "time"]),
     ("tokio", &["proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),
-    ("channel", &["sync", "proc-api", "sched", "task", "time"]),
+    (
+        "channel",
+        &["sync", "proc-api", "wait", "sched", "task", "time"],
+    ),
     (
         "lock",
         &["sync", "proc-api", "wait", "sched", "task", "time"],

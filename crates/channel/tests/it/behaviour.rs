@@ -209,3 +209,39 @@ fn threads_wait_for_each_other_and_for_no_longer_than_they_are_told() {
     assert_eq!(receiver.recv_blocking(), Err(RecvError::Closed));
     other.join().unwrap();
 }
+
+// pins: Q3
+#[test]
+fn nothing_is_received_after_word_that_all_has_been() {
+    let (sender, receiver) = channel::<u32>(0);
+    let other = receiver.clone();
+    let mut served = Box::pin(async { receiver.recv().await });
+    assert!(now(&mut served).is_pending());
+    sender.try_send(1).unwrap();
+    drop(sender);
+    // The value may come back, so the channel is not yet said to be at its end.
+    assert_eq!(other.try_recv(), Err(RecvError::Empty));
+    let (bell, waker) = Bell::new();
+    let mut waits = other.recv();
+    assert!(poll(&mut waits, &waker).is_pending());
+    drop(served);
+    assert_eq!(bell.rung(), 1);
+    assert_eq!(now(&mut waits), Poll::Ready(Ok(1)));
+    assert_eq!(other.try_recv(), Err(RecvError::Closed));
+}
+
+// pins: Q3
+#[test]
+fn receivers_are_told_of_the_end_when_the_last_value_is_taken_for_good() {
+    let (sender, receiver) = channel::<u32>(0);
+    let mut served = receiver.recv();
+    assert!(now(&mut served).is_pending());
+    sender.try_send(1).unwrap();
+    sender.close();
+    let (bell, waker) = Bell::new();
+    let mut waits = receiver.recv();
+    assert!(poll(&mut waits, &waker).is_pending());
+    assert_eq!(now(&mut served), Poll::Ready(Ok(1)));
+    assert_eq!(bell.rung(), 1);
+    assert_eq!(now(&mut waits), Poll::Ready(Err(RecvError::Closed)));
+}

@@ -1,7 +1,7 @@
 //! Selects that are used again, and users' code that panics or comes back to the channel.
 
 use crate::support::{Bell, now, poll};
-use ganger_channel::{RecvError, Sender, broadcast, channel, select, waiting};
+use ganger_channel::{RecvError, Sender, Until, broadcast, channel, select};
 use ganger_proc_api::{Event, process_fn};
 use ganger_sched::Scheduler;
 use std::future::poll_fn;
@@ -89,7 +89,7 @@ fn a_future_that_panics_is_an_error_of_its_yield_and_not_of_the_sender() {
                     let value = receiver.recv().await;
                     assert!(value.is_err(), "it does not like values");
                 };
-                out.ask(waiting(fails), 1);
+                out.ask(Until::new(fails), 1);
             }
             Some(Event::Completion(it)) => out.done(format!("{:?}", it.take::<()>())),
             Some(_) => {}

@@ -11,6 +11,8 @@ mod all;
 #[cfg(not(ganger_loom))]
 mod behaviour;
 #[cfg(not(ganger_loom))]
+mod deadlocks;
+#[cfg(not(ganger_loom))]
 mod foreign_code;
 #[cfg(not(ganger_loom))]
 mod histories;

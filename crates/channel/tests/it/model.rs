@@ -56,6 +56,8 @@ struct Channel {
     senders: Vec<Place>,
     receivers: Vec<Place>,
     is_closed: bool,
+    /// How many have been handed a value, and have not taken it.
+    claims: usize,
     number: u64,
 }
 
@@ -71,8 +73,8 @@ impl Plain {
         let it = &self.channels[at];
         let len = it.returned.len() + it.buffer.len();
         match what {
-            _ if it.is_closed => true,
-            What::Send => len < it.capacity || !it.receivers.is_empty(),
+            What::Send => it.is_closed || len < it.capacity || !it.receivers.is_empty(),
+            What::Recv if it.is_closed => len > 0 || it.claims == 0,
             What::Recv => len > 0 || !it.senders.is_empty(),
         }
     }
@@ -102,6 +104,7 @@ impl Plain {
     fn put(&mut self, at: usize, number: Option<u64>, value: u32) {
         if let Some(&(id, case)) = self.channels[at].receivers.first() {
             let number = number.unwrap_or_else(|| self.next(at));
+            self.channels[at].claims += 1;
             self.serve(id, (case, Got::Value(value)), number);
         } else if let Some(number) = number {
             self.channels[at].returned.insert(number, value);
@@ -155,6 +158,14 @@ impl Plain {
             let value = self.waits[&id].0;
             self.serve(id, (case, Got::Refused(value)), 0);
         }
+        self.end_receivers(at);
+    }
+
+    /// Those of a closed channel are told, unless a value may come back.
+    fn end_receivers(&mut self, at: usize) {
+        if self.channels[at].claims > 0 {
+            return;
+        }
         while let Some(&(id, case)) = self.channels[at].receivers.first() {
             self.serve(id, (case, Got::Closed), 0);
         }
@@ -171,11 +182,24 @@ impl Plain {
         }
     }
 
+    /// One has taken what it was served with.
+    fn take(&mut self, id: usize, cases: &[Case]) {
+        if let Some((_, Some(((case, Got::Value(_)), _)))) = self.waits.remove(&id) {
+            let at = cases[case].0;
+            self.channels[at].claims -= 1;
+            if self.channels[at].is_closed {
+                self.end_receivers(at);
+            }
+        }
+    }
+
     /// Drops one; what it has received goes back.
     fn drop(&mut self, id: usize, cases: &[Case]) {
         self.leave(id);
         if let Some((_, Some(((case, Got::Value(value)), number)))) = self.waits.remove(&id) {
-            self.put(cases[case].0, Some(number), value);
+            let at = cases[case].0;
+            self.channels[at].claims -= 1;
+            self.put(at, Some(number), value);
         }
     }
 }
@@ -278,7 +302,7 @@ fn check(capacities: [usize; 2], ops: &[Op]) -> Result<(), TestCaseError> {
                     // Two cases may be the same, and take their places in any order.
                     let got = now(&mut wait).map(|(case, got)| (cases[case], got));
                     prop_assert_eq!(got, Poll::Ready((cases[expected.0], expected.1)));
-                    plain.waits.remove(&id);
+                    plain.take(id, &cases);
                 } else {
                     prop_assert!(now(&mut wait).is_pending());
                     live.insert(*at, (id, cases, wait));

@@ -1,6 +1,6 @@
 //! State machines that wait by yields, and steps that must not block.
 
-use ganger_channel::{Received, RecvError, SelectError, SendError, channel, select, waiting};
+use ganger_channel::{Received, RecvError, SelectError, SendError, Until, channel, select};
 use ganger_proc_api::{CommandError, Event, process_fn};
 use ganger_sched::Scheduler;
 use std::sync::mpsc;
@@ -128,8 +128,38 @@ fn a_completion_that_is_dropped_gives_its_value_back() {
         Ok(())
     }));
     sender.send_blocking(42).unwrap();
-    assert!(waits.unwrap().wait().is_done());
+    drop(sender);
+    // Whether it is still there then, or has come back, it is not lost.
     assert_eq!(receiver.recv_blocking(), Ok(42));
+    assert!(waits.unwrap().wait().is_done());
+    assert_eq!(receiver.recv_blocking(), Err(RecvError::Closed));
+}
+
+// pins: Q3, Q8
+#[test]
+fn a_value_that_a_completion_brings_may_come_back_until_it_is_taken_out() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let (sender, receiver) = channel::<u64>(1);
+    let (tell, told) = mpsc::channel();
+    let its = receiver.clone();
+    let waits = scheduler.spawn(process_fn(move |_, events, out| {
+        match events.next() {
+            None => drop(out.ask(its.receiving(), 1)),
+            Some(Event::Completion(it)) => {
+                tell.send(it.take::<Received<u64>>()?).unwrap();
+                out.done(());
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }));
+    sender.send_blocking(42).unwrap();
+    drop(sender);
+    let received = told.recv().unwrap();
+    assert!(waits.unwrap().wait().is_done());
+    assert_eq!(receiver.try_recv(), Err(RecvError::Empty));
+    assert_eq!(received.into_inner(), 42);
+    assert_eq!(receiver.try_recv(), Err(RecvError::Closed));
 }
 
 // pins: Q8
@@ -143,7 +173,7 @@ fn a_select_is_a_yield() {
             None => {
                 let (a, b) = (from_a.clone(), from_b.clone());
                 let first = async move { select().recv(&a, |it| it).recv(&b, |it| it).await };
-                out.ask(waiting(first), 1);
+                out.ask(Until::new(first), 1);
             }
             Some(Event::Completion(it)) => out.done(it.take::<Result<u64, RecvError>>()??),
             Some(_) => {}

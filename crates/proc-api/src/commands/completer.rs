@@ -200,6 +200,18 @@ impl Completer {
         }
     }
 
+    /// Has the answer go through that sink, which is made of the completer's own and its token: for
+    /// crates that watch answers.
+    #[doc(hidden)]
+    pub fn through<S: CompletionSink + 'static>(
+        mut self,
+        sink: impl FnOnce(Arc<dyn CompletionSink>, u64) -> Arc<S>,
+    ) -> Self {
+        let own = self.sink.take();
+        self.sink = own.map(|own| sink(own, self.token) as Arc<dyn CompletionSink>);
+        self
+    }
+
     /// In the handler of the yield: has the source forget the completer when it is not wanted any
     /// longer. Costs less than [`on_end`](Self::on_end). `false` where that can't be.
     #[doc(hidden)]

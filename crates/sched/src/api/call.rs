@@ -10,6 +10,9 @@
 //! command, so its answer is a completion. For others it goes into a slot, which the reply and the
 //! [`Answer`] share. A reply that is dropped, in the mailbox of a process that ends for instance,
 //! is an answer as well.
+//!
+//! A program that watches for deadlocks is told which process waits for the answer of which
+//! (`ganger_wait::watch`). Without a watch that costs a load.
 
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::typed::deliver;
@@ -25,6 +28,7 @@ use ganger_proc_api::{
     Reply, Tag, TypedCommand,
 };
 use ganger_sync::sync::{Mutex, lock};
+use ganger_wait::watch::{self, Asked};
 use std::any::Any;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -121,6 +125,7 @@ impl<T: Send + 'static> Call<T> {
                 if completer.pid() == Some(task.pid) {
                     return Err(CALLS_ITSELF.into());
                 }
+                let completer = watch::asked_by(completer, task.pid);
                 let message = Message::of(message(Reply::new(completer)));
                 // The reply in a message that is refused is dropped here, before the caller hears
                 // of the error.
@@ -341,6 +346,8 @@ enum State {
 struct Waits {
     /// By the answer.
     waker: Option<Waker>,
+    /// For reports of deadlocks, since the first look.
+    asked: Option<Asked>,
     /// By the drop of the `Answer`.
     calls: Vec<Weak<EndCall>>,
 }
@@ -354,6 +361,9 @@ impl Slot {
         match &mut *state {
             State::Waiting(waits) => {
                 let before = waits.waker.replace(waker);
+                if let (None, Some(task)) = (&waits.asked, &self.task) {
+                    waits.asked = Some(watch::asks(task.pid));
+                }
                 drop(state);
                 drop(before);
                 None

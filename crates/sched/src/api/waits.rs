@@ -1,9 +1,7 @@
 //! For crates whose processes wait for each other in ways of their own, such as channels.
 
 use crate::core::local;
-use crate::handlers::calls::{CALL, Delivery};
 use crate::probe::{Decide, Decider};
-use ganger_proc_api::{Command, Completer, Payload};
 
 /// Whether this thread may wait for a process: it is no worker, or is inside of
 /// [`Context::blocking`](ganger_proc_api::Context::blocking).
@@ -28,20 +26,4 @@ pub fn may_block(what: &str, instead: &str) -> bool {
 #[must_use]
 pub fn choose(what: &'static str, of: usize) -> Option<usize> {
     Decider::choose(what, of)
-}
-
-type Run = Box<dyn FnOnce(Completer) + Send>;
-
-/// A command that is carried out by that call, with the completer of its yield.
-#[doc(hidden)]
-#[must_use]
-pub fn command_of(run: impl FnOnce(Completer) + Send + 'static) -> Command {
-    let delivery = Delivery {
-        value: Payload::any::<Run>(Box::new(run)),
-        run: |value, completer| {
-            value.take::<Run>()?(completer);
-            Ok(())
-        },
-    };
-    Command::new(CALL, Payload::any(delivery))
 }

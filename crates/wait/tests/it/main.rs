@@ -4,3 +4,5 @@
 mod loom_waiter;
 #[cfg(not(ganger_loom))]
 mod waiter;
+#[cfg(not(ganger_loom))]
+mod yields;

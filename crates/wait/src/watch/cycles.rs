@@ -1,0 +1,149 @@
+//! Cycles among waits.
+
+use super::{Party, Waiting};
+use std::collections::{HashMap, VecDeque};
+
+/// The cycles among these waits: each waits for what the next one has, and the last one for what
+/// the first one has. Each wait that is in a cycle is in one of these, a shortest one.
+///
+/// O(n) for a wait that is in no cycle, and for each cycle.
+#[must_use]
+pub fn cycles(waits: &[Waiting]) -> Vec<Vec<Waiting>> {
+    let mut of: HashMap<Party, Vec<usize>> = HashMap::new();
+    for (index, wait) in waits.iter().enumerate() {
+        of.entry(wait.party).or_default().push(index);
+    }
+    let mut cycles = Vec::new();
+    let mut is_named = vec![false; waits.len()];
+    let mut is_free = vec![false; waits.len()];
+    for start in 0..waits.len() {
+        if is_named[start] {
+            continue;
+        }
+        match shortest(waits, &of, &is_free, start) {
+            Some(cycle) => {
+                cycle.iter().for_each(|&it| is_named[it] = true);
+                cycles.push(cycle.iter().map(|&it| waits[it].clone()).collect());
+            }
+            None => is_free[start] = true,
+        }
+    }
+    cycles
+}
+
+/// A shortest cycle through that wait, which does not go through those that are in none.
+fn shortest(
+    waits: &[Waiting],
+    of: &HashMap<Party, Vec<usize>>,
+    is_free: &[bool],
+    start: usize,
+) -> Option<Vec<usize>> {
+    let mut before = HashMap::new();
+    let mut line = VecDeque::from([start]);
+    while let Some(at) = line.pop_front() {
+        // An owner may wait for several things at a time.
+        let owners = waits[at].owners.iter();
+        for &next in owners.filter_map(|it| of.get(it)).flatten() {
+            if next == start {
+                let back = std::iter::successors(Some(at), |it| before.get(it).copied());
+                let mut cycle: Vec<_> = back.collect();
+                cycle.reverse();
+                return Some(cycle);
+            }
+            if !is_free[next] && !before.contains_key(&next) {
+                before.insert(next, at);
+                line.push_back(next);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::watch::Thing;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+    use std::thread;
+    use std::time::Duration;
+
+    /// The process with that number waits for these.
+    fn wait(number: u64, owners: &[u64]) -> Waiting {
+        let party = |number: &u64| Party::Process(format!("{{main|{number}}}").parse().unwrap());
+        Waiting {
+            party: party(&number),
+            thing: Thing::of("mutex", &number),
+            owners: owners.iter().map(party).collect(),
+            since: Duration::ZERO,
+            on: thread::current().id(),
+            begin: 0,
+        }
+    }
+
+    fn parties(cycles: &[Vec<Waiting>]) -> Vec<Vec<Party>> {
+        let cycles = cycles.iter();
+        cycles
+            .map(|it| it.iter().map(|wait| wait.party).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_cycle_is_found_behind_owners_and_waits_that_are_in_none() {
+        // Of two readers the second waits for the writer, by the second of its waits.
+        let waits = [
+            wait(1, &[2, 3]),
+            wait(2, &[]),
+            wait(3, &[2]),
+            wait(3, &[4]),
+            wait(4, &[1]),
+        ];
+        let found = cycles(&waits);
+        let of = |index: usize| waits[index].party;
+        assert_eq!(parties(&found), [[of(0), of(3), of(4)]]);
+    }
+
+    #[test]
+    fn one_that_waits_for_itself_is_a_cycle_and_those_behind_it_are_not() {
+        let waits = [wait(2, &[1]), wait(1, &[1]), wait(3, &[2])];
+        assert_eq!(parties(&cycles(&waits)), [[waits[1].party]]);
+    }
+
+    proptest! {
+        /// Beside the transitive closure of the waits.
+        #[test]
+        fn those_that_reach_themselves_are_named(
+            edges in vec((0..8_u64, vec(0..8_u64, 0..3)), 0..12),
+        ) {
+            let waits: Vec<_> = edges.iter().map(|(at, owners)| wait(*at, owners)).collect();
+            let count = waits.len();
+            let mut reaches: Vec<Vec<bool>> = waits.iter().map(|from| {
+                waits.iter().map(|to| from.owners.contains(&to.party)).collect()
+            }).collect();
+            for middle in 0..count {
+                for from in 0..count {
+                    for to in 0..count {
+                        reaches[from][to] |= reaches[from][middle] && reaches[middle][to];
+                    }
+                }
+            }
+            let at = |wait: &Waiting| {
+                waits.iter().position(|it| it.thing.address == wait.thing.address
+                    && it.party == wait.party && it.owners == wait.owners).unwrap()
+            };
+            let found = cycles(&waits);
+            for cycle in &found {
+                let next = cycle.iter().cycle().skip(1);
+                for (one, next) in cycle.iter().zip(next) {
+                    prop_assert!(one.owners.contains(&next.party));
+                }
+            }
+            let named: HashSet<_> = found.iter().flatten().map(at).collect();
+            for index in 0..count {
+                let first = at(&waits[index]);
+                prop_assert_eq!(named.contains(&first), reaches[index][index]);
+            }
+        }
+    }
+}

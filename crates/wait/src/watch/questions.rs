@@ -1,0 +1,305 @@
+//! Questions that have no answer yet, while a program watches for deadlocks.
+//!
+//! **Problem.** Most questions are answered soon, and are to cost next to nothing. One that is not
+//! is to be found.
+//!
+//! **Rejected.** Registered as other waits are: each question would take the registry's lock twice.
+//!
+//! **Protocol.** The asker leaves a weak reference in one of several lists, by its thread. The
+//! answer drops the question; nothing takes it out of its list. The watcher looks at those that are
+//! still there. An asker that finds its list full takes those out that are gone.
+//!
+//! A watcher that finds no question marks all lists before it sleeps. The next asker that finds
+//! the mark wakes it.
+
+use super::{Party, Thing, Waiting, is_on, now, party};
+use ganger_proc_api::{
+    CommandError, Completer, CompletionSink, EndCall, Payload, Pid, Tag, Ticket,
+};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+/// How many lists there are.
+const LISTS: usize = 16;
+
+static ASKED: [Mutex<List>; LISTS] = [const { Mutex::new(List::new()) }; LISTS];
+
+#[derive(Default)]
+struct List {
+    questions: Vec<Weak<Question>>,
+    /// A watcher sleeps until there is a question.
+    wakes: bool,
+}
+
+impl List {
+    const fn new() -> Self {
+        Self {
+            questions: Vec::new(),
+            wakes: false,
+        }
+    }
+}
+
+/// A process, or a thread, waits for the answer of a process.
+struct Question {
+    party: Party,
+    of: Pid,
+    since: Duration,
+    on: ThreadId,
+    begin: u64,
+    /// Where the answer goes, and by which token; `None` where the asker keeps the question.
+    asker: Option<(Arc<dyn CompletionSink>, u64)>,
+    is_answered: AtomicBool,
+}
+
+/// A question is known until this is dropped; none is where nothing watches.
+#[derive(Default)]
+pub struct Asked(#[allow(dead_code, reason = "it is dropped")] Option<Arc<Question>>);
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Asked").field(&self.0.is_some()).finish()
+    }
+}
+
+/// What this thread is at work for waits for the answer of that process, until the result is
+/// dropped.
+#[inline]
+pub fn asks(of: Pid) -> Asked {
+    Asked(is_on().then(|| Question::begin(party(), of, None)))
+}
+
+/// A process has asked that one; this completes its yield. The result does so, too, and the
+/// question is known until then.
+#[inline]
+pub fn asked_by(completer: Completer, of: Pid) -> Completer {
+    match completer.pid() {
+        Some(pid) if is_on() => completer.through(|sink, token| {
+            let asker = Some((sink, token));
+            Question::begin(Party::Process(pid), of, asker)
+        }),
+        _ => completer,
+    }
+}
+
+impl Question {
+    fn begin(party: Party, of: Pid, asker: Option<(Arc<dyn CompletionSink>, u64)>) -> Arc<Self> {
+        let question = Arc::new(Self {
+            party,
+            of,
+            since: now(),
+            on: thread::current().id(),
+            begin: super::begins(),
+            asker,
+            is_answered: AtomicBool::new(false),
+        });
+        let mut list = lock(own());
+        let questions = &mut list.questions;
+        if questions.len() == questions.capacity() {
+            questions.retain(|it| it.strong_count() > 0);
+            // So that the next such look is as many questions away.
+            questions.reserve(questions.len() + 1);
+        }
+        questions.push(Arc::downgrade(&question));
+        let wakes = std::mem::take(&mut list.wakes);
+        drop(list);
+        if wakes {
+            super::registry().tell_sleepers();
+        }
+        question
+    }
+
+    /// Whether its answer is wanted, and not here.
+    fn is_open(&self) -> bool {
+        let is_wanted = |(sink, token): &(Arc<dyn CompletionSink>, u64)| !sink.is_cancelled(*token);
+        // Ordering: Relaxed: an answer that comes at this moment may be missed.
+        !self.is_answered.load(Ordering::Relaxed) && self.asker.as_ref().is_none_or(is_wanted)
+    }
+
+    fn waiting(&self) -> Waiting {
+        Waiting {
+            party: self.party,
+            thing: Thing::of(super::ANSWER, self),
+            owners: vec![Party::Process(self.of)],
+            since: self.since,
+            on: self.on,
+            begin: self.begin,
+        }
+    }
+}
+
+/// It stands between the one that answers and the asker.
+impl CompletionSink for Question {
+    fn complete(self: Arc<Self>, tag: Tag, token: u64, result: Result<Payload, CommandError>) {
+        // Ordering: Relaxed: the asker, which may go on from here, has it before what it does then.
+        self.is_answered.store(true, Ordering::Relaxed);
+        if let Some((sink, _)) = &self.asker {
+            Arc::clone(sink).complete(tag, token, result);
+        }
+    }
+
+    fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
+        // Ordering: Relaxed, as in `complete`.
+        self.is_answered.store(true, Ordering::Relaxed);
+        if let Some((sink, _)) = &self.asker {
+            Arc::clone(sink).complete_dropped(tag, token);
+        }
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        self.asker.as_ref().and_then(|(sink, _)| sink.pid())
+    }
+
+    fn is_cancelled(&self, token: u64) -> bool {
+        let mut asker = self.asker.iter();
+        asker.all(|(sink, _)| sink.is_cancelled(token))
+    }
+
+    fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
+        let mut asker = self.asker.iter();
+        asker.any(|(sink, _)| Arc::clone(sink).on_end(token, call.clone()))
+    }
+
+    fn keep(&self, token: u64, ticket: Ticket) -> bool {
+        let mut asker = self.asker.iter();
+        asker.any(|(sink, _)| sink.keep(token, ticket))
+    }
+}
+
+/// The list of this thread.
+fn own() -> &'static Mutex<List> {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        // Ordering: Relaxed, because it only spreads threads.
+        static OWN: Cell<usize> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed));
+    }
+    // A thread that ends has no thread-locals any more.
+    &ASKED[OWN.try_with(Cell::get).unwrap_or_default() % LISTS]
+}
+
+fn lock(list: &Mutex<List>) -> std::sync::MutexGuard<'_, List> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Those that have no answer yet.
+pub(super) fn open() -> Vec<Waiting> {
+    let mut there = Vec::new();
+    for list in &ASKED {
+        let mut list = lock(list);
+        list.questions.retain(|it| it.strong_count() > 0);
+        there.extend(list.questions.iter().filter_map(Weak::upgrade));
+    }
+    // Without a lock: an asker is foreign code here, and may go with the last reference to it.
+    let open = there.iter().filter(|it| it.is_open());
+    open.map(|it| it.waiting()).collect()
+}
+
+/// A watcher is about to sleep: the next asker wakes it. `false` where there is a question.
+pub(super) fn wake_at_next() -> bool {
+    ASKED.iter().all(|list| {
+        let mut list = lock(list);
+        list.questions.retain(|it| it.strong_count() > 0);
+        list.wakes = list.questions.is_empty();
+        list.wakes
+    })
+}
+
+/// Nothing watches any more.
+pub(super) fn forget() {
+    ASKED
+        .iter()
+        .for_each(|it| drop(std::mem::take(&mut *lock(it))));
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::watch::{Watching, begin, pause};
+
+    fn pid(number: u32) -> Pid {
+        format!("{{main|{number}}}").parse().unwrap()
+    }
+
+    fn watching() -> Watching {
+        begin(|| None, || Duration::ZERO)
+    }
+
+    /// A process that wants its answer, or not.
+    struct Asker(Pid, AtomicBool);
+
+    impl CompletionSink for Asker {
+        fn complete(self: Arc<Self>, _: Tag, _: u64, _: Result<Payload, CommandError>) {}
+
+        fn pid(&self) -> Option<Pid> {
+            Some(self.0)
+        }
+
+        fn is_cancelled(&self, _: u64) -> bool {
+            // Ordering: Relaxed, because one thread has it.
+            self.1.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn a_question_is_known_until_it_is_answered_dropped_or_unwanted() {
+        let watching = watching();
+        let asker = Arc::new(Asker(pid(1), AtomicBool::new(false)));
+        let ask = |of| asked_by(Completer::new(Arc::<Asker>::clone(&asker), 1, 1), pid(of));
+        let (answered, dropped, unwanted) = (ask(2), ask(3), ask(4));
+        let lines = || {
+            let waits = watching.own_waits();
+            waits.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let all = [2, 3, 4].map(|of| format!("{} waits for the answer of {}", pid(1), pid(of)));
+        assert_eq!(lines(), all);
+        answered.complete(());
+        assert_eq!(lines(), all[1..]);
+        drop(dropped);
+        assert_eq!(lines(), all[2..]);
+        // Ordering: Relaxed, as above.
+        asker.1.store(true, Ordering::Relaxed);
+        assert!(lines().is_empty() && unwanted.is_cancelled());
+    }
+
+    #[test]
+    fn a_thread_asks_until_it_waits_no_longer() {
+        let watching = watching();
+        let asked = asks(pid(2));
+        let waits = watching.own_waits();
+        assert_eq!(waits.len(), 1);
+        assert_eq!(waits[0].party, Party::Thread(thread::current().id()));
+        assert_eq!(waits[0].owners, [Party::Process(pid(2))]);
+        drop(asked);
+        assert!(watching.own_waits().is_empty());
+    }
+
+    #[test]
+    fn questions_that_are_answered_leave_no_memory() {
+        let _watching = watching();
+        for _ in 0..100_000 {
+            drop(asks(pid(2)));
+        }
+        assert!(lock(own()).questions.capacity() < 100);
+    }
+
+    #[test]
+    fn a_watcher_that_sleeps_is_woken_by_a_question() {
+        let _watching = watching();
+        let watcher = thread::spawn(|| {
+            let mut seen = u64::MAX;
+            while seen == u64::MAX {
+                seen = pause(seen, Duration::ZERO, || false);
+            }
+            // Returns when something begins: in this program that is a question.
+            pause(seen, Duration::ZERO, || false)
+        });
+        while !watcher.is_finished() {
+            drop(asks(pid(2)));
+            thread::yield_now();
+        }
+        watcher.join().unwrap();
+    }
+}

@@ -1,0 +1,184 @@
+//! Yields that wait for futures, without a scheduler.
+
+use ganger_proc_api::{
+    CommandError, Completer, CompletionSink, Delivery, EndCall, Payload, Pid, Tag, TypedCommand,
+};
+use ganger_wait::Until;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Poll, Waker};
+
+type Results = Vec<Result<Payload, CommandError>>;
+
+/// A process that can be ended.
+#[derive(Default)]
+struct Asker {
+    results: Mutex<Results>,
+    calls: Mutex<Vec<Weak<EndCall>>>,
+}
+
+impl CompletionSink for Asker {
+    fn complete(self: Arc<Self>, _: Tag, _: u64, result: Result<Payload, CommandError>) {
+        self.results.lock().unwrap().push(result);
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        "{test|1}".parse().ok()
+    }
+
+    fn is_cancelled(&self, _: u64) -> bool {
+        false
+    }
+
+    fn on_end(self: Arc<Self>, _: u64, call: Weak<EndCall>) -> bool {
+        self.calls.lock().unwrap().push(call);
+        true
+    }
+}
+
+impl Asker {
+    /// As a scheduler carries the command out.
+    fn ask<T: Send + 'static>(self: &Arc<Self>, until: Until<T>) {
+        let delivery = until.into_command().payloads.take::<Delivery>().unwrap();
+        let completer = Completer::new(Arc::<Self>::clone(self), 1, 1);
+        delivery.deliver(completer).unwrap();
+    }
+
+    fn end(&self) {
+        let calls = std::mem::take(&mut *self.calls.lock().unwrap());
+        calls
+            .iter()
+            .filter_map(Weak::upgrade)
+            .for_each(|it| it.call());
+    }
+
+    fn results(&self) -> Results {
+        std::mem::take(&mut *self.results.lock().unwrap())
+    }
+}
+
+/// Ready when it is opened.
+#[derive(Clone, Default)]
+struct Gate(Arc<Mutex<(bool, Option<Waker>)>>);
+
+impl Gate {
+    async fn wait(self) {
+        poll_fn(|context| {
+            let mut gate = self.0.lock().unwrap();
+            if gate.0 {
+                return Poll::Ready(());
+            }
+            gate.1 = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn open(&self) {
+        let mut gate = self.0.lock().unwrap();
+        gate.0 = true;
+        let waker = gate.1.take();
+        drop(gate);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+// pins: K1
+#[test]
+fn a_future_that_is_ready_at_once_is_not_watched() {
+    let asker = Arc::new(Asker::default());
+    asker.ask(Until::new(async { 42_u64 }));
+    let [result] = <[_; 1]>::try_from(asker.results()).unwrap();
+    assert_eq!(result.unwrap().take::<u64>().unwrap(), 42);
+    assert!(asker.calls.lock().unwrap().is_empty());
+}
+
+// pins: K1
+#[test]
+fn a_future_that_panics_or_fails_is_an_error_of_its_yield() {
+    let (asker, gate) = (Arc::new(Asker::default()), Gate::default());
+    let own = gate.clone();
+    asker.ask(Until::<u64>::new(async move {
+        own.wait().await;
+        panic!("on purpose")
+    }));
+    assert!(asker.results().is_empty());
+    gate.open();
+    asker.ask(Until::<u64>::new(async { panic!("at once") }));
+    asker.ask(Until::<u64>::fallible(async { Err(CommandError::Timeout) }));
+    let said: Vec<_> = asker
+        .results()
+        .into_iter()
+        .map(|it| format!("{it:?}"))
+        .collect();
+    assert!(
+        said[0].contains("on purpose") && said[1].contains("at once"),
+        "{said:?}"
+    );
+    assert!(said[2].contains("Timeout"), "{said:?}");
+}
+
+// pins: K4
+#[test]
+fn the_future_goes_with_its_process() {
+    let (asker, gate) = (Arc::new(Asker::default()), Gate::default());
+    let kept = Arc::new(());
+    let (own, wait) = (Arc::clone(&kept), gate.clone());
+    asker.ask(Until::<()>::new(async move {
+        wait.wait().await;
+        drop(own);
+    }));
+    assert_eq!(Arc::strong_count(&kept), 2);
+    asker.end();
+    assert_eq!(Arc::strong_count(&kept), 1);
+    gate.open();
+    let results = asker.results();
+    assert!(
+        matches!(results[..], [Err(CommandError::Dropped)]),
+        "{results:?}"
+    );
+}
+
+// pins: K1
+#[test]
+fn a_wake_up_inside_of_a_poll_is_answered() {
+    let asker = Arc::new(Asker::default());
+    let mut polls = 0;
+    asker.ask(Until::new(poll_fn(move |context| {
+        polls += 1;
+        context.waker().wake_by_ref();
+        if polls == 4 {
+            Poll::Ready(polls)
+        } else {
+            Poll::Pending
+        }
+    })));
+    let [result] = <[_; 1]>::try_from(asker.results()).unwrap();
+    assert_eq!(result.unwrap().take::<i32>().unwrap(), 4);
+}
+
+// pins: K1
+#[test]
+fn futures_that_wake_one_another_take_no_more_of_the_stack() {
+    const MANY: usize = 100_000;
+    let (asker, first) = (Arc::new(Asker::default()), Gate::default());
+    let opened = Arc::new(AtomicUsize::new(0));
+    let mut last = first.clone();
+    for _ in 0..MANY {
+        let (next, opened) = (Gate::default(), Arc::clone(&opened));
+        let (own, then) = (std::mem::replace(&mut last, next.clone()), next);
+        asker.ask(Until::new(async move {
+            own.wait().await;
+            // Ordering: Relaxed, because one thread counts.
+            opened.fetch_add(1, Ordering::Relaxed);
+            then.open();
+        }));
+    }
+    first.open();
+    // Ordering: Relaxed, as above.
+    assert_eq!(opened.load(Ordering::Relaxed), MANY);
+    assert_eq!(asker.results().len(), MANY);
+}
