@@ -197,6 +197,9 @@ pub(crate) fn finish(
             next = actions.and_then(|it| it.release_some(0, task.pid, counters));
         }
     });
+    if task.origin.has_values() {
+        drop_values(task, counters);
+    }
     dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
     if let Some(next) = next {
         let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
@@ -214,6 +217,13 @@ pub(crate) fn finish(
     }
     end_turn();
     give_reason(shared, counters, task, end, owned, queue);
+}
+
+/// Drops what the process has inherited.
+#[cold]
+#[inline(never)]
+pub(crate) fn drop_values(task: &Task, counters: &Counters) {
+    discard(task.pid, counters, task.origin.take());
 }
 
 /// Whether what the process held may be half changed.
