@@ -15,6 +15,7 @@
 use crate::ends::{Receiver, Sender};
 use crate::error::SendError;
 use ganger_proc_api::{Command, CommandError, Completer, EndWatch, Payload, TypedCommand};
+use ganger_sync::failing;
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -175,7 +176,8 @@ impl<T> fmt::Debug for Received<T> {
 
 /// Polls. The thread that wakes has nothing to do with a panic of the future.
 fn contained(wait: &mut Wait, context: &mut Context<'_>) -> Poll<Result<Payload, CommandError>> {
-    catch_unwind(AssertUnwindSafe(|| wait.as_mut().poll(context))).unwrap_or_else(|panic| {
+    let poll = || failing::apart(|| wait.as_mut().poll(context));
+    catch_unwind(AssertUnwindSafe(poll)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let text = text.unwrap_or("a panic without a message");

@@ -7,6 +7,7 @@
 //! finds zero polls, and polls again as long as the others have counted. So a thread never waits
 //! for another's poll. The poll that finds the future ready completes the yield. The end of the
 //! process, or a yield that is taken back, sets a mark and wakes: the next poll drops the future.
+//! The mark says whether the process has failed: locks that the future has are marked then.
 //!
 //! **Depth.** A poll may wake another future, and that one the next: all that wait for a lock, one
 //! after another. A thread polls them in a row, from a list of its own, and not inside one another.
@@ -15,8 +16,8 @@ use crate::watch;
 use ganger_proc_api::{
     Command, CommandError, CommandId, Completer, Delivery, EndWatch, Payload, TypedCommand,
 };
-use ganger_sync::TryLock;
-use ganger_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use ganger_sync::atomic::{AtomicU32, Ordering};
+use ganger_sync::{TryLock, failing};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -68,12 +69,19 @@ impl<T> fmt::Debug for Until<T> {
     }
 }
 
+/// The result is wanted.
+const WANTED: u32 = 0;
+/// It is not wanted any longer.
+const UNWANTED: u32 = 1;
+/// Nor is it, because its process has failed.
+const FAILED: u32 = 2;
+
 /// A future that is waited for.
 pub(crate) struct Driven<T> {
     /// Wake-ups that no poll has answered.
     turns: AtomicU32,
-    /// The result is not wanted any longer.
-    is_over: AtomicBool,
+    /// Whether the result is wanted.
+    end: AtomicU32,
     waiting: TryLock<Option<Waiting<T>>>,
 }
 
@@ -88,14 +96,19 @@ fn start<T: Send + 'static>(future: Until<T>, completer: Completer) {
     let driven = Arc::new(Driven {
         // The first turn is this thread's.
         turns: AtomicU32::new(1),
-        is_over: AtomicBool::new(false),
+        end: AtomicU32::new(WANTED),
         waiting: TryLock::new(None),
     });
     let weak = Arc::downgrade(&driven);
     let watch = completer.on_end(move || {
         if let Some(driven) = weak.upgrade() {
+            let end = if failing::is_failing() {
+                FAILED
+            } else {
+                UNWANTED
+            };
             // Ordering: Relaxed, because the count of turns orders it.
-            driven.is_over.store(true, Ordering::Relaxed);
+            driven.end.store(end, Ordering::Relaxed);
             driven.turn();
         }
     });
@@ -171,7 +184,11 @@ impl<T: Send + 'static> Driven<T> {
     }
 
     /// Polls as often as there are turns. The first one brings the future.
-    fn run(self: &Arc<Self>, mut waiting: Option<Waiting<T>>) {
+    fn run(self: &Arc<Self>, waiting: Option<Waiting<T>>) {
+        failing::apart(|| self.run_apart(waiting));
+    }
+
+    fn run_apart(self: &Arc<Self>, mut waiting: Option<Waiting<T>>) {
         let waker = Waker::from(Arc::clone(self));
         let mut seen = 1;
         loop {
@@ -182,7 +199,7 @@ impl<T: Send + 'static> Driven<T> {
                 self.poll(place, &waker)
             });
             if let Ok(Some((waiting, result))) = polled {
-                finish(waiting, result);
+                self.finish(waiting, result);
             }
             // Ordering: as in `turn`.
             let turns = self.turns.fetch_sub(seen, Ordering::AcqRel) - seen;
@@ -201,7 +218,7 @@ impl<T: Send + 'static> Driven<T> {
         waker: &Waker,
     ) -> Option<(Waiting<T>, Option<Result<T, CommandError>>)> {
         // Ordering: Relaxed, because the count of turns orders it.
-        if self.is_over.load(Ordering::Relaxed) {
+        if self.end.load(Ordering::Relaxed) != WANTED {
             return Some((place.take()?, None));
         }
         let waiting = place.as_mut()?;
@@ -218,17 +235,21 @@ impl<T: Send + 'static> Driven<T> {
         };
         Some((place.take()?, Some(result)))
     }
-}
 
-/// Without the lock: what is dropped is foreign code, which may wake.
-fn finish<T: Send + 'static>(waiting: Waiting<T>, result: Option<Result<T, CommandError>>) {
-    let Waiting {
-        future, completer, ..
-    } = waiting;
-    // Its panic is no matter of the thread that has woken it.
-    let _panic = catch_unwind(AssertUnwindSafe(|| drop(future)));
-    if let Some(result) = result {
-        completer.finish(result.map(Payload::any));
+    /// Without the lock: what is dropped is foreign code, which may wake.
+    fn finish(&self, waiting: Waiting<T>, result: Option<Result<T, CommandError>>) {
+        let Waiting {
+            future, completer, ..
+        } = waiting;
+        // Ordering: Relaxed, because the count of turns orders it.
+        let has_failed = self.end.load(Ordering::Relaxed) == FAILED;
+        // Its panic is no matter of the thread that has woken it.
+        let _panic = catch_unwind(AssertUnwindSafe(|| {
+            failing::within(has_failed, || drop(future));
+        }));
+        if let Some(result) = result {
+            completer.finish(result.map(Payload::any));
+        }
     }
 }
 

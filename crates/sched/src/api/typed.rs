@@ -157,8 +157,8 @@ pub trait ContextExt {
     /// ```
     ///
     /// A process inherits what its parent has at that moment: the process whose context it was
-    /// started by, or else in whose step or `init` it was started. An upgrade keeps the values. They
-    /// are dropped at the end of the process, when no child has them. O(values).
+    /// started by, or else in whose step or `init` it was started. An upgrade keeps the values.
+    /// They are dropped at the end of the process, when no child has them. O(values).
     fn inherited<T: Any + Send + Sync>(&self) -> Option<Arc<T>>;
 
     /// Sets a value for this process, and for the children that it starts from now on: see

@@ -3,4 +3,6 @@
 
 mod loom_waiter;
 #[cfg(not(ganger_loom))]
+mod until;
+#[cfg(not(ganger_loom))]
 mod waiter;
