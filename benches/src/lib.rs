@@ -1,5 +1,5 @@
 //! What the benchmarks run: whole workloads for schedulers, and workloads for the deque, the
-//! mailbox and the timing wheel, all beside their peers.
+//! mailbox, channels, locks and the timing wheel, all beside their peers.
 //!
 //! The benchmarks themselves are in the folder `benches`: `cargo bench -p ganger-benches`.
 
@@ -7,6 +7,7 @@ pub mod channels;
 pub mod contest;
 pub mod deque;
 pub mod driver;
+pub mod locks;
 pub mod mailbox;
 pub mod queues;
 pub mod timers;

@@ -1,8 +1,8 @@
 //! What an owner leaves that has failed while it had a lock.
 
-use ganger_sched::here;
 use ganger_sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, ThreadId, panicking};
+use ganger_sync::failing::is_failing;
+use std::thread::{self, ThreadId};
 
 /// Whether an owner of the lock has failed. Owners write it while they have the lock.
 #[derive(Debug)]
@@ -31,26 +31,25 @@ impl Mark {
     }
 }
 
-/// The thread that was unwinding already when it got the lock: an owner that this thread unlocks
-/// for has not failed by that.
+/// The thread that was failing already when it got the lock: an owner that this thread unlocks for
+/// has not failed by that.
 #[derive(Debug)]
 pub(crate) struct MarkedBy {
-    was_panicking: Option<ThreadId>,
+    was_failing: Option<ThreadId>,
 }
 
 impl MarkedBy {
     #[inline]
     pub(crate) fn new() -> Self {
         Self {
-            was_panicking: panicking().then(|| thread::current().id()),
+            was_failing: is_failing().then(|| thread::current().id()),
         }
     }
 
     /// The owner unlocks: marks the lock if it does so because it fails.
     #[inline]
     pub(crate) fn set(&self, mark: &Mark) {
-        let has_panicked = panicking() && self.was_panicking != Some(thread::current().id());
-        if has_panicked || here::is_failing() {
+        if is_failing() && self.was_failing != Some(thread::current().id()) {
             mark.set();
         }
     }

@@ -10,6 +10,9 @@ use std::future::ready;
 use std::hash::Hash;
 use std::sync::{Arc, OnceLock, PoisonError};
 
+#[cfg(test)]
+mod loom_once;
+
 /// A value that is made by the first that wants it. The others wait meanwhile. When making it
 /// fails, panics or is dropped, the next one tries.
 ///
@@ -110,7 +113,14 @@ impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
 /// # });
 /// ```
 pub struct SingleFlight<K, V> {
-    flights: ganger_sync::sync::Mutex<HashMap<K, Arc<OnceCell<V>>>>,
+    flights: ganger_sync::sync::Mutex<HashMap<K, Flight<V>>>,
+}
+
+/// What is done for one key.
+struct Flight<V> {
+    cell: Arc<OnceCell<V>>,
+    /// How many calls do it or wait for it.
+    calls: usize,
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
@@ -124,13 +134,23 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     /// Does the work, or waits for a call with the same key that does it. When that one is dropped
     /// or panics, another one does it with its own `work`.
     pub async fn run(&self, key: K, work: impl AsyncFnOnce() -> V) -> V {
-        let cell = Arc::clone(lock(&self.flights).entry(key.clone()).or_default());
+        let cell = self.enter(key.clone());
         let landing = Landing {
             flights: self,
             key,
             cell,
         };
         landing.cell.get_or_init(work).await.clone()
+    }
+
+    fn enter(&self, key: K) -> Arc<OnceCell<V>> {
+        let mut flights = lock(&self.flights);
+        let flight = flights.entry(key).or_insert_with(|| Flight {
+            cell: Arc::default(),
+            calls: 0,
+        });
+        flight.calls += 1;
+        Arc::clone(&flight.cell)
     }
 
     /// How many keys are under way.
@@ -157,13 +177,16 @@ struct Landing<'a, K: Eq + Hash, V> {
 impl<K: Eq + Hash, V> Drop for Landing<'_, K, V> {
     fn drop(&mut self) {
         let mut flights = lock(&self.flights.flights);
-        let is_same = |it: &Arc<OnceCell<V>>| Arc::ptr_eq(it, &self.cell);
-        // The map's and this one.
-        let is_last = Arc::strong_count(&self.cell) == 2;
-        if (is_last || self.cell.get().is_some()) && flights.get(&self.key).is_some_and(is_same) {
-            let cell = flights.remove(&self.key);
+        // Another one with the same key may be under way by now.
+        let flight = flights.get_mut(&self.key);
+        let Some(flight) = flight.filter(|it| Arc::ptr_eq(&it.cell, &self.cell)) else {
+            return;
+        };
+        flight.calls -= 1;
+        if flight.calls == 0 || self.cell.get().is_some() {
+            let flight = flights.remove(&self.key);
             drop(flights);
-            drop(cell);
+            drop(flight);
         }
     }
 }

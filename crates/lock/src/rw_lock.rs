@@ -203,7 +203,7 @@ impl<T> RwLock<T> {
     /// # Errors
     /// [`TryLockError`].
     pub fn try_read(&self) -> TryLockResult<ReadGuard<'_, T>> {
-        self.try_take()
+        Self::try_take(self)
     }
 
     /// Writes, if the lock is free. Never blocks.
@@ -211,13 +211,29 @@ impl<T> RwLock<T> {
     /// # Errors
     /// [`TryLockError`].
     pub fn try_write(&self) -> TryLockResult<WriteGuard<'_, T>> {
-        self.try_take()
+        Self::try_take(self)
     }
 
-    fn try_take<M: Mode>(&self) -> TryLockResult<RwGuard<&Self, T, M>> {
-        let is_taken = lock(&self.state).take(M::ACCESS);
+    /// As [`try_read`](Self::try_read), with a guard that keeps the lock alive.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_read_owned(self: Arc<Self>) -> TryLockResult<RwGuard<Arc<Self>, T, Reads>> {
+        Self::try_take(self)
+    }
+
+    /// As [`try_write`](Self::try_write), with a guard that keeps the lock alive.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_write_owned(self: Arc<Self>) -> TryLockResult<RwGuard<Arc<Self>, T, Writes>> {
+        Self::try_take(self)
+    }
+
+    fn try_take<L: Deref<Target = Self>, M: Mode>(this: L) -> TryLockResult<RwGuard<L, T, M>> {
+        let is_taken = lock(&this.state).take(M::ACCESS);
         if is_taken {
-            Ok(RwGuard::new(self)?)
+            Ok(RwGuard::new(this)?)
         } else {
             Err(TryLockError::WouldBlock)
         }
@@ -243,6 +259,20 @@ impl<T> RwLock<T> {
     /// The value is right again: the next ones are told of no failure.
     pub fn clear_poison(&self) {
         self.mark.clear();
+    }
+
+    /// The value, without a lock: the caller has it alone.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        let is_marked = self.mark.is_set();
+        // SAFETY: there is no other reference to the lock.
+        let value = self.value.with_mut(|value| unsafe { &mut *value });
+        if is_marked {
+            return Err(PoisonError::new(value));
+        }
+        Ok(value)
     }
 
     /// The value.

@@ -90,11 +90,18 @@ impl Semaphore {
     /// # Errors
     /// [`AcquireError`].
     pub fn try_acquire(&self, permits: usize) -> Result<Permits<&Self>, AcquireError> {
-        lock(&self.state).take(permits)?;
-        Ok(Permits {
-            semaphore: self,
-            permits,
-        })
+        Permits::take(self, permits)
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), with permits that keep the semaphore alive.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_acquire_owned(
+        self: Arc<Self>,
+        permits: usize,
+    ) -> Result<Permits<Arc<Self>>, AcquireError> {
+        Permits::take(self, permits)
     }
 
     /// So many permits more.
@@ -261,6 +268,11 @@ pub struct Permits<S: Deref<Target = Semaphore>> {
 }
 
 impl<S: Deref<Target = Semaphore>> Permits<S> {
+    fn take(semaphore: S, permits: usize) -> Result<Self, AcquireError> {
+        lock(&semaphore.state).take(permits)?;
+        Ok(Self { semaphore, permits })
+    }
+
     /// How many they are.
     #[must_use]
     pub fn count(&self) -> usize {

@@ -59,4 +59,6 @@ mod guide {
     struct TwoNodes;
     #[doc = include_str!("../../../docs/guide/locks.md")]
     struct Locks;
+    #[doc = include_str!("../../../docs/guide/inherited.md")]
+    struct Inherited;
 }

@@ -4,6 +4,7 @@
 use crate::api::handle::Handle;
 use crate::core::cell::ProcessCell;
 use crate::core::registry::Registry;
+use crate::process::origin::Origin;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
 use crate::still::Still;
@@ -93,7 +94,7 @@ impl Processes {
             pid,
             "main".into(),
             ProcessBox::boxed(Box::new(Still)),
-            0,
+            Origin::new(0, None),
         );
         // SAFETY: the id has been claimed, and no other thread uses it.
         unsafe { self.registry.insert(cell) };

@@ -24,6 +24,7 @@ use ganger_proc_api::{
     StepResult, Tag, UpgradeRequest, WrongType,
 };
 use ganger_sched::{ContextExt, Moment};
+use ganger_sync::failing;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::{TimerOutput, Timers};
 use std::any::{Any, type_name};
@@ -176,9 +177,12 @@ impl Place {
 
     fn close_and_drop(&mut self) {
         if let Some(mut incarnation) = self.incarnation.take() {
-            // Each alone. The scheduler reports a panic of `close`; here the failure has been.
-            let _ = contain(|| incarnation.process().close());
-            let _ = contain(|| drop(incarnation));
+            // Locks that it has are marked.
+            failing::within(true, || {
+                // Each alone. The scheduler reports a panic of `close`; here the failure has been.
+                let _ = contain(|| incarnation.process().close());
+                let _ = contain(|| drop(incarnation));
+            });
         }
     }
 

@@ -2,6 +2,8 @@
 
 pub mod atomic;
 pub mod cell;
+#[doc(hidden)]
+pub mod failing;
 pub mod fence;
 pub mod hint;
 pub mod model;

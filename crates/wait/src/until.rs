@@ -7,6 +7,7 @@
 //! finds zero polls, and polls again as long as the others have counted. So a thread never waits
 //! for another's poll. The poll that finds the future ready completes the yield. The end of the
 //! process, or a yield that is taken back, sets a mark and wakes: the next poll drops the future.
+//! The mark says whether the process has failed: locks that the future has are marked then.
 //!
 //! **First poll.** The step's own thread makes it. A future that is ready then pays for no watch.
 //!
@@ -17,8 +18,8 @@ use crate::watch;
 use ganger_proc_api::{
     Command, CommandError, CommandId, Completer, Delivery, EndWatch, Payload, TypedCommand,
 };
-use ganger_sync::TryLock;
-use ganger_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use ganger_sync::atomic::{AtomicU32, Ordering};
+use ganger_sync::{TryLock, failing};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -87,12 +88,19 @@ impl<T> fmt::Debug for Until<T> {
     }
 }
 
+/// The result is wanted.
+const WANTED: u32 = 0;
+/// It is not wanted any longer.
+const UNWANTED: u32 = 1;
+/// Nor is it, because its process has failed.
+const FAILED: u32 = 2;
+
 /// A future that is waited for.
 struct Driven {
     /// Wake-ups that no poll has answered.
     turns: AtomicU32,
-    /// The result is not wanted any longer.
-    is_over: AtomicBool,
+    /// Whether the result is wanted.
+    end: AtomicU32,
     waiting: TryLock<Option<Waiting>>,
 }
 
@@ -107,7 +115,7 @@ fn start(wait: Wait, completer: Completer) {
     let driven = Arc::new(Driven {
         // The first turn is this thread's.
         turns: AtomicU32::new(1),
-        is_over: AtomicBool::new(false),
+        end: AtomicU32::new(WANTED),
         waiting: TryLock::new(None),
     });
     let mut waiting = Waiting {
@@ -115,20 +123,26 @@ fn start(wait: Wait, completer: Completer) {
         completer,
         watch: None,
     };
-    if let Some(result) = waiting.poll(&Waker::from(Arc::clone(&driven))) {
-        return waiting.finish(Some(result));
+    let waker = Waker::from(Arc::clone(&driven));
+    if let Some(result) = failing::apart(|| waiting.poll(&waker)) {
+        return waiting.finish(Some(result), false);
     }
     let weak = Arc::downgrade(&driven);
     waiting.watch = waiting.completer.on_end(move || {
         if let Some(driven) = weak.upgrade() {
+            let end = if failing::is_failing() {
+                FAILED
+            } else {
+                UNWANTED
+            };
             // Ordering: Relaxed, because the count of turns orders it.
-            driven.is_over.store(true, Ordering::Relaxed);
+            driven.end.store(end, Ordering::Relaxed);
             driven.turn();
         }
     });
     if waiting.watch.is_none() {
         // A process that has ended wants no result.
-        return waiting.finish(None);
+        return waiting.finish(None, failing::is_failing());
     }
     let left = driven.waiting.try_with(|place| *place = Some(waiting));
     debug_assert!(left.is_ok(), "the turn is this thread's");
@@ -150,12 +164,14 @@ impl Waiting {
     }
 
     /// Without a lock: what is dropped is foreign code, which may wake.
-    fn finish(self, result: Option<Result<Payload, CommandError>>) {
+    fn finish(self, result: Option<Result<Payload, CommandError>>, has_failed: bool) {
         let Self {
             wait, completer, ..
         } = self;
         // Its panic is no matter of the thread that has woken it.
-        let _panic = catch_unwind(AssertUnwindSafe(|| drop(wait)));
+        let _panic = catch_unwind(AssertUnwindSafe(|| {
+            failing::within(has_failed, || drop(wait));
+        }));
         if let Some(result) = result {
             completer.finish(result);
         }
@@ -221,12 +237,18 @@ impl Driven {
     }
 
     /// Polls as often as there are turns, of which it has seen so many.
-    fn run(self: &Arc<Self>, mut seen: u32) {
+    fn run(self: &Arc<Self>, seen: u32) {
+        failing::apart(|| self.run_apart(seen));
+    }
+
+    fn run_apart(self: &Arc<Self>, mut seen: u32) {
         let waker = Waker::from(Arc::clone(self));
         loop {
             let polled = self.waiting.try_with(|place| self.poll(place, &waker));
             if let Ok(Some((waiting, result))) = polled {
-                waiting.finish(result);
+                // Ordering: Relaxed, because the count of turns orders it.
+                let has_failed = self.end.load(Ordering::Relaxed) == FAILED;
+                waiting.finish(result, has_failed);
             }
             match self.end(seen) {
                 Some(turns) => seen = turns,
@@ -243,7 +265,7 @@ impl Driven {
         waker: &Waker,
     ) -> Option<(Waiting, Option<Result<Payload, CommandError>>)> {
         // Ordering: Relaxed, because the count of turns orders it.
-        if self.is_over.load(Ordering::Relaxed) {
+        if self.end.load(Ordering::Relaxed) != WANTED {
             return Some((place.take()?, None));
         }
         let result = place.as_mut()?.poll(waker)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// Letter, first and last number.
 const PROMISES: [(char, u32, u32); 14] = [
-    ('P', 1, 15),
+    ('P', 1, 16),
     ('C', 1, 5),
     ('G', 1, 8),
     ('T', 1, 8),

@@ -123,6 +123,18 @@ impl<T> Mutex<T> {
         }
     }
 
+    /// As [`try_lock`](Self::try_lock), with a guard that keeps the lock alive.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_lock_owned(self: Arc<Self>) -> TryLockResult<OwnedMutexGuard<T>> {
+        if self.word.try_lock() {
+            Ok(Guard::new(self)?)
+        } else {
+            Err(TryLockError::WouldBlock)
+        }
+    }
+
     /// Whether an owner has failed while it had the lock.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {

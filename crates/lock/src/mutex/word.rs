@@ -191,9 +191,8 @@ impl Word {
                 );
                 own = if change.is_ok() { WOKEN } else { 0 };
             }
-            for _ in 0..PAUSES {
-                std::hint::spin_loop();
-            }
+            // Loom has none: not written as a range, which would be empty there.
+            (0..PAUSES).for_each(|_| std::hint::spin_loop());
             hint::spin_loop();
         }
         Err(own)

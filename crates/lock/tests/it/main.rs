@@ -6,6 +6,7 @@ mod cancel;
 mod deadlock;
 mod foreign_code;
 mod histories;
+mod marks;
 mod models;
 mod mutex;
 mod others;

@@ -1,14 +1,12 @@
 //! Mutexes: their three faces, owners that fail, waiters that give up, starvation.
 
-use crate::support::{Counts, poll};
-use ganger_lock::{Locked, Mutex, OwnedMutexGuard, Until, block_on_for};
-use ganger_proc_api::{
-    BoxError, Context, Event, Events, Process, StepOutput, StepResult, process_fn,
-};
+use crate::support::{Counts, pass, poll};
+use ganger_lock::{Locked, Mutex, Until};
+use ganger_proc_api::{Event, Process, process_fn};
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, SpawnTask};
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::{Arc, TryLockError};
 use std::task;
 use std::time::Duration;
 
@@ -99,10 +97,7 @@ fn a_loser_waits_at_the_front_and_then_is_handed_the_lock() {
     drop(guard);
     // A newcomer is faster than the one that is awake.
     let barger = mutex.try_lock().unwrap();
-    let waited = std::time::Instant::now();
-    while waited.elapsed() < Duration::from_millis(2) {
-        std::thread::yield_now();
-    }
+    pass(Duration::from_millis(2));
     // It has waited for more than a millisecond: from now on the lock is handed over.
     assert!(poll(&mut waits[0]).is_pending());
     drop(barger);
@@ -132,7 +127,7 @@ fn a_wait_that_is_dropped_passes_its_turn_on() {
         if is_starving {
             drop(guard.take());
             guard = Some(mutex.try_lock().unwrap());
-            std::thread::sleep(Duration::from_millis(2));
+            pass(Duration::from_millis(2));
             assert!(poll(&mut first).is_pending());
         }
         drop(guard);
@@ -142,119 +137,6 @@ fn a_wait_that_is_dropped_passes_its_turn_on() {
         assert!(poll(&mut second).is_ready());
         drop(mutex.try_lock().unwrap());
     }
-}
-
-/// How a process ends that has a lock.
-#[derive(Debug, Clone, Copy)]
-enum End {
-    Done,
-    Fails,
-    Panics,
-    PanicsInTheStep,
-    Terminated,
-    Cancelled,
-}
-
-struct Holder {
-    mutex: Arc<Mutex<u64>>,
-    end: End,
-    guard: Option<OwnedMutexGuard<u64>>,
-}
-
-impl Process for Holder {
-    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        match events.next() {
-            None if self.guard.is_none() => {
-                out.ask(Until::new(Arc::clone(&self.mutex).lock_owned()), 1);
-            }
-            Some(Event::Completion(it)) => {
-                let guard = it
-                    .take::<Locked<u64>>()?
-                    .unwrap_or_else(PoisonError::into_inner);
-                match self.end {
-                    End::PanicsInTheStep => {
-                        let _guard = guard;
-                        panic!("on purpose");
-                    }
-                    End::Terminated => ctx.terminate(ctx.pid())?,
-                    End::Cancelled => ctx.cancel(ctx.pid(), "enough")?,
-                    _ => {}
-                }
-                self.guard = Some(guard);
-                match self.end {
-                    End::Done => out.done(()),
-                    End::Fails => return Err("on purpose".into()),
-                    End::Panics => panic!("on purpose"),
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-// pins: K3
-#[test]
-fn an_owner_that_fails_leaves_a_mark() {
-    let scheduler = scheduler();
-    let mutex = Arc::new(Mutex::new(7));
-    for (end, is_marked) in [
-        (End::Done, false),
-        (End::Cancelled, false),
-        (End::Fails, true),
-        (End::Panics, true),
-        (End::PanicsInTheStep, true),
-        (End::Terminated, true),
-    ] {
-        let holder = Holder {
-            mutex: Arc::clone(&mutex),
-            end,
-            guard: None,
-        };
-        drop(scheduler.spawn(holder).unwrap().wait());
-        assert_eq!(mutex.is_poisoned(), is_marked, "{end:?}");
-        // The next owner is told, and has the value.
-        let value = block_on_for(Duration::from_secs(60), mutex.lock()).expect("it is free");
-        match value {
-            Ok(value) => assert!(!is_marked && *value == 7),
-            Err(error) => assert!(is_marked && **error.get_ref() == 7),
-        }
-        mutex.clear_poison();
-        assert!(mutex.lock_blocking().is_ok());
-    }
-}
-
-// pins: K3
-#[test]
-fn a_task_that_panics_leaves_a_mark() -> Result<(), BoxError> {
-    let scheduler = scheduler();
-    let mutex = Arc::new(Mutex::new(()));
-    let own = Arc::clone(&mutex);
-    let task = scheduler.spawn_task(async move |_: Cx| {
-        let _guard = own.lock().await.map_err(|it| it.to_string())?;
-        if own.is_poisoned() {
-            return Ok(());
-        }
-        panic!("on purpose");
-    })?;
-    assert!(!task.wait().is_done());
-    assert!(mutex.is_poisoned());
-    // One that is unwinding already, and takes the lock then, has not failed by that.
-    mutex.clear_poison();
-    struct Takes(Arc<Mutex<()>>);
-    impl Drop for Takes {
-        fn drop(&mut self) {
-            drop(self.0.lock_blocking());
-        }
-    }
-    let takes = Takes(Arc::clone(&mutex));
-    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _takes = takes;
-        panic!("on purpose");
-    }));
-    assert!(panicked.is_err() && !mutex.is_poisoned());
-    Ok(())
 }
 
 // pins: K4
@@ -295,4 +177,18 @@ fn a_yield_that_is_taken_back_leaves_no_trace() {
     assert!(scheduler.spawn(process).unwrap().wait().is_done());
     drop(guard);
     assert!(mutex.try_lock().is_ok());
+}
+
+// pins: K1
+#[test]
+fn a_look_that_never_blocks_gives_guards_that_keep_the_lock_alive() {
+    let mutex = Arc::new(Mutex::new(7));
+    let mut guard = Arc::clone(&mutex).try_lock_owned().unwrap();
+    *guard += 1;
+    let refused = Arc::clone(&mutex).try_lock_owned();
+    assert!(matches!(refused, Err(TryLockError::WouldBlock)));
+    drop(guard);
+    let mut alone = Arc::into_inner(mutex).expect("nothing of the guards is left");
+    *alone.get_mut().unwrap() += 1;
+    assert_eq!(alone.into_inner().unwrap(), 9);
 }

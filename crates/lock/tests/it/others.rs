@@ -1,10 +1,14 @@
 //! Wait groups, notifications, cells, barriers.
 
 use crate::support::poll;
-use ganger_lock::{Barrier, BelowZero, Notify, OnceCell, SingleFlight, Until, WaitGroup, block_on};
+use ganger_lock::{
+    AcquireError, Barrier, BelowZero, Notify, OnceCell, RwLock, Semaphore, SingleFlight, Until,
+    WaitGroup, block_on,
+};
 use ganger_proc_api::{Event, process_fn};
 use ganger_sched::Scheduler;
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -216,4 +220,38 @@ fn a_step_waits_for_any_future() {
     });
     assert_eq!(process.wait().take::<u64>().unwrap(), 42);
     ticker.join().unwrap();
+}
+
+// pins: K5, K6
+#[test]
+fn a_look_that_never_blocks_gives_what_keeps_its_lock_alive() {
+    let prices = Arc::new(RwLock::new(7));
+    let readers = [(); 2].map(|()| Arc::clone(&prices).try_read_owned().unwrap());
+    assert!(Arc::clone(&prices).try_write_owned().is_err());
+    assert_eq!(readers.map(|it| *it), [7, 7]);
+    *Arc::clone(&prices).try_write_owned().unwrap() += 1;
+    let mut alone = Arc::into_inner(prices).expect("nothing of the guards is left");
+    *alone.get_mut().unwrap() += 1;
+    assert_eq!(alone.into_inner().unwrap(), 9);
+
+    let places = Arc::new(Semaphore::new(2));
+    let permit = Arc::clone(&places).try_acquire_owned(2).unwrap();
+    let refused = Arc::clone(&places).try_acquire_owned(1);
+    assert_eq!(refused.unwrap_err(), AcquireError::NoPermits);
+    drop(permit);
+    assert_eq!((places.available(), Arc::strong_count(&places)), (2, 1));
+}
+
+// pins: K3
+#[test]
+fn a_marked_value_says_so_without_a_lock() {
+    let mut prices = RwLock::new(7);
+    let failed = catch_unwind(AssertUnwindSafe(|| {
+        let _write = prices.write_blocking();
+        panic!("on purpose");
+    }));
+    assert!(failed.is_err());
+    assert_eq!(prices.get_mut().map_err(|it| **it.get_ref()), Err(7));
+    prices.clear_poison();
+    assert_eq!(prices.get_mut().map_err(|it| **it.get_ref()), Ok(&mut 7));
 }

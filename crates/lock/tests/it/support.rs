@@ -1,9 +1,11 @@
 //! What the tests share.
 
+use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
 /// Counts wake-ups.
 #[derive(Default)]
@@ -31,4 +33,20 @@ impl Wake for Counts {
 /// Polls once.
 pub(crate) fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Spends some time of the machine's, by which locks say how long waiters have waited.
+pub(crate) fn pass(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        std::thread::yield_now();
+    }
+}
+
+/// Until the process is in that state: its yields have been dispatched by then.
+pub(crate) fn until(scheduler: &Scheduler, process: &ProcessHandle, state: ProcessState) {
+    let now = || scheduler.process(process.pid()).map(|it| it.state);
+    while now() != Some(state) {
+        std::thread::yield_now();
+    }
 }

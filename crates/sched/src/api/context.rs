@@ -1,5 +1,6 @@
 //! What a process may ask of its scheduler, by way of its context.
 
+use crate::api::submit::Birth;
 use crate::blocking;
 use crate::core::cell::ProcessCell;
 use crate::core::local;
@@ -61,7 +62,7 @@ impl ContextBackend for ProcessCell {
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let process = ProcessBox::boxed(process);
-        let result = self.shared.submit_detached(process, method, input);
+        let result = self.shared.submit_detached(self, process, method, input);
         self.called("submit");
         result
     }
@@ -74,7 +75,8 @@ impl ContextBackend for ProcessCell {
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let process = ProcessBox::boxed(process);
-        let handle = self.shared.submit(Some(pid), process, method, input)?;
+        let birth = Birth::by_under(self, pid);
+        let handle = self.shared.submit(birth, process, method, input)?;
         let result = Ok(handle.pid());
         self.called("submit_as");
         result

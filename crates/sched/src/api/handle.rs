@@ -8,6 +8,7 @@ pub use error::{UpgradeRefused, UpgradeRefusedKind};
 pub use weak::WeakHandle;
 
 use crate::api::process_handle::{Address, ProcessHandle};
+use crate::api::submit::Birth;
 use crate::base::clock::nanos;
 use crate::base::contain::contain_and_report;
 use crate::base::dead_letters::DeadLetter;
@@ -143,8 +144,12 @@ impl Handle {
         method: impl Into<Symbol>,
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
-        self.shared
-            .submit(None, ProcessBox::new(process), method.into(), input.into())
+        self.shared.submit(
+            Birth::default(),
+            ProcessBox::new(process),
+            method.into(),
+            input.into(),
+        )
     }
 
     /// Submits a process as [`submit`](Self::submit) does, under a PID that the caller chooses:
@@ -165,7 +170,7 @@ impl Handle {
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
         self.shared.submit(
-            Some(pid),
+            Birth::under(pid),
             ProcessBox::new(process),
             method.into(),
             input.into(),
@@ -539,7 +544,8 @@ pub struct ProcessInfo {
     pub type_name: &'static str,
     /// Its names, in the order of their texts.
     pub names: Vec<Box<str>>,
-    /// The process in whose step or `init` it was started. That one may have ended.
+    /// The process that has started it: by its context, or in its step or `init`. That one may have
+    /// ended.
     pub parent: Option<Pid>,
     /// How many events its steps have left for later ones.
     pub left: usize,
@@ -553,7 +559,12 @@ pub struct ProcessInfo {
 
 impl ProcessInfo {
     pub(crate) fn of(task: &Task) -> Self {
-        let ProcessCell { shared, about, .. } = &**task;
+        let ProcessCell {
+            shared,
+            about,
+            origin,
+            ..
+        } = &**task;
         let now = task.state.snapshot();
         let time = nanos(Decider::time().unwrap_or_else(|| shared.time.read()));
         let is_limited = shared.config.mailbox_limit.is_some();
@@ -566,7 +577,7 @@ impl ProcessInfo {
             is_terminating: now.is_terminating(),
             type_name: about.type_name(),
             names: shared.names.of(task.pid),
-            parent: about.parent().map(|id| Pid::new(shared.host, id)),
+            parent: origin.parent().map(|id| Pid::new(shared.host, id)),
             left: about.left(),
             queued: is_limited.then(|| task.room.messages()),
             ran_before: about.ran_before(time).map(Duration::from_nanos),

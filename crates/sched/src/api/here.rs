@@ -1,7 +1,6 @@
 //! What this thread is in the middle of, for crates that add things to wait for.
 
 use crate::base::clock::{Clock, MonotonicClock};
-use crate::base::failing;
 use crate::core::local;
 use crate::probe::{Decide, Decider};
 use ganger_proc_api::Pid;
@@ -22,15 +21,4 @@ pub fn pid() -> Option<Pid> {
 pub fn now() -> Duration {
     static CLOCK: LazyLock<MonotonicClock> = LazyLock::new(MonotonicClock::new);
     Decider::time().unwrap_or_else(|| CLOCK.now())
-}
-
-/// Whether this thread drops what a process has that failed, panicked or was terminated.
-#[must_use]
-pub fn is_failing() -> bool {
-    failing::is_failing()
-}
-
-/// Calls `f`, which drops what a process has that has failed.
-pub fn failing<R>(f: impl FnOnce() -> R) -> R {
-    failing::within(true, f)
 }

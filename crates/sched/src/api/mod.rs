@@ -13,6 +13,7 @@ pub(crate) mod dump;
 pub(crate) mod exit_actions;
 pub(crate) mod handle;
 pub(crate) mod here;
+mod inherited;
 pub(crate) mod process_handle;
 pub(crate) mod register_for;
 pub(crate) mod scheduler;

@@ -2,21 +2,24 @@
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
+use crate::api::submit::Birth;
 use crate::api::typed::METHOD;
 use crate::base::contain::contain;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::shared::Shared;
 use crate::probe::Probe;
+use crate::process::origin::Value;
 use crate::process::process_box::{Pinned, ProcessBox};
 use ganger_proc_api::{
     Actor, ActorProcess, BoxError, Context, Kind, Message, Payloads, Pid, Process, SubmitError,
     SubmitErrorKind, Symbol, Tag,
 };
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 /// Starts a process together with what is to hold from its first moment on: a monitor, names,
-/// first messages. All of it is one act.
+/// first messages, values that it inherits. All of it is one act.
 ///
 /// `F` says where it comes from. In a process, [`ContextExt::monitored`] and
 /// [`ContextExt::named`] begin one. Outside, [`Handle::named`] does.
@@ -79,6 +82,7 @@ type Hook = Box<dyn FnOnce(&Address) -> Result<(), BoxError> + Send>;
 enum Act {
     Message(Message),
     Monitor(Task, Tag),
+    Value(Value),
     Hook(Hook),
 }
 
@@ -87,6 +91,10 @@ impl Act {
         let done = match self {
             Self::Monitor(watcher, tag) => {
                 watcher.monitor_spawned(child, tag);
+                return Ok(());
+            }
+            Self::Value(value) => {
+                child.set_inherited(value);
                 return Ok(());
             }
             Self::Message(message) => {
@@ -172,7 +180,7 @@ impl Spawner<Handle> {
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
         let shared = Arc::clone(&self.from.shared);
-        self.start_in(&shared, kind, process, method, input)
+        self.start_in(&shared, Birth::default(), kind, process, method, input)
     }
 }
 
@@ -258,7 +266,7 @@ impl Spawner<Context> {
             let error = SubmitError::new(SubmitErrorKind::Stopping);
             return Err(error.with_process(process.into_box(), input));
         };
-        self.start_in(&task.shared, kind, process, method, input)
+        self.start_in(&task.shared, Birth::by(&task), kind, process, method, input)
     }
 }
 
@@ -292,6 +300,15 @@ impl<F> Spawner<F> {
         self
     }
 
+    /// A value that the process and its children inherit, in the place of the parent's of that
+    /// type: see [`ContextExt::inherited`].
+    ///
+    /// [`ContextExt::inherited`]: crate::ContextExt::inherited
+    pub fn with_inherited<T: Any + Send + Sync>(mut self, value: T) -> Self {
+        self.add(Act::Value(Arc::new(value)));
+        self
+    }
+
     /// Calls `hook` when the process has its PID, and before its `init`: for crates above the
     /// scheduler, which register exit actions there, for instance. The process ends after the hook
     /// at the earliest. When the hook fails or panics, nothing was started. Exit actions are then
@@ -316,6 +333,7 @@ impl<F> Spawner<F> {
     fn start_in(
         self,
         shared: &Arc<Shared>,
+        birth: Birth<'_>,
         kind: Option<Kind>,
         process: ProcessBox,
         method: Symbol,
@@ -327,7 +345,7 @@ impl<F> Spawner<F> {
             names,
             ..
         } = self;
-        let result = shared.submit_with(None, process, method, input, move |child| {
+        let result = shared.submit_with(birth, process, method, input, move |child| {
             // So that its type is known when it is found by its name.
             child.accepts.set(kind);
             for act in first.into_iter().chain(others) {

@@ -27,10 +27,10 @@
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
+use crate::api::submit::Birth;
 use crate::base::contain::text_of_chain;
 use crate::core::cell::Task;
 use crate::core::local;
-use crate::core::shared::Shared;
 use crate::handlers::calls::Delivery;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
@@ -210,7 +210,7 @@ acts! {
     };
     2 Spawn -> Pid, |it, task| {
         let process = ProcessBox::boxed(it.process);
-        task.shared.submit_detached(process, it.method, it.input)?
+        task.shared.submit_detached(task, process, it.method, it.input)?
     };
     3 Terminate -> (), |it, task| task.shared.terminate(it.0)?;
     4 Cancel -> (), |it, task| task.shared.cancel(it.target, it.reason)?;
@@ -227,7 +227,7 @@ impl<T: std::marker::Send + 'static> TypedCommand for Exec<T> {
             run: |value, completer| {
                 let (process, is_left) = value.take::<(Box<dyn Process>, bool)>()?;
                 let task = own(&completer)?;
-                execute(&task.shared, process, is_left, completer)
+                execute(&task, process, is_left, completer)
             },
         };
         Command::new(CommandId::new(9), Payload::any(delivery))
@@ -238,13 +238,15 @@ impl<T: std::marker::Send + 'static> TypedCommand for Exec<T> {
 const METHOD: &str = "exec";
 
 fn execute(
-    shared: &Arc<Shared>,
+    task: &Task,
     process: Box<dyn Process>,
     is_left: bool,
     completer: Completer,
 ) -> Result<(), BoxError> {
     let process = ProcessBox::boxed(process);
-    let child = shared.submit(None, process, Symbol::new(METHOD), Payloads::new())?;
+    let shared = &task.shared;
+    let birth = Birth::by(task);
+    let child = shared.submit(birth, process, Symbol::new(METHOD), Payloads::new())?;
     let pid = child.pid();
     let watch = if is_left {
         None

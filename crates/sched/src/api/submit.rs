@@ -13,9 +13,10 @@ use crate::core::token::Token;
 use crate::probe::Probe;
 use crate::process::exit_actions::ExitActions;
 use crate::process::exit_slot::ExitSlot;
+use crate::process::origin::{Origin, Values};
 use crate::process::process_box::ProcessBox;
 use crate::process::state::Begin;
-use crate::turn::finish::take_down;
+use crate::turn::finish::{drop_values, take_down};
 use ganger_proc_api::{
     BoxError, CommandError, ExitCause, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol,
 };
@@ -24,19 +25,46 @@ use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 use tracing::Level;
 
+/// Under which PID a process is started, and by which process. By default, under one that the
+/// scheduler chooses, and by the process in whose step or `init` this thread is.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Birth<'a> {
+    pid: Option<Pid>,
+    parent: Option<&'a ProcessCell>,
+}
+
+impl<'a> Birth<'a> {
+    /// Under that PID.
+    pub(super) fn under(pid: Pid) -> Self {
+        let pid = Some(pid);
+        Self { pid, parent: None }
+    }
+
+    /// By that process, on whichever thread.
+    pub(super) fn by(parent: &'a ProcessCell) -> Self {
+        let parent = Some(parent);
+        Self { pid: None, parent }
+    }
+
+    /// By that process, under that PID.
+    pub(super) fn by_under(parent: &'a ProcessCell, pid: Pid) -> Self {
+        let (pid, parent) = (Some(pid), Some(parent));
+        Self { pid, parent }
+    }
+}
+
 impl Shared {
-    /// Makes a process visible, initialises it, and queues it; under `pid`, or under one of its
-    /// own.
+    /// Makes a process visible, initialises it, and queues it.
     ///
     /// Whatever fails undoes what was done before, and gives the process back.
     pub(crate) fn submit(
         self: &Arc<Self>,
-        pid: Option<Pid>,
+        birth: Birth<'_>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
-        self.submit_with(pid, process, method, input, |_| Ok(()))
+        self.submit_with(birth, process, method, input, |_| Ok(()))
     }
 
     /// As [`submit`](Self::submit). Calls `hook` when the process has its PID, before its `init`.
@@ -44,13 +72,13 @@ impl Shared {
     #[inline]
     pub(crate) fn submit_with(
         self: &Arc<Self>,
-        pid: Option<Pid>,
+        birth: Birth<'_>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
         hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<ProcessHandle, SubmitError> {
-        let (_, task) = self.begin(pid, process, method, input, |_| (), hook)?;
+        let (_, task) = self.begin(birth, process, method, input, |_| (), hook)?;
         // SAFETY: this is the only one, and nothing else abandons the slot of a process that was
         // started.
         Ok(unsafe { ProcessHandle::new(task) })
@@ -59,12 +87,14 @@ impl Shared {
     /// As [`submit`](Self::submit), for a process whose end no thread waits for.
     pub(crate) fn submit_detached(
         self: &Arc<Self>,
+        parent: &ProcessCell,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
+        let birth = Birth::by(parent);
         let abandon = |exit: &ExitSlot| exit.abandon_unseen();
-        let (pid, _gone) = self.begin(None, process, method, input, abandon, |_| Ok(()))?;
+        let (pid, _gone) = self.begin(birth, process, method, input, abandon, |_| Ok(()))?;
         Ok(pid)
     }
 
@@ -75,15 +105,15 @@ impl Shared {
     #[inline]
     fn begin(
         self: &Arc<Self>,
-        pid: Option<Pid>,
+        birth: Birth<'_>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
         prepare: impl FnOnce(&ExitSlot),
         hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<(Pid, ManuallyDrop<Task>), SubmitError> {
-        let mut place = Place::new(self);
-        if let Err(kind) = place.take(pid) {
+        let mut place = Place::new(self, birth.parent);
+        if let Err(kind) = place.take(birth.pid) {
             return Err(SubmitError::new(kind).with_process(process.into_box(), input));
         }
         let frame = Frame::Submission(place.id);
@@ -161,14 +191,15 @@ impl Shared {
 
     /// A cell for the process: one that has been used before, if there is one.
     fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: ProcessBox) -> Task {
+        let origin = Origin::new(place.parent, place.inherits.take());
         if let Some(task) = place.cell.take() {
             // SAFETY: nothing else refers to what was in the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
-            cell.renew(place.pid(), method, process, place.parent);
+            cell.renew(place.pid(), method, process, origin);
             return task;
         }
         let shared = Arc::clone(self);
-        ProcessCell::new(shared, place.pid(), method, process, place.parent)
+        ProcessCell::new(shared, place.pid(), method, process, origin)
     }
 
     fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitErrorKind> {
@@ -222,6 +253,8 @@ struct Place<'a> {
     id: u64,
     /// The id of the process that starts it, or zero.
     parent: u64,
+    /// What it inherits.
+    inherits: Option<Arc<Values>>,
     /// A cell that has been used before, if there was one.
     cell: Option<Task>,
     /// There is nothing to give back.
@@ -230,11 +263,19 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// None yet.
-    fn new(shared: &'a Arc<Shared>) -> Self {
+    fn new(shared: &'a Arc<Shared>, parent: Option<&ProcessCell>) -> Self {
+        let (parent, inherits) = match parent {
+            Some(parent) => (parent.pid.id(), parent.origin.values()),
+            None => {
+                let parent = shared.own_process_id();
+                (parent, shared.values_of(parent))
+            }
+        };
         Self {
             shared,
             id: 0,
-            parent: shared.own_process_id(),
+            parent,
+            inherits,
             cell: None,
             kept: true,
         }
@@ -324,6 +365,7 @@ impl<'a> Place<'a> {
         // Replies in its mailbox are for this process to answer, not for the one that starts it.
         let dropped = dropped::open();
         take_down(process, items, &mut actions, task, counters);
+        drop_values(task, counters);
         if let Some(actions) = &mut actions {
             actions.release(task.pid, counters);
         }

@@ -4,6 +4,7 @@ use crate::api::exit_actions::{self, ExitActionError};
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::spawner::Spawner;
+use crate::api::submit::Birth;
 use crate::base::dropped;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
@@ -65,7 +66,7 @@ impl Handle {
     ) -> Result<ProcessHandle<A::Message>, SubmitError> {
         let process = ProcessBox::new(ActorProcess::new(actor));
         self.shared
-            .submit(None, process, METHOD, Payloads::new())
+            .submit(Birth::default(), process, METHOD, Payloads::new())
             .map(ProcessHandle::with_messages)
     }
 
@@ -81,7 +82,7 @@ impl Handle {
         method: Symbol,
     ) -> Result<ProcessHandle<M>, SubmitError> {
         self.shared
-            .submit(None, process.into().0, method, Payloads::new())
+            .submit(Birth::default(), process.into().0, method, Payloads::new())
             .map(ProcessHandle::with_messages)
     }
 }
@@ -123,6 +124,43 @@ pub trait ContextExt {
     /// [`ExitActionError`], with the action inside, when the process has ended, or has no
     /// scheduler.
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError>;
+
+    /// The value of that type that this process has inherited, or has set itself.
+    ///
+    /// A value is known by its type, so each kind of value has a type of its own.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, process_fn};
+    /// use ganger_sched::{ContextExt, Scheduler};
+    ///
+    /// struct Tenant(&'static str);
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// let child = || process_fn(|ctx, _, out| {
+    ///     let tenant = ctx.inherited::<Tenant>().ok_or("no tenant")?;
+    ///     out.done(tenant.0);
+    ///     Ok(())
+    /// });
+    /// let parent = process_fn(move |ctx, _, out| {
+    ///     ctx.spawn(child())?; // is of the same tenant
+    ///     ctx.spawner().with_inherited(Tenant("other")).spawn(child())?;
+    ///     out.done(());
+    ///     Ok(())
+    /// });
+    /// let parent = scheduler.spawner().with_inherited(Tenant("acme")).spawn(parent)?;
+    /// assert!(parent.wait().is_done());
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// A process inherits what its parent has at that moment: the process whose context it was
+    /// started by, or else in whose step or `init` it was started. An upgrade keeps the values.
+    /// They are dropped at the end of the process, when no child has them. O(values).
+    fn inherited<T: Any + Send + Sync>(&self) -> Option<Arc<T>>;
+
+    /// Sets a value for this process, and for the children that it starts from now on: see
+    /// [`inherited`](Self::inherited). Children that it has started keep what they have. Does
+    /// nothing in a process without a scheduler. O(values).
+    fn set_inherited<T: Any + Send + Sync>(&self, value: T);
 
     /// Calls whose replies this step has dropped unused end with that cause, and not with
     /// [`CommandError::Dropped`]: for crates whose processes fail without ending.
@@ -179,6 +217,16 @@ impl ContextExt for Context {
         }
     }
 
+    fn inherited<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.backend_ref::<ProcessCell>()?.origin.get()
+    }
+
+    fn set_inherited<T: Any + Send + Sync>(&self, value: T) {
+        if let Some(task) = self.backend_ref::<ProcessCell>() {
+            task.set_inherited(Arc::new(value));
+        }
+    }
+
     fn answer_dropped(&self, cause: &ExitCause) {
         dropped::answer(|| CommandError::Ended(cause.clone()));
     }
@@ -224,7 +272,10 @@ fn start<M: ?Sized>(
         let error = SubmitError::new(SubmitErrorKind::Stopping);
         return Err(error.with_process(process.into_box(), Payloads::new()));
     };
-    let child = task.shared.submit(None, process, method, Payloads::new())?;
+    let birth = Birth::by(&task);
+    let child = task
+        .shared
+        .submit(birth, process, method, Payloads::new())?;
     Ok(Address::from(&child.with_messages()))
 }
 

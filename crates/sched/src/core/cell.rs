@@ -9,6 +9,7 @@ use crate::probe::{Active, Probe};
 use crate::process::about::About;
 use crate::process::accepts::Accepts;
 use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage, Left};
+use crate::process::origin::Origin;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use ganger_proc_api::{ExitReason, Pid, Symbol};
@@ -36,6 +37,7 @@ pub(crate) struct ProcessCell {
     pub(crate) accepts: Accepts,
     /// For those that look at it from outside.
     pub(crate) about: About,
+    pub(crate) origin: Origin,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
     /// What the probe keeps of the process.
@@ -117,14 +119,13 @@ impl ExitStorage for OwnedCore {
 }
 
 impl ProcessCell {
-    /// A process in `Ready`; the caller owns its run token. `parent` is the id of the process that
-    /// has started it, or zero.
+    /// A process in `Ready`; the caller owns its run token.
     pub(crate) fn new(
         shared: Arc<Shared>,
         pid: Pid,
         method: Symbol,
         process: ProcessBox,
-        parent: u64,
+        origin: Origin,
     ) -> Arc<Self> {
         let probe = shared.probe.process();
         Arc::new(Self {
@@ -134,7 +135,8 @@ impl ProcessCell {
             room: Room::new(),
             exit: ExitSlot::new(),
             accepts: Accepts::anything(),
-            about: About::new(process.namer(), parent),
+            about: About::new(process.namer()),
+            origin,
             shared,
             core: OwnedCore::new(process),
             probe,
@@ -143,7 +145,7 @@ impl ProcessCell {
 
     /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its
     /// run token. What it had before is gone.
-    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: ProcessBox, parent: u64) {
+    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: ProcessBox, origin: Origin) {
         // SAFETY: it is overwritten below, and nothing in between panics.
         unsafe { self.core.drop_content(self.exit.left()) };
         self.pid = pid;
@@ -152,7 +154,8 @@ impl ProcessCell {
         self.room = Room::new();
         self.exit = ExitSlot::new();
         self.accepts = Accepts::anything();
-        self.about = About::new(process.namer(), parent);
+        self.about = About::new(process.namer());
+        self.origin = origin;
         self.core = OwnedCore::new(process);
     }
 
@@ -281,7 +284,7 @@ mod tests {
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
         let home = || ProcessBox::new(Still);
-        let mut cell = ProcessCell::new(shared, pid, "main".into(), home(), 0);
+        let mut cell = ProcessCell::new(shared, pid, "main".into(), home(), Origin::new(0, None));
         let probe = Arc::new(());
         for _ in 0..2 {
             // SAFETY: no other thread has the process.
@@ -292,7 +295,7 @@ mod tests {
             assert!(reason.unwrap_err().is_done());
             assert_eq!(Arc::strong_count(&probe), 1);
             let cell = Arc::get_mut(&mut cell).unwrap();
-            cell.renew(pid, "again".into(), home(), 0);
+            cell.renew(pid, "again".into(), home(), Origin::new(0, None));
         }
     }
 
@@ -302,7 +305,13 @@ mod tests {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
-        let cell = ProcessCell::new(shared, pid, "main".into(), ProcessBox::new(Still), 0);
+        let cell = ProcessCell::new(
+            shared,
+            pid,
+            "main".into(),
+            ProcessBox::new(Still),
+            Origin::new(0, None),
+        );
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
         // SAFETY: no other thread has the process, and it is the only time.

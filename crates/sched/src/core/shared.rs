@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) sources: Vec<Arc<dyn Source>>,
     pub(crate) driven: Option<Driven>,
     pub(crate) extensions: Extensions,
+    /// Some process has had values that its children inherit.
+    pub(crate) hands_down: AtomicBool,
     pub(crate) probe: Active,
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) long_steps: LongSteps,
@@ -154,6 +156,7 @@ impl Shared {
             keeper: Keeper::new(sources.len(), slots + 1),
             sources,
             extensions: Extensions::default(),
+            hands_down: AtomicBool::new(false),
             probe: Active::new(&config, slots),
             worker_slots: WorkerSlots::new(workers, slots, pins),
             long_steps: LongSteps::default(),

@@ -6,6 +6,7 @@ mod loom_idle;
 mod loom_keeper;
 mod loom_lanes;
 mod loom_late;
+mod loom_origin;
 mod loom_reapers;
 mod loom_urgent;
 mod loom_waiters;

@@ -5,7 +5,6 @@
 
 use ganger_sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::mem;
-use std::num::NonZeroU64;
 use std::ptr;
 
 /// Returns the name of a type.
@@ -17,8 +16,6 @@ const UNIT: u32 = 19;
 pub(crate) struct About {
     /// A `Namer`, or null.
     namer: AtomicPtr<()>,
-    /// The id of the process that has started this one.
-    parent: Option<NonZeroU64>,
     /// When the last turn began, in units since the scheduler was built, modulo 2^32, and made odd;
     /// zero before the first turn.
     ran: AtomicU32,
@@ -27,10 +24,9 @@ pub(crate) struct About {
 }
 
 impl About {
-    pub(crate) fn new(namer: Namer, parent: u64) -> Self {
+    pub(crate) fn new(namer: Namer) -> Self {
         Self {
             namer: AtomicPtr::new(namer as *mut ()),
-            parent: NonZeroU64::new(parent),
             ran: AtomicU32::new(0),
             left: AtomicU32::new(0),
         }
@@ -49,11 +45,6 @@ impl About {
         debug_assert!(!ptr::eq(namer, ptr::null_mut()), "it is a function");
         // SAFETY: it was made of a `Namer`, and is never null.
         unsafe { mem::transmute::<*mut (), Namer>(namer)() }
-    }
-
-    /// The id of the process that has started this one, if a process has.
-    pub(crate) fn parent(&self) -> Option<u64> {
-        self.parent.map(NonZeroU64::get)
     }
 
     /// A turn begins, so many nanoseconds after the scheduler was built.
@@ -100,8 +91,8 @@ mod tests {
 
     #[test]
     fn time_goes_on_where_the_count_begins_again() {
-        let about = About::new(|| "a type", 0);
-        assert_eq!((about.ran_before(5), about.parent()), (None, None));
+        let about = About::new(|| "a type");
+        assert_eq!(about.ran_before(5), None);
         let unit = 1_u64 << UNIT;
         for at in [0, 6 * unit, (1 << 32) * unit - 2 * unit, (1 << 32) * unit] {
             about.run(at);
@@ -115,8 +106,8 @@ mod tests {
 
     #[test]
     fn a_replaced_process_has_the_name_of_its_heir() {
-        let about = About::new(|| "old", 7);
-        assert_eq!((about.type_name(), about.parent()), ("old", Some(7)));
+        let about = About::new(|| "old");
+        assert_eq!(about.type_name(), "old");
         about.replace(|| "new");
         assert_eq!((about.type_name(), about.left()), ("new", 0));
         about.set_left(3);

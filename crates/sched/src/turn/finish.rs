@@ -7,7 +7,6 @@ use crate::base::contain::{
 };
 use crate::base::dead_letters::{DeadLetter, DeadReason};
 use crate::base::dropped;
-use crate::base::failing;
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::ending::{Ending, Stage};
@@ -22,6 +21,7 @@ use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{CommandError, Event, ExitCause, ExitReason, Process};
+use ganger_sync::failing;
 use std::mem::{self, ManuallyDrop};
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -197,6 +197,9 @@ pub(crate) fn finish(
             next = actions.and_then(|it| it.release_some(0, task.pid, counters));
         }
     });
+    if task.origin.has_values() {
+        drop_values(task, counters);
+    }
     dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
     if let Some(next) = next {
         let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
@@ -206,7 +209,8 @@ pub(crate) fn finish(
     let owned = go(shared, counters, task, reason, &mut actions);
     if let Some(actions) = ManuallyDrop::into_inner(actions) {
         let mut telling = actions.telling(|| ExitCause::of(reason, text_of_chain));
-        if telling.go_on(task.pid, counters) {
+        let tell = || telling.go_on(task.pid, counters);
+        if failing::within(has_failed(reason), tell) {
             let owned = ManuallyDrop::into_inner(owned);
             put_off(task, end, Stage::Tell(Box::new(telling), owned), queue);
             return end_turn();
@@ -214,6 +218,13 @@ pub(crate) fn finish(
     }
     end_turn();
     give_reason(shared, counters, task, end, owned, queue);
+}
+
+/// Drops what the process has inherited.
+#[cold]
+#[inline(never)]
+pub(crate) fn drop_values(task: &Task, counters: &Counters) {
+    discard(task.pid, counters, task.origin.take());
 }
 
 /// Whether what the process held may be half changed.
@@ -260,7 +271,8 @@ pub(crate) fn go_on_with_end(
         }
         Stage::Tell(telling, owned) => (telling, ManuallyDrop::new(owned)),
     };
-    if telling.go_on(task.pid, counters) {
+    let tell = || telling.go_on(task.pid, counters);
+    if failing::within(has_failed(reason), tell) {
         let owned = ManuallyDrop::into_inner(owned);
         put_off(task, end, Stage::Tell(telling, owned), queue);
         return end_turn();

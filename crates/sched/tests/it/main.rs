@@ -27,6 +27,7 @@ mod exit_actions;
 mod fairness;
 mod hand_off;
 mod handles;
+mod inherited;
 mod lanes;
 mod last_commands;
 mod limits;

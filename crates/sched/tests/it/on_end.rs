@@ -5,6 +5,7 @@ use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, EndWatch, Event, Handler, Message, Payloads, Process,
 };
 use ganger_sched::{ProcessHandle, Scheduler};
+use ganger_sync::failing;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,6 +18,8 @@ const ASK: CommandId = CommandId::new(256);
 struct Keeper {
     kept: Arc<Mutex<HashMap<u64, (Completer, EndWatch)>>>,
     told: Arc<AtomicUsize>,
+    /// How often it was told by the end of a process that had failed.
+    failed: Arc<AtomicUsize>,
     next: AtomicU64,
 }
 
@@ -25,12 +28,14 @@ impl Handler for Keeper {
         // Ordering: Relaxed: only uniqueness matters.
         let key = self.next.fetch_add(1, Ordering::Relaxed);
         let (kept, told) = (Arc::downgrade(&self.kept), Arc::clone(&self.told));
+        let failed = Arc::clone(&self.failed);
         let watch = completer.on_end(move || {
             if let Some(kept) = kept.upgrade() {
                 let removed = kept.lock().unwrap().remove(&key);
                 drop(removed);
             }
-            // Ordering: Relaxed: a count.
+            // Ordering: Relaxed: counts.
+            failed.fetch_add(failing::is_failing().into(), Ordering::Relaxed);
             told.fetch_add(1, Ordering::Relaxed);
         });
         let watch = watch.expect("a process that asks has not ended");
@@ -110,6 +115,9 @@ fn a_handler_lets_go_of_completers_when_their_process_has_ended_in_any_way() {
         drop(exit(asker));
         // The calls come before the handle has the reason.
         assert_eq!((keeper.kept(), keeper.told()), (0, 3 * nth), "{how}");
+        // The first has not failed.
+        let failed = keeper.failed.load(Ordering::Relaxed);
+        assert_eq!(failed, 3 * (nth - 1), "{how}");
     }
 }
 

@@ -6,6 +6,7 @@ use ganger_proc_api::{
     actor_fn, process_fn,
 };
 use ganger_supervise::{BackOff, Child, Poison, Supervisor};
+use ganger_sync::failing;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -267,5 +268,44 @@ fn a_caller_hears_the_cause_of_a_failure_in_place() {
         assert!(letters.len() == 1 && letters[0].0 == 0 && letters[0].1.contains("divide"));
         tree.cancel("enough").unwrap();
         end_of(rt, tree);
+    });
+}
+
+/// Notes whether it is dropped as what a failed process has: so do the guards of locks.
+struct Probe(Log);
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.0.note(failing::is_failing().to_string());
+    }
+}
+
+// pins: K3, S13
+#[test]
+fn what_a_failed_incarnation_has_is_known_to_have_failed() {
+    sim(27).check_seeds(20, |rt| {
+        let log = Log::default();
+        let make = log.clone();
+        let child = Child::new("holder", move || {
+            let probe = Probe(make.clone());
+            actor_fn(move |_, fails: bool, out| {
+                let _held = &probe;
+                if fails {
+                    return Err("on purpose".into());
+                }
+                out.done(());
+                Ok(())
+            })
+        });
+        let child = child.in_place().transient();
+        let tree = Supervisor::one_for_one().with(child).start(rt).unwrap();
+        let address = tree.address::<bool>("holder").unwrap();
+        address.send(true).unwrap();
+        rt.settle();
+        assert_eq!(log.take(), ["true"]);
+        address.send(false).unwrap();
+        rt.settle();
+        assert_eq!(log.take(), ["false"]);
+        drop(tree);
     });
 }

@@ -2,6 +2,7 @@
 
 mod chaos;
 mod in_place;
+mod inherited;
 mod pool_children;
 mod pools;
 mod support;

@@ -2,8 +2,8 @@
 
 use crate::support::{exit, number, start, until};
 use ganger_proc_api::{BoxError, ExitReason, Payload, Pid};
-use ganger_sched::Scheduler;
-use ganger_task::{ChildError, ChildLost, Cx, OneOf2, Scope, SpawnTask};
+use ganger_sched::{ContextExt, Scheduler};
+use ganger_task::{ChildError, ChildLost, Cx, OneOf2, Scope, SpawnTask, StartTask};
 use std::sync::{Arc, Mutex};
 
 /// What has happened, in order.
@@ -374,4 +374,33 @@ fn scopes_inside_of_combinators_see_children_end_that_outlast_a_cancellation() {
     let task = task.unwrap();
     scheduler.cancel(task.pid(), "enough").unwrap();
     assert_eq!(number(task), 40);
+}
+
+struct Trace(u64);
+
+/// The trace of a task, after a wait.
+async fn trace<M: ganger_task::Messages + ?Sized>(cx: Cx<M>) -> Result<u64, BoxError> {
+    cx.yield_now().await;
+    Ok(cx.context().inherited::<Trace>().map_or(0, |it| it.0))
+}
+
+// pins: P16
+#[test]
+fn children_of_tasks_inherit_values() {
+    let scheduler = start(2);
+    let parent = scheduler.spawner().with_inherited(Trace(7));
+    let parent = parent.spawn_task(async |cx: Cx| {
+        let before = cx
+            .scope(async |scope| Ok(scope.spawn(trace::<u64>)?.await?))
+            .await?;
+        cx.yield_now().await;
+        cx.context().set_inherited(Trace(before + 1));
+        let (_, monitored) = cx.monitored(|spawner| spawner.spawn_task(trace::<u64>))?;
+        monitored.await?;
+        let after = cx
+            .scope(async |scope| Ok(scope.spawn(trace::<u64>)?.await?))
+            .await?;
+        Ok(10 * before + after)
+    });
+    assert_eq!(number(parent.unwrap()), 78);
 }

@@ -3,6 +3,8 @@
 
 mod loom_waiter;
 #[cfg(not(ganger_loom))]
+mod until;
+#[cfg(not(ganger_loom))]
 mod waiter;
 #[cfg(not(ganger_loom))]
 mod yields;

@@ -251,7 +251,7 @@ impl Real {
         let mut kept = Vec::new();
         queue.visit(&mut |event| kept.push(peek(event)));
         assert_eq!(kept, rest);
-        core.keep(left, &About::new(|| "", 0));
+        core.keep(left, &About::new(|| ""));
         shown
     }
 }

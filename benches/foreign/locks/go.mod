@@ -1,0 +1,3 @@
+module ganger/locks
+
+go 1.22

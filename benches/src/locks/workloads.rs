@@ -1,0 +1,246 @@
+//! What locks are made to do.
+
+use super::{Ganger, Locks, Tokio, go};
+use crate::channels::{OnGanger, OnTokio, Runtime};
+use crate::contest::{Contest, Run, nanoseconds};
+use std::future::{Future, poll_fn};
+use std::hint::{black_box, spin_loop};
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+/// That of the crate `parking_lot`, which is for threads: it runs uncontended alone.
+const PARKING_LOT: &str = "parking_lot";
+
+/// The peers of every contest; Ganger's is the first.
+pub const PEERS: [&str; 4] = [Ganger::NAME, Tokio::NAME, PARKING_LOT, go::NAME];
+
+/// The workloads with all peers, ready to run. `quick` makes them small: enough to see that they
+/// work, too little to say how fast.
+#[must_use]
+pub fn contests(quick: bool) -> Vec<Contest> {
+    let turns = if quick { 10_000 } else { 400_000 };
+    let waiters = if quick { 1_000 } else { 10_000 };
+    let mut contests = vec![contest(Work::Uncontended { turns: 10 * turns })];
+    for tasks in [2, 1_000] {
+        for inside in [0, 1] {
+            let turns = if inside > 0 { turns / 4 } else { turns };
+            contests.push(contest(Work::Mutex {
+                tasks,
+                inside,
+                turns,
+            }));
+        }
+    }
+    contests.push(contest(Work::Semaphore {
+        tasks: 100,
+        permits: 4,
+        turns,
+    }));
+    for closes in [false, true] {
+        contests.push(contest(Work::Wake { waiters, closes }));
+    }
+    contests
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Work {
+    /// One takes turns alone.
+    Uncontended { turns: u64 },
+    /// So many take turns, each with so many microseconds inside.
+    Mutex { tasks: u64, inside: u64, turns: u64 },
+    /// So many take turns, of which so many are inside at a time.
+    Semaphore {
+        tasks: u64,
+        permits: usize,
+        turns: u64,
+    },
+    /// So many wait, and are woken at once: by word, or because the semaphore is closed.
+    Wake { waiters: u64, closes: bool },
+}
+
+fn contest(work: Work) -> Contest {
+    let name = match work {
+        Work::Uncontended { .. } => "mutex, uncontended".to_owned(),
+        Work::Mutex { tasks, inside, .. } => format!("mutex, {tasks} tasks, {inside} us inside"),
+        Work::Semaphore { tasks, permits, .. } => {
+            format!("semaphore, {tasks} tasks, {permits} permits")
+        }
+        Work::Wake { waiters, closes } => {
+            let how = if closes { "a close" } else { "a notify" };
+            format!("{waiters} woken by {how}")
+        }
+    };
+    let metrics: &[_] = match work {
+        Work::Mutex { .. } => &["ns", "worst wait, us"],
+        _ => &["ns"],
+    };
+    let entrants = vec![
+        (Ganger::NAME, prepare::<Ganger, OnGanger>(work)),
+        (Tokio::NAME, prepare::<Tokio, OnTokio>(work)),
+        (PARKING_LOT, parking_lot(work, metrics.len())),
+        (go::NAME, go::prepare(work, metrics.len())),
+    ];
+    Contest::new(name, metrics, entrants)
+}
+
+fn parking_lot(work: Work, metrics: usize) -> Run {
+    Box::new(move || {
+        let Work::Uncontended { turns } = work else {
+            return vec![f64::NAN; metrics];
+        };
+        let lock = parking_lot::Mutex::new(0);
+        let start = Instant::now();
+        for _ in 0..turns {
+            *black_box(&lock).lock() += black_box(1);
+        }
+        vec![nanoseconds(start.elapsed(), turns)]
+    })
+}
+
+fn prepare<L: Locks, R: Runtime>(work: Work) -> Run {
+    // Started when it is first needed, and left with its threads asleep.
+    let mut runtime = None;
+    Box::new(move || match work {
+        Work::Uncontended { turns } => vec![alone(&L::new(1), turns)],
+        Work::Mutex {
+            tasks,
+            inside,
+            turns,
+        } => {
+            let runtime = runtime.get_or_insert_with(R::new);
+            mutex(runtime, &Arc::new(L::new(1)), (tasks, inside, turns))
+        }
+        Work::Semaphore {
+            tasks,
+            permits,
+            turns,
+        } => {
+            let runtime = runtime.get_or_insert_with(R::new);
+            vec![semaphore(runtime, &Arc::new(L::new(permits)), tasks, turns)]
+        }
+        Work::Wake { waiters, closes } => {
+            let runtime = runtime.get_or_insert_with(R::new);
+            vec![wake(runtime, &Arc::new(L::new(0)), waiters, closes)]
+        }
+    })
+}
+
+fn alone(locks: &impl Locks, turns: u64) -> f64 {
+    let mut context = Context::from_waker(Waker::noop());
+    let start = Instant::now();
+    for _ in 0..turns {
+        let turn = pin!(black_box(locks).with(|it| *it += black_box(1)));
+        assert!(turn.poll(&mut context).is_ready());
+    }
+    nanoseconds(start.elapsed(), turns)
+}
+
+fn spin(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        spin_loop();
+    }
+}
+
+fn mutex<L: Locks>(
+    runtime: &impl Runtime,
+    locks: &Arc<L>,
+    (tasks, inside, turns): (u64, u64, u64),
+) -> Vec<f64> {
+    let (done, waits) = mpsc::channel();
+    let (each, inside) = (turns / tasks, Duration::from_micros(inside));
+    let start = Instant::now();
+    for _ in 0..tasks {
+        let (locks, done) = (Arc::clone(locks), done.clone());
+        runtime.spawn(async move {
+            let mut worst = Duration::ZERO;
+            for _ in 0..each {
+                let begun = Instant::now();
+                let turn = locks.with(move |it| {
+                    *it += 1;
+                    let waited = begun.elapsed();
+                    if !inside.is_zero() {
+                        spin(inside);
+                    }
+                    waited
+                });
+                worst = worst.max(turn.await);
+            }
+            done.send(worst).expect("it is waited for");
+        });
+    }
+    drop(done);
+    let worst = waits.iter().max().unwrap_or_default();
+    let time = start.elapsed();
+    vec![nanoseconds(time, each * tasks), worst.as_secs_f64() * 1e6]
+}
+
+fn semaphore<L: Locks>(runtime: &impl Runtime, locks: &Arc<L>, tasks: u64, turns: u64) -> f64 {
+    let (done, all_done) = mpsc::channel::<()>();
+    let each = turns / tasks;
+    let start = Instant::now();
+    for _ in 0..tasks {
+        let (locks, done) = (Arc::clone(locks), done.clone());
+        runtime.spawn(async move {
+            for turn in 0..each {
+                locks.permitted(|| drop(black_box(turn))).await;
+            }
+            drop(done);
+        });
+    }
+    drop(done);
+    assert!(all_done.recv().is_err());
+    nanoseconds(start.elapsed(), each * tasks)
+}
+
+/// Polls it, and drops `asleep` after the first poll: it is in the queue.
+async fn until<F: Future>(waits: F, asleep: mpsc::Sender<()>) -> F::Output {
+    let (mut waits, mut asleep) = (pin!(waits), Some(asleep));
+    poll_fn(|context| {
+        let polled = waits.as_mut().poll(context);
+        drop(asleep.take());
+        polled
+    })
+    .await
+}
+
+fn wake<L: Locks>(runtime: &impl Runtime, locks: &Arc<L>, waiters: u64, closes: bool) -> f64 {
+    let (asleep, all_asleep) = mpsc::channel();
+    let (done, all_done) = mpsc::channel::<()>();
+    for _ in 0..waiters {
+        let (locks, done, asleep) = (Arc::clone(locks), done.clone(), asleep.clone());
+        runtime.spawn(async move {
+            if closes {
+                until(locks.permitted(|| {}), asleep).await;
+            } else {
+                until(locks.notified(), asleep).await;
+            }
+            drop(done);
+        });
+    }
+    drop((asleep, done));
+    assert!(all_asleep.recv().is_err());
+    let start = Instant::now();
+    if closes {
+        locks.close();
+    } else {
+        locks.notify_all();
+    }
+    assert!(all_done.recv().is_err());
+    nanoseconds(start.elapsed(), waiters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peer_does_what_it_is_told() {
+        for contest in contests(true) {
+            let outcome = contest.run(1);
+            assert!(outcome.rows[0].samples[0][0] > 0.0);
+        }
+    }
+}

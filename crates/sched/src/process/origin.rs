@@ -1,0 +1,227 @@
+//! Where a process comes from: the process that has started it, and the values that it has
+//! inherited.
+//!
+//! **Problem.** Few programs hand values down, and a word for them would be in every process. So
+//! the word that has the parent's id may lead to a node instead, which has both.
+//!
+//! | word | what it is |
+//! |---|---|
+//! | odd | the parent's id above the lowest bit; zero without a parent |
+//! | even | the pointer of a node |
+//!
+//! **Protocol.** Any thread that sets the first value puts a node there, by a compare and swap. The
+//! node stays until the origin is dropped, so whatever has a reference to the origin may read it.
+//! The values behind it are under a lock, and are never changed in place: a change puts others
+//! there, and children have those of the moment at which they were started.
+
+use crate::base::contain::contain;
+use ganger_sync::atomic::{AtomicPtr, Ordering};
+use ganger_sync::sync::{Mutex, lock};
+use std::any::{Any, TypeId};
+use std::mem;
+use std::num::NonZeroU64;
+use std::ptr;
+use std::sync::Arc;
+
+/// The tag of a word that is an id.
+const IS_ID: usize = 1;
+
+/// Larger ids have a node: those of slots that have been used two billion times.
+const LARGEST_ID: u64 = (usize::MAX >> 1) as u64;
+
+pub(crate) struct Origin(AtomicPtr<Node>);
+
+struct Node {
+    parent: u64,
+    values: Mutex<Option<Arc<Values>>>,
+}
+
+const _: () = assert!(align_of::<Node>() > IS_ID);
+
+/// Inherited values, one of a type.
+#[derive(Default, Clone)]
+pub(crate) struct Values(Vec<(TypeId, Value)>);
+
+/// A value of any type.
+pub(crate) type Value = Arc<dyn Any + Send + Sync>;
+
+impl Values {
+    fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let found = self.0.iter().find(|(id, _)| *id == TypeId::of::<T>());
+        Arc::clone(&found?.1).downcast().ok()
+    }
+
+    /// The same, with that value in the place of another one of its type.
+    fn with(&self, value: Value) -> Self {
+        let id = (*value).type_id();
+        let others = self.0.iter().filter(|(other, _)| *other != id).cloned();
+        Self(others.chain([(id, value)]).collect())
+    }
+}
+
+impl Origin {
+    /// Of a process that the process with that id, or zero, has started.
+    #[inline]
+    pub(crate) fn new(parent: u64, values: Option<Arc<Values>>) -> Self {
+        if values.is_none() && parent <= LARGEST_ID {
+            let word = (parent as usize) << 1 | IS_ID;
+            return Self(AtomicPtr::new(ptr::without_provenance_mut(word)));
+        }
+        Self(AtomicPtr::new(Node::boxed(parent, values)))
+    }
+
+    /// The id of the process that has started this one, if a process has.
+    pub(crate) fn parent(&self) -> Option<u64> {
+        let id = self.node().map_or_else(|id| id, |node| node.parent);
+        NonZeroU64::new(id).map(NonZeroU64::get)
+    }
+
+    /// What a child that is started now inherits.
+    #[inline]
+    pub(crate) fn values(&self) -> Option<Arc<Values>> {
+        self.node().ok()?.values()
+    }
+
+    /// The value of that type.
+    pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.values()?.get()
+    }
+
+    /// Sets a value. The caller drops what was there before, which may be foreign code.
+    #[must_use]
+    pub(crate) fn set(&self, value: Value) -> Option<Arc<Values>> {
+        let node = self.node().unwrap_or_else(|id| self.put_node(id));
+        let mut values = lock(&node.values);
+        let next = match &*values {
+            Some(values) => values.with(value),
+            None => Values::default().with(value),
+        };
+        values.replace(Arc::new(next))
+    }
+
+    /// Whether it may have values.
+    #[inline]
+    pub(crate) fn has_values(&self) -> bool {
+        self.node().is_ok()
+    }
+
+    /// The process has ended, and has no values any more. The caller drops them.
+    #[must_use]
+    pub(crate) fn take(&self) -> Option<Arc<Values>> {
+        mem::take(&mut *lock(&self.node().ok()?.values))
+    }
+
+    /// The node, or the id that is there in its place.
+    #[inline]
+    fn node(&self) -> Result<&Node, u64> {
+        // Ordering: Acquire pairs with the Release in `put_node`.
+        let word = self.0.load(Ordering::Acquire);
+        if word.addr() & IS_ID != 0 {
+            return Err(word.addr() as u64 >> 1);
+        }
+        // SAFETY: an even word is the pointer of a box, which is there as long as this.
+        Ok(unsafe { &*word })
+    }
+
+    /// Puts a node there in the place of that id, or finds that of another thread.
+    #[cold]
+    fn put_node(&self, id: u64) -> &Node {
+        let word = ptr::without_provenance_mut((id as usize) << 1 | IS_ID);
+        let node = Node::boxed(id, None);
+        // Ordering: Release pairs with the Acquire in `node`; the Acquire of a failure with the
+        // Release of the thread that was faster.
+        let put = self
+            .0
+            .compare_exchange(word, node, Ordering::Release, Ordering::Acquire);
+        let there = match put {
+            Ok(_) => node,
+            Err(there) => {
+                // SAFETY: `boxed` has made it, and no other thread has seen it.
+                drop(unsafe { Box::from_raw(node) });
+                there
+            }
+        };
+        // SAFETY: as in `node`: a word changes once, from an id to a pointer.
+        unsafe { &*there }
+    }
+}
+
+impl Drop for Origin {
+    #[inline]
+    fn drop(&mut self) {
+        // Ordering: Relaxed, because this thread has it alone.
+        let word = self.0.load(Ordering::Relaxed);
+        if word.addr() & IS_ID == 0 {
+            // SAFETY: as in `node`, and no reference to this is left.
+            Node::discard(unsafe { Box::from_raw(word) });
+        }
+    }
+}
+
+impl Node {
+    fn boxed(parent: u64, values: Option<Arc<Values>>) -> *mut Self {
+        let values = Mutex::new(values);
+        Box::into_raw(Box::new(Self { parent, values }))
+    }
+
+    #[cold]
+    fn values(&self) -> Option<Arc<Values>> {
+        lock(&self.values).clone()
+    }
+
+    /// Values that were set after the end of the process go with its cell. Their panics are no
+    /// matter of the process that is to have the cell.
+    #[cold]
+    fn discard(node: Box<Self>) {
+        let _panic = contain(|| drop(node));
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_has_its_parent_and_its_values() {
+        for parent in [0, 7, LARGEST_ID, LARGEST_ID + 1, u64::MAX] {
+            let origin = Origin::new(parent, None);
+            let expected = (parent > 0).then_some(parent);
+            assert_eq!((origin.parent(), origin.get::<u8>()), (expected, None));
+            assert!(origin.set(Arc::new(1_u8)).is_none());
+            assert!(origin.set(Arc::new("text")).is_some());
+            assert!(origin.set(Arc::new(2_u8)).is_some());
+            let child = Origin::new(9, origin.values());
+            assert_eq!(
+                (origin.parent(), origin.get()),
+                (expected, Some(Arc::new(2_u8)))
+            );
+            assert_eq!(
+                (child.parent(), child.get()),
+                (Some(9), Some(Arc::new(2_u8)))
+            );
+            drop(child.set(Arc::new(3_u8)));
+            drop(origin.take());
+            assert_eq!((origin.get::<u8>(), origin.parent()), (None, expected));
+            assert_eq!(
+                (child.get(), child.get()),
+                (Some(Arc::new(3_u8)), Some(Arc::new("text")))
+            );
+        }
+    }
+
+    #[test]
+    fn values_go_with_their_origin() {
+        struct Bomb(#[expect(dead_code, reason = "it counts")] Arc<()>);
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("on purpose");
+            }
+        }
+        let probe = Arc::new(());
+        let origin = Origin::new(7, None);
+        drop(origin.set(Arc::new(Bomb(Arc::clone(&probe)))));
+        assert_eq!(Arc::strong_count(&probe), 2);
+        drop(origin);
+        assert_eq!(Arc::strong_count(&probe), 1);
+    }
+}
