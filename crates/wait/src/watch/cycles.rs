@@ -140,9 +140,8 @@ mod tests {
                 }
             }
             let named: HashSet<_> = found.iter().flatten().map(at).collect();
-            for index in 0..count {
-                let first = at(&waits[index]);
-                prop_assert_eq!(named.contains(&first), reaches[index][index]);
+            for (index, wait) in waits.iter().enumerate() {
+                prop_assert_eq!(named.contains(&at(wait)), reaches[index][index]);
             }
         }
     }
