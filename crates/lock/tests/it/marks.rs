@@ -166,7 +166,9 @@ fn an_owner_that_had_the_lock_from_one_that_unwinds_leaves_a_mark_as_well() {
         holder
     });
     drop(guard);
-    holders.map(|it| assert!(matches!(it.wait(), ExitReason::Panicked(_))));
+    for holder in holders {
+        assert!(matches!(holder.wait(), ExitReason::Panicked(_)));
+    }
     assert!(mutex.is_poisoned());
 }
 

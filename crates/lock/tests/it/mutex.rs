@@ -2,7 +2,7 @@
 
 use crate::support::{Counts, pass, poll};
 use ganger_lock::{Locked, Mutex, Until};
-use ganger_proc_api::{BoxError, Event, Process, process_fn};
+use ganger_proc_api::{Event, Process, process_fn};
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, SpawnTask};
 use std::pin::Pin;
