@@ -19,7 +19,6 @@ use ganger_sync::atomic::{AtomicPtr, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use std::any::{Any, TypeId};
 use std::mem;
-use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ use std::sync::Arc;
 const IS_ID: usize = 1;
 
 /// Larger ids have a node: those of slots that have been used two billion times.
-const LARGEST_ID: u64 = (usize::MAX >> 1) as u64;
+const LARGEST_ID: usize = usize::MAX >> 1;
 
 pub(crate) struct Origin(AtomicPtr<Node>);
 
@@ -39,7 +38,7 @@ struct Node {
 const _: () = assert!(align_of::<Node>() > IS_ID);
 
 /// Inherited values, one of a type.
-#[derive(Default, Clone)]
+#[derive(Default)]
 pub(crate) struct Values(Vec<(TypeId, Value)>);
 
 /// A value of any type.
@@ -63,17 +62,22 @@ impl Origin {
     /// Of a process that the process with that id, or zero, has started.
     #[inline]
     pub(crate) fn new(parent: u64, values: Option<Arc<Values>>) -> Self {
-        if values.is_none() && parent <= LARGEST_ID {
-            let word = (parent as usize) << 1 | IS_ID;
-            return Self(AtomicPtr::new(ptr::without_provenance_mut(word)));
-        }
-        Self(AtomicPtr::new(Node::boxed(parent, values)))
+        let word = match usize::try_from(parent) {
+            Ok(id) if values.is_none() && id <= LARGEST_ID => {
+                ptr::without_provenance_mut(id << 1 | IS_ID)
+            }
+            _ => Node::boxed(parent, values),
+        };
+        Self(AtomicPtr::new(word))
     }
 
     /// The id of the process that has started this one, if a process has.
     pub(crate) fn parent(&self) -> Option<u64> {
-        let id = self.node().map_or_else(|id| id, |node| node.parent);
-        NonZeroU64::new(id).map(NonZeroU64::get)
+        let id = match self.node() {
+            Ok(node) => node.parent,
+            Err(word) => id_of(word),
+        };
+        (id > 0).then_some(id)
     }
 
     /// What a child that is started now inherits.
@@ -90,7 +94,7 @@ impl Origin {
     /// Sets a value. The caller drops what was there before, which may be foreign code.
     #[must_use]
     pub(crate) fn set(&self, value: Value) -> Option<Arc<Values>> {
-        let node = self.node().unwrap_or_else(|id| self.put_node(id));
+        let node = self.node().unwrap_or_else(|word| self.put_node(word));
         let mut values = lock(&node.values);
         let next = match &*values {
             Some(values) => values.with(value),
@@ -111,23 +115,22 @@ impl Origin {
         mem::take(&mut *lock(&self.node().ok()?.values))
     }
 
-    /// The node, or the id that is there in its place.
+    /// The node, or the word with an id that is there in its place.
     #[inline]
-    fn node(&self) -> Result<&Node, u64> {
+    fn node(&self) -> Result<&Node, *mut Node> {
         // Ordering: Acquire pairs with the Release in `put_node`.
         let word = self.0.load(Ordering::Acquire);
         if word.addr() & IS_ID != 0 {
-            return Err(word.addr() as u64 >> 1);
+            return Err(word);
         }
         // SAFETY: an even word is the pointer of a box, which is there as long as this.
         Ok(unsafe { &*word })
     }
 
-    /// Puts a node there in the place of that id, or finds that of another thread.
+    /// Puts a node there in the place of that word, or finds that of another thread.
     #[cold]
-    fn put_node(&self, id: u64) -> &Node {
-        let word = ptr::without_provenance_mut((id as usize) << 1 | IS_ID);
-        let node = Node::boxed(id, None);
+    fn put_node(&self, word: *mut Node) -> &Node {
+        let node = Node::boxed(id_of(word), None);
         // Ordering: Release pairs with the Acquire in `node`; the Acquire of a failure with the
         // Release of the thread that was faster.
         let put = self
@@ -144,6 +147,11 @@ impl Origin {
         // SAFETY: as in `node`: a word changes once, from an id to a pointer.
         unsafe { &*there }
     }
+}
+
+/// The id in a word that is odd.
+fn id_of(word: *mut Node) -> u64 {
+    (word.addr() >> 1) as u64
 }
 
 impl Drop for Origin {
@@ -183,7 +191,8 @@ mod tests {
 
     #[test]
     fn an_origin_has_its_parent_and_its_values() {
-        for parent in [0, 7, LARGEST_ID, LARGEST_ID + 1, u64::MAX] {
+        let largest = LARGEST_ID as u64;
+        for parent in [0, 7, largest, largest + 1, u64::MAX] {
             let origin = Origin::new(parent, None);
             let expected = (parent > 0).then_some(parent);
             assert_eq!((origin.parent(), origin.get::<u8>()), (expected, None));
