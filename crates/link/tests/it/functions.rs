@@ -15,7 +15,10 @@ type Asked = (u64, Reply<u64>);
 
 /// A process that doubles.
 fn doubler(scheduler: &Handle) -> ProcessHandle<Asked> {
-    let doubler = actor_fn(|_, (number, reply): Asked, _| Ok(reply.complete(2 * number)));
+    let doubler = actor_fn(|_, (number, reply): Asked, _| {
+        reply.complete(2 * number);
+        Ok(())
+    });
     scheduler.spawn_actor(doubler).unwrap()
 }
 
