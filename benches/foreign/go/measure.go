@@ -113,7 +113,11 @@ var workloads = []workload{
 	{"S1", 1_000_000, 50_000, func(j job) ([]sample, error) { return j.each(1, commandAsk) }, ""},
 	{"S1out", 100_000, 5_000, nil, "its main thread is a goroutine"},
 	{"S2", 1_000_000, 50_000, nil, "no goroutine is told of the end of another"},
+	{"S3", 500_000, 20_000, nil, "no goroutine is told of the end of another"},
+	{"S3in", 500_000, 20_000, nil, "a goroutine that has ended is gone"},
 	{"S4", 1_000_000, 50_000, nil, "it has no groups that are sent to by one call"},
+	{"S5", 1_000_000, 50_000, nil, "it is not measured with jobs"},
+	{"S5us", 1_000_000, 50_000, nil, "it is not measured with jobs"},
 	{"Q2", 800_000, 40_000, nil, "it compares Ganger's limited mailboxes with its others"},
 }
 

@@ -186,7 +186,11 @@ names! {
     S1 = "S1",
     S1out = "S1out",
     S2 = "S2",
+    S3 = "S3",
+    S3in = "S3in",
     S4 = "S4",
+    S5 = "S5",
+    S5us = "S5us",
     Q2 = "Q2",
     Deque = "deque",
     Mailbox = "mailbox",
@@ -232,7 +236,8 @@ impl Id {
     /// Whether it needs timers. Others run without them: threads that are idle would look at them.
     #[must_use]
     pub fn needs_timers(self) -> bool {
-        (Self::W14..=Self::W17).contains(&self)
+        let supervised = [Self::S3, Self::S3in, Self::S5, Self::S5us];
+        (Self::W14..=Self::W17).contains(&self) || supervised.contains(&self)
     }
 
     /// Whether Ganger's processes are async functions in it.

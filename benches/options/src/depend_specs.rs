@@ -13,6 +13,12 @@ const MONITORS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Erlan
 /// Those with groups, or with a channel to many.
 const GROUPS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Erlang];
 
+/// Those in which a failure is told, so that another process is started.
+const RESTARTS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor];
+
+/// Those with something that carries jobs out, so many at a time.
+const POOLS: &[Peer] = &[Peer::Ganger, Peer::Tokio];
+
 pub(super) const CALL: Spec = Spec {
     id: Id::S1,
     name: "call",
@@ -46,6 +52,28 @@ pub(super) const SPAWN_MONITORED: Spec = Spec {
     metrics: &[Metric::new("time", "ns").to(&[Of(Peer::Erlang, 0.5)])],
 };
 
+pub(super) const RESTART: Spec = Spec {
+    id: Id::S3,
+    name: "restart",
+    what: "A process fails in its first step, and another one is started, again and again",
+    of: "restarts",
+    full: 500_000,
+    quick: 20_000,
+    peers: RESTARTS,
+    metrics: &[Metric::new("time", "ns").to(&[Best(0.3)])],
+};
+
+pub(super) const RESTART_IN_PLACE: Spec = Spec {
+    id: Id::S3in,
+    name: "restart_in_place",
+    what: "As S3, where each has the PID and the mailbox of the one before it",
+    of: "restarts",
+    full: 500_000,
+    quick: 20_000,
+    peers: &[Peer::Ganger],
+    metrics: &[Metric::new("time", "ns")],
+};
+
 pub(super) const BROADCAST: Spec = Spec {
     id: Id::S4,
     name: "broadcast",
@@ -55,4 +83,26 @@ pub(super) const BROADCAST: Spec = Spec {
     quick: 50_000,
     peers: GROUPS,
     metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
+};
+
+pub(super) const POOL: Spec = Spec {
+    id: Id::S5,
+    name: "pool",
+    what: "100 callers have jobs done, each after the one before, of which 4 are done at a time",
+    of: "jobs",
+    full: 1_000_000,
+    quick: 50_000,
+    peers: POOLS,
+    metrics: &[Metric::new("time", "ns").to(&[Best(0.7)])],
+};
+
+pub(super) const POOL_BUSY: Spec = Spec {
+    id: Id::S5us,
+    name: "pool_busy",
+    what: "As S5, where a job computes for 1 us",
+    of: "jobs",
+    full: 1_000_000,
+    quick: 50_000,
+    peers: POOLS,
+    metrics: &[Metric::new("time", "ns").to(&[Best(0.7)])],
 };

@@ -3,7 +3,7 @@
 
 use super::catalog::Goal::{Best, Of, OursIn};
 use super::catalog::{Id, Metric, Peer, Spec};
-use super::depend_specs::{BROADCAST, CALL, CALL_FROM_OUTSIDE, SPAWN_MONITORED};
+use super::depend_specs as depend;
 use super::queue_figures::{DEQUE, MAILBOX};
 use super::time_figures::{
     ASYNC_IDLE, ASYNC_SPAWN, ASYNC_TIME, CHURN, FIRE, LATE, LATE_BESIDE, LATE_BESIDE_10,
@@ -553,10 +553,14 @@ pub(super) const SPECS: &[Spec] = &[
         peers: ASYNC,
         metrics: ASYNC_TIME,
     },
-    CALL,
-    CALL_FROM_OUTSIDE,
-    SPAWN_MONITORED,
-    BROADCAST,
+    depend::CALL,
+    depend::CALL_FROM_OUTSIDE,
+    depend::SPAWN_MONITORED,
+    depend::RESTART,
+    depend::RESTART_IN_PLACE,
+    depend::BROADCAST,
+    depend::POOL,
+    depend::POOL_BUSY,
     Spec {
         id: Id::Q2,
         name: "send_blocking",

@@ -168,6 +168,30 @@ pub trait Contestant {
         Err(Error::Missing(why.to_owned()))
     }
 
+    /// S3: a process fails in its first step, and another one is started in its place, so often.
+    /// The last one does not fail, and brings the number of restarts to the gate.
+    fn restart(&self, restarts: u64) -> Timed {
+        let _ = restarts;
+        let why = "it is not measured with processes that are started again";
+        Err(Error::Missing(why.to_owned()))
+    }
+
+    /// S3in: the same, where the next one has the identity and the mailbox of the one before.
+    fn restart_in_place(&self, restarts: u64) -> Timed {
+        let _ = restarts;
+        let why = "a process that has failed is gone";
+        Err(Error::Missing(why.to_owned()))
+    }
+
+    /// S5: so many callers, which the clock sees start, have jobs done with the numbers from `jobs`
+    /// down to 1, each after the answer to the one before. No more than `jobs::POOL` are done at a
+    /// time. The answer is the number. A caller brings the sum to the gate.
+    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
+        let _ = (callers, jobs, length);
+        let why = "it is not measured with jobs";
+        Err(Error::Missing(why.to_owned()))
+    }
+
     /// S4: as [`fan_out`](Self::fan_out), where the receivers are members of a group, and each
     /// number is one call.
     fn broadcast(&self, members: u64, messages: u64) -> Timed {

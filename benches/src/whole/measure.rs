@@ -1,6 +1,8 @@
 //! Runs a job: how often what is done, a small run of the same first, the clock, and the check of
 //! what came out. The same for every peer.
 
+mod depend;
+
 use super::bell::Bell;
 use super::board::{Board, PERIOD, duration};
 use super::catalog::{Id, Kind, Peer};
@@ -112,19 +114,8 @@ pub(super) fn measure<C: Contestant>(
             run.check_sum(sum_below(commands + 1))?;
             Ok(time)
         }),
-        Id::S1 => run.each(1, |calls| {
-            run.summed(peer.call(calls)?, sum_below(calls + 1))
-        }),
-        Id::S1out => run.each(1, |calls| {
-            run.summed(peer.call_from_outside(calls)?, sum_below(calls + 1))
-        }),
-        Id::S2 => run.each(1, |count| run.summed(peer.spawn_monitored(count)?, count)),
-        Id::S4 => {
-            let members = processes(1_000);
-            run.each(members, |messages| {
-                let time = peer.broadcast(members, messages)?;
-                run.summed(time, members * sum_below(messages))
-            })
+        Id::S1 | Id::S1out | Id::S2 | Id::S3 | Id::S3in | Id::S4 | Id::S5 | Id::S5us => {
+            run.depend()
         }
         Id::W10 => run.wake_latency(),
         Id::W11 => run.idle_cpu(processes(1_000)),

@@ -10,6 +10,7 @@
 //! bell        W10
 //! board       W12, W13b, W13c: how late processes are
 //! turns       W12, W13, W13b, W13c, W16: what processes do in a step
+//! jobs        S5: what is done
 //! timed       W14 to W17: when timers are due
 //! ```
 //!
@@ -21,6 +22,7 @@ mod board;
 mod contestant;
 mod gate;
 pub mod job;
+mod jobs;
 mod latency;
 mod measure;
 mod memory;

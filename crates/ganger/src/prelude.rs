@@ -22,13 +22,13 @@ pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 #[doc(no_inline)]
 #[cfg(feature = "link")]
 pub use ganger_link::{
-    DeadLetterLog, Delivered, End, Group, GroupNotice, Groups, Lane, LinkContext, LinkSpawner,
-    Lookup, Pick, Watch,
+    DeadLetterLog, Delivered, End, Functions, Group, GroupNotice, Groups, Lane, LinkContext,
+    LinkSpawner, Lookup, Pick, Watch,
 };
 #[doc(no_inline)]
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
-    AutoShutdown, BackOff, Child, ChildInfo, ChildState, Overload, Poison, Pool, PoolError,
+    AutoShutdown, BackOff, Batch, Child, ChildInfo, ChildState, Overload, Poison, Pool, PoolError,
     PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeEnd, TreeHandle,
 };
 #[doc(no_inline)]

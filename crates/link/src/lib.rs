@@ -6,6 +6,7 @@ mod contain;
 mod context;
 mod dead_letters;
 mod end;
+mod functions;
 mod groups;
 mod links;
 mod lookup;
@@ -16,6 +17,10 @@ mod watch;
 pub use context::{LinkContext, LinkSpawner};
 pub use dead_letters::DeadLetterLog;
 pub use end::End;
+pub use functions::{
+    FunctionError, FunctionErrorKind, FunctionTypes, Functions, RegisterFunctionError,
+    RegisterFunctionErrorKind,
+};
 pub use groups::{
     AllMembers, Delivered, Group, GroupChange, GroupMonitor, GroupNotice, Groups, JoinError, Pick,
 };

@@ -411,12 +411,9 @@ impl ExitAction for EndLinks {
         Some(self)
     }
 
-    fn not_started(mut self: Box<Self>, process: Pid) {
-        // The error of its start says so to the parent.
-        if let Some((parent, link)) = self.parent
-            && self.peers.get(&parent) == Some(&link)
-        {
-            self.peers.remove(&parent);
+    fn not_started(self: Box<Self>, process: Pid) {
+        // The error of its start says so to the parent, for which the signal counts no more.
+        if let Some((parent, link)) = self.parent {
             self.links.shard(parent).cut(parent, process, link);
         }
         self.tell(process, &ExitCause::NotFound);

@@ -39,6 +39,8 @@ mod guide {
     struct Commands;
     #[doc = include_str!("../../../docs/guide/links.md")]
     struct Links;
+    #[doc = include_str!("../../../docs/guide/functions.md")]
+    struct Functions;
     #[doc = include_str!("../../../docs/guide/timers.md")]
     struct Timers;
     #[doc = include_str!("../../../docs/guide/async.md")]

@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
+mod batch;
 mod child;
 mod driver;
 mod error;
@@ -15,6 +16,7 @@ mod supervisor;
 mod tree;
 mod view;
 
+pub use batch::Batch;
 pub use child::{Child, IntoProcess, OfActor, OfProcess, OfResult};
 pub use error::SuperviseError;
 pub use in_place::Poison;

@@ -5,7 +5,7 @@ use crate::messages::Messages;
 use crate::process::pinned;
 use crate::scope::METHOD;
 use ganger_proc_api::{BoxError, Completer, Context, Payload, SubmitError, TypedCommand};
-use ganger_sched::{Address, ContextExt, Handle, ProcessHandle, RegisterError, Spawner};
+use ganger_sched::{Address, Call, ContextExt, Handle, ProcessHandle, RegisterError, Spawner};
 use std::sync::Arc;
 
 /// What this crate adds to the handle of a scheduler.
@@ -38,6 +38,25 @@ pub trait SpawnTask {
         M: Messages + ?Sized,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
+
+    /// A question that a task answers: it starts when the question is asked. Its result or its
+    /// error is the answer. It is cancelled when the answer is not wanted any longer.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask};
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let sum = scheduler.call_task(async |_: Cx| Ok(40 + 2));
+    /// assert_eq!(sum.wait()?, 42);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    fn call_task<R, F, Fut>(&self, body: F) -> Call<R>
+    where
+        R: Send + 'static,
+        F: FnOnce(Cx) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
 
     /// Registers an async function as the handler of the commands of type `C`: each is carried out
@@ -81,6 +100,24 @@ impl SpawnTask for Handle {
         self.spawn_boxed(pinned(body), METHOD)
     }
 
+    fn call_task<R, F, Fut>(&self, body: F) -> Call<R>
+    where
+        R: Send + 'static,
+        F: FnOnce(Cx) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+    {
+        let scheduler = self.downgrade();
+        Call::by(move |reply| {
+            let body = async move |cx: Cx| {
+                answer(cx.context().clone(), reply.untyped(), body(cx)).await;
+                Ok(())
+            };
+            let scheduler = scheduler.upgrade().ok_or("the scheduler is gone")?;
+            scheduler.spawn_task(body)?;
+            Ok(())
+        })
+    }
+
     fn register_task<C, F, Fut>(&self, handle: F) -> Result<(), RegisterError>
     where
         C: TypedCommand,
@@ -93,7 +130,7 @@ impl SpawnTask for Handle {
             let handle = Arc::clone(&handle);
             let completer = completer.untyped();
             let body = async move |cx: Cx| {
-                answer::<C, _>(cx.context().clone(), completer, handle(cx, command)).await;
+                answer(cx.context().clone(), completer, handle(cx, command)).await;
                 Ok(())
             };
             let scheduler = scheduler.upgrade().ok_or("the scheduler is gone")?;
@@ -104,9 +141,9 @@ impl SpawnTask for Handle {
 }
 
 /// Answers with what `body` gives. When the answer is not wanted any longer, the task is cancelled.
-async fn answer<C: TypedCommand, B>(ctx: Context, completer: Completer, body: B)
+async fn answer<T: Send + 'static, B>(ctx: Context, completer: Completer, body: B)
 where
-    B: Future<Output = Result<C::Answer, BoxError>>,
+    B: Future<Output = Result<T, BoxError>>,
 {
     let watch = completer.on_end(move || {
         // A task that is not found has ended.

@@ -2,6 +2,7 @@
 
 mod dead_letters;
 mod ends;
+mod functions;
 mod groups;
 mod links;
 mod lookups;

@@ -167,3 +167,38 @@ fn notices_that_are_left_stay_in_order() {
         assert!(told.lock().unwrap().iter().copied().eq(0..MANY as u64));
     });
 }
+
+/// The turns that all take together, from the failure of a process with so many linked peers on.
+fn turns_of_a_mass_exit(peers: usize) -> u64 {
+    let turns = AtomicUsize::new(0);
+    Sim::new(7).workers(1).must_free().run(|rt| {
+        let hub = puppet(rt);
+        let linked: Vec<_> = (0..peers).map(|_| puppet(rt)).collect();
+        let pids: Vec<_> = linked.iter().map(Strings::pid).collect();
+        hub.tell(move |ctx, _| Ok(pids.iter().try_for_each(|pid| ctx.link(*pid))?));
+        rt.settle();
+        let before = rt.stats().total.turns;
+        hub.tell(|_, _| Err("boom".into()));
+        rt.settle();
+        assert_eq!(rt.stats().live, 0);
+        let after = rt.stats().total.turns - before;
+        // Ordering: Relaxed: a count, on one thread.
+        turns.store(usize::try_from(after).unwrap(), Ordering::Relaxed);
+    });
+    turns.into_inner() as u64
+}
+
+// pins: L4
+#[test]
+fn a_mass_exit_takes_each_process_a_turn_or_two() {
+    for peers in [PORTION, 4 * PORTION, 16 * PORTION] {
+        let turns = turns_of_a_mass_exit(peers);
+        // One for each peer, and those of the hub.
+        let least = peers as u64 + 1;
+        let portions = (peers / PORTION) as u64 + 2;
+        assert!(
+            (least..=least + portions).contains(&turns),
+            "{peers} peers: {turns}"
+        );
+    }
+}

@@ -168,6 +168,16 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
+    /// Asks on behalf of another question, whose answer this one's is: for code that passes
+    /// questions on, by [`by`](Self::by). The reply knows the process that asks, and whether the
+    /// answer is still wanted.
+    ///
+    /// # Errors
+    /// Why the question was not asked. The reply has been dropped.
+    pub fn pass_on(self, reply: Reply<T>) -> Result<(), BoxError> {
+        self.delivery.deliver(reply.untyped())
+    }
+
     /// The PID of the process that is called; `None` for a question that is [passed](Self::by) on.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {

@@ -70,6 +70,14 @@ impl Handle {
         self.shared.extensions.get(|| make(self))
     }
 
+    /// Has `call` called when a worker has returned for good, at once if that has been. A crate
+    /// above the scheduler gives up there what its extension keeps of users. A scheduler that was
+    /// never started does not call it.
+    #[doc(hidden)]
+    pub fn at_halt(&self, call: impl FnOnce() + Send + 'static) {
+        self.shared.extensions.at_halt(Box::new(call));
+    }
+
     /// Whether something is due later at a source: a timer, for instance.
     #[doc(hidden)]
     #[must_use]

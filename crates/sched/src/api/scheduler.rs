@@ -124,6 +124,7 @@ impl Scheduler {
                     // The destructor of a handler may stop the scheduler, and that takes the lock.
                     drop(starting);
                     shared.commands.give_up(shared.own_counters());
+                    shared.extensions.halt(shared.own_counters());
                     shared.detach_sources();
                 }
                 return Err(StartError::Spawn { worker, error });

@@ -1,12 +1,29 @@
 //! What crates above the scheduler keep for each scheduler: one value of a type.
 
+use crate::base::contain::contain_and_report;
+use crate::base::stats::Counters;
 use ganger_sync::sync::{Mutex, lock};
 use std::any::Any;
 use std::sync::Arc;
 
-/// Few, and looked for by their types.
-#[derive(Default)]
-pub(crate) struct Extensions(Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
+/// What is called when the scheduler has halted.
+type AtHalt = Box<dyn FnOnce() + Send>;
+
+pub(crate) struct Extensions {
+    /// Few, and looked for by their types.
+    values: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    /// `None` when they have been called.
+    at_halt: Mutex<Option<Vec<AtHalt>>>,
+}
+
+impl Default for Extensions {
+    fn default() -> Self {
+        Self {
+            values: Mutex::default(),
+            at_halt: Mutex::new(Some(Vec::new())),
+        }
+    }
+}
 
 impl Extensions {
     /// The value of that type. `make` makes it at the first call; two calls at a time may both call
@@ -17,7 +34,7 @@ impl Extensions {
         }
         // Without the lock: it is another's code.
         let made = Arc::new(make());
-        let mut all = lock(&self.0);
+        let mut all = lock(&self.values);
         let found = all.iter().find_map(|it| Arc::clone(it).downcast().ok());
         found.unwrap_or_else(|| {
             all.push(Arc::clone(&made) as _);
@@ -26,8 +43,26 @@ impl Extensions {
     }
 
     fn find<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        lock(&self.0)
+        lock(&self.values)
             .iter()
             .find_map(|it| Arc::clone(it).downcast().ok())
+    }
+
+    /// Has `call` called by [`halt`](Self::halt), or at once when that has been.
+    pub(crate) fn at_halt(&self, call: AtHalt) {
+        let mut calls = lock(&self.at_halt);
+        if let Some(calls) = &mut *calls {
+            return calls.push(call);
+        }
+        drop(calls);
+        call();
+    }
+
+    /// A worker has returned for good, or none will ever run.
+    pub(crate) fn halt(&self, counters: &Counters) {
+        let calls = lock(&self.at_halt).take();
+        for call in calls.into_iter().flatten() {
+            contain_and_report("end of an extension", None, counters, call);
+        }
     }
 }

@@ -158,6 +158,7 @@ pub fn run<R>(
         queue.handlers.leave(shared.own_counters());
     }
     shared.commands.give_up(shared.own_counters());
+    shared.extensions.halt(shared.own_counters());
     shared.detach_sources();
     Ok(result)
 }

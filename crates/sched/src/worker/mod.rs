@@ -84,6 +84,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         handlers.leave(counters);
         if is_halted {
             shared.commands.give_up(counters);
+            shared.extensions.halt(counters);
             shared.detach_sources();
             shared.detach_driver();
         }

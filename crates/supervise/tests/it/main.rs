@@ -1,5 +1,6 @@
 //! Supervisors and pools, as their users see them.
 
+mod batches;
 mod chaos;
 mod in_place;
 mod inherited;

@@ -122,6 +122,37 @@ fn a_handler_s_task_is_cancelled_when_its_answer_is_not_wanted() {
     );
 }
 
+// pins: A3, C1
+#[test]
+fn a_task_answers_a_call_and_is_cancelled_when_its_answer_is_not_wanted() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let sum = scheduler.call_task(async |_: Cx| Ok(40_u64 + 2));
+    assert_eq!(sum.wait().unwrap(), 42);
+    let fails = scheduler.call_task(async |_: Cx| Err::<u64, _>("no luck".into()));
+    let error = fails.wait().unwrap_err().to_string();
+    assert!(error.contains("no luck"), "{error}");
+    let panics = scheduler.call_task(async |_: Cx| -> Result<u64, BoxError> { panic!("boom") });
+    let end = ExitCause::Panicked("boom".into());
+    assert!(matches!(panics.wait(), Err(CommandError::Ended(cause)) if cause == end));
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let its_ended = Arc::clone(&ended);
+    let (begins, has_begun) = std::sync::mpsc::channel();
+    let forever = scheduler.call_task(async move |cx: Cx| {
+        begins.send(())?;
+        let reason = cx.cancelled().await.to_string();
+        its_ended.lock().unwrap().push(reason);
+        Ok(())
+    });
+    let answer = forever.begin();
+    has_begun.recv().unwrap();
+    drop(answer);
+    until("it is cancelled", || ended.lock().unwrap().len() == 1);
+    assert_eq!(
+        *ended.lock().unwrap(),
+        ["the answer is not wanted any longer"]
+    );
+}
+
 // pins: A4
 #[test]
 fn a_wait_that_is_dropped_takes_its_command_back() {

@@ -7,6 +7,7 @@ mod depend;
 mod fan;
 mod pair;
 mod ring;
+mod supervised;
 mod timers;
 mod tree;
 mod typed;
@@ -20,6 +21,7 @@ use crate::whole::timed::{Due, Naps};
 use crate::whole::turns::{Race, Stuck};
 use ganger_proc_api::Process;
 use ganger_sched::{Address, Builder, ProcessHandle, Scheduler};
+use ganger_supervise::Child;
 use ganger_time::Timers;
 use std::fmt;
 use std::sync::Arc;
@@ -179,6 +181,18 @@ impl Contestant for Ganger {
 
     fn spawn_monitored(&self, processes: u64) -> Timed {
         depend::spawn_monitored(self, processes)
+    }
+
+    fn restart(&self, restarts: u64) -> Timed {
+        supervised::restart(self, restarts, |child| child)
+    }
+
+    fn restart_in_place(&self, restarts: u64) -> Timed {
+        supervised::restart(self, restarts, Child::in_place)
+    }
+
+    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
+        supervised::pool(self, callers, jobs, length)
     }
 
     fn broadcast(&self, members: u64, messages: u64) -> Timed {

@@ -76,6 +76,86 @@ impl Actor for Child {
     }
 }
 
+pub(super) fn restart(ractor: &Ractor, restarts: u64) -> Timed {
+    ractor.gate.time(1, || {
+        let supervisor = (restarts, ractor.gate);
+        ractor.spawn_one::<Restarter>(supervisor).map(drop)
+    })
+}
+
+/// Starts an actor that fails, and another one when it is told of that.
+#[derive(Default)]
+struct Restarter;
+
+impl Actor for Restarter {
+    type Msg = ();
+    type State = (u64, u64, &'static Gate);
+    type Arguments = (u64, &'static Gate);
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<()>,
+        (restarts, gate): Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok((restarts, 0, gate))
+    }
+
+    async fn post_start(
+        &self,
+        this: ActorRef<()>,
+        (restarts, ..): &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        Actor::spawn_linked(None, Failing, *restarts == 0, this.get_cell()).await?;
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        this: ActorRef<()>,
+        event: SupervisionEvent,
+        (restarts, restarted, gate): &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(..) => {
+                *restarted += 1;
+                let is_last = restarted == restarts;
+                Actor::spawn_linked(None, Failing, is_last, this.get_cell()).await?;
+            }
+            SupervisionEvent::ActorTerminated(..) => {
+                gate.hit_with(*restarted);
+                this.stop(None);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Fails, or ends if it is the last.
+struct Failing;
+
+impl Actor for Failing {
+    type Msg = ();
+    type State = bool;
+    type Arguments = bool;
+
+    async fn pre_start(&self, _: ActorRef<()>, is_last: bool) -> Result<bool, ActorProcessingErr> {
+        Ok(is_last)
+    }
+
+    async fn post_start(
+        &self,
+        this: ActorRef<()>,
+        is_last: &mut bool,
+    ) -> Result<(), ActorProcessingErr> {
+        if !*is_last {
+            return Err("it fails".into());
+        }
+        this.stop(None);
+        Ok(())
+    }
+}
+
 /// The name of the group.
 const GROUP: &str = "broadcast";
 

@@ -135,6 +135,10 @@ impl Contestant for Ractor {
         depend::spawn_monitored(self, processes)
     }
 
+    fn restart(&self, restarts: u64) -> Timed {
+        depend::restart(self, restarts)
+    }
+
     fn broadcast(&self, members: u64, messages: u64) -> Timed {
         depend::broadcast(self, members, messages)
     }

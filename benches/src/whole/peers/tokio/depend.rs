@@ -2,7 +2,10 @@
 
 use super::Tokio;
 use crate::whole::contestant::{Timed, failed};
-use tokio::sync::broadcast;
+use crate::whole::jobs::{POOL, compute};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, broadcast};
 use tokio::task::JoinSet;
 
 pub(super) fn spawn_monitored(tokio: &Tokio, processes: u64) -> Timed {
@@ -45,6 +48,59 @@ pub(super) fn broadcast(tokio: &Tokio, members: u64, messages: u64) -> Timed {
                 to.send(number).expect("the members are there");
             }
         });
+        Ok(())
+    })
+}
+
+/// A task has failed.
+struct Failed;
+
+async fn fail(is_last: bool) -> Result<(), Failed> {
+    if is_last { Ok(()) } else { Err(Failed) }
+}
+
+pub(super) fn restart(tokio: &Tokio, restarts: u64) -> Timed {
+    let gate = tokio.gate;
+    let supervisor = async move {
+        let mut children = JoinSet::new();
+        let mut restarted = 0;
+        children.spawn(fail(restarts == 0));
+        while let Some(Ok(Err(Failed))) = children.join_next().await {
+            restarted += 1;
+            children.spawn(fail(restarted == restarts));
+        }
+        gate.hit_with(restarted);
+    };
+    gate.time(1, || {
+        drop(tokio.runtime.spawn(supervisor));
+        Ok(())
+    })
+}
+
+/// Each job is a task, of which a semaphore lets so many run.
+pub(super) fn pool(tokio: &Tokio, callers: u64, jobs: u64, length: Duration) -> Timed {
+    let gate = tokio.gate;
+    let places = Arc::new(Semaphore::new(POOL));
+    gate.time(callers, || {
+        for _ in 0..callers {
+            let places = Arc::clone(&places);
+            tokio.runtime.spawn(async move {
+                let mut mine = JoinSet::new();
+                let mut sum = 0;
+                for number in (1..=jobs).rev() {
+                    let place = Arc::clone(&places).acquire_owned().await;
+                    let place = place.expect("it is not closed");
+                    mine.spawn(async move {
+                        let answer = compute(number, length);
+                        drop(place);
+                        answer
+                    });
+                    let answer = mine.join_next().await.expect("there is one");
+                    sum += answer.expect("no job panics");
+                }
+                gate.hit_with(sum);
+            });
+        }
         Ok(())
     })
 }

@@ -150,6 +150,14 @@ impl Contestant for Tokio {
         depend::spawn_monitored(self, processes)
     }
 
+    fn restart(&self, restarts: u64) -> Timed {
+        depend::restart(self, restarts)
+    }
+
+    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
+        depend::pool(self, callers, jobs, length)
+    }
+
     fn broadcast(&self, members: u64, messages: u64) -> Timed {
         depend::broadcast(self, members, messages)
     }

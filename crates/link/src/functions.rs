@@ -1,0 +1,458 @@
+//! Functions that are called by their names.
+//!
+//! **Problem.** Code calls what it knows the name of, and the types of what goes in and comes out.
+//! It does not know whether a process, a task or a pool carries that out.
+//!
+//! **Protocol.** A scheduler has one table. A function is code that makes a [`Call`] of its input.
+//! Its two types are part of the type of that code, so one look says whether they are right. The
+//! code runs where the call is asked, contained, without the lock.
+//!
+//! A function may keep addresses, and with them the scheduler. So the table is emptied when the
+//! workers have returned, and takes no function after that.
+
+use ganger_proc_api::{BoxError, Context, Pid, Reply};
+use ganger_sched::{Address, Call, ContextExt, ExitAction, Handle};
+use ganger_sync::sync::{Mutex, lock};
+use std::any::{Any, type_name};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+/// A function of those types, as the table has it.
+type Function<I, O> = Arc<dyn Fn(I) -> Call<O> + Send + Sync>;
+
+/// The functions of a scheduler, by name. Cloning it is cheap.
+///
+/// A function has a type of input and a type of output. Its call is a [`Call`], which steps, tasks
+/// and threads ask as any other, with a deadline or without, and take back.
+///
+/// ```
+/// use ganger_link::Functions;
+/// use ganger_proc_api::{BoxError, Reply, actor_fn};
+/// use ganger_sched::Scheduler;
+///
+/// let scheduler = Scheduler::start_default()?;
+/// let doubler = scheduler.spawn_actor(actor_fn(|_, (number, reply): (u64, Reply<u64>), _| {
+///     reply.complete(2 * number);
+///     Ok(())
+/// }))?;
+/// let functions = Functions::of(&scheduler);
+/// functions.register_process("double", &doubler, |number: u64, reply| (number, reply))?;
+/// assert_eq!(functions.call::<u64, u64>("double", 21)?.wait()?, 42);
+/// # Ok::<(), BoxError>(())
+/// ```
+#[derive(Clone)]
+pub struct Functions {
+    table: Arc<Table>,
+}
+
+/// What the scheduler keeps.
+struct OfScheduler(Arc<Table>);
+
+#[derive(Default)]
+struct Table(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    functions: BTreeMap<Box<str>, Arc<Entry>>,
+    /// The number of the last function.
+    last: u64,
+    /// The scheduler has stopped.
+    is_over: bool,
+}
+
+struct Entry {
+    number: u64,
+    types: FunctionTypes,
+    /// A [`Function`].
+    function: Box<dyn Any + Send + Sync>,
+}
+
+/// What goes into a function, and what comes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FunctionTypes {
+    /// The name of the type of the input.
+    pub input: &'static str,
+    /// The name of the type of the output.
+    pub output: &'static str,
+}
+
+/// A function is not called. Its input is inside: nothing is lost.
+#[derive(thiserror::Error)]
+#[error("{name:?} is not called: {kind}")]
+pub struct FunctionError<I> {
+    /// The name that was asked for.
+    pub name: Box<str>,
+    /// The input.
+    pub input: I,
+    /// Why it is not called.
+    pub kind: FunctionErrorKind,
+}
+
+/// Why a function is not called.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FunctionErrorKind {
+    /// No function has that name.
+    #[error("no function has that name")]
+    NoSuchFunction,
+    /// The function has other types.
+    #[error("it {has}, and is called as one that {called}")]
+    WrongTypes {
+        /// The types of the function.
+        has: FunctionTypes,
+        /// Those of the call.
+        called: FunctionTypes,
+    },
+}
+
+/// A function was not registered. It is inside: nothing is lost.
+#[derive(thiserror::Error)]
+#[error("the function {name:?} can't be registered: {kind}")]
+pub struct RegisterFunctionError<F> {
+    /// The name that was asked for.
+    pub name: Box<str>,
+    /// The function.
+    pub function: F,
+    /// Why it was refused.
+    pub kind: RegisterFunctionErrorKind,
+}
+
+/// Why a function was not registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterFunctionErrorKind {
+    /// Another function has the name.
+    #[error("a function that {0} has that name")]
+    Taken(FunctionTypes),
+    /// The process of the function has ended.
+    #[error("{0} has ended")]
+    Ended(Pid),
+    /// The scheduler has stopped.
+    #[error("the scheduler has stopped")]
+    Stopped,
+}
+
+/// Takes the function of a process away at its end.
+struct Leave {
+    table: Weak<Table>,
+    name: Box<str>,
+    number: u64,
+}
+
+impl fmt::Display for FunctionTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "takes `{}` and gives `{}`", self.input, self.output)
+    }
+}
+
+impl FunctionTypes {
+    fn of<I, O>() -> Self {
+        let (input, output) = (type_name::<I>(), type_name::<O>());
+        Self { input, output }
+    }
+}
+
+impl Functions {
+    /// Those of that scheduler.
+    #[must_use]
+    pub fn of(scheduler: &Handle) -> Self {
+        let table = scheduler.extension(|scheduler| {
+            let table = Arc::<Table>::default();
+            let weak = Arc::downgrade(&table);
+            scheduler.at_halt(move || {
+                if let Some(table) = weak.upgrade() {
+                    table.end();
+                }
+            });
+            OfScheduler(table)
+        });
+        let table = Arc::clone(&table.0);
+        Self { table }
+    }
+
+    /// Those of the scheduler of that process. `None` for a context without a scheduler.
+    #[must_use]
+    pub fn of_process(ctx: &Context) -> Option<Self> {
+        ctx.scheduler().map(|scheduler| Self::of(&scheduler))
+    }
+
+    /// Registers a function that is carried out where it is called. It should be short: a longer
+    /// one is the work of a process, a task or a pool. An error, or a panic, is the answer.
+    ///
+    /// ```
+    /// # use ganger_link::Functions;
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Scheduler;
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let functions = Functions::of(&scheduler);
+    /// functions.register("length", |text: String| Ok(text.len()))?;
+    /// let answer = functions.call::<String, usize>("length", "four".to_owned())?;
+    /// assert_eq!(answer.wait()?, 4);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RegisterFunctionError`], with the function inside, when another one has the name, or the
+    /// scheduler has stopped.
+    pub fn register<I, O, F>(
+        &self,
+        name: impl Into<Box<str>>,
+        function: F,
+    ) -> Result<(), RegisterFunctionError<F>>
+    where
+        I: Send + 'static,
+        O: Send + 'static,
+        F: Fn(I) -> Result<O, BoxError> + Send + Sync + 'static,
+    {
+        self.put(name.into(), function, |function| {
+            let function = Arc::new(function);
+            move |input| {
+                let function = Arc::clone(&function);
+                Call::by(move |reply| {
+                    reply.complete(function(input)?);
+                    Ok(())
+                })
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Registers a function that others carry out: it makes a call of its input. Code that starts
+    /// a task for each input is such a function, or the `call` of a pool, or that of an address.
+    ///
+    /// It is called where the function is called, and should be short.
+    ///
+    /// # Errors
+    /// As for [`register`](Self::register).
+    pub fn register_call<I, O, F>(
+        &self,
+        name: impl Into<Box<str>>,
+        function: F,
+    ) -> Result<(), RegisterFunctionError<F>>
+    where
+        I: Send + 'static,
+        O: Send + 'static,
+        F: Fn(I) -> Call<O> + Send + Sync + 'static,
+    {
+        self.put(name.into(), function, |function| function)?;
+        Ok(())
+    }
+
+    /// Registers a function of a process: `message` makes its message of the input and the
+    /// [`Reply`]. The end of the process takes the function away, before others are told of it.
+    ///
+    /// # Errors
+    /// As for [`register`](Self::register), and when the process has ended.
+    pub fn register_process<M, I, O, F>(
+        &self,
+        name: impl Into<Box<str>>,
+        process: &Address<M>,
+        message: F,
+    ) -> Result<(), RegisterFunctionError<F>>
+    where
+        M: Send + 'static,
+        I: Send + 'static,
+        O: Send + 'static,
+        F: Fn(I, Reply<O>) -> M + Clone + Send + Sync + 'static,
+    {
+        let name = name.into();
+        let number = self.put(name.clone(), message.clone(), |message| {
+            let process = process.clone();
+            move |input| {
+                let message = message.clone();
+                process.call(move |reply| message(input, reply))
+            }
+        })?;
+        let leave = Leave {
+            table: Arc::downgrade(&self.table),
+            name: name.clone(),
+            number,
+        };
+        let process = process.untyped();
+        if process.add_exit_action(Box::new(leave)).is_ok() {
+            return Ok(());
+        }
+        self.table.remove(&name, Some(number));
+        Err(RegisterFunctionError {
+            name,
+            function: message,
+            kind: RegisterFunctionErrorKind::Ended(process.pid()),
+        })
+    }
+
+    /// Puts what `make` makes of the function into the table, and returns its number.
+    fn put<I, O, F, G>(
+        &self,
+        name: Box<str>,
+        function: F,
+        make: impl FnOnce(F) -> G,
+    ) -> Result<u64, RegisterFunctionError<F>>
+    where
+        I: Send + 'static,
+        O: Send + 'static,
+        G: Fn(I) -> Call<O> + Send + Sync + 'static,
+    {
+        let mut state = lock(&self.table.0);
+        let kind = match state.functions.get(&name) {
+            Some(other) => RegisterFunctionErrorKind::Taken(other.types),
+            None if state.is_over => RegisterFunctionErrorKind::Stopped,
+            None => {
+                state.last += 1;
+                let number = state.last;
+                let function: Function<I, O> = Arc::new(make(function));
+                let entry = Entry {
+                    number,
+                    types: FunctionTypes::of::<I, O>(),
+                    function: Box::new(function),
+                };
+                state.functions.insert(name, Arc::new(entry));
+                return Ok(number);
+            }
+        };
+        drop(state);
+        Err(RegisterFunctionError {
+            name,
+            function,
+            kind,
+        })
+    }
+
+    /// A call of the function that has that name now. It is asked as any other [`Call`]: by
+    /// `out.ask(call, tag)`, `wait`, `wait_timeout` or `.await`. When the caller takes it back, or
+    /// has waited for as long as it wants, [`Reply::is_cancelled`] says so.
+    ///
+    /// # Errors
+    /// [`FunctionError`], with the input inside, when no function has the name, or it has other
+    /// types.
+    pub fn call<I, O>(&self, name: &str, input: I) -> Result<Call<O>, FunctionError<I>>
+    where
+        I: Send + 'static,
+        O: Send + 'static,
+    {
+        let found = lock(&self.table.0).functions.get(name).map(Arc::clone);
+        let kind = match found {
+            None => FunctionErrorKind::NoSuchFunction,
+            Some(entry) => match entry.function.downcast_ref::<Function<I, O>>() {
+                Some(function) => {
+                    let function = Arc::clone(function);
+                    let carry_out = move |reply| contained(|| function(input).pass_on(reply));
+                    return Ok(Call::by(carry_out));
+                }
+                None => FunctionErrorKind::WrongTypes {
+                    has: entry.types,
+                    called: FunctionTypes::of::<I, O>(),
+                },
+            },
+        };
+        Err(FunctionError {
+            name: name.into(),
+            input,
+            kind,
+        })
+    }
+
+    /// Takes a function away. Calls of it that have been made are carried out. Says whether there
+    /// was one.
+    pub fn remove(&self, name: &str) -> bool {
+        self.table.remove(name, None)
+    }
+
+    /// The types of the function with that name.
+    #[must_use]
+    pub fn types(&self, name: &str) -> Option<FunctionTypes> {
+        let state = lock(&self.table.0);
+        state.functions.get(name).map(|entry| entry.types)
+    }
+
+    /// All functions, in the order of their names.
+    #[must_use]
+    pub fn list(&self) -> Vec<(Box<str>, FunctionTypes)> {
+        let state = lock(&self.table.0);
+        let all = state.functions.iter();
+        all.map(|(name, entry)| (name.clone(), entry.types))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.list()).finish()
+    }
+}
+
+impl<I> fmt::Debug for FunctionError<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionError")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Debug for RegisterFunctionError<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegisterFunctionError")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ExitAction for Leave {
+    fn release(&mut self, _: Pid) {
+        if let Some(table) = self.table.upgrade() {
+            table.remove(&self.name, Some(self.number));
+        }
+    }
+
+    /// The function has been removed.
+    fn is_over(&self) -> bool {
+        let table = self.table.upgrade();
+        table.is_none_or(|table| !table.has(&self.name, self.number))
+    }
+}
+
+/// Calls a function of users, of which a panic is an error.
+fn contained(f: impl FnOnce() -> Result<(), BoxError>) -> Result<(), BoxError> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let text = match panic.downcast_ref::<&str>() {
+            Some(text) => Some(*text),
+            None => panic.downcast_ref::<String>().map(String::as_str),
+        };
+        let error = format!("the function panicked: {}", text.unwrap_or("no text"));
+        // Its destructor might panic as well.
+        mem::forget(panic);
+        Err(error.into())
+    })
+}
+
+impl Table {
+    /// Takes the function with that name away, if it has that number.
+    fn remove(&self, name: &str, number: Option<u64>) -> bool {
+        let mut state = lock(&self.0);
+        let found = state.functions.get(name);
+        let is_meant = found.is_some_and(|it| number.is_none_or(|number| it.number == number));
+        let removed = is_meant.then(|| state.functions.remove(name));
+        drop(state);
+        // What it keeps is dropped here, without the lock.
+        removed.is_some()
+    }
+
+    fn has(&self, name: &str, number: u64) -> bool {
+        let state = lock(&self.0);
+        let found = state.functions.get(name);
+        found.is_some_and(|it| it.number == number)
+    }
+
+    fn end(&self) {
+        let mut state = lock(&self.0);
+        state.is_over = true;
+        let functions = mem::take(&mut state.functions);
+        drop(state);
+        drop(functions);
+    }
+}
