@@ -49,6 +49,9 @@ pub(super) enum Event {
     Reset(Place),
     /// The other side has read so much.
     Room(Place, usize),
+    /// The oldest that this end has sent, and that is under way. Which of these comes when does not
+    /// matter: events of several seats come in any order.
+    OldestOf(Place),
 }
 
 impl Event {
@@ -58,6 +61,7 @@ impl Event {
             Self::Bytes(it, _) | Self::End(it) | Self::Reset(it) | Self::Room(it, _) => {
                 it.connection
             }
+            Self::OldestOf(it) => it.connection,
         }
     }
 }
@@ -126,7 +130,8 @@ struct EndState {
     writes_no_more: bool,
     /// Bytes that this end has written, and the other has not read.
     unread: usize,
-    /// When the last that this end has sent arrives.
+    /// What this end has sent, and when the last of it arrives.
+    under_way: VecDeque<Event>,
     last_arrival: u64,
 }
 
@@ -166,14 +171,12 @@ impl Traffic {
     /// Has an event arrive that this end sends, behind all that it has sent before.
     fn send(&mut self, from: Place, event: Event) {
         let arrives = self.now.saturating_add(self.latency());
-        let at = match self.end(from) {
-            Some(end) => {
-                end.last_arrival = end.last_arrival.max(arrives);
-                end.last_arrival
-            }
-            None => arrives,
-        };
-        self.new.push((at, event));
+        if let Some(end) = self.end(from) {
+            end.last_arrival = end.last_arrival.max(arrives);
+            end.under_way.push_back(event);
+            let at = end.last_arrival;
+            self.new.push((at, Event::OldestOf(from)));
+        }
     }
 
     fn end(&mut self, place: Place) -> Option<&mut EndState> {
@@ -401,6 +404,11 @@ impl Traffic {
             return;
         }
         match event {
+            Event::OldestOf(place) => {
+                if let Some(oldest) = connection.ends[place.end].under_way.pop_front() {
+                    self.happen(oldest, told);
+                }
+            }
             Event::Connect(_) => self.arrive(id, told),
             Event::Connected(_) | Event::Refused(_) => {
                 connection.phase = match event {
