@@ -57,6 +57,8 @@ mod guide {
     struct TestingTime;
     #[doc = include_str!("../../../docs/guide/tokio.md")]
     struct Tokio;
+    #[doc = include_str!("../../../docs/guide/net.md")]
+    struct Net;
     #[doc = include_str!("../../../docs/guide/two-nodes.md")]
     struct TwoNodes;
     #[doc = include_str!("../../../docs/guide/locks.md")]

@@ -23,3 +23,9 @@ pub(crate) fn no_network() -> io::Error {
         "no network on this thread: give a `Net` to `Builder::driver`, or call `Net::enter`",
     )
 }
+
+/// A simulation has no sockets of the system.
+pub(crate) fn no_system() -> io::Error {
+    let text = "a simulation has simulated TCP sockets, and no sockets of the system";
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}

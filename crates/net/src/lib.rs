@@ -3,11 +3,14 @@
 #![deny(unsafe_code)]
 
 mod address;
+pub mod commands;
 mod error;
+mod incoming;
 mod listener;
 mod net;
 mod poller;
 mod ready;
+pub mod sim;
 mod socket;
 mod stream;
 mod tcp;
@@ -18,6 +21,7 @@ mod udp;
 mod unix;
 
 pub use address::ToAddress;
+pub use incoming::Incoming;
 pub use listener::Listener;
 pub use net::Net;
 pub use socket::Closer;

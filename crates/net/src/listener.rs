@@ -22,14 +22,16 @@ impl<L: Listening> Listener<L> {
     /// Those of the system. A connection that was broken before it was accepted is none, but
     /// passed over. `TimedOut` after the deadline; `NotConnected` when the listener is closed.
     pub async fn accept(&self) -> io::Result<(Stream<L::Transport>, L::Address)> {
+        let (transport, address) = self.accept_transport().await?;
+        let socket = Socket::within(self.0.net(), transport, None)?;
+        Ok((Stream(socket), address))
+    }
+
+    pub(crate) async fn accept_transport(&self) -> io::Result<(L::Transport, L::Address)> {
         loop {
             match self.0.wait(Side::Read, L::accept).await {
-                Ok((transport, address)) => {
-                    let socket = Socket::within(self.0.net(), transport)?;
-                    return Ok((Stream(socket), address));
-                }
                 Err(error) if is_of_connection(&error) => {}
-                Err(error) => return Err(error),
+                result => return result,
             }
         }
     }

@@ -3,10 +3,10 @@
 use crate::error;
 use crate::poller::{Found, Poller};
 use crate::ready::{End, Ready};
-use crate::timers::{Alarm, Timers};
+use crate::sim::World;
+use crate::timers::{Alarm, Key, Timers};
 use foldhash::HashMap;
 use ganger_sched::Driver;
-use ganger_wheel::Key;
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
@@ -31,9 +31,19 @@ use std::time::{Duration, Instant};
 pub struct Net(Arc<Reactor>);
 
 pub(crate) struct Reactor {
+    below: Below,
+    sockets: Mutex<Sockets>,
+}
+
+/// What the sockets are of.
+enum Below {
+    System(System),
+    Simulated(Arc<World>),
+}
+
+struct System {
     poller: Poller,
     begin: Instant,
-    sockets: Mutex<Sockets>,
     timers: Mutex<Timers>,
 }
 
@@ -66,12 +76,20 @@ impl Net {
     }
 
     fn with(poller: Poller) -> Self {
-        Self(Arc::new(Reactor {
+        Self::of(Below::System(System {
             poller,
             begin: Instant::now(),
-            sockets: Mutex::default(),
             timers: Mutex::default(),
         }))
+    }
+
+    pub(crate) fn simulated(world: Arc<World>) -> Self {
+        Self::of(Below::Simulated(world))
+    }
+
+    fn of(below: Below) -> Self {
+        let sockets = Mutex::default();
+        Self(Arc::new(Reactor { below, sockets }))
     }
 
     /// Calls `f` with this network as that of the thread: sockets that are made meanwhile belong to
@@ -116,15 +134,22 @@ impl Net {
 
 impl Reactor {
     fn sockets(&self) -> MutexGuard<'_, Sockets> {
-        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sockets)
     }
 
-    fn timers(&self) -> MutexGuard<'_, Timers> {
-        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The poller. A simulation has none.
+    pub(crate) fn poller(&self) -> io::Result<&Poller> {
+        match &self.below {
+            Below::System(system) => Ok(&system.poller),
+            Below::Simulated(_) => Err(error::no_system()),
+        }
     }
 
-    pub(crate) fn poller(&self) -> &Poller {
-        &self.poller
+    pub(crate) fn world(&self) -> Option<&Arc<World>> {
+        match &self.below {
+            Below::System(_) => None,
+            Below::Simulated(world) => Some(world),
+        }
     }
 
     /// Takes a new socket in.
@@ -145,44 +170,55 @@ impl Reactor {
         drop(ready);
     }
 
-    /// Nanoseconds since the network was made.
+    /// Nanoseconds by the clock of the network.
     pub(crate) fn now(&self) -> u64 {
-        self.moment_in(Duration::ZERO)
+        match &self.below {
+            Below::System(system) => nanos(system.begin.elapsed()),
+            Below::Simulated(world) => world.now(),
+        }
     }
 
     pub(crate) fn moment_in(&self, time: Duration) -> u64 {
-        let moment = self.begin.elapsed().saturating_add(time);
-        u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX)
+        self.now().saturating_add(nanos(time))
     }
 
     /// Has a timer run.
     pub(crate) fn arm(&self, alarm: Alarm) -> Key {
-        let (key, is_earlier) = self.timers().insert(alarm);
-        if is_earlier {
-            self.poller.notify();
+        match &self.below {
+            Below::System(system) => {
+                let (key, is_earlier) = lock(&system.timers).insert(alarm);
+                if is_earlier {
+                    system.poller.notify();
+                }
+                Key::Wheel(key)
+            }
+            Below::Simulated(world) => world.arm(alarm),
         }
-        key
     }
 
     pub(crate) fn disarm(&self, key: Key) {
-        self.timers().cancel(key);
+        match (&self.below, key) {
+            (Below::System(system), Key::Wheel(key)) => lock(&system.timers).cancel(key),
+            (Below::Simulated(world), Key::Simulated(seat, key)) => world.disarm(seat, key),
+            _ => unreachable!("a key of this network"),
+        }
     }
 
     /// Waits in the poller, and wakes what waits for what is found there.
-    fn wait(&self, timeout: Option<Duration>) {
+    fn wait(&self, system: &System, timeout: Option<Duration>) {
         let mut found = Vec::new();
         let waits = timeout != Some(Duration::ZERO);
         let timeout = if waits {
-            self.timers().begin_wait(self.now(), timeout)
+            lock(&system.timers).begin_wait(self.now(), timeout)
         } else {
             timeout
         };
-        let result = self.poller.wait(timeout, &mut found);
+        let result = system.poller.wait(timeout, &mut found);
         if waits {
-            self.timers().end_wait();
+            lock(&system.timers).end_wait();
         }
         self.tell(found);
-        self.tell_late();
+        self.tell_late(system);
         if let Err(error) = result {
             // The scheduler reports it.
             panic!("the poller does not wait: {error}");
@@ -203,26 +239,31 @@ impl Reactor {
     }
 
     /// Ends the operations whose deadlines have passed.
-    fn tell_late(&self) {
+    fn tell_late(&self, system: &System) {
         loop {
             let mut due = Vec::new();
-            let is_more = self.timers().take_due(self.now(), &mut due);
-            let mut wakers = Vec::new();
-            for alarm in due {
-                let ready = self.sockets().by_id.get(&alarm.id).cloned();
-                if let Some(ready) = ready {
-                    ready.timer_is_over(self, alarm, &mut wakers);
-                }
-            }
-            wake(wakers);
+            let is_more = lock(&system.timers).take_due(self.now(), &mut due);
+            self.tell_due(due);
             if !is_more {
                 break;
             }
         }
     }
 
+    /// Those timers are over.
+    pub(crate) fn tell_due(&self, due: Vec<Alarm>) {
+        let mut wakers = Vec::new();
+        for alarm in due {
+            let ready = self.sockets().by_id.get(&alarm.id).cloned();
+            if let Some(ready) = ready {
+                ready.timer_is_over(self, alarm, &mut wakers);
+            }
+        }
+        wake(wakers);
+    }
+
     /// The scheduler has halted: no operation succeeds any more.
-    fn detach(&self) {
+    pub(crate) fn detach(&self) {
         let mut sockets = self.sockets();
         sockets.is_over = true;
         let all: Vec<_> = sockets.by_id.values().cloned().collect();
@@ -235,6 +276,14 @@ impl Reactor {
     }
 }
 
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Without a lock: a waker is code of users.
 pub(crate) fn wake(wakers: Vec<Waker>) {
     wakers.into_iter().for_each(Waker::wake);
@@ -242,11 +291,15 @@ pub(crate) fn wake(wakers: Vec<Waker>) {
 
 impl Driver for Net {
     fn wait(&self, timeout: Option<Duration>) {
-        self.0.wait(timeout);
+        if let Below::System(system) = &self.0.below {
+            self.0.wait(system, timeout);
+        }
     }
 
     fn interrupt(&self) {
-        self.0.poller.notify();
+        if let Ok(poller) = self.0.poller() {
+            poller.notify();
+        }
     }
 
     fn with_worker(&self, work: &mut dyn FnMut()) {

@@ -15,14 +15,13 @@
 //! **Why no event is lost.** An event before the try is in the answer of the system. One after it
 //! moves the tick on before the operation takes the mark away, or finds its waker after that.
 //!
-//! **Deadlines.** A side has one deadline for all its operations. A timer is in the wheel only while
-//! an operation waits that has one. It stays there when the deadline moves to a later moment.
+//! **Deadlines.** A side has one deadline for all its operations. A timer is in the wheel only
+//! while an operation waits that has one. It stays there when the deadline moves to a later moment.
 
 use crate::error;
-use crate::net::Reactor;
+use crate::net::{Reactor, wake};
 use crate::poller::{Found, Sides};
-use crate::timers::{Alarm, NEVER};
-use ganger_wheel::Key;
+use crate::timers::{Alarm, Key, NEVER};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
@@ -48,7 +47,7 @@ pub(crate) enum Who<'a> {
 
 /// Whether a socket is ready, and what waits for that.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub struct Ready {
     id: u64,
     state: Mutex<State>,
 }
@@ -263,6 +262,18 @@ impl Ready {
                 it.take_wakers(wakers);
             }
         }
+    }
+
+    /// Those sides may be ready. Wakes what waits there.
+    pub(crate) fn tell(&self, ready: Sides) {
+        let mut wakers = Vec::new();
+        let found = Found {
+            id: self.id,
+            ready,
+            hung_up: false,
+        };
+        self.found(found, &mut wakers);
+        wake(wakers);
     }
 
     /// The operations of a side end within that time from now, those that wait and later ones.

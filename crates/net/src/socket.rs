@@ -1,7 +1,9 @@
 //! A socket in a network: tries its operations, has them wait, and is closed once.
 
 use crate::error;
+use crate::incoming::Permit;
 use crate::net::{Net, wake};
+use crate::poller::Sides;
 use crate::ready::{End, Ready, Side, Who};
 use crate::transport::Source;
 use std::fmt;
@@ -17,44 +19,81 @@ pub(crate) struct Socket<S: Source> {
     ready: Arc<Ready>,
     /// A call of the system holds the lock for reading, and none of them blocks. So the socket is
     /// closed after its last user. None when it is closed.
-    source: RwLock<Option<S>>,
+    open: RwLock<Option<Open<S>>>,
+}
+
+struct Open<S> {
+    source: S,
+    _permit: Option<Permit>,
 }
 
 impl<S: Source> Socket<S> {
     /// Takes a socket that does not block into the network of this thread.
     pub(crate) fn new(source: S) -> io::Result<Arc<Self>> {
-        Self::within(&Net::current()?, source)
+        Self::within(&Net::current()?, source, None)
     }
 
-    /// Takes a socket that does not block into a network.
-    pub(crate) fn within(net: &Net, source: S) -> io::Result<Arc<Self>> {
+    /// Takes a socket that does not block into a network. The permit is given back when it is
+    /// closed.
+    pub(crate) fn within(net: &Net, source: S, permit: Option<Permit>) -> io::Result<Arc<Self>> {
         let ready = net.reactor().enlist()?;
-        let socket = Arc::new(Self {
-            net: net.clone(),
-            ready,
-            source: RwLock::new(Some(source)),
-        });
-        let id = socket.ready.id();
-        socket.with(|source| match source.lent() {
-            Some(lent) => socket.net.reactor().poller().add(lent, id),
-            None => Ok(()),
+        let socket = Arc::new(Self::of(net, ready, source, permit));
+        socket.with(|source| {
+            source.watch(&socket.ready);
+            match source.lent() {
+                Some(lent) => net.reactor().poller()?.add(lent, socket.ready.id()),
+                None => Ok(()),
+            }
         })?;
         Ok(socket)
+    }
+
+    /// A socket that no network knows: it has no deadlines, and does not end with the halt.
+    pub(crate) fn apart(net: &Net, source: S) -> Arc<Self> {
+        Arc::new(Self::of(net, Arc::new(Ready::new(0)), source, None))
+    }
+
+    fn of(net: &Net, ready: Arc<Ready>, source: S, permit: Option<Permit>) -> Self {
+        let open = Open {
+            source,
+            _permit: permit,
+        };
+        Self {
+            net: net.clone(),
+            ready,
+            open: RwLock::new(Some(open)),
+        }
     }
 
     pub(crate) fn net(&self) -> &Net {
         &self.net
     }
 
-    fn source(&self) -> RwLockReadGuard<'_, Option<S>> {
-        self.source.read().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> RwLockReadGuard<'_, Option<Open<S>>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls `f`, which does not block, with the socket.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&S) -> io::Result<R>) -> io::Result<R> {
-        match &*self.source() {
-            Some(source) => f(source),
+        match &*self.open() {
+            Some(open) => f(&open.source),
             None => Err(error::closed()),
+        }
+    }
+
+    /// Those sides may be ready.
+    pub(crate) fn tell(&self, sides: Sides) {
+        self.ready.tell(sides);
+    }
+
+    /// Waits that long.
+    pub(crate) async fn pause(&self, time: Duration) -> io::Result<()> {
+        // A listener has no other use for this side.
+        self.set_deadline(Side::Write, Some(time));
+        let never = |_: &S| Err::<(), _>(io::ErrorKind::WouldBlock.into());
+        match self.wait(Side::Write, never).await {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(()),
+            result => result,
         }
     }
 
@@ -74,7 +113,7 @@ impl<S: Source> Socket<S> {
             };
             let arm = |wanted| {
                 self.with(|source| match source.lent() {
-                    Some(lent) => reactor.poller().arm(lent, self.ready.id(), wanted),
+                    Some(lent) => reactor.poller()?.arm(lent, self.ready.id(), wanted),
                     None => Ok(()),
                 })
             };
@@ -98,10 +137,16 @@ impl<S: Source> Socket<S> {
         who: Who<'_>,
         context: &mut Context<'_>,
         room: usize,
-        operation: impl FnMut(&S) -> io::Result<usize>,
+        mut operation: impl FnMut(&S) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
+        let mut is_all = false;
+        let operation = |source: &S| -> io::Result<usize> {
+            let bytes = operation(source)?;
+            is_all = 0 < bytes && bytes < room && source.is_short_all();
+            Ok(bytes)
+        };
         let (bytes, tick) = ready!(self.poll(side, who, context, operation))?;
-        if S::SHORT_IS_ALL && 0 < bytes && bytes < room {
+        if is_all {
             self.ready.clear_short(side, tick);
         }
         Poll::Ready(Ok(bytes))
@@ -176,18 +221,18 @@ impl<S: Source> Close for Socket<S> {
         let reactor = self.net.reactor();
         self.ready.end(reactor, End::Closed, &mut wakers);
         reactor.strike(self.ready.id());
-        let source = (self.source.write().unwrap_or_else(PoisonError::into_inner)).take();
-        if let Some(source) = source {
-            if let Some(lent) = source.lent() {
-                reactor.poller().remove(lent);
+        let open = (self.open.write().unwrap_or_else(PoisonError::into_inner)).take();
+        if let Some(open) = open {
+            if let (Some(lent), Ok(poller)) = (open.source.lent(), reactor.poller()) {
+                poller.remove(lent);
             }
-            drop(source);
+            drop(open);
         }
         wake(wakers);
     }
 
     fn is_closed(&self) -> bool {
-        self.source().is_none()
+        self.open().is_none()
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::address::ToAddress;
 use crate::listener::Listener;
+use crate::net::Net;
 use crate::poller::Lent;
-use crate::ready::Side;
+use crate::ready::{Ready, Side};
+use crate::sim::{End, SimListening};
 use crate::socket::Socket;
 use crate::stream::Stream;
 use crate::transport::{Listening, Source, Transport};
@@ -14,6 +16,7 @@ use std::net::{self, Shutdown, SocketAddr};
 use std::os::fd::AsFd;
 #[cfg(windows)]
 use std::os::windows::io::AsSocket;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// So many connections may wait until they are accepted, where the system allows it.
@@ -47,48 +50,112 @@ pub type TcpStream = Stream<Tcp>;
 pub type TcpListener = Listener<TcpListening>;
 
 /// The connection of a [`TcpStream`].
-#[derive(Debug)]
-pub struct Tcp(net::TcpStream);
+pub struct Tcp(Kind);
+
+enum Kind {
+    System(net::TcpStream),
+    Simulated(End),
+}
 
 /// What a [`TcpListener`] listens with.
-#[derive(Debug)]
-pub struct TcpListening(net::TcpListener);
+pub struct TcpListening(ListenerKind);
+
+enum ListenerKind {
+    System(net::TcpListener),
+    Simulated(SimListening),
+}
+
+/// Calls the same of a socket of the system and of a simulated one.
+macro_rules! of {
+    ($kind:ident, $self:expr, $it:ident => $call:expr) => {
+        match &$self.0 {
+            $kind::System($it) => $call,
+            $kind::Simulated($it) => $call,
+        }
+    };
+}
+
+#[cfg(unix)]
+fn lend(socket: &impl AsFd) -> Lent<'_> {
+    socket.as_fd()
+}
+
+#[cfg(windows)]
+fn lend(socket: &impl AsSocket) -> Lent<'_> {
+    socket.as_socket()
+}
 
 impl Source for Tcp {
-    const SHORT_IS_ALL: bool = true;
+    /// A simulated one moves parts of what it could.
+    fn is_short_all(&self) -> bool {
+        matches!(self.0, Kind::System(_))
+    }
 
     fn lent(&self) -> Option<Lent<'_>> {
-        #[cfg(unix)]
-        return Some(self.0.as_fd());
-        #[cfg(windows)]
-        return Some(self.0.as_socket());
+        match &self.0 {
+            Kind::System(it) => Some(lend(it)),
+            Kind::Simulated(_) => None,
+        }
+    }
+
+    fn watch(&self, ready: &Arc<Ready>) {
+        if let Kind::Simulated(end) = &self.0 {
+            end.watch(ready);
+        }
     }
 }
 
 impl Transport for Tcp {
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&self.0).read(buffer)
+        match &self.0 {
+            Kind::System(it) => {
+                let mut it = it;
+                it.read(buffer)
+            }
+            Kind::Simulated(end) => end.read(buffer),
+        }
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        (&self.0).write(bytes)
+        match &self.0 {
+            Kind::System(it) => {
+                let mut it = it;
+                it.write(bytes)
+            }
+            Kind::Simulated(end) => end.write(bytes),
+        }
     }
 
     fn write_vectored(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
-        (&self.0).write_vectored(bytes)
+        match &self.0 {
+            Kind::System(it) => {
+                let mut it = it;
+                it.write_vectored(bytes)
+            }
+            Kind::Simulated(end) => {
+                let first = bytes.iter().find(|it| !it.is_empty());
+                first.map_or(Ok(0), |first| end.write(first))
+            }
+        }
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.0.shutdown(how)
+        of!(Kind, self, it => it.shutdown(how))
     }
 }
 
 impl Source for TcpListening {
     fn lent(&self) -> Option<Lent<'_>> {
-        #[cfg(unix)]
-        return Some(self.0.as_fd());
-        #[cfg(windows)]
-        return Some(self.0.as_socket());
+        match &self.0 {
+            ListenerKind::System(it) => Some(lend(it)),
+            ListenerKind::Simulated(_) => None,
+        }
+    }
+
+    fn watch(&self, ready: &Arc<Ready>) {
+        if let ListenerKind::Simulated(it) = &self.0 {
+            it.watch(ready);
+        }
     }
 }
 
@@ -97,9 +164,17 @@ impl Listening for TcpListening {
     type Address = SocketAddr;
 
     fn accept(&self) -> io::Result<(Tcp, SocketAddr)> {
-        let (stream, address) = self.0.accept()?;
-        stream.set_nonblocking(true)?;
-        Ok((Tcp(stream), address))
+        match &self.0 {
+            ListenerKind::System(it) => {
+                let (stream, address) = it.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok((Tcp(Kind::System(stream)), address))
+            }
+            ListenerKind::Simulated(it) => {
+                let (end, address) = it.accept()?;
+                Ok((Tcp(Kind::Simulated(end)), address))
+            }
+        }
     }
 }
 
@@ -129,7 +204,7 @@ impl Stream<Tcp> {
     /// Those of the system; `Other` on a thread without a network.
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Socket::new(Tcp(stream)).map(Self)
+        Socket::new(Tcp(Kind::System(stream))).map(Self)
     }
 
     /// The address of this side.
@@ -137,7 +212,7 @@ impl Stream<Tcp> {
     /// # Errors
     /// Those of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.with(|it| it.0.local_addr())
+        self.0.with(|it| of!(Kind, it, it => it.local_addr()))
     }
 
     /// The address of the other side.
@@ -145,7 +220,7 @@ impl Stream<Tcp> {
     /// # Errors
     /// Those of the system.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.0.with(|it| it.0.peer_addr())
+        self.0.with(|it| of!(Kind, it, it => it.peer_addr()))
     }
 
     /// Whether small writes are sent at once, and do not wait for more.
@@ -153,7 +228,10 @@ impl Stream<Tcp> {
     /// # Errors
     /// Those of the system.
     pub fn set_nodelay(&self, is_set: bool) -> io::Result<()> {
-        self.0.with(|it| it.0.set_nodelay(is_set))
+        self.0.with(|it| match &it.0 {
+            Kind::System(it) => it.set_nodelay(is_set),
+            Kind::Simulated(_) => Ok(()),
+        })
     }
 
     /// Reads what is there, and leaves it there. As [`read`](Self::read) otherwise.
@@ -161,28 +239,32 @@ impl Stream<Tcp> {
     /// # Errors
     /// As there.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.wait(Side::Read, |it| it.0.peek(buffer)).await
+        let peek = |it: &Tcp| of!(Kind, it, it => it.peek(buffer));
+        self.0.wait(Side::Read, peek).await
     }
 }
 
 async fn connect(address: SocketAddr, within: Option<Duration>) -> io::Result<TcpStream> {
-    let socket = socket2::Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
-    socket.set_nonblocking(true)?;
-    match socket.connect(&SockAddr::from(address)) {
-        Err(error) if !is_under_way(&error) => return Err(error),
-        _ => {}
-    }
-    let socket = Socket::new(Tcp(socket.into()))?;
+    let socket = Socket::new(Tcp(match Net::current()?.reactor().world() {
+        Some(world) => Kind::Simulated(End::connect(world, address)),
+        None => Kind::System(begin_connect(address)?),
+    }))?;
     if within.is_some() {
         socket.set_deadline(Side::Write, within);
     }
     socket.wait(Side::Write, connected).await?;
     socket.set_deadline(Side::Write, None);
     Ok(Stream(socket))
+}
+
+fn begin_connect(address: SocketAddr) -> io::Result<net::TcpStream> {
+    let domain = Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SockAddr::from(address)) {
+        Err(error) if !is_under_way(&error) => Err(error),
+        _ => Ok(socket.into()),
+    }
 }
 
 fn is_under_way(error: &io::Error) -> bool {
@@ -195,10 +277,14 @@ fn is_under_way(error: &io::Error) -> bool {
 
 /// Whether the connection stands. It would block until it does.
 fn connected(tcp: &Tcp) -> io::Result<()> {
-    if let Some(error) = tcp.0.take_error()? {
+    let stream = match &tcp.0 {
+        Kind::System(stream) => stream,
+        Kind::Simulated(end) => return end.connected(),
+    };
+    if let Some(error) = stream.take_error()? {
         return Err(error);
     }
-    match tcp.0.peer_addr() {
+    match stream.peer_addr() {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotConnected => {
             Err(io::ErrorKind::WouldBlock.into())
@@ -215,6 +301,10 @@ impl Listener<TcpListening> {
     /// on a thread without a network.
     pub fn bind(address: impl ToAddress) -> io::Result<Self> {
         let address = address.to_address()?;
+        if let Some(world) = Net::current()?.reactor().world() {
+            let listening = SimListening::bind(world, address)?;
+            return Socket::new(TcpListening(ListenerKind::Simulated(listening))).map(Self);
+        }
         let domain = Domain::for_address(address);
         let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         // On Windows this would take the address away from others.
@@ -231,7 +321,7 @@ impl Listener<TcpListening> {
     /// Those of the system; `Other` on a thread without a network.
     pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Socket::new(TcpListening(listener)).map(Self)
+        Socket::new(TcpListening(ListenerKind::System(listener))).map(Self)
     }
 
     /// The address at which it listens.
@@ -239,6 +329,9 @@ impl Listener<TcpListening> {
     /// # Errors
     /// Those of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.with(|it| it.0.local_addr())
+        self.0.with(|it| match &it.0 {
+            ListenerKind::System(it) => it.local_addr(),
+            ListenerKind::Simulated(it) => Ok(it.address()),
+        })
     }
 }

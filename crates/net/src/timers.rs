@@ -1,7 +1,7 @@
 //! The deadlines of operations that wait.
 
 use crate::ready::Side;
-use ganger_wheel::{Key, Wheel};
+use ganger_wheel::Wheel;
 use std::time::Duration;
 
 /// A moment that does not come.
@@ -10,12 +10,20 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// The most timers that are carried out under the lock.
 pub(crate) const MOST: usize = 64;
 
-/// What a timer is for. Times are nanoseconds since the network was made.
+/// What a timer is for. Times are nanoseconds by the clock of the network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Alarm {
     pub(crate) id: u64,
     pub(crate) side: Side,
     pub(crate) at: u64,
+}
+
+/// Finds a timer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Key {
+    Wheel(ganger_wheel::Key),
+    /// In a simulation: the seat, the moment, and which one there.
+    Simulated(usize, (u64, u64)),
 }
 
 #[derive(Debug, Default)]
@@ -27,12 +35,12 @@ pub(crate) struct Timers {
 
 impl Timers {
     /// With the key, whether the thread that waits is to be told.
-    pub(crate) fn insert(&mut self, alarm: Alarm) -> (Key, bool) {
+    pub(crate) fn insert(&mut self, alarm: Alarm) -> (ganger_wheel::Key, bool) {
         let key = self.wheel.insert(alarm.at, alarm);
         (key, alarm.at < self.waits_until)
     }
 
-    pub(crate) fn cancel(&mut self, key: Key) {
+    pub(crate) fn cancel(&mut self, key: ganger_wheel::Key) {
         // One that is over already is no longer there.
         let _ = self.wheel.cancel(key);
     }

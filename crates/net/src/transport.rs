@@ -1,16 +1,26 @@
 //! What sockets there are.
 
 use crate::poller::Lent;
+use crate::ready::Ready;
 use std::io;
 use std::net::Shutdown;
+use std::sync::Arc;
 
 /// A socket, of the system or of a simulation. None of its operations blocks.
 pub trait Source: Send + Sync + 'static {
-    /// Less than there was room for means that nothing is left, or no room, until the next event.
-    const SHORT_IS_ALL: bool = false;
+    /// Whether less than there was room for means that nothing is left, or no room, until the next
+    /// event.
+    fn is_short_all(&self) -> bool {
+        false
+    }
 
     /// The system's socket, if it is one.
     fn lent(&self) -> Option<Lent<'_>>;
+
+    /// Tells that one, from now on, when it may be ready, where the poller does not.
+    fn watch(&self, ready: &Arc<Ready>) {
+        let _ = ready;
+    }
 }
 
 /// A connection that bytes go through: that of a [`TcpStream`](crate::TcpStream), or of a

@@ -24,7 +24,10 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ),
     ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
-    ("net", &["wheel", "proc-api", "sched", "task", "time"]),
+    (
+        "net",
+        &["wait", "wheel", "proc-api", "sched", "task", "time"],
+    ),
     ("tokio", &["proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),
     (

@@ -1,0 +1,123 @@
+//! Sockets in state machines: commands, whose completions bring what the async operations give.
+//!
+//! ```
+//! # use ganger_net::{Net, TcpStream, commands};
+//! # use ganger_proc_api::{Actor, BoxError, Completion, Context, StepOutput, StepResult};
+//! # use ganger_sched::Scheduler;
+//! # use std::io;
+//! # use std::net::SocketAddr;
+//! # use std::sync::Arc;
+//! /// Reads what another side says first.
+//! struct Greeted(SocketAddr);
+//!
+//! const CONNECT: u64 = 1;
+//! const READ: u64 = 2;
+//!
+//! impl Actor for Greeted {
+//!     type Message = ();
+//!
+//!     fn receive(&mut self, _: &Context, (): (), out: &mut StepOutput) -> StepResult {
+//!         out.ask(commands::connect(self.0), CONNECT);
+//!         Ok(())
+//!     }
+//!
+//!     fn completed(&mut self, _: &Context, it: Completion, out: &mut StepOutput) -> StepResult {
+//!         if it.tag == CONNECT {
+//!             let stream: io::Result<TcpStream> = it.take()?;
+//!             out.ask(commands::read(&Arc::new(stream?), 100), READ);
+//!         } else {
+//!             let bytes: io::Result<Vec<u8>> = it.take()?;
+//!             out.done(String::from_utf8(bytes?)?);
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//! # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
+//! # scheduler.start()?;
+//! # let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+//! # let greeted = scheduler.spawn_actor(Greeted(listener.local_addr()?))?;
+//! # greeted.send(())?;
+//! # io::Write::write_all(&mut listener.accept()?.0, b"hello")?;
+//! # assert_eq!(greeted.wait().into_result()?.as_str(), Some("hello"));
+//! # Ok::<(), BoxError>(())
+//! ```
+//!
+//! A command that is taken back, or whose process has ended, has moved no byte; but a
+//! [`write`] may have written a part. Deadlines and closes are those of the sockets.
+
+use crate::listener::Listener;
+use crate::ready::Side;
+use crate::stream::Stream;
+use crate::tcp::TcpStream;
+use crate::transport::{Listening, Transport};
+use ganger_wait::Until;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Connects: see [`TcpStream::connect`].
+pub fn connect(address: SocketAddr) -> Until<io::Result<TcpStream>> {
+    Until::new(TcpStream::connect(address))
+}
+
+/// What [`accept`] is answered with.
+pub type Accepted<L> = (
+    Stream<<L as Listening>::Transport>,
+    <L as Listening>::Address,
+);
+
+/// The next connection: see [`Listener::accept`].
+pub fn accept<L: Listening>(listener: &Arc<Listener<L>>) -> Until<io::Result<Accepted<L>>>
+where
+    L::Address: Send,
+{
+    let listener = Arc::clone(listener);
+    Until::new(async move { listener.accept().await })
+}
+
+/// What is there, up to so many bytes: see [`Stream::read`]. No bytes are the end. Memory for them
+/// is taken when some are there.
+pub fn read<T: Transport>(stream: &Arc<Stream<T>>, most: usize) -> Until<io::Result<Vec<u8>>> {
+    let stream = Arc::clone(stream);
+    Until::new(async move { next(&stream, most).await })
+}
+
+/// Writes all of the bytes: see [`Stream::write_all`].
+pub fn write<T: Transport>(stream: &Arc<Stream<T>>, bytes: Vec<u8>) -> Until<io::Result<()>> {
+    let stream = Arc::clone(stream);
+    Until::new(async move { stream.write_all(&bytes).await })
+}
+
+/// Reads so many times, up to so many bytes each, and gives each to `deliver`, which sends it as a
+/// message to the process, for example. The completion says that no more comes until the next such
+/// command: `true` when the other side has ended.
+///
+/// So the process is never sent more than it has asked for.
+pub fn active<T: Transport>(
+    stream: &Arc<Stream<T>>,
+    times: usize,
+    most: usize,
+    mut deliver: impl FnMut(Vec<u8>) + Send + 'static,
+) -> Until<io::Result<bool>> {
+    let stream = Arc::clone(stream);
+    Until::new(async move {
+        for _ in 0..times {
+            let bytes = next(&stream, most).await?;
+            if bytes.is_empty() {
+                return Ok(true);
+            }
+            deliver(bytes);
+        }
+        Ok(false)
+    })
+}
+
+async fn next<T: Transport>(stream: &Stream<T>, most: usize) -> io::Result<Vec<u8>> {
+    let read = |transport: &T| {
+        let mut bytes = vec![0; most];
+        let length = transport.read(&mut bytes)?;
+        bytes.truncate(length);
+        Ok(bytes)
+    };
+    stream.socket().wait(Side::Read, read).await
+}

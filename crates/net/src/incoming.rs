@@ -1,0 +1,190 @@
+//! Accepting up to a limit of connections, and waiting until all are gone.
+//!
+//! A connection counts from its accept until its socket is closed. What has no room waits in the
+//! system's queue.
+
+use crate::listener::Listener;
+use crate::net::lock;
+use crate::poller::{Lent, Sides};
+use crate::ready::Side;
+use crate::socket::{Closer, Socket};
+use crate::stream::Stream;
+use crate::transport::{Listening, Source};
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// When the system has no descriptor or memory left, the next try comes so much later, and each
+/// one after that twice as much later, up to the last.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+
+/// Accepts up to so many connections at a time: see [`Listener::incoming`].
+pub struct Incoming<L: Listening> {
+    listener: Listener<L>,
+    gate: Arc<Socket<Gate>>,
+}
+
+impl<L: Listening> Listener<L> {
+    /// Accepts up to so many connections at a time, and can wait until all are gone.
+    ///
+    /// ```no_run
+    /// # use ganger_proc_api::BoxError;
+    /// use ganger_net::{TcpListener, TcpStream};
+    /// use ganger_task::{Cx, SpawnTaskExt};
+    ///
+    /// # async fn talk(stream: TcpStream) -> Result<(), BoxError> { Ok(()) }
+    /// async fn server(cx: Cx) -> Result<(), BoxError> {
+    ///     let incoming = TcpListener::bind("127.0.0.1:7000")?.incoming(10_000);
+    ///     while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
+    ///         let (stream, _) = accepted?;
+    ///         cx.context().spawn_task(async |_: Cx| talk(stream).await)?;
+    ///     }
+    ///     // A stop cancels all tasks: those that talk end in their own time.
+    ///     incoming.drain().await;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn incoming(self, most: usize) -> Incoming<L> {
+        let gate = Gate {
+            most,
+            open: Mutex::new(0),
+        };
+        let gate = Socket::apart(self.0.net(), gate);
+        Incoming {
+            listener: self,
+            gate,
+        }
+    }
+}
+
+impl<L: Listening> Incoming<L> {
+    /// The next connection, as soon as there are fewer than the limit. When the system has no
+    /// descriptor or no memory left, it waits and tries again. Cancel-safe, as
+    /// [`Listener::accept`].
+    ///
+    /// # Errors
+    /// As for `accept` otherwise.
+    pub async fn accept(&self) -> io::Result<(Stream<L::Transport>, L::Address)> {
+        self.gate.wait(Side::Read, Gate::enter).await?;
+        let permit = Permit(Arc::clone(&self.gate));
+        let mut pause = PAUSES.0;
+        loop {
+            match self.listener.accept_transport().await {
+                Ok((transport, address)) => {
+                    let net = self.listener.0.net();
+                    let socket = Socket::within(net, transport, Some(permit))?;
+                    return Ok((Stream(socket), address));
+                }
+                Err(error) if is_of_shortage(&error) => {
+                    self.listener.0.pause(pause).await?;
+                    pause = (2 * pause).min(PAUSES.1);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// How many of its connections are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.gate.with(|gate| Ok(*lock(&gate.open))).unwrap_or(0)
+    }
+
+    /// Closes the listener, and waits until all of its connections are closed. Connections that
+    /// wait in the system's queue are refused.
+    pub async fn drain(self) {
+        self.listener.close();
+        // The gate is never closed.
+        let _ = self.gate.wait(Side::Write, Gate::is_empty).await;
+    }
+
+    /// The listener.
+    #[must_use]
+    pub fn listener(&self) -> &Listener<L> {
+        &self.listener
+    }
+
+    /// What closes the listener from anywhere. The connections stay.
+    #[must_use]
+    pub fn closer(&self) -> Closer {
+        self.listener.closer()
+    }
+}
+
+impl<L: Listening> fmt::Debug for Incoming<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incoming")
+            .field("open", &self.open())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether the system has something too little of, which may come back.
+fn is_of_shortage(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let is_so = {
+        use rustix::io::Errno;
+        let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+        Errno::from_io_error(error).is_some_and(|it| short.contains(&it))
+    };
+    #[cfg(windows)]
+    let is_so = {
+        const WSAEMFILE: i32 = 10024;
+        const WSAENOBUFS: i32 = 10055;
+        matches!(error.raw_os_error(), Some(WSAEMFILE | WSAENOBUFS))
+    };
+    is_so
+}
+
+/// Counts connections. It is a socket that is ready to read while there is room, and to write when
+/// it is empty.
+pub(crate) struct Gate {
+    most: usize,
+    open: Mutex<usize>,
+}
+
+impl Source for Gate {
+    fn lent(&self) -> Option<Lent<'_>> {
+        None
+    }
+}
+
+impl Gate {
+    fn enter(&self) -> io::Result<()> {
+        let mut open = lock(&self.open);
+        if *open == self.most {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        *open += 1;
+        Ok(())
+    }
+
+    fn is_empty(&self) -> io::Result<()> {
+        match *lock(&self.open) {
+            0 => Ok(()),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn leave(&self) -> usize {
+        let mut open = lock(&self.open);
+        *open -= 1;
+        *open
+    }
+}
+
+/// A connection that counts.
+pub(crate) struct Permit(Arc<Socket<Gate>>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Ok(open) = self.0.with(|gate| Ok(gate.leave())) {
+            self.0.tell(Sides {
+                read: true,
+                write: open == 0,
+            });
+        }
+    }
+}

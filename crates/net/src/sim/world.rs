@@ -1,0 +1,165 @@
+//! The events of a simulated network, at the seats of the scheduler's threads.
+
+use super::Faults;
+use super::traffic::{Event, Told, Traffic};
+use crate::net::lock;
+use crate::timers::{Alarm as Deadline, Key};
+use ganger_sched::{Alarm, Moment, Seat};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, OnceLock};
+
+/// A simulated network.
+#[derive(Default)]
+pub(crate) struct World {
+    alarm: OnceLock<Alarm>,
+    state: Mutex<State>,
+}
+
+/// What happens at a seat, by its moment and the order in which it was put there.
+type Seated = BTreeMap<(u64, u64), Happens>;
+
+#[derive(Default)]
+struct State {
+    seats: Vec<Seated>,
+    put: u64,
+    traffic: Traffic,
+    is_over: bool,
+}
+
+enum Happens {
+    Event(Event),
+    Deadline(Deadline),
+}
+
+impl State {
+    /// Puts it at the seat of the thread. Returns when that seat is due, if that is earlier than
+    /// before and is to be rung for.
+    fn put(&mut self, alarm: &Alarm, at: u64, what: Happens) -> (Key, Option<Moment>) {
+        let seat = alarm.seat();
+        self.put += 1;
+        let key = (at, self.put);
+        if !self.is_over {
+            self.seats[seat.number()].insert(key, what);
+        }
+        let due = self.due(seat);
+        let ring = alarm.set(seat, due).then_some(due);
+        (Key::Simulated(seat.number(), key), ring)
+    }
+
+    fn due(&self, seat: Seat) -> Moment {
+        let first = self.seats[seat.number()].first_key_value();
+        first.map_or(Moment::NEVER, |(&(at, _), _)| Moment::from_nanos(at))
+    }
+}
+
+impl World {
+    pub(crate) fn attach(&self, alarm: Alarm) {
+        lock(&self.state)
+            .seats
+            .resize_with(alarm.seats(), Seated::new);
+        assert!(
+            self.alarm.set(alarm).is_ok(),
+            "this network belongs to another scheduler: make a new one for each"
+        );
+    }
+
+    fn alarm(&self) -> &Alarm {
+        let alarm = self.alarm.get();
+        alarm.expect("a simulated network belongs to a scheduler: `SimNet::add_to`")
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.alarm().now().as_nanos()
+    }
+
+    /// Calls `f`, and has happen what it puts into the traffic.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut Traffic) -> R) -> R {
+        let alarm = self.alarm();
+        let mut state = lock(&self.state);
+        state.traffic.now = alarm.now().as_nanos();
+        let result = f(&mut state.traffic);
+        let mut ring = None;
+        for (at, event) in state.traffic.take_new() {
+            ring = state.put(alarm, at, Happens::Event(event)).1.or(ring);
+        }
+        drop(state);
+        if let Some(at) = ring {
+            alarm.ring(at);
+        }
+        result
+    }
+
+    pub(crate) fn arm(&self, deadline: Deadline) -> Key {
+        let alarm = self.alarm();
+        let happens = Happens::Deadline(deadline);
+        let (key, ring) = lock(&self.state).put(alarm, deadline.at, happens);
+        if let Some(at) = ring {
+            alarm.ring(at);
+        }
+        key
+    }
+
+    pub(crate) fn disarm(&self, seat: usize, key: (u64, u64)) {
+        let mut state = lock(&self.state);
+        state.seats[seat].remove(&key);
+        let seat = Seat::from_number(seat);
+        // It is no earlier.
+        let _ = self.alarm().set(seat, state.due(seat));
+    }
+
+    /// Carries out what is due at a seat. Returns the deadlines that have passed.
+    pub(crate) fn deliver(&self, seat: Seat, now: Moment, most: usize) -> Vec<Deadline> {
+        let (mut events, mut deadlines) = (Vec::new(), Vec::new());
+        let mut state = lock(&self.state);
+        for _ in 0..most {
+            let seated = &mut state.seats[seat.number()];
+            let Some(first) = seated.first_entry() else {
+                break;
+            };
+            if first.key().0 > now.as_nanos() {
+                break;
+            }
+            match first.remove() {
+                Happens::Event(event) => events.push(event),
+                Happens::Deadline(deadline) => deadlines.push(deadline),
+            }
+        }
+        // It is no earlier.
+        let _ = self.alarm().set(seat, state.due(seat));
+        drop(state);
+        let mut told = Vec::new();
+        self.with(|traffic| {
+            for event in events {
+                traffic.happen(event, &mut told);
+            }
+        });
+        for Told(ready, sides) in told {
+            if let Some(ready) = ready.upgrade() {
+                ready.tell(sides);
+            }
+        }
+        deadlines
+    }
+
+    pub(crate) fn detach(&self) {
+        let mut state = lock(&self.state);
+        state.is_over = true;
+        for seat in 0..state.seats.len() {
+            state.seats[seat].clear();
+            let _ = self.alarm().set(Seat::from_number(seat), Moment::NEVER);
+        }
+    }
+
+    pub(crate) fn set_faults(&self, seed: u64, faults: Faults) {
+        self.with(|traffic| traffic.set_faults(seed, faults));
+    }
+
+    pub(crate) fn partition(&self, listener: SocketAddr, is_cut: bool) {
+        self.with(|traffic| traffic.partition(listener, is_cut));
+    }
+
+    pub(crate) fn reset_all(&self, listener: SocketAddr) {
+        self.with(|traffic| traffic.reset_all(listener));
+    }
+}

@@ -1,0 +1,227 @@
+//! The same code in a simulation, with faults by the seed.
+
+use crate::support::{ms, ok};
+use ganger_net::sim::{Faults, SimNet};
+use ganger_net::{TcpListener, TcpStream, UdpSocket};
+use ganger_proc_api::{BoxError, ExitReason};
+use ganger_sim::{Rt, Sim};
+use ganger_task::{Cx, SpawnTask};
+use std::io::ErrorKind;
+use std::net::{Shutdown, SocketAddr};
+use std::time::Duration;
+
+const SERVER: &str = "10.0.0.1:80";
+
+fn simulate(seeds: u64, faults: &Faults, test: impl Fn(&Rt<'_>, &SimNet)) {
+    Sim::new(0)
+        .builder(SimNet::add_to)
+        .check_seeds(seeds, |rt| {
+            let net = SimNet::of(rt).unwrap();
+            net.set_faults(rt.choose(1 << 30) as u64, faults.clone());
+            net.enter(|| test(rt, &net));
+            assert_eq!(net.sockets(), 0);
+        });
+}
+
+fn text(length: usize) -> Vec<u8> {
+    (0..length).map(|it| (it % 251) as u8).collect()
+}
+
+/// Sends back what it gets, to so many connections.
+async fn server(cx: Cx, connections: usize) -> Result<u64, BoxError> {
+    let listener = TcpListener::bind(SERVER)?;
+    let sum = cx.scope(async |scope| {
+        let mut sum = 0;
+        for _ in 0..connections {
+            let (stream, _) = listener.accept().await?;
+            let _echo = scope.spawn(async move |_: Cx| echo(stream).await)?;
+            sum += 1;
+        }
+        ok(sum)
+    });
+    Ok(sum.await?)
+}
+
+async fn echo(stream: TcpStream) -> Result<u64, BoxError> {
+    let (mut sum, mut buffer) = (0, [0; 300]);
+    loop {
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(sum),
+            length => stream.write_all(&buffer[..length]).await?,
+        }
+        sum += 1;
+    }
+}
+
+/// Sends that many bytes, while it reads them again. Returns what has come back.
+async fn client(cx: Cx, length: usize) -> Result<Vec<u8>, BoxError> {
+    let stream = TcpStream::connect(SERVER).await?;
+    let writes = async {
+        stream.write_all(&text(length)).await?;
+        stream.shutdown(Shutdown::Write)
+    };
+    let reads = async {
+        let (mut all, mut buffer) = (Vec::new(), [0; 1000]);
+        loop {
+            match stream.read(&mut buffer).await {
+                Ok(0) => return Ok(all),
+                Ok(length) => all.extend_from_slice(&buffer[..length]),
+                Err(error) => return Err((error.kind(), all)),
+            }
+        }
+    };
+    let (written, read) = cx.join((writes, reads)).await;
+    match read {
+        Ok(all) => {
+            written?;
+            assert!(all == text(length));
+            Ok(all)
+        }
+        Err((kind, all)) => {
+            assert_eq!(kind, ErrorKind::ConnectionReset);
+            assert!(text(length).starts_with(&all));
+            Err(kind.to_string().into())
+        }
+    }
+}
+
+// pins: I8
+#[test]
+fn what_is_late_and_comes_in_parts_arrives_in_order() {
+    simulate(60, &Faults::some(), |rt, _| {
+        let server = rt.spawn_task(|cx: Cx| server(cx, 3)).unwrap();
+        rt.settle();
+        let clients = [1, 700, 3000].map(|length| {
+            let client = async move |cx: Cx| ok(client(cx, length).await?.len() as u64);
+            rt.spawn_task(client).unwrap()
+        });
+        for (client, length) in clients.into_iter().zip([1, 700, 3000]) {
+            let result = rt.wait(client).into_result().unwrap();
+            assert_eq!(result.as_u64(), Some(length));
+        }
+        assert_eq!(rt.wait(server).into_result().unwrap().as_u64(), Some(3));
+    });
+}
+
+// pins: I8
+#[test]
+fn connections_that_break_end_on_both_sides() {
+    let mut broken = std::cell::Cell::new(0);
+    let faults = Faults::some().resets(100_000);
+    simulate(60, &faults, |rt, _| {
+        let listening = rt.spawn_task(async |_: Cx| {
+            let listener = TcpListener::bind(SERVER)?;
+            let (stream, _) = listener.accept().await?;
+            ok(echo(stream).await.is_ok())
+        });
+        let listening = listening.unwrap();
+        rt.settle();
+        let client = async move |cx: Cx| ok(client(cx, 2000).await?.len() as u64);
+        let client = rt.spawn_task(client).unwrap();
+        if let ExitReason::Failed(_) = rt.wait(client) {
+            broken.set(broken.get() + 1);
+        }
+        assert!(matches!(rt.wait(listening), ExitReason::Done(_)));
+    });
+    assert!(*broken.get_mut() > 0, "no connection breaks");
+}
+
+// pins: I8
+#[test]
+fn a_partition_holds_what_is_sent_and_deadlines_go_on() {
+    simulate(30, &Faults::some(), |rt, net| {
+        let address: SocketAddr = SERVER.parse().unwrap();
+        let server = rt.spawn_task(|cx: Cx| server(cx, 1)).unwrap();
+        rt.settle();
+        net.partition(address, true);
+        let begin = rt.now();
+        let late = rt.spawn_task(async |_: Cx| {
+            let connects = TcpStream::connect_within(SERVER, ms(500)).await;
+            ok(connects.unwrap_err().kind() == ErrorKind::TimedOut)
+        });
+        let late = rt.wait(late.unwrap()).into_result().unwrap();
+        assert_eq!(late.as_bool(), Some(true));
+        let took = rt.now() - begin;
+        assert!(took >= ms(500) && took < ms(520), "{took:?}");
+        let client = rt.spawn_task(async |cx: Cx| {
+            let opens = TcpStream::connect(SERVER);
+            let stream = cx.timeout(Duration::from_secs(5), opens).await;
+            ok(stream.is_err())
+        });
+        assert_eq!(
+            rt.wait(client.unwrap()).into_result().unwrap().as_bool(),
+            Some(true)
+        );
+        net.partition(address, false);
+        rt.settle();
+        // What has been given up is refused, or ends at once, and counts for the server.
+        let _ = rt.cancel(server.pid(), "enough");
+        rt.wait(server);
+    });
+}
+
+// pins: I8
+#[test]
+fn addresses_refusals_and_ends_are_those_of_tcp() {
+    simulate(30, &Faults::some(), |rt, net| {
+        let task = rt.spawn_task(async |cx: Cx| {
+            let refused = TcpStream::connect("10.0.0.2:80").await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+            let listener = TcpListener::bind(SERVER)?;
+            let again = TcpListener::bind(SERVER).unwrap_err();
+            assert_eq!(again.kind(), ErrorKind::AddrInUse);
+            let udp = UdpSocket::bind("127.0.0.1:0").unwrap_err();
+            assert_eq!(udp.kind(), ErrorKind::Unsupported);
+            let client = TcpStream::connect(SERVER).await?;
+            let (server, address) = listener.accept().await?;
+            assert_eq!(client.local_addr()?, address);
+            assert_eq!(client.peer_addr()?, server.local_addr()?);
+            // A half that is closed leaves the other one open.
+            client.shutdown(Shutdown::Write)?;
+            let mut byte = [0];
+            assert_eq!(server.read(&mut byte).await?, 0);
+            server.write_all(b"a").await?;
+            assert_eq!(client.peek(&mut byte).await?, 1);
+            // What is not read when an end goes breaks the connection.
+            drop(client);
+            let end = cx.timeout(Duration::from_secs(1), async {
+                loop {
+                    if let Err(error) = server.write(b"b").await {
+                        break error.kind();
+                    }
+                    cx.yield_now().await;
+                }
+            });
+            assert_eq!(end.await?, ErrorKind::ConnectionReset);
+            ok(())
+        });
+        rt.wait(task.unwrap()).into_result().unwrap();
+        assert_eq!(net.sockets(), 0);
+    });
+}
+
+/// Writes wait when the other side does not read.
+// pins: I8
+#[test]
+fn a_simulated_connection_has_room_for_so_much() {
+    simulate(5, &Faults::default(), |rt, _| {
+        let task = rt.spawn_task(async |cx: Cx| {
+            let listener = TcpListener::bind(SERVER)?;
+            let client = TcpStream::connect(SERVER).await?;
+            let (server, _) = listener.accept().await?;
+            client.set_write_deadline(Some(ms(10)));
+            let late = client.write_all(&text(100_000)).await.unwrap_err();
+            assert_eq!(late.kind(), ErrorKind::TimedOut);
+            client.set_write_deadline(None);
+            let mut buffer = vec![0; 1 << 16];
+            server.read_exact(&mut buffer).await?;
+            assert!(buffer == text(1 << 16));
+            let both = cx.join((client.write_all(b"a"), server.read_exact(&mut buffer[..1])));
+            let (written, read) = both.await;
+            written?;
+            read?;
+            ok(())
+        });
+        rt.wait(task.unwrap()).into_result().unwrap();
+    });
+}
