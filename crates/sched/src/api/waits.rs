@@ -1,12 +1,13 @@
 //! For crates whose processes wait for each other in ways of their own, such as channels.
 
-use crate::core::local;
+use crate::core::local::{self, LocalQueue};
 use crate::handlers::calls::{CALL, Delivery};
 use crate::probe::{Decide, Decider};
 use ganger_proc_api::{Command, Completer, Payload};
+use ganger_sync::is_driving;
 
 /// Whether this thread may wait for a process: it is no worker, or is inside of
-/// [`Context::blocking`](ganger_proc_api::Context::blocking).
+/// [`Context::blocking`](ganger_proc_api::Context::blocking). It is not in a driver, either.
 ///
 /// # Panics
 /// In a simulation, whose only thread it is: `what` would wait, and `instead` is to be called.
@@ -15,12 +16,11 @@ use ganger_proc_api::{Command, Completer, Payload};
 #[track_caller]
 pub fn may_block(what: &str, instead: &str) -> bool {
     Decider::refuse_to_block(what, instead);
-    local::with_any(|queue| {
-        queue.is_none_or(|queue| {
-            let announcements = queue.shared.worker_slots.announcements(queue.index);
-            !announcements.is_multiple_of(2)
-        })
-    })
+    let may_block = |queue: &LocalQueue| {
+        let announcements = queue.shared.worker_slots.announcements(queue.index);
+        !announcements.is_multiple_of(2)
+    };
+    !is_driving() && local::with_any(|queue| queue.is_none_or(may_block))
 }
 
 /// One of so many, by the seed of the simulation that this thread is in; `what` says what for.

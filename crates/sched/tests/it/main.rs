@@ -27,6 +27,7 @@ mod exit_actions;
 mod fairness;
 mod hand_off;
 mod handles;
+mod kept;
 mod lanes;
 mod last_commands;
 mod limits;
