@@ -26,7 +26,8 @@ pub trait Driver: Send + Sync + 'static {
     ///
     /// One thread at a time calls it. As long as it lasts that thread is no worker, and what is
     /// woken on it begins afterwards: with the first of these, [`interrupt`](Self::interrupt) is
-    /// called. A panic in it is contained.
+    /// called. So what it calls can't wait for a process, and is told so. A panic in it is
+    /// contained.
     fn wait(&self, timeout: Option<Duration>);
 
     /// Ends the wait, or else the next one. Any thread calls it, also the one that waits.
