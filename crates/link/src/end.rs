@@ -3,6 +3,7 @@
 use crate::contain::contain;
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sched::{ExitAction, Handle};
+use ganger_sync::refuse_to_wait_in_driver;
 use ganger_sync::sync::{Condvar, Mutex, lock};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -111,22 +112,34 @@ impl End {
     }
 
     /// Blocks until the process has ended. Must not be called in a step: its worker would wait.
+    ///
+    /// # Panics
+    /// When the process has not ended, and this thread is in a scheduler's driver.
     #[must_use]
+    #[track_caller]
     pub fn wait(&self) -> ExitCause {
         let mut state = lock(&self.shared.state);
         loop {
             if let Some(cause) = &state.cause {
                 return cause.clone();
             }
+            refuse_to_wait_in_driver();
             let waited = self.shared.has_ended.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// As [`wait`](Self::wait), but gives up after `timeout`.
+    ///
+    /// # Panics
+    /// As there.
     #[must_use]
+    #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<ExitCause> {
         let state = lock(&self.shared.state);
+        if state.cause.is_none() {
+            refuse_to_wait_in_driver();
+        }
         let is_alive = |state: &mut State| state.cause.is_none();
         let waited = (self.shared.has_ended).wait_timeout_while(state, timeout, is_alive);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);

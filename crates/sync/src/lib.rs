@@ -11,11 +11,13 @@ pub mod sync;
 pub mod thread;
 
 mod count;
+mod driving;
 mod parker;
 mod try_lock;
 
 pub use count::{ShardedCount, WaitableCount};
 pub use crossbeam_utils::CachePadded;
+pub use driving::{driving, is_driving, refuse_to_wait_in_driver};
 pub use parker::Parker;
 pub use try_lock::TryLock;
 

@@ -1,6 +1,6 @@
 //! Threads that wait for what tasks wait for.
 
-use ganger_sync::Parker;
+use ganger_sync::{Parker, refuse_to_wait_in_driver};
 #[cfg(not(ganger_loom))]
 use std::cell::Cell;
 use std::pin::pin;
@@ -12,9 +12,13 @@ use std::time::{Duration, Instant};
 ///
 /// Must not be called from a step outside of `Context::blocking`: its worker would wait.
 ///
+/// # Panics
+/// Where it would wait in a scheduler's driver, as in a task of `tokio::spawn`: for ever.
+///
 /// ```
 /// assert_eq!(ganger_wait::block_on(async { 42 }), 42);
 /// ```
+#[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let polled = until_ready(None, |waker| {
@@ -28,7 +32,11 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// As [`block_on`], but no longer than that: `None` when the future is not ready by then, which is
 /// dropped.
+///
+/// # Panics
+/// As [`block_on`].
 #[must_use]
+#[track_caller]
 pub fn block_on_for<F: Future>(time: Duration, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     until_ready(Some(time), |waker| {
@@ -37,6 +45,7 @@ pub fn block_on_for<F: Future>(time: Duration, future: F) -> Option<F::Output> {
 }
 
 /// Blocks until `poll` is ready.
+#[track_caller]
 pub(crate) fn until_ready<T>(
     timeout: Option<Duration>,
     mut poll: impl FnMut(&Waker) -> Poll<T>,
@@ -48,6 +57,7 @@ pub(crate) fn until_ready<T>(
         if let Poll::Ready(output) = poll(&waker) {
             return Some(output);
         }
+        refuse_to_wait_in_driver();
         match until {
             // A time that is too far away never comes.
             None | Some(None) => sleeper.0.park(),
@@ -99,5 +109,24 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let _ended = OWN.try_with(|own| own.set(Some(Arc::clone(&self.0))));
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use ganger_sync::driving;
+    use std::future::{pending, ready};
+    use std::panic::catch_unwind;
+
+    // pins: I1
+    #[test]
+    fn a_thread_waits_for_nothing_in_a_driver() {
+        driving(|| {
+            assert_eq!(block_on(ready(7)), 7);
+            assert!(catch_unwind(|| block_on(pending::<()>())).is_err());
+            assert!(catch_unwind(|| block_on_for(Duration::MAX, pending::<()>())).is_err());
+        });
+        assert_eq!(block_on_for(Duration::ZERO, pending::<()>()), None);
     }
 }

@@ -41,7 +41,7 @@ use std::time::Duration;
 
 /// What a thread is told that must not wait.
 const CANNOT_WAIT: &str = "the process that is called can't run while this thread waits for its \
-                           answer; a step asks with `out.ask(call, tag)`";
+                           answer; a step asks with `out.ask(call, tag)`, a future with `.await`";
 
 /// What a process is told that asks itself.
 const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
@@ -265,7 +265,8 @@ impl<T: Any> Answer<T> {
     /// # Errors
     /// [`CommandError::Failed`] when the process has answered so, when the message was refused
     /// (with a [`SendErrorKind`](ganger_proc_api::SendErrorKind) inside), or when this thread must
-    /// not wait, such as a step of the process itself. [`CommandError::Ended`] when the process has
+    /// not wait, such as a step of the process itself, or a call in a
+    /// [`Driver`](crate::Driver). [`CommandError::Ended`] when the process has
     /// ended, and [`CommandError::Dropped`] when it has dropped the reply.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait(self) -> Result<T, CommandError> {

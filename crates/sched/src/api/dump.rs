@@ -24,6 +24,8 @@ pub struct Dump {
     pub stats: Stats,
     /// Processes that wait before all others, because a system event has woken them.
     pub urgent_queue: usize,
+    /// Processes that a source has woken, such as a timer.
+    pub arrivals_queue: usize,
     /// The threads that run steps: the workers that were asked for, and then those that have taken
     /// the places of others, as in [`Handle::worker_stats`].
     pub workers: Vec<WorkerDump>,
@@ -112,6 +114,7 @@ impl Handle {
             is_started: shared.is_served(),
             stats: self.stats(),
             urgent_queue: shared.urgent.len(),
+            arrivals_queue: shared.arrivals.len(),
             workers: (0..shared.stealers().len()).map(worker).collect(),
             processes: processes
                 .filter(|process| process.info.state != ProcessState::Complete)
@@ -146,10 +149,12 @@ impl fmt::Display for Dump {
             f,
             "scheduler {}{}: {workers} workers ({sleeping} asleep, {searching} \
             searching), {spares} spares, \
-             {relieved} relieved; {live} processes, {global_queue} in the global queue, {} urgent",
+             {relieved} relieved; {live} processes, {global_queue} in the global queue, {} urgent, \
+             {} woken by sources",
             self.host,
             if self.is_started { "" } else { ", not started" },
-            self.urgent_queue
+            self.urgent_queue,
+            self.arrivals_queue
         )?;
         for (index, worker) in self.workers.iter().enumerate() {
             write!(f, "\n  worker {index}: {worker}")?;

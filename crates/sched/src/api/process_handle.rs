@@ -5,6 +5,7 @@ use crate::core::item::Item;
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
+use ganger_sync::refuse_to_wait_in_driver;
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
@@ -193,10 +194,12 @@ impl<M: ?Sized> ProcessHandle<M> {
     /// [`Scheduler::start`](crate::Scheduler::start) wait before that: nothing runs until then.
     ///
     /// # Panics
-    /// When the handle has been polled, as a future, until it was ready.
-    #[cfg_attr(feature = "sim", track_caller)]
+    /// When the handle has been polled, as a future, until it was ready. When the process has not
+    /// ended, and this thread is in a [`Driver`](crate::Driver): the wait would never end.
+    #[track_caller]
     pub fn wait(self) -> ExitReason {
-        if Decider::is_driven() && !self.is_finished() {
+        if !self.is_finished() {
+            refuse_to_wait_in_driver();
             Decider::refuse_to_block("wait", "`Rt::wait`");
         }
         loop {
@@ -213,8 +216,12 @@ impl<M: ?Sized> ProcessHandle<M> {
     /// Gives the handle back when the process has not ended by then.
     ///
     /// # Panics
-    /// When the handle has been polled, as a future, until it was ready.
+    /// As [`wait`](Self::wait).
+    #[track_caller]
     pub fn wait_timeout(self, timeout: Duration) -> Result<ExitReason, Self> {
+        if !self.is_finished() {
+            refuse_to_wait_in_driver();
+        }
         // SAFETY: this is the handle.
         let reason = unsafe { self.address.task.wait_for_end(Some(timeout)) };
         reason.ok_or(self)

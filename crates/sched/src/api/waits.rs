@@ -2,9 +2,10 @@
 
 use crate::core::local;
 use crate::probe::{Decide, Decider};
+use ganger_sync::is_driving;
 
 /// Whether this thread may wait for a process: it is no worker, or is inside of
-/// [`Context::blocking`](ganger_proc_api::Context::blocking).
+/// [`Context::blocking`](ganger_proc_api::Context::blocking). It is not in a driver, either.
 ///
 /// # Panics
 /// In a simulation, whose only thread it is: `what` would wait, and `instead` is to be called.
@@ -13,12 +14,11 @@ use crate::probe::{Decide, Decider};
 #[track_caller]
 pub fn may_block(what: &str, instead: &str) -> bool {
     Decider::refuse_to_block(what, instead);
-    local::with_any(|queue| {
-        queue.is_none_or(|queue| {
-            let announcements = queue.shared.worker_slots.announcements(queue.index);
-            !announcements.is_multiple_of(2)
-        })
-    })
+    let may_block = |queue: &LocalQueue| {
+        let announcements = queue.shared.worker_slots.announcements(queue.index);
+        !announcements.is_multiple_of(2)
+    };
+    !is_driving() && local::with_any(|queue| queue.is_none_or(may_block))
 }
 
 /// One of so many, by the seed of the simulation that this thread is in; `what` says what for.

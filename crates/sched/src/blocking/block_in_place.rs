@@ -4,10 +4,11 @@
 //! and keeps processes of its own one from running.
 
 use crate::base::{dropped, frames};
-use crate::core::local;
+use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use ganger_proc_api::{CommandError, Pid};
 use ganger_sync::atomic::{Ordering, fence};
+use ganger_sync::is_driving;
 use std::sync::Arc;
 
 /// Calls `f`, which may block. On a worker of whichever scheduler a spare takes its place before
@@ -49,10 +50,10 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
 /// itself, nor be about to start it, and it must leave a thread that runs it.
 ///
 /// The thread that was started last can't be replaced, and so never waits. Nor does a thread that
-/// is no worker and ends processes in a shutdown: it may be the last one that could end the
-/// process.
+/// is in a driver, because it keeps what it wakes there. Nor does one that is no worker and ends
+/// processes in a shutdown: it may be the last one that could end the process.
 pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
-    if frames::ends_processes(shared) || frames::submits(shared, pid.id()) {
+    if is_driving() || frames::ends_processes(shared) || frames::submits(shared, pid.id()) {
         return false;
     }
     local::with_any(|queue| {
@@ -64,9 +65,8 @@ pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
 
 /// Whether this thread may wait for what is not one process.
 pub(crate) fn may_wait() -> bool {
-    local::with_any(|queue| {
-        queue.is_none_or(|queue| queue.shared.worker_slots.can_replace(queue.index))
-    })
+    let can_replace = |queue: &LocalQueue| queue.shared.worker_slots.can_replace(queue.index);
+    !is_driving() && local::with_any(|queue| queue.is_none_or(can_replace))
 }
 
 impl Shared {
@@ -93,7 +93,6 @@ mod tests {
     use super::*;
     use crate::Scheduler;
     use crate::base::frames::Frame;
-    use crate::core::local::LocalQueue;
 
     /// It may be the last one that could end the process.
     // pins: D3, D4

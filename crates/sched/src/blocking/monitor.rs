@@ -124,9 +124,9 @@ impl<'a, C: Clock> Monitor<'a, C> {
                     let now = nanos(self.clock.now());
                     let until = self.dozes_until();
                     let time = until.map(|until| Duration::from_nanos(until.saturating_sub(now)));
-                    let is_woken;
-                    (is_woken, ready) = shared.block(parker, time, || ());
-                    is_woken
+                    let blocked;
+                    (blocked, ready) = shared.block(parker, time, || true);
+                    blocked.has_token
                 });
                 ready.into_iter().for_each(|token| shared.schedule(token));
                 self.begin_to_watch();
@@ -217,7 +217,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         };
         let is_left = driven.waiter.is_free();
         if is_left && self.visits == driven.waiter.visits() {
-            let ready = shared.look_in_driver();
+            let ready = shared.look_in_driver(|| ());
             ready.into_iter().for_each(|token| shared.schedule(token));
         }
         self.visits = driven.waiter.visits();

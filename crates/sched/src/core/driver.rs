@@ -7,7 +7,7 @@ use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::probe::Probe;
-use crate::queues::idle::block_on;
+use crate::queues::idle::{Blocked, block_on};
 use crate::queues::waiter::Waiter;
 use ganger_proc_api::Pid;
 use ganger_sync::Parker;
@@ -26,7 +26,8 @@ pub trait Driver: Send + Sync + 'static {
     ///
     /// One thread at a time calls it. As long as it lasts that thread is no worker, and what is
     /// woken on it begins afterwards: with the first of these, [`interrupt`](Self::interrupt) is
-    /// called. A panic in it is contained.
+    /// called. So what it calls can't wait for a process, and is told so. A panic in it is
+    /// contained.
     fn wait(&self, timeout: Option<Duration>);
 
     /// Ends the wait, or else the next one. Any thread calls it, also the one that waits.
@@ -73,28 +74,35 @@ fn interrupt(driver: &dyn Driver) {
 }
 
 impl Shared {
-    /// Blocks the thread that has the parker: in the driver, if no other thread is there, and calls
-    /// `waits` before. Returns whether it has taken a token, and what has become ready.
+    /// Blocks the thread that has the parker: in the driver, if no other thread is there, and
+    /// `may_wait` says that no token is on its way. Returns what has become ready, too.
     pub(crate) fn block(
         &self,
         parker: &Parker,
         time: Option<Duration>,
-        waits: impl FnOnce(),
-    ) -> (bool, Vec<Token>) {
-        let mut woken = false;
+        may_wait: impl FnOnce() -> bool,
+    ) -> (Blocked, Vec<Token>) {
+        let (mut has_token, mut was_elsewhere) = (false, false);
         let ready = self.enter_driver(|wait| {
-            waits();
-            woken = parker.wait_elsewhere(|| wait(time));
+            was_elsewhere = may_wait();
+            has_token = was_elsewhere && parker.wait_elsewhere(|| wait(time));
         });
-        match ready {
-            Some(ready) => (woken, ready),
-            None => (block_on(parker, time), Vec::new()),
+        if !was_elsewhere {
+            has_token = block_on(parker, time);
         }
+        let blocked = Blocked {
+            has_token,
+            was_elsewhere,
+        };
+        (blocked, ready.unwrap_or_default())
     }
 
-    /// Looks in the driver, if no other thread is there. Returns what is ready.
-    pub(crate) fn look_in_driver(&self) -> Vec<Token> {
-        let ready = self.enter_driver(|wait| wait(Some(Duration::ZERO)));
+    /// Calls `enters` and looks in the driver, if no other thread is there. Returns what is ready.
+    pub(crate) fn look_in_driver(&self, enters: impl FnOnce()) -> Vec<Token> {
+        let ready = self.enter_driver(|wait| {
+            enters();
+            wait(Some(Duration::ZERO));
+        });
         ready.unwrap_or_default()
     }
 
@@ -162,5 +170,96 @@ impl Shared {
     fn contain_driver(&self, f: impl FnOnce()) {
         let pid = Pid::new(self.host, 0);
         contain_and_report("a driver", pid, self.own_counters(), f);
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::queues::idle::Snapshot;
+    use crate::still::Still;
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread;
+
+    /// Waits for a signal. Notes its waits.
+    #[derive(Clone)]
+    struct Signals {
+        send: Sender<()>,
+        receive: Arc<Mutex<Receiver<()>>>,
+        waits: Arc<Mutex<Waits>>,
+    }
+
+    #[derive(Debug, Default, Clone, PartialEq)]
+    struct Waits {
+        /// The limit of the one that lasts.
+        inside: Option<Option<Duration>>,
+        count: usize,
+    }
+
+    impl Driver for Signals {
+        fn wait(&self, timeout: Option<Duration>) {
+            let mut waits = self.waits.lock().unwrap();
+            waits.inside = Some(timeout);
+            waits.count += 1;
+            drop(waits);
+            let receive = self.receive.lock().unwrap();
+            let _over = match timeout {
+                None => receive.recv().is_ok(),
+                Some(timeout) => receive.recv_timeout(timeout).is_ok(),
+            };
+            self.waits.lock().unwrap().inside = None;
+        }
+
+        fn interrupt(&self) {
+            self.send.send(()).unwrap();
+        }
+    }
+
+    /// Not by a clock: each of its threads waits without a limit.
+    // pins: I3, G7
+    #[test]
+    fn an_idle_scheduler_stays_in_the_driver() {
+        let (send, receive) = channel();
+        let driver = Signals {
+            send,
+            receive: Arc::new(Mutex::new(receive)),
+            waits: Arc::default(),
+        };
+        let builder = Scheduler::builder().workers(2);
+        let scheduler = builder.driver(driver.clone()).build().unwrap();
+        scheduler.start().unwrap();
+        let shared = &scheduler.shared;
+        let all_sleep = Snapshot {
+            searching: 0,
+            sleeping: 2,
+            unwatched: true,
+        };
+        let still = || {
+            let waits = driver.waits.lock().unwrap().clone();
+            let is_still = shared.idle.snapshot() == all_sleep && waits.inside == Some(None);
+            is_still.then_some(waits)
+        };
+        // An interrupt that comes late ends one more wait.
+        let until_still = || {
+            let (mut before, mut looks) = (None, 0);
+            while looks < 1000 {
+                let now = still();
+                looks = if now.is_some() && now == before {
+                    looks + 1
+                } else {
+                    0
+                };
+                before = now;
+                thread::yield_now();
+            }
+        };
+        for _ in 0..10 {
+            until_still();
+            assert!(!shared.keeper.is_used());
+            let handle = scheduler.submit(Still, "main", ()).unwrap();
+            assert!(handle.wait().is_done());
+        }
     }
 }

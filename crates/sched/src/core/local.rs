@@ -9,6 +9,7 @@ use crate::core::token::Token;
 use crate::handlers::commands::OwnHandlers;
 use crate::probe::{Probe, Push};
 use ganger_deque::Worker;
+use ganger_sync::driving;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
@@ -197,7 +198,7 @@ pub(crate) fn put_aside(shared: &Shared, f: impl FnOnce()) -> Vec<Token> {
         ASIDE.replace(&raw const aside),
     );
     let back = Return(outer.0, outer.1);
-    f();
+    driving(f);
     drop(back);
     aside.tokens.into_inner()
 }

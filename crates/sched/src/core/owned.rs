@@ -60,8 +60,17 @@ pub(crate) enum Gathered {
     Upgrade(Box<UpgradeRequest>),
     /// Ask a signal first.
     Signal(Box<dyn ExitSignal>),
-    /// Look first whether the message that is next has been taken back.
-    Kept,
+    /// Look first whether the message that is next has been taken back, and then go on with
+    /// [`Core::gather_behind_kept`].
+    Kept(Rest),
+}
+
+/// What is left of a batch that has been begun.
+pub(crate) struct Rest {
+    /// The step is the first to be shown a cancellation, for this reason.
+    cancel: Option<CancelReason>,
+    /// Room for so many new events.
+    room: usize,
 }
 
 impl Core {
@@ -325,9 +334,20 @@ impl Core {
     ) -> Gathered {
         match self.gather_more(0, room, counters) {
             Gathered::Step(events) => Gathered::Cancel(reason, events),
-            // A later step's.
-            Gathered::Kept => Gathered::Cancel(reason, 0),
+            Gathered::Kept(Rest { room, .. }) => Gathered::Kept(Rest {
+                cancel: Some(reason),
+                room,
+            }),
             other => other,
+        }
+    }
+
+    /// Goes on with the batch, now that its kept message is settled: system events have had their
+    /// share of it.
+    pub(crate) fn gather_behind_kept(&mut self, rest: Rest, counters: &Counters) -> Gathered {
+        match rest.cancel {
+            Some(reason) => self.gather_cancel(reason, rest.room, counters),
+            None => self.gather_more(0, rest.room, counters),
         }
     }
 
@@ -382,8 +402,9 @@ impl Core {
             }
         }
         let events = gathered.len();
-        if events == 0 && limit > 0 && self.is_kept_next() {
-            return Gathered::Kept;
+        if events == 0 && spent < limit && self.is_kept_next() {
+            let (cancel, room) = (None, limit - spent);
+            return Gathered::Kept(Rest { cancel, room });
         }
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;

@@ -4,7 +4,7 @@
 //! The driver here is a parker: what becomes ready leaves a token, and so does an interrupt. A wait
 //! that is not ended is a deadlock, which loom reports.
 
-use crate::queues::idle::{Idle, Snapshot, Woken, block_on};
+use crate::queues::idle::{Blocked, Idle, Snapshot, Woken, block_on};
 use crate::queues::waiter::Waiter;
 use ganger_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
@@ -21,6 +21,8 @@ struct Pool {
     is_over: AtomicBool,
     /// Where a worker is in a step that ends when what is ready has been seen.
     step: Parker,
+    /// Where a thread is in the driver until what is queued has been taken.
+    call: Parker,
 }
 
 impl Pool {
@@ -35,6 +37,7 @@ impl Pool {
             queued: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
             step: Parker::new(),
+            call: Parker::new(),
         })
     }
 
@@ -84,21 +87,30 @@ impl Pool {
         self.idle.end_monitor_wait();
     }
 
-    /// As `Shared::block`. Returns whether it has taken a token, and whether something was ready.
-    fn block(&self, parker: &Parker) -> (bool, bool) {
-        let (mut woken, mut is_ready) = (false, false);
-        let is_there = self.waiter.enter(|| {
-            woken = parker.wait_elsewhere(|| {
-                self.system.park();
-                is_ready = self.take_ready();
-            });
+    /// As `Shared::block`. Returns whether something was ready, too.
+    fn block(&self, parker: &Parker, may_wait: impl FnOnce() -> bool) -> (Blocked, bool) {
+        let (mut has_token, mut was_elsewhere, mut is_ready) = (false, false, false);
+        self.waiter.enter(|| {
+            was_elsewhere = may_wait();
+            has_token = was_elsewhere
+                && parker.wait_elsewhere(|| {
+                    self.system.park();
+                    is_ready = self.take_ready();
+                    if is_ready {
+                        self.call.park();
+                        self.call.unpark();
+                    }
+                });
             0
         });
-        if is_there {
-            (woken, is_ready)
-        } else {
-            (block_on(parker, None), false)
+        if !was_elsewhere {
+            has_token = block_on(parker, None);
         }
+        let blocked = Blocked {
+            has_token,
+            was_elsewhere,
+        };
+        (blocked, is_ready)
     }
 
     /// As `worker/mod.rs` does it, until what was posted has been seen.
@@ -112,6 +124,7 @@ impl Pool {
                 if self.waiter.is_free() {
                     self.idle.defer();
                 }
+                self.call.unpark();
                 self.step.park();
                 self.step.unpark();
                 continue;
@@ -127,9 +140,10 @@ impl Pool {
                 || self.is_over(),
                 || self.has_work(),
                 |parker| {
-                    let woken;
-                    (woken, is_ready) = self.block(parker);
-                    woken
+                    let blocked;
+                    let may_wait = || self.idle.wait_elsewhere(index);
+                    (blocked, is_ready) = self.block(parker, may_wait);
+                    blocked
                 },
             );
             searching = woken == Woken::Notified || self.idle.begin_search();
@@ -149,9 +163,9 @@ impl Pool {
             self.idle.monitor_sleep(
                 || self.has_work() || self.is_over(),
                 |parker| {
-                    let woken;
-                    (woken, is_ready) = self.block(parker);
-                    woken
+                    let blocked;
+                    (blocked, is_ready) = self.block(parker, || true);
+                    blocked.has_token
                 },
             );
             if is_ready {
@@ -188,8 +202,9 @@ fn start(pool: &Arc<Pool>, index: usize) -> thread::JoinHandle<()> {
 fn a_push_against_the_end_of_a_wait() {
     model::check(3, || {
         let pool = Pool::new(1);
-        // Steps end at once.
+        // Steps end at once, and so do calls in the driver.
         pool.step.unpark();
+        pool.call.unpark();
         let worker = start(&pool, 0);
         pool.push();
         pool.post();
@@ -206,9 +221,28 @@ fn two_workers_against_a_push_and_what_is_ready() {
     model::check(2, || {
         let pool = Pool::new(2);
         pool.step.unpark();
+        pool.call.unpark();
         let workers = [0, 1].map(|index| start(&pool, index));
         pool.push();
         pool.post();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        pool.assert_still();
+    });
+}
+
+/// The call of what is ready lasts until the other worker has taken what is queued: that worker
+/// does not sleep beside it.
+// pins: G2
+#[test]
+fn a_long_call_in_the_driver_against_a_push() {
+    model::check(2, || {
+        let pool = Pool::new(2);
+        pool.step.unpark();
+        let workers = [0, 1].map(|index| start(&pool, index));
+        pool.post();
+        pool.push();
         for worker in workers {
             worker.join().unwrap();
         }
@@ -222,6 +256,7 @@ fn two_workers_against_a_push_and_what_is_ready() {
 fn a_worker_that_leaves_against_a_monitor_that_dozes() {
     model::check(2, || {
         let pool = Pool::new(1);
+        pool.call.unpark();
         let worker = start(&pool, 0);
         let monitor = {
             let pool = Arc::clone(&pool);

@@ -14,7 +14,8 @@
 //! 1. Push; then a light fence; then read the word. Without a sleeper nothing is owed.
 //! 2. Where a worker searches beside a sleeper: a full fence, and read the word again. If a worker
 //!    still searches, nothing is owed.
-//! 3. Under the lock take a sleeper, count it as searching, wake it.
+//! 3. Under the lock take a sleeper, count it as searching, wake it. One that waits elsewhere (in
+//!    the driver) counts as busy: it may be long in coming, and no pusher is to rely on it.
 //!
 //! From outside of any worker ([`notify_from_outside`](Idle::notify_from_outside)) a push is a
 //! read-modify-write, and the fence behind it full: no second look is needed.
@@ -87,8 +88,44 @@ pub(crate) enum Woken {
     /// It never slept: there was something to do. It counts as busy, and asks to search before it
     /// looks.
     Withdrawn,
-    /// Another thread woke it. It counts as searching.
+    /// Another thread woke it, or its time is over. It counts as searching.
     Notified,
+    /// The same, and it has waited elsewhere. It counts as busy, as where it withdraws.
+    Elsewhere,
+}
+
+/// How a sleeper has blocked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    /// It has taken the token of its parker.
+    pub(crate) has_token: bool,
+    /// It has waited elsewhere, see [`Idle::wait_elsewhere`].
+    pub(crate) was_elsewhere: bool,
+}
+
+/// A worker that sleeps: its number, with a mark where it waits elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sleeper(usize);
+
+impl Sleeper {
+    const ELSEWHERE: usize = 1 << (usize::BITS - 1);
+
+    fn elsewhere(index: usize) -> Self {
+        Self(index | Self::ELSEWHERE)
+    }
+
+    fn index(self) -> usize {
+        self.0 & !Self::ELSEWHERE
+    }
+
+    /// How it counts when it is awake.
+    fn awake(self) -> u64 {
+        if self.0 & Self::ELSEWHERE == 0 {
+            SEARCHING
+        } else {
+            0
+        }
+    }
 }
 
 /// The counters and the list of sleepers share one cache line: a waker touches all of it, and finds
@@ -96,7 +133,7 @@ pub(crate) enum Woken {
 struct Roster {
     word: AtomicU64,
     /// In the order in which they fell asleep. More than these are on the heap.
-    sleepers: Mutex<SmallVec<[usize; 5]>>,
+    sleepers: Mutex<SmallVec<[Sleeper; 5]>>,
 }
 
 #[cfg(all(not(ganger_loom), target_pointer_width = "64"))]
@@ -278,9 +315,9 @@ impl Idle {
         // Ordering: SeqCst, one order with `end_search` and `sleep`.
         self.roster
             .word
-            .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
+            .fetch_add(sleeper.awake().wrapping_sub(SLEEPING), Ordering::SeqCst);
         drop(sleepers);
-        self.unpark(&self.parkers[sleeper]);
+        self.unpark(&self.parkers[sleeper.index()]);
         true
     }
 
@@ -288,16 +325,16 @@ impl Idle {
     pub(crate) fn notify_all(&self) {
         let sleepers = {
             let mut sleepers = lock(&self.roster.sleepers);
-            let claimed = sleepers.len() as u64;
+            let awake: u64 = sleepers.iter().map(|sleeper| sleeper.awake()).sum();
+            let asleep = sleepers.len() as u64 * SLEEPING;
             // Ordering: SeqCst, one order with `end_search` and `sleep`.
-            self.roster.word.fetch_add(
-                (claimed * SEARCHING).wrapping_sub(claimed * SLEEPING),
-                Ordering::SeqCst,
-            );
+            self.roster
+                .word
+                .fetch_add(awake.wrapping_sub(asleep), Ordering::SeqCst);
             std::mem::take(&mut *sleepers)
         };
         for sleeper in sleepers {
-            self.unpark(&self.parkers[sleeper]);
+            self.unpark(&self.parkers[sleeper.index()]);
         }
     }
 
@@ -305,23 +342,28 @@ impl Idle {
     ///
     /// `searching` says how it counts now. It does not block when `is_stopping` says so, or when
     /// no worker searches and `has_work` says that something is queued. `block` blocks on its
-    /// parker, and returns whether it has taken the token there.
+    /// parker, or [elsewhere](Self::wait_elsewhere).
     pub(crate) fn sleep_by(
         &self,
         index: usize,
         searching: bool,
         is_stopping: impl FnOnce() -> bool,
         has_work: impl FnOnce() -> bool,
-        block: impl FnOnce(&Parker) -> bool,
+        block: impl FnOnce(&Parker) -> Blocked,
     ) -> Woken {
         self.announce(index, searching);
         if self.look_again(index, is_stopping, has_work) {
             return Woken::Withdrawn;
         }
-        if !block(&self.parkers[index]) {
+        let blocked = block(&self.parkers[index]);
+        if !blocked.has_token {
             self.wake_oneself(index);
         }
-        Woken::Notified
+        if blocked.was_elsewhere {
+            Woken::Elsewhere
+        } else {
+            Woken::Notified
+        }
     }
 
     /// As [`sleep_by`](Self::sleep_by), for as long as `blocks` says, at the most.
@@ -334,13 +376,16 @@ impl Idle {
         has_work: impl FnOnce() -> bool,
         blocks: impl FnOnce() -> Option<Duration>,
     ) -> Woken {
-        let block = |parker: &Parker| block_on(parker, blocks());
+        let block = |parker: &Parker| Blocked {
+            has_token: block_on(parker, blocks()),
+            was_elsewhere: false,
+        };
         self.sleep_by(index, searching, is_stopping, has_work, block)
     }
 
-    /// The time of a sleeper is over: counts it as searching.
+    /// The time of a sleeper is over: it is awake.
     pub(crate) fn wake_oneself(&self, index: usize) {
-        if !self.take_out(index, SEARCHING) {
+        if !self.take_out(index, Sleeper::awake) {
             // Another thread is just waking it, and leaves a token for it alone.
             self.parkers[index].park();
         }
@@ -348,10 +393,24 @@ impl Idle {
 
     /// Puts a sleeper behind the others, so that they are woken first.
     pub(crate) fn wake_last(&self, index: usize) {
+        self.put_last(index, Sleeper(index));
+    }
+
+    /// The same for a sleeper that is about to wait elsewhere, and marks it as one that does.
+    /// Returns `false` when another thread is just waking it, and leaves a token on its parker.
+    #[must_use]
+    pub(crate) fn wait_elsewhere(&self, index: usize) -> bool {
+        self.put_last(index, Sleeper::elsewhere(index))
+    }
+
+    fn put_last(&self, index: usize, sleeper: Sleeper) -> bool {
         let mut sleepers = lock(&self.roster.sleepers);
-        if let Some(position) = sleepers.iter().position(|&sleeper| sleeper == index) {
-            sleepers[..=position].rotate_right(1);
-        }
+        let Some(position) = sleepers.iter().position(|it| it.index() == index) else {
+            return false;
+        };
+        sleepers[position] = sleeper;
+        sleepers[..=position].rotate_right(1);
+        true
     }
 
     /// The worker has announced its sleep: returns whether it has withdrawn from that, because
@@ -374,7 +433,7 @@ impl Idle {
     /// Counts the worker as sleeping.
     pub(crate) fn announce(&self, index: usize, searching: bool) {
         let mut sleepers = lock(&self.roster.sleepers);
-        sleepers.push(index);
+        sleepers.push(Sleeper(index));
         let change = SLEEPING.wrapping_sub(u64::from(searching) * SEARCHING);
         // Ordering: SeqCst, one order with the loads in `notify`.
         self.roster.word.fetch_add(change, Ordering::SeqCst);
@@ -382,24 +441,24 @@ impl Idle {
 
     /// Counts the worker as busy again; `false` when another thread is just waking it.
     fn withdraw(&self, index: usize) -> bool {
-        self.take_out(index, 0)
+        self.take_out(index, |_| 0)
     }
 
     /// Wakes that worker, if it sleeps: it is called to what no other worker can do for it. A
     /// worker that announces its sleep after this sees what the caller has written before.
     pub(crate) fn wake(&self, index: usize) {
-        if self.take_out(index, SEARCHING) {
+        if self.take_out(index, Sleeper::awake) {
             self.unpark(&self.parkers[index]);
         }
     }
 
     /// Takes a sleeper out, and counts it as that, if it is one.
-    fn take_out(&self, index: usize, then: u64) -> bool {
+    fn take_out(&self, index: usize, then: impl FnOnce(Sleeper) -> u64) -> bool {
         let mut sleepers = lock(&self.roster.sleepers);
-        let Some(position) = sleepers.iter().rposition(|&sleeper| sleeper == index) else {
+        let Some(position) = sleepers.iter().rposition(|it| it.index() == index) else {
             return false;
         };
-        sleepers.remove(position);
+        let then = then(sleepers.remove(position));
         // Ordering: SeqCst, one order with the loads in `notify`.
         self.roster
             .word

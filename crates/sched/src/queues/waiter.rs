@@ -12,10 +12,11 @@
 //! **Protocol**
 //! 1. A worker that falls asleep waits in the driver instead of on its parker, if no thread is
 //!    there. A thread that wakes it then interrupts the driver (`Parker::wait_elsewhere`).
+//!    From then on it counts as busy, not as searching: it may be in a long call there.
 //! 2. What becomes ready meanwhile is put aside. The worker leaves the driver, then the sleepers,
 //!    and then queues it: a sleeper pushes nothing.
 //! 3. A worker that finds no process looks in the driver once before it rests, and a busy one at a
-//!    rotation, when no thread has for a while.
+//!    rotation, when no thread has for a while. It ends its search before.
 //! 4. A worker that has left the driver and begins a turn wakes the monitor, if that sleeps.
 //! 5. The monitor looks when no thread has since its last look. When no thread is there at two
 //!    looks, it wakes a sleeper. Before it sleeps it announces that, makes a heavy fence, and waits

@@ -179,7 +179,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let mut told = 0;
         loop {
             let request = match gathered {
-                Gathered::Kept => {
+                Gathered::Kept(rest) => {
                     let Self { core, task, .. } = &mut self;
                     let shared = &task.shared;
                     let is_shown = core.settle_kept(|ticket| {
@@ -192,7 +192,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                         // No step gives its place back.
                         task.release_messages(MESSAGE);
                     }
-                    gathered = self.gather();
+                    gathered = self.core.gather_behind_kept(rest, self.counters);
                     continue;
                 }
                 Gathered::Nothing => return Err(Stepped::Waits),

@@ -67,6 +67,11 @@ impl Streak {
         self.picks += 1;
         self.picks <= ARRIVALS && now.saturating_sub(self.since) < ARRIVALS_TIME
     }
+
+    /// There is nothing elsewhere: the pick that follows is the first of a new one.
+    fn begin_again(&mut self, now: u64) {
+        (self.picks, self.since) = (1, now);
+    }
 }
 
 impl Worker<'_> {
@@ -129,7 +134,10 @@ impl Worker<'_> {
         let token = self
             .take_arrival(now)
             .or_else(|| self.look_at_the_rest())
-            .or_else(|| self.pop_arrival());
+            .or_else(|| {
+                self.arrivals.begin_again(now);
+                self.pop_arrival()
+            });
         // The end of a search wakes a sleeper for the rest.
         if !self.searching && !self.shared.arrivals.is_empty() {
             self.shared.idle.notify();
@@ -370,5 +378,21 @@ mod tests {
         assert!(goes_on(2, 80) && goes_on(2, 80 + ARRIVALS_TIME - 1));
         assert!(!goes_on(2, 80 + ARRIVALS_TIME));
         assert!(goes_on(3, 80 + ARRIVALS_TIME));
+    }
+
+    // pins: G4
+    #[test]
+    fn arrivals_alone_are_picked_in_a_row_again_after_a_look_elsewhere() {
+        let mut streak = Streak::default();
+        for _ in 0..3 {
+            // The first pick of a new row is the one that follows the look.
+            assert!((1..ARRIVALS).all(|_| streak.goes_on(1, 70)));
+            streak.goes_on(1, 70);
+            assert!(!streak.goes_on(1, 70));
+            streak.begin_again(70);
+        }
+        assert!(!streak.goes_on(1, 70 + ARRIVALS_TIME));
+        streak.begin_again(80 + ARRIVALS_TIME);
+        assert!(streak.goes_on(1, 80 + ARRIVALS_TIME));
     }
 }

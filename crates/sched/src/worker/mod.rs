@@ -281,10 +281,15 @@ impl<'a> Worker<'a> {
     /// Ends the search, and wakes a sleeper for what is left.
     #[inline]
     fn found(&mut self) {
+        self.stop_searching();
+        self.queue.offer();
+    }
+
+    #[inline]
+    fn stop_searching(&mut self) {
         if self.searching {
             self.end_search();
         }
-        self.queue.offer();
     }
 
     #[cold]
@@ -307,11 +312,11 @@ impl<'a> Worker<'a> {
                 kept = self.keep_watch();
                 self.fall_asleep();
                 let time = kept.map(|until| self.time_until(until));
-                let is_woken;
+                let blocked;
                 // Others are woken for what is pushed: this one stays.
-                let waits = || self.shared.idle.wake_last(self.queue.index);
-                (is_woken, ready) = self.shared.block(parker, time, waits);
-                is_woken
+                let may_wait = || self.shared.idle.wait_elsewhere(self.queue.index);
+                (blocked, ready) = self.shared.block(parker, time, may_wait);
+                blocked
             },
         );
         self.wake_up(woken, kept);
@@ -345,7 +350,7 @@ impl<'a> Worker<'a> {
             Woken::Notified => true,
             // Search again: pushers that saw this worker search may have queued more than the item
             // that kept it awake.
-            Woken::Withdrawn => self.shared.idle.begin_search(),
+            Woken::Withdrawn | Woken::Elsewhere => self.shared.idle.begin_search(),
         };
         // The clock stands still while all sleep.
         let time = &self.shared.time;

@@ -89,7 +89,7 @@ impl Worker<'_> {
     /// Looks in the driver, if no thread has for a while.
     #[cold]
     #[inline(never)]
-    fn look_in_driver_late(&self) {
+    fn look_in_driver_late(&mut self) {
         let left = (self.shared.driven.as_ref()).map(|driven| driven.waiter.left());
         if left.is_some_and(|left| self.shared.now() >= left.saturating_add(UNSEEN)) {
             self.look_in_driver();
@@ -98,8 +98,10 @@ impl Worker<'_> {
     }
 
     /// Looks in the driver, if no other thread is there. Returns whether something was ready.
-    pub(super) fn look_in_driver(&self) -> bool {
-        let ready = self.shared.look_in_driver();
+    pub(super) fn look_in_driver(&mut self) -> bool {
+        let shared = self.shared;
+        // A call there may last, and pushers rely on a worker that searches.
+        let ready = shared.look_in_driver(|| self.stop_searching());
         let is_ready = !ready.is_empty();
         self.shared.schedule_ready(self.queue, ready);
         is_ready

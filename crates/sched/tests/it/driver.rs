@@ -1,8 +1,10 @@
 //! A driver: where the scheduler's threads wait for the system.
 
 use crate::support::{PATIENCE, exit, exit_number, process, quiet_panics, until, until_state};
-use ganger_proc_api::process_fn;
-use ganger_sched::{Driver, Handle, ProcessHandle, ProcessState, Scheduler};
+use ganger_proc_api::{Reply, actor_fn, process_fn};
+use ganger_sched::{Driver, Handle, ProcessHandle, ProcessState, Scheduler, StopError, may_block};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
@@ -272,25 +274,6 @@ fn busy_workers_do_not_keep_the_driver_waiting() {
     }
 }
 
-// pins: I3, G7
-#[test]
-fn an_idle_scheduler_stays_in_the_driver() {
-    let (scheduler, posted) = start(2);
-    let (handle, wake) = start_waiting(&scheduler, 7);
-    wake();
-    assert_eq!(exit_number(handle), 7);
-    // From the moment on at which the monitor sleeps as well, nothing happens.
-    let visits = || (posted.waits(), posted.looks(), posted.is_waited_in());
-    let mut before = visits();
-    until("nothing happens for a while", || {
-        thread::sleep(Duration::from_millis(100));
-        let now = visits();
-        now.2 && std::mem::replace(&mut before, now) == now
-    });
-    thread::sleep(Duration::from_millis(300));
-    assert_eq!(visits(), before);
-}
-
 // pins: I4
 #[test]
 fn a_stop_ends_the_wait() {
@@ -319,4 +302,149 @@ fn a_panic_in_the_driver_is_contained() {
     let (handle, wake) = start_waiting(&scheduler, 7);
     posted.post(wake);
     assert_eq!(exit_number(handle), 7);
+}
+
+/// What holds a call in the driver.
+type Held = std::sync::mpsc::Sender<()>;
+
+/// A call that a worker carries out in the driver and that lasts until what is returned is dropped.
+/// `before` and `after` the call is posted, the test sees to it that a worker is the next thread in
+/// the driver, as a rule. Where it was the monitor, both are called again.
+fn hold_a_worker(posted: &Posted, mut before: impl FnMut(), mut after: impl FnMut()) -> Held {
+    loop {
+        before();
+        let (held, is_over) = channel::<()>();
+        let (inside, is_inside) = channel();
+        posted.post(move || {
+            let thread = thread::current();
+            let is_worker = (thread.name()).is_some_and(|it| !it.ends_with("-monitor"));
+            inside.send(is_worker).unwrap();
+            if is_worker {
+                // Disconnected is what it waits for.
+                let _over = is_over.recv();
+            }
+        });
+        after();
+        if is_inside.recv_timeout(PATIENCE).unwrap() {
+            return held;
+        }
+    }
+}
+
+/// Starts a process whose step lasts until what is returned is dropped.
+fn start_step(scheduler: &Handle) -> (ProcessHandle, Held) {
+    let (held, is_over) = channel::<()>();
+    let (inside, is_inside) = channel();
+    let step = process_fn(move |_, _, out| {
+        inside.send(())?;
+        let _over = is_over.recv();
+        out.done(());
+        Ok(())
+    });
+    let step = scheduler.submit(step, "main", ()).unwrap();
+    is_inside.recv_timeout(PATIENCE).unwrap();
+    (step, held)
+}
+
+fn submit_number(scheduler: &Handle, number: u64) -> ProcessHandle {
+    let done = process_fn(move |_, _, out| {
+        out.done(number);
+        Ok(())
+    });
+    scheduler.submit(done, "main", ()).unwrap()
+}
+
+fn start_without_spares() -> (Scheduler, Posted) {
+    let posted = Posted::default();
+    let builder = Scheduler::builder().workers(2).max_spares(0);
+    let scheduler = builder.driver(posted.clone()).build().unwrap();
+    scheduler.start().unwrap();
+    (scheduler, posted)
+}
+
+/// A worker that waits in the driver is in a long call there when it is woken for the first
+/// process. The other one takes that, and sleeps again.
+// pins: G2
+#[test]
+fn a_worker_that_is_woken_in_a_long_call_is_not_relied_on() {
+    let (scheduler, posted) = start_without_spares();
+    let sleeping = || scheduler.stats().sleeping;
+    let all_sleep = || until("all sleep", || sleeping() == 2 && posted.is_waited_in());
+    let held = hold_a_worker(&posted, all_sleep, || ());
+    let (step, step_held) = start_step(&scheduler);
+    let first = submit_number(&scheduler, 7);
+    drop(step_held);
+    assert!(exit(step).is_done());
+    assert_eq!(exit_number(first), 7);
+    until("the other one sleeps", || sleeping() == 1);
+    assert_eq!(exit_number(submit_number(&scheduler, 8)), 8);
+    drop(held);
+}
+
+/// A worker that searches looks in the driver, and is in a long call there. The other one falls
+/// asleep afterwards.
+// pins: G2
+#[test]
+fn a_worker_that_searches_in_the_driver_is_not_relied_on() {
+    let (scheduler, posted) = start_without_spares();
+    let steps = RefCell::new(Vec::new());
+    let start_steps = || {
+        let started = [(); 2].map(|()| start_step(&scheduler));
+        *steps.borrow_mut() = Vec::from(started);
+    };
+    let end_one = || {
+        let (one, its) = steps.borrow_mut().pop().unwrap();
+        drop(its);
+        assert!(exit(one).is_done());
+    };
+    let held = hold_a_worker(&posted, start_steps, end_one);
+    drop(steps);
+    until("the other one sleeps", || scheduler.stats().sleeping == 1);
+    assert_eq!(exit_number(submit_number(&scheduler, 7)), 7);
+    drop(held);
+}
+
+/// What is started in the driver begins when the call there is over.
+// pins: I1
+#[test]
+fn a_wait_in_the_driver_is_refused() {
+    quiet_panics();
+    let (scheduler, posted) = start(2);
+    let (result, results) = channel();
+    let handle = scheduler.handle();
+    posted.post(move || {
+        let refused = |wait: &dyn Fn(ProcessHandle)| {
+            let process = submit_number(&handle, 7);
+            let address = process.address().clone();
+            let unwound = catch_unwind(AssertUnwindSafe(|| wait(process)));
+            let message = *unwound.unwrap_err().downcast::<&str>().unwrap();
+            assert!(message.contains("`.await` it"), "{message}");
+            address
+        };
+        let answers = actor_fn(|_, reply: Reply<u64>, _| {
+            reply.complete(7);
+            Ok(())
+        });
+        let answers = handle.spawn_actor(answers).unwrap();
+        let answer = answers.call(|reply| reply).wait();
+        let text = answer.unwrap_err().to_string();
+        assert!(text.contains("`.await`"), "{text}");
+        assert!(!may_block("a test", "nothing"));
+        assert!(matches!(
+            handle.stop(Duration::ZERO),
+            Err(StopError::Inside)
+        ));
+        let started = [
+            refused(&|it| drop(it.wait())),
+            refused(&|it| drop(it.wait_timeout(PATIENCE))),
+        ];
+        result.send((started, submit_number(&handle, 8))).unwrap();
+    });
+    let (started, last) = results.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(exit_number(last), 8);
+    until("the others end as well", || {
+        started
+            .iter()
+            .all(|it| scheduler.process(it.pid()).is_none())
+    });
 }

@@ -28,6 +28,7 @@ mod fairness;
 mod hand_off;
 mod handles;
 mod inherited;
+mod kept;
 mod lanes;
 mod last_commands;
 mod limits;

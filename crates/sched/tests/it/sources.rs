@@ -170,6 +170,45 @@ fn workers_that_are_stuck_in_steps_delay_nothing_at_their_seats() {
     }
 }
 
+/// The only worker is in a step, and there is no spare: what the monitor delivers stays there.
+// pins: P15
+#[test]
+fn a_dump_says_how_many_a_source_has_woken() {
+    let calls = Arc::new(Calls::default());
+    let builder = Scheduler::builder().workers(1).max_spares(0);
+    let scheduler = builder.source(calls.clone()).build().unwrap();
+    scheduler.start().unwrap();
+    let mut steps = 0;
+    let woken = process(move |_, _, out| {
+        steps += 1;
+        if steps == 2 {
+            out.done(7_u64);
+        }
+        Ok(())
+    });
+    let woken = scheduler.spawn(woken).unwrap();
+    until_state(&scheduler, woken.pid(), ProcessState::Idle);
+    let (release, is_over) = channel::<()>();
+    let (inside, is_inside) = channel();
+    let stuck = scheduler.spawn(process(move |_, _, out| {
+        inside.send(())?;
+        // Disconnected is what it waits for.
+        let _over = is_over.recv();
+        out.done(());
+        Ok(())
+    }));
+    is_inside.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(scheduler.dump().arrivals_queue, 0);
+    let waker = woken.address().waker();
+    calls.after(Duration::ZERO, move |_| waker.wake());
+    until("it is in the lane", || scheduler.dump().arrivals_queue == 1);
+    let text = scheduler.dump().to_string();
+    assert!(text.contains(" 0 urgent, 1 woken by sources\n"), "{text}");
+    drop(release);
+    assert!(exit(stuck.unwrap()).is_done());
+    assert_eq!(exit_number(woken), 7);
+}
+
 /// All workers are stuck, until a process has run that a call wakes. No thread but the monitor is
 /// free for the call, and none but a spare for the process.
 // pins: T4, G6

@@ -212,7 +212,7 @@ impl Real {
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
             Gathered::Signal(_) => unreachable!("none was sent"),
             Gathered::Step(events) | Gathered::Cancel(_, events) => events,
-            Gathered::Kept => unreachable!("no message here can be taken back"),
+            Gathered::Kept(_) => unreachable!("no message here can be taken back"),
         };
         // The step does not go on.
         core.go_ons = 0;

@@ -1,0 +1,67 @@
+//! Whether this thread is in the driver of a scheduler, where it must not wait for a process.
+//!
+//! **Problem.** What a call in the driver starts or wakes begins when the thread has left the
+//! driver. A wait for that, inside of such a call, never ends.
+//!
+//! **Rejected.** To begin it on another thread: there may be none.
+
+use std::cell::Cell;
+
+thread_local! {
+    static IS_DRIVING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `f`, in which this thread is in the driver of a scheduler.
+///
+/// ```
+/// use ganger_sync::{driving, is_driving};
+///
+/// assert!(driving(is_driving) && !is_driving());
+/// ```
+pub fn driving<R>(f: impl FnOnce() -> R) -> R {
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            IS_DRIVING.set(self.0);
+        }
+    }
+    let _reset = Reset(IS_DRIVING.replace(true));
+    f()
+}
+
+/// Whether this thread is in the driver of a scheduler.
+#[must_use]
+pub fn is_driving() -> bool {
+    IS_DRIVING.get()
+}
+
+/// This thread is about to wait for what a process does.
+///
+/// # Panics
+/// When it is in the driver of a scheduler.
+#[track_caller]
+pub fn refuse_to_wait_in_driver() {
+    assert!(
+        !is_driving(),
+        "a thread can't wait inside of a scheduler's driver, as in a task of `tokio::spawn`: what \
+         is woken there begins when the call is over; `.await` it, or wait in a process"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    #[test]
+    fn a_thread_is_in_the_driver_until_the_call_is_over_however_that_ends() {
+        refuse_to_wait_in_driver();
+        let unwound = catch_unwind(|| driving(|| driving(refuse_to_wait_in_driver)));
+        let message = *unwound.unwrap_err().downcast::<&str>().unwrap();
+        assert!(message.contains("`.await` it") && !is_driving());
+        driving(|| {
+            driving(|| ());
+            assert!(is_driving());
+        });
+    }
+}
