@@ -46,7 +46,7 @@ impl Locks for Ganger {
     }
 
     async fn with<R: Send>(&self, f: impl FnOnce(&mut u64) -> R + Send) -> R {
-        f(&mut *self.mutex.lock().await.expect("no task fails"))
+        f(&mut self.mutex.lock().await.expect("no task fails"))
     }
 
     async fn permitted(&self, f: impl FnOnce() + Send) {

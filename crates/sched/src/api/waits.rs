@@ -1,6 +1,6 @@
 //! For crates whose processes wait for each other in ways of their own, such as channels.
 
-use crate::core::local;
+use crate::core::local::{self, LocalQueue};
 use crate::probe::{Decide, Decider};
 use ganger_sync::is_driving;
 
