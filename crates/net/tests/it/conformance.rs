@@ -46,7 +46,7 @@ fn plans() -> impl Strategy<Value = Plan> {
 /// Bytes of which each says where it is.
 fn bytes(parts: &[usize]) -> Vec<u8> {
     let length = parts.iter().sum::<usize>();
-    (0..length).map(|it| (it % 251) as u8).collect()
+    (0..=250).cycle().take(length).collect()
 }
 
 /// How a side has found the end of the other.
