@@ -1,32 +1,40 @@
 //! Waiting for several futures at once.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
+use crate::step;
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// A tuple of futures, of which the first that is ready counts: see
 /// [`Cx::select`](crate::Cx::select).
 pub trait Select {
     /// The result of one of them.
     type Output;
+    /// The wait for it.
+    type Selecting: Future<Output = Self::Output>;
 
-    /// Waits for the first. Each poll begins with the future whose number `start` gives.
+    /// Waits in that task for the first.
     #[doc(hidden)]
-    fn select(self, start: impl Fn() -> u64) -> impl Future<Output = Self::Output>;
+    fn select(self, task: u64) -> Self::Selecting;
 }
 
 /// A tuple of futures, all of which are waited for: see [`Cx::join`](crate::Cx::join).
 pub trait Join {
     /// Their results.
     type Output;
+    /// The wait for them.
+    type Joining: Future<Output = Self::Output>;
 
     /// Waits for all.
     #[doc(hidden)]
-    fn join(self) -> impl Future<Output = Self::Output>;
+    fn join(self) -> Self::Joining;
 }
 
 macro_rules! combine {
-    ($one_of:ident, $count:literal: $($place:literal $future:ident $name:ident),+) => {
+    (
+        $one_of:ident, $selecting:ident, $joining:ident, $count:literal:
+        $($place:tt $future:ident $name:ident $result:ident),+
+    ) => {
         #[doc = concat!("The result of one of ", $count, " futures: the first, `A`, and so on.")]
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $one_of<$($name),+> {
@@ -36,60 +44,91 @@ macro_rules! combine {
             )+
         }
 
-        impl<$($name: Future),+> Select for ($($name,)+) {
+        pin_project! {
+            #[doc(hidden)]
+            #[must_use = "futures do nothing unless they are awaited"]
+            pub struct $selecting<$($name),+> {
+                $(#[pin] $future: $name,)+
+                task: u64,
+            }
+        }
+
+        impl<$($name: Future),+> Future for $selecting<$($name),+> {
             type Output = $one_of<$($name::Output),+>;
 
-            async fn select(self, start: impl Fn() -> u64) -> Self::Output {
+            fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+                let mut this = self.project();
+                // Each step begins with another one.
+                let start = step::poll_with(*this.task, |step| step.waits.step);
+                for turn in 0..$count {
+                    match (start + turn) % $count {
+                        $($place => {
+                            if let Poll::Ready(result) = this.$future.as_mut().poll(context) {
+                                return Poll::Ready($one_of::$name(result));
+                            }
+                        })+
+                        _ => {}
+                    }
+                }
+                Poll::Pending
+            }
+        }
+
+        impl<$($name: Future),+> Select for ($($name,)+) {
+            type Output = $one_of<$($name::Output),+>;
+            type Selecting = $selecting<$($name),+>;
+
+            fn select(self, task: u64) -> Self::Selecting {
                 let ($($future,)+) = self;
-                $(let mut $future = pin!($future);)+
-                poll_fn(|context| {
-                    let start = start();
-                    for turn in 0..$count {
-                        match (start + turn) % $count {
-                            $($place => {
-                                if let Poll::Ready(result) = $future.as_mut().poll(context) {
-                                    return Poll::Ready($one_of::$name(result));
-                                }
-                            })+
-                            _ => {}
+                $selecting { $($future,)+ task }
+            }
+        }
+
+        pin_project! {
+            #[doc(hidden)]
+            #[must_use = "futures do nothing unless they are awaited"]
+            pub struct $joining<$($name, $result),+> {
+                $(#[pin] $future: $name,)+
+                results: ($(Option<$result>,)+),
+            }
+        }
+
+        impl<$($name: Future<Output = $result>, $result),+> Future for $joining<$($name, $result),+> {
+            type Output = ($($result,)+);
+
+            fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+                let this = self.project();
+                let mut is_ready = true;
+                $(
+                    if this.results.$place.is_none() {
+                        match this.$future.poll(context) {
+                            Poll::Ready(result) => this.results.$place = Some(result),
+                            Poll::Pending => is_ready = false,
                         }
                     }
-                    Poll::Pending
-                })
-                .await
+                )+
+                if !is_ready {
+                    return Poll::Pending;
+                }
+                match ($(this.results.$place.take(),)+) {
+                    ($(Some($future),)+) => Poll::Ready(($($future,)+)),
+                    _ => unreachable!("each has a result"),
+                }
             }
         }
 
         impl<$($name: Future),+> Join for ($($name,)+) {
             type Output = ($($name::Output,)+);
+            type Joining = $joining<$($name, $name::Output),+>;
 
-            async fn join(self) -> Self::Output {
+            fn join(self) -> Self::Joining {
                 let ($($future,)+) = self;
-                $(let mut $future = (pin!($future), None);)+
-                poll_fn(|context| {
-                    let mut is_ready = true;
-                    $(
-                        if $future.1.is_none() {
-                            match $future.0.as_mut().poll(context) {
-                                Poll::Ready(result) => $future.1 = Some(result),
-                                Poll::Pending => is_ready = false,
-                            }
-                        }
-                    )+
-                    if !is_ready {
-                        return Poll::Pending;
-                    }
-                    match ($($future.1.take(),)+) {
-                        ($(Some($future),)+) => Poll::Ready(($($future,)+)),
-                        _ => unreachable!("each has a result"),
-                    }
-                })
-                .await
+                $joining { $($future,)+ results: Default::default() }
             }
         }
     };
 }
 
-combine!(OneOf2, 2: 0 a A, 1 b B);
-combine!(OneOf3, 3: 0 a A, 1 b B, 2 c C);
-combine!(OneOf4, 4: 0 a A, 1 b B, 2 c C, 3 d D);
+combine!(OneOf2, Selecting2, Joining2, 2: 0 a A Y, 1 b B Z);
+combine!(OneOf3, Selecting3, Joining3, 3: 0 a A X, 1 b B Y, 2 c C Z);
+combine!(OneOf4, Selecting4, Joining4, 4: 0 a A W, 1 b B X, 2 c C Y, 3 d D Z);

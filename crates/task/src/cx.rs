@@ -1,5 +1,6 @@
 //! What a task may ask for.
 
+use crate::around::{Cancelled, Shielded, Timeout, UntilCancelled};
 use crate::error::WaitError;
 use crate::messages::Messages;
 use crate::step::{self, Then};
@@ -10,7 +11,7 @@ use crate::{Join, Select};
 #[cfg(feature = "sched")]
 use ganger_proc_api::SubmitError;
 use ganger_proc_api::{
-    CancelReason, Command, CommandId, Context, Message, Payload, Pid, SendError, TypedCommand,
+    Command, CommandId, Context, Message, Payload, Pid, SendError, TypedCommand,
 };
 #[cfg(feature = "sched")]
 use ganger_sched::Spawner;
@@ -18,7 +19,6 @@ use std::any::Any;
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -273,38 +273,17 @@ impl<M: Messages + ?Sized> Cx<M> {
     }
 
     /// Waits until the task is asked to finish.
-    pub async fn cancelled(&self) -> CancelReason {
-        poll_fn(|context| {
-            step::poll_with(self.task, |step| match step.cancelled() {
-                Some(reason) => Poll::Ready(reason.clone()),
-                None => {
-                    step.watch(context.waker());
-                    Poll::Pending
-                }
-            })
-        })
-        .await
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled { task: self.task }
     }
 
     /// Waits for a future of any kind, but no longer than the task is wanted.
     ///
     /// # Errors
     /// [`WaitError::Cancelled`] when the task is asked to finish first.
-    pub async fn until_cancelled<F: Future>(&self, future: F) -> Result<F::Output, WaitError> {
-        let mut future = pin!(future);
-        let mut cancelled = pin!(self.cancelled());
-        poll_fn(|context| {
-            if step::poll_with(self.task, |step| step.is_spent(context.waker())) {
-                return Poll::Pending;
-            }
-            if let Poll::Ready(result) = future.as_mut().poll(context) {
-                step::poll_with(self.task, |step| step.spend());
-                return Poll::Ready(Ok(result));
-            }
-            let cancelled = cancelled.as_mut().poll(context);
-            cancelled.map(|reason| Err(WaitError::Cancelled(reason)))
-        })
-        .await
+    pub fn until_cancelled<F: Future>(&self, future: F) -> UntilCancelled<F> {
+        let cancelled = self.cancelled();
+        UntilCancelled { future, cancelled }
     }
 
     /// Keeps a cancellation from the waits inside of `future`: for what has to be done also then.
@@ -323,14 +302,9 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn shield<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
-        poll_fn(|context| {
-            step::poll_with(self.task, |step| step.shields += 1);
-            let _shield = Shield(self.task);
-            future.as_mut().poll(context)
-        })
-        .await
+    pub fn shield<F: Future>(&self, future: F) -> Shielded<F> {
+        let task = self.task;
+        Shielded { future, task }
     }
 
     /// Waits for a future, but no longer than that: a [`sleep`](Self::sleep) runs beside it.
@@ -338,21 +312,9 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// # Errors
     /// [`WaitError::TimedOut`] when the time is over first, and the error of the sleep when that
     /// has one: `Cancelled` when the task is asked to finish.
-    pub async fn timeout<F: Future>(
-        &self,
-        duration: Duration,
-        future: F,
-    ) -> Result<F::Output, WaitError> {
-        let mut future = pin!(future);
-        let mut sleep = self.sleep(duration);
-        poll_fn(|context| {
-            if let Poll::Ready(result) = future.as_mut().poll(context) {
-                return Poll::Ready(Ok(result));
-            }
-            let sleep = Pin::new(&mut sleep).poll(context);
-            sleep.map(|slept| Err(slept.err().unwrap_or(WaitError::TimedOut)))
-        })
-        .await
+    pub fn timeout<F: Future>(&self, duration: Duration, future: F) -> Timeout<F> {
+        let sleep = self.sleep(duration);
+        Timeout { future, sleep }
     }
 
     /// Waits for the first of several futures, and drops the others: a tuple of two to four gives
@@ -372,14 +334,13 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn select<S: Select>(&self, futures: S) -> S::Output {
-        let start = || step::poll_with(self.task, |step| step.waits.step);
-        futures.select(start).await
+    pub fn select<S: Select>(&self, futures: S) -> S::Selecting {
+        futures.select(self.task)
     }
 
     /// Waits for all of several futures: a tuple of two to four gives a tuple of their results.
-    pub async fn join<J: Join>(&self, futures: J) -> J::Output {
-        futures.join().await
+    pub fn join<J: Join>(&self, futures: J) -> J::Joining {
+        futures.join()
     }
 
     /// Whether the task is asked to finish.
@@ -413,15 +374,6 @@ impl<M: Messages + ?Sized> Cx<M> {
 
     pub(crate) fn task(&self) -> u64 {
         self.task
-    }
-}
-
-/// The wait is inside of a shield until this is dropped.
-struct Shield(u64);
-
-impl Drop for Shield {
-    fn drop(&mut self) {
-        step::with(self.0, |step| step.shields -= 1);
     }
 }
 

@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
+mod around;
 #[cfg(feature = "sched")]
 mod blocking;
 mod combine;
@@ -22,6 +23,7 @@ mod ticks;
 mod wait;
 mod waits;
 
+pub use around::{Cancelled, Shielded, Timeout, UntilCancelled};
 pub use combine::{Join, OneOf2, OneOf3, OneOf4, Select};
 pub use cx::Cx;
 pub use error::{ChildError, ChildLost, WaitError};

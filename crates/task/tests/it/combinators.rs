@@ -6,11 +6,11 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{FutureExt, select_biased};
 use ganger_proc_api::{BoxError, Command, CommandId, Reply, TypedCommand};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, OneOf3, SpawnTask};
-use std::pin::pin;
+use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 const NEVER: CommandId = CommandId::new(300);
@@ -219,4 +219,43 @@ fn a_channel_from_another_thread_wakes_a_task() {
     drop(numbers);
     assert_eq!(results.recv_blocking(), Ok(500_500));
     drop(task);
+}
+
+// The compiler's check is the test: types with lifetimes are accepted inside of each wait.
+#[test]
+fn futures_whose_types_have_lifetimes_are_waited_for_in_any_way() {
+    use std::collections::HashMap;
+    use std::ops::Deref;
+
+    /// As the wait for a lock, through any kind of reference.
+    struct Wait<L: Deref<Target = std::sync::Mutex<T>>, T>(L);
+    impl<L: Deref<Target = std::sync::Mutex<T>> + Copy + Unpin, T> Future for Wait<L, T> {
+        type Output = L;
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<L> {
+            Poll::Ready(self.0)
+        }
+    }
+
+    let map = Arc::new(std::sync::Mutex::new(HashMap::<&'static str, u64>::new()));
+    let scheduler = start(1);
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        let wait = || Wait(&*map);
+        cx.until_cancelled(wait())
+            .await?
+            .lock()
+            .unwrap()
+            .insert("a", 1);
+        cx.timeout(Duration::from_secs(60), wait())
+            .await?
+            .lock()
+            .unwrap()
+            .insert("b", 2);
+        cx.shield(wait()).await.lock().unwrap().insert("c", 3);
+        let (one, other) = cx.join((wait(), wait())).await;
+        assert!(std::ptr::eq(one, other));
+        match cx.select((wait(), wait())).await {
+            OneOf2::A(it) | OneOf2::B(it) => Ok(it.lock().unwrap().values().sum::<u64>()),
+        }
+    });
+    assert_eq!(number(task.unwrap()), 6);
 }
