@@ -101,7 +101,7 @@ impl ContextBackend for ProcessCell {
     }
 
     fn whereis(&self, name: &str) -> Option<Pid> {
-        let result = self.shared.whereis(name);
+        let result = self.shared.names.holder(name);
         self.called("whereis");
         result
     }

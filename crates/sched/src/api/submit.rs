@@ -430,3 +430,35 @@ fn check(shared: &Shared, pid: Pid) -> Result<(), SubmitErrorKind> {
     };
     Err(SubmitErrorKind::InvalidPid { pid, why })
 }
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::still::Still;
+    use std::time::Duration;
+
+    /// A stop looks up the processes that can be seen. It comes just before this one can.
+    // pins: D1
+    #[test]
+    fn a_process_that_a_stop_has_missed_is_told_of_it() {
+        let builder = Scheduler::builder().workers(1);
+        let builder = builder.shutdown_deadline(Duration::ZERO);
+        let scheduler = builder.build().unwrap();
+        let shared = &scheduler.shared;
+        let stop = |_: &ExitSlot| shared.shutdown.begin_stopping();
+        let (process, input) = (ProcessBox::new(Still), Payloads::new());
+        let begun = shared.begin(
+            Birth::default(),
+            process,
+            "main".into(),
+            input,
+            stop,
+            |_| Ok(()),
+        );
+        let (_, task) = begun.unwrap();
+        assert!(task.state.is_unwanted());
+        // SAFETY: this is the only one.
+        let _handle: ProcessHandle = unsafe { ProcessHandle::new(task) };
+    }
+}

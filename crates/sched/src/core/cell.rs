@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use crate::Scheduler;
     use crate::still::Still;
-    use ganger_proc_api::Payload;
+    use ganger_proc_api::{Kind, Message, Payload};
 
     /// The place of a cell, whose handle goes at the last moment.
     struct Raced<'a>(&'a Task);
@@ -297,6 +297,21 @@ mod tests {
             let cell = Arc::get_mut(&mut cell).unwrap();
             cell.renew(pid, "again".into(), home(), Origin::new(0, None));
         }
+    }
+
+    #[test]
+    fn a_cell_that_is_used_again_takes_all_types() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let shared = Arc::clone(&scheduler.shared);
+        let pid = Pid::new(shared.host, 7);
+        let home = || ProcessBox::new(Still);
+        let mut cell = ProcessCell::new(shared, pid, "main".into(), home(), Origin::new(0, None));
+        cell.accepts.set(Some(Kind::of::<u64>()));
+        let message = Message::new("", "seven");
+        assert!(cell.accepts.refuses(&message).is_some());
+        let renewed = Arc::get_mut(&mut cell).unwrap();
+        renewed.renew(pid, "again".into(), home(), Origin::new(0, None));
+        assert!(cell.accepts.refuses(&message).is_none());
     }
 
     // pins: P12

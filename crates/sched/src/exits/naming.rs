@@ -61,13 +61,6 @@ impl Shared {
             None => Err(refused(name, pid, RegisterNameErrorKind::NotFound)),
         }
     }
-
-    /// The process that has that name, if it can be found.
-    pub(crate) fn whereis(&self, name: &str) -> Option<Pid> {
-        let pid = self.names.holder(name)?;
-        // One that is ending may have its names still.
-        self.registry.read(pid.id(), |_| pid)
-    }
 }
 
 fn refused(name: &str, pid: Pid, kind: RegisterNameErrorKind) -> RegisterNameError {

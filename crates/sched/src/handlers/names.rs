@@ -75,7 +75,7 @@ impl Names {
         }
     }
 
-    /// The process that has been given that name.
+    /// The process that has that name. It may be ending.
     pub(crate) fn holder(&self, name: &str) -> Option<Pid> {
         self.holders.get(name).map(|holder| *holder)
     }
@@ -109,6 +109,16 @@ mod tests {
     use super::*;
     use ganger_proc_api::HostName;
     use std::hash::BuildHasher;
+
+    // pins: P12
+    #[test]
+    fn a_process_that_has_ended_gets_no_name() {
+        let names = Names::default();
+        let pid = Pid::new(HostName::new("test").unwrap(), 1);
+        let refused = names.give("name", pid, || true).unwrap_err();
+        assert_eq!(refused, RegisterNameErrorKind::NotFound);
+        assert!(!names.knows(pid) && names.holder("name").is_none());
+    }
 
     #[test]
     fn each_table_of_names_has_keys_of_its_own() {

@@ -1,7 +1,7 @@
 use super::ladder::{ARRIVALS, URGENT_STREAK};
 use super::*;
-use crate::Scheduler;
 use crate::still::Still;
+use crate::{Driver, Scheduler};
 use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -83,6 +83,59 @@ fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
     assert_eq!(worker.rest(&Rest::Spin, 2), Some(0), "it has come back");
     assert!(!shared.worker_slots.is_replaced(1) && shared.worker_slots.is_replaced(2));
     caller.join().unwrap();
+}
+
+/// Else it waits until that step is over: a worker that never runs out does not steal.
+// pins: G4, G6
+#[test]
+fn a_rotation_takes_over_what_waits_behind_a_worker_that_was_relieved() {
+    let (scheduler, relieved) = beside_a_searcher();
+    let shared = &scheduler.shared;
+    let handles = [(); 2].map(|()| scheduler.submit(Still, "main", ()).unwrap());
+    std::iter::from_fn(|| shared.global.pop()).for_each(|it| relieved.deque.push(it));
+    let mut spare = None;
+    let start = |index, deque| {
+        spare = Some(LocalQueue::new(Arc::clone(shared), index, deque));
+        Ok(())
+    };
+    assert!(shared.worker_slots.replace(1, start, || ()).unwrap());
+    let spare = spare.unwrap();
+    let mut worker = Worker::new(&spare);
+    let oldest = worker.rotate(0).map(|token| token.cell().pid);
+    assert_eq!(oldest, Some(handles[0].pid()));
+    assert_eq!(relieved.deque.len(), 1);
+}
+
+/// A driver in which nothing is ever ready.
+struct Quiet;
+
+impl Driver for Quiet {
+    fn wait(&self, _: Option<Duration>) {}
+
+    fn interrupt(&self) {}
+}
+
+/// Its step may last for long, and no other thread is in the driver.
+// pins: I2
+#[test]
+fn who_begins_a_turn_wakes_the_monitor_for_the_driver() {
+    for has_driver in [false, true] {
+        let mut builder = Scheduler::builder().workers(1);
+        builder = builder.shutdown_deadline(Duration::ZERO);
+        if has_driver {
+            builder = builder.driver(Quiet);
+        }
+        let scheduler = builder.build().unwrap();
+        let shared = &scheduler.shared;
+        let queue = LocalQueue::of_first(shared);
+        let mut worker = Worker::new(&queue);
+        assert!(worker.begin() == Next::Active);
+        // Its submit wakes the monitor, too.
+        let _handle = scheduler.submit(Still, "main", ()).unwrap();
+        shared.idle.announce_monitor_sleep(|| false);
+        assert!(matches!(worker.look_once(&mut 0), Looked::Found(_)));
+        assert_eq!(shared.idle.snapshot().unwatched, !has_driver);
+    }
 }
 
 // pins: G3, G4

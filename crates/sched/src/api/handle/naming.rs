@@ -46,7 +46,7 @@ impl Handle {
     /// part of the table.
     #[must_use]
     pub fn whereis(&self, name: &str) -> Option<Pid> {
-        self.shared.whereis(name)
+        self.shared.names.holder(name)
     }
 
     /// All names with their processes, in the order of their texts. O(n).

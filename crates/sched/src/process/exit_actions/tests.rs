@@ -253,6 +253,7 @@ fn calls_that_were_taken_back_leave_no_memory() {
     (0..2 * BURST).for_each(|_| drop(add()));
     let list = &actions.calls.list;
     let (calls, room) = (list.len(), list.capacity());
+    assert!(calls <= SWEEP, "{calls} are left");
     assert!(room <= 4 * calls.max(SWEEP), "{room} for {calls}");
 }
 

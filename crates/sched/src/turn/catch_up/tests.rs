@@ -151,13 +151,15 @@ fn a_process_has_further_turns_when_a_pick_begins_with_three_batches() {
 #[test]
 fn a_sleeper_is_woken_for_what_is_left_to_the_worker_of_a_process_that_goes_on() {
     let (scheduler, queue) = queue();
+    // Its submit wakes a sleeper, too.
+    let token = ready(&scheduler, 0);
     let idle = &queue.shared.idle;
     idle.announce(1, false);
     assert!(!idle.look_again(1, || false, || false));
     let mut pick = pick(&queue);
     assert!(pick.goes_on(BATCH));
     assert_eq!(idle.snapshot().sleeping, 1, "nothing waits");
-    queue.deque.push(ready(&scheduler, 0));
+    queue.deque.push(token);
     pick.queued = 1;
     assert!(pick.goes_on(BATCH));
     assert_eq!(idle.snapshot().sleeping, 0);

@@ -143,6 +143,7 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
         let pick = |token: Option<Token>| token.unwrap().cell().pid;
         assert_eq!(pick(worker.rotate(MILLI)), new.pid());
         assert_eq!(worker.last_balance, 0, "it has not looked");
+        assert!(worker.rotation.oldest_is_next);
         worker.rotation.forget_the_oldest();
         let picked = pick(worker.rotate(MILLI));
         if worker.last_balance == MILLI {
