@@ -36,7 +36,7 @@ impl<T: Send + 'static> Receiver<T> {
     /// let (sender, receiver) = channel(0);
     /// let process = scheduler.spawn(process_fn(move |_, events, out| {
     ///     match events.next() {
-    ///         None => drop(out.ask(receiver.receiving(), 7)),
+    ///         None => _ = out.ask(receiver.receiving(), 7),
     ///         Some(Event::Completion(it)) => {
     ///             let received = it.take::<ganger_channel::Received<u64>>()?;
     ///             out.done(received.into_inner());

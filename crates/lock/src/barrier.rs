@@ -1,9 +1,10 @@
 //! A place where some meet: none goes on before all are there.
 
+use crate::blocking::block_on;
 use crate::seat::Seat;
 use ganger_sync::sync::{Mutex, lock};
+use ganger_wait::WaitQueue;
 use ganger_wait::watch::Thing;
-use ganger_wait::{WaitQueue, block_on};
 use std::fmt;
 use std::ops::Deref;
 use std::pin::Pin;
@@ -56,7 +57,7 @@ impl Barrier {
 
     /// Blocks this thread until all are there. Not for steps.
     pub fn wait_blocking(&self) -> bool {
-        block_on(self.wait())
+        block_on("a barrier", "`wait`", self.wait())
     }
 }
 

@@ -1,11 +1,12 @@
 //! A tree of cancellations: a parent's cancels its children's, and not the other way round.
 
+use crate::blocking::block_on;
 use crate::seat::Seat;
 use ganger_proc_api::{CancelReason, Context, ExitCause, Pid};
 use ganger_sched::{ContextExt, ExitAction};
 use ganger_sync::sync::{Mutex, lock};
+use ganger_wait::WaitQueue;
 use ganger_wait::watch::Thing;
-use ganger_wait::{WaitQueue, block_on};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
@@ -135,7 +136,7 @@ impl CancellationToken {
     /// Blocks this thread until it is cancelled. Not for steps.
     #[must_use]
     pub fn cancelled_blocking(&self) -> CancelReason {
-        block_on(self.cancelled())
+        block_on("a wait for a cancellation", "`cancelled`", self.cancelled())
     }
 }
 

@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod barrier;
+mod blocking;
 mod cancel;
 mod deadlock;
 mod mark;

@@ -3,10 +3,11 @@
 //! A word to one that comes before any waits is kept, once: `notify_one` before `notified` is not
 //! lost. A waiter that was told and is dropped then tells another one.
 
+use crate::blocking::block_on;
 use crate::seat::Seat;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_wait::watch::Thing;
-use ganger_wait::{Left, WaitQueue, block_on};
+use ganger_wait::{Left, WaitQueue};
 use std::fmt;
 use std::ops::Deref;
 use std::pin::Pin;
@@ -64,7 +65,7 @@ impl Notify {
 
     /// Blocks this thread until the next word. Not for steps.
     pub fn notified_blocking(&self) {
-        block_on(self.notified());
+        block_on("a wait for a notice", "`notified`", self.notified());
     }
 
     /// Tells the one that has waited longest. Without a waiter the word is kept for the next one.

@@ -1,8 +1,8 @@
 //! What is made once: a value, and a result that several want at the same time.
 
 use crate::Mutex;
+use crate::blocking::block_on;
 use ganger_sync::sync::lock;
-use ganger_wait::block_on;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
@@ -84,7 +84,11 @@ impl<T> OnceCell<T> {
 
     /// As [`get_or_init`](Self::get_or_init), for threads: blocks while another one makes it.
     pub fn get_or_init_blocking(&self, make: impl FnOnce() -> T) -> &T {
-        block_on(self.get_or_init(|| ready(make())))
+        block_on(
+            "a value that is being made",
+            "`get_or_init`",
+            self.get_or_init(|| ready(make())),
+        )
     }
 }
 

@@ -6,12 +6,13 @@
 //!
 //! A process that reads and reads again, while a writer waits in between, waits for itself.
 
+use crate::blocking::block_on;
 use crate::mark::{Mark, MarkedBy};
 use crate::seat::Seat;
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_wait::watch::{self, Thing};
-use ganger_wait::{Left, Told, WaitQueue, block_on};
+use ganger_wait::{Left, Told, WaitQueue};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -187,7 +188,7 @@ impl<T> RwLock<T> {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_blocking(&self) -> LockResult<ReadGuard<'_, T>> {
-        block_on(self.read())
+        block_on("a lock that waits", "`read`", self.read())
     }
 
     /// Blocks this thread until it may write. Not for steps.
@@ -195,7 +196,7 @@ impl<T> RwLock<T> {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn write_blocking(&self) -> LockResult<WriteGuard<'_, T>> {
-        block_on(self.write())
+        block_on("a lock that waits", "`write`", self.write())
     }
 
     /// Reads, if no writer has it or waits for it. Never blocks.

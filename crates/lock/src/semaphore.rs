@@ -4,10 +4,11 @@
 //! request when they are enough for it. A large request at the head is not overtaken: smaller ones
 //! behind it wait, and so do newcomers.
 
+use crate::blocking::block_on;
 use crate::seat::Seat;
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use ganger_wait::watch::Thing;
-use ganger_wait::{Left, Told, WaitQueue, block_on};
+use ganger_wait::{Left, Told, WaitQueue};
 use std::fmt;
 use std::ops::Deref;
 use std::pin::Pin;
@@ -82,7 +83,7 @@ impl Semaphore {
     /// # Errors
     /// As [`acquire`](Self::acquire).
     pub fn acquire_blocking(&self, permits: usize) -> Result<Permits<&Self>, AcquireError> {
-        block_on(self.acquire(permits))
+        block_on("an acquire that waits", "`acquire`", self.acquire(permits))
     }
 
     /// Takes so many permits, if they are there, and no request waits. Never blocks.

@@ -1,9 +1,10 @@
 //! A count of what is under way, and a wait until that is nothing.
 
+use crate::blocking::block_on;
 use crate::seat::Seat;
 use ganger_sync::sync::{Mutex, lock};
+use ganger_wait::WaitQueue;
 use ganger_wait::watch::Thing;
-use ganger_wait::{WaitQueue, block_on};
 use std::fmt;
 use std::ops::Deref;
 use std::pin::Pin;
@@ -105,7 +106,7 @@ impl WaitGroup {
 
     /// Blocks this thread until none is under way. Not for steps.
     pub fn wait_blocking(&self) {
-        block_on(self.wait());
+        block_on("a wait for a group", "`wait`", self.wait());
     }
 }
 

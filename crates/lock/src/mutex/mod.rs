@@ -1,8 +1,9 @@
 //! A lock around a value: one owner at a time. [`word`] has the rule by which it goes round.
 
+use crate::blocking::block_on;
 use crate::mark::{Mark, MarkedBy};
 use ganger_sync::cell::UnsafeCell;
-use ganger_wait::{block_on, watch};
+use ganger_wait::watch;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -75,7 +76,7 @@ impl<T> Mutex<T> {
     /// let scheduler = Scheduler::start_default()?;
     /// let process = scheduler.spawn(process_fn(move |_, events, out| {
     ///     match events.next() {
-    ///         None => drop(out.ask(Until::new(Arc::clone(&shared).lock_owned()), 1)),
+    ///         None => _ = out.ask(Until::new(Arc::clone(&shared).lock_owned()), 1),
     ///         Some(Event::Completion(it)) => {
     ///             let mut balance = it.take::<Locked<i32>>()??;
     ///             *balance += 20;
@@ -106,7 +107,7 @@ impl<T> Mutex<T> {
         if self.word.try_lock() {
             return Guard::new(self);
         }
-        block_on(self.lock())
+        block_on("a lock that waits", "`lock`", self.lock())
     }
 
     /// Takes the lock, if it is free, and no waiter is to be handed it. Never blocks.

@@ -219,3 +219,22 @@ fn a_run_that_is_stuck_names_the_cycle() {
         "{text}"
     );
 }
+
+#[test]
+fn a_blocking_wait_in_a_simulation_says_what_to_call_instead() {
+    let failed = Sim::new(0).try_seeds(1, |rt| {
+        let mutex = Arc::new(Mutex::new(0));
+        // One that is free is no wait.
+        *mutex.lock_blocking().unwrap() += 1;
+        let owner = Arc::clone(&mutex);
+        let holds = rt.spawn_task(async move |cx: Cx| {
+            let _guard = owner.lock().await.map_err(|it| it.to_string())?;
+            Ok(cx.sleep(Duration::from_secs(1)).await?)
+        });
+        rt.run_for(Duration::from_millis(10));
+        drop(mutex.lock_blocking());
+        drop(holds);
+    });
+    let text = failed.unwrap_err().to_string();
+    assert!(text.contains("a lock that waits") && text.contains("`lock`"), "{text}");
+}
