@@ -1,8 +1,8 @@
 //! The example `kv` beside the same server on tokio, and beside redis-server. The client is
 //! `redis-benchmark`, in a process of its own; each server has a process, too.
 //!
-//! Whatever else runs on the machine makes figures worse: the peers take turns, and the table has the
-//! best run of each, with the median beside it.
+//! Whatever else runs on the machine makes figures worse: the peers take turns, and the table has
+//! the best run of each, with the median beside it.
 
 #[path = "../../../crates/ganger/examples/kv/main.rs"]
 #[allow(dead_code, reason = "the example's own `main`")]
@@ -24,7 +24,12 @@ use std::time::Duration;
 #[command(bin_name = "cargo bench -p ganger-benches --bench kv_peers --")]
 struct Options {
     /// How many times each server is measured
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
     reps: u16,
 
     /// Requests of each run
@@ -161,7 +166,7 @@ struct Workload {
     pipeline: u16,
 }
 
-/// Requests a second, and the times in milliseconds in which half of them and 99 of 100 are answered.
+/// Requests a second, and the milliseconds in which half of them and 99 of 100 are answered.
 #[derive(Clone, Copy)]
 struct Figures {
     rate: f64,

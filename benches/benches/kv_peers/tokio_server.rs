@@ -1,5 +1,5 @@
 //! The same server on tokio: the same parser, the same commands, and the same division of the keys.
-//! A connection is a task, and a shard is behind a lock, which is how such servers are written there.
+//! A connection is a task, and a shard is behind a lock, as such servers are written there.
 
 use crate::example::commands::{self, Route};
 use crate::example::protocol::{Answer, Limits, Parser};

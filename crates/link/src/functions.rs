@@ -250,7 +250,7 @@ impl Functions {
     pub fn register_process<M, I, O, F>(
         &self,
         name: impl Into<Box<str>>,
-        process: &Address<M>,
+        process: impl AsRef<Address<M>>,
         message: F,
     ) -> Result<(), RegisterFunctionError<F>>
     where
@@ -259,6 +259,7 @@ impl Functions {
         O: Send + 'static,
         F: Fn(I, Reply<O>) -> M + Clone + Send + Sync + 'static,
     {
+        let process = process.as_ref();
         let name = name.into();
         let number = self.put(name.clone(), message.clone(), |message| {
             let process = process.clone();

@@ -93,7 +93,9 @@ macro_rules! combine {
             }
         }
 
-        impl<$($name: Future<Output = $result>, $result),+> Future for $joining<$($name, $result),+> {
+        impl<$($name: Future<Output = $result>, $result),+> Future
+            for $joining<$($name, $result),+>
+        {
             type Output = ($($result,)+);
 
             fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -1,7 +1,7 @@
 //! Which commands there are, how many arguments they take, and where they are carried out.
 
 use super::protocol::Answer;
-use super::store::{self, Operation};
+use super::store::{self, Operation, whole};
 
 /// Where a command is carried out.
 #[derive(Clone, Copy)]
@@ -81,15 +81,15 @@ const COMMANDS: &[Row] = &[
     ("CLIENT", 1, ANY, Route::Here(Own::Client)),
     ("COMMAND", 0, ANY, Route::Here(Own::Command)),
     ("CONFIG", 2, ANY, Route::Here(Own::Config)),
-    ("DBSIZE", 0, 0, Route::All(store::dbsize, Merge::Add)),
+    ("DBSIZE", 0, 0, Route::All(whole::dbsize, Merge::Add)),
     ("DECR", 1, 1, Route::Key(store::decr)),
     ("DECRBY", 2, 2, Route::Key(store::decrby)),
     ("DEL", 1, ANY, Route::Keys(1, store::del, Merge::Add)),
     ("ECHO", 1, 1, Route::Here(Own::Echo)),
     ("EXISTS", 1, ANY, Route::Keys(1, store::exists, Merge::Add)),
     ("EXPIRE", 2, 2, Route::Key(store::expire)),
-    ("FLUSHALL", 0, 1, Route::All(store::flush, Merge::Ok)),
-    ("FLUSHDB", 0, 1, Route::All(store::flush, Merge::Ok)),
+    ("FLUSHALL", 0, 1, Route::All(whole::flush, Merge::Ok)),
+    ("FLUSHDB", 0, 1, Route::All(whole::flush, Merge::Ok)),
     ("GET", 1, 1, Route::Key(store::get)),
     ("GETDEL", 1, 1, Route::Key(store::getdel)),
     ("HDEL", 2, ANY, Route::Key(store::hdel)),
@@ -105,7 +105,7 @@ const COMMANDS: &[Row] = &[
     ("INCR", 1, 1, Route::Key(store::incr)),
     ("INCRBY", 2, 2, Route::Key(store::incrby)),
     ("INFO", 0, ANY, Route::Here(Own::Info)),
-    ("KEYS", 1, 1, Route::All(store::keys, Merge::Append)),
+    ("KEYS", 1, 1, Route::All(whole::keys, Merge::Append)),
     ("LINDEX", 2, 2, Route::Key(store::lindex)),
     ("LLEN", 1, 1, Route::Key(store::llen)),
     ("LPOP", 1, 2, Route::Key(store::lpop)),

@@ -226,7 +226,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.slots.push(Slot::Merged(merge, shards));
             }
             Route::Here(Own::Info) => {
-                self.give_all(store::counts, &[]);
+                self.give_all(store::whole::counts, &[]);
                 self.slots.push(Slot::Info);
             }
             Route::Here(Own::Publish) => {

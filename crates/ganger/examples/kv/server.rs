@@ -149,8 +149,8 @@ impl Server {
         let shards = self.shards.len();
         let channels = self.channels.names().len();
         let text = format!(
-            "# Server\r\nganger_version:{version}\r\nprocess_id:{}\r\nuptime_in_seconds:{uptime}\r\n\
-             shards:{shards}\r\nprocesses:{processes}\r\n\r\n\
+            "# Server\r\nganger_version:{version}\r\nprocess_id:{}\r\n\
+             uptime_in_seconds:{uptime}\r\nshards:{shards}\r\nprocesses:{processes}\r\n\r\n\
              # Clients\r\nconnected_clients:{clients}\r\nmaxclients:{}\r\n\r\n\
              # Stats\r\ntotal_connections_received:{accepted}\r\n\
              total_commands_processed:{commands}\r\npubsub_channels:{channels}\r\n\r\n\

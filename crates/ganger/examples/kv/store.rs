@@ -1,5 +1,7 @@
-//! The data of one shard, and the commands on them. It knows no clock and no process: a command is a
-//! function of what is stored, and of the moment at which it is carried out.
+//! The data of one shard, and the commands on them. It knows no clock and no process: a command is
+//! a function of what is stored, and of the moment at which it is carried out.
+
+pub(crate) mod whole;
 
 use super::protocol::{Answer, number};
 use bytes::{Bytes, BytesMut};
@@ -566,60 +568,4 @@ pub(crate) fn hincrby(store: &mut Store, args: &[Bytes]) -> Answered {
     let written = Bytes::from(sum.to_string());
     hset(store, &[args[0].clone(), args[1].clone(), written])?;
     Ok(Answer::Number(sum))
-}
-
-// These are for all keys of a shard.
-
-pub(crate) fn dbsize(store: &mut Store, _: &[Bytes]) -> Answered {
-    Ok(Answer::count(store.entries.len()))
-}
-
-pub(crate) fn flush(store: &mut Store, _: &[Bytes]) -> Answered {
-    let entries = mem::take(&mut store.entries).into_iter();
-    let ended = entries.filter(|it| it.1.until.is_some());
-    store.changed.extend(ended.map(|it| it.0));
-    Ok(Answer::OK)
-}
-
-/// `KEYS pattern`, where `*` stands for any bytes, and `?` for one.
-pub(crate) fn keys(store: &mut Store, args: &[Bytes]) -> Answered {
-    let now = store.now;
-    let keys = store
-        .entries
-        .iter()
-        .filter(|(key, entry)| entry.until.is_none_or(|it| it > now) && matches(&args[0], key));
-    Ok(Answer::List(
-        keys.map(|it| Answer::Text(it.0.clone())).collect(),
-    ))
-}
-
-/// Numbers for `INFO`.
-pub(crate) fn counts(store: &mut Store, _: &[Bytes]) -> Answered {
-    Ok(Answer::List(store.counts().map(Answer::count).into()))
-}
-
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut at, mut place) = (0, 0);
-    // Where the last `*` is, and how much it stands for.
-    let mut star = None;
-    while place < text.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, place));
-                at += 1;
-            }
-            Some(it) if *it == b'?' || *it == text[place] => {
-                at += 1;
-                place += 1;
-            }
-            _ => {
-                let Some((before, taken)) = star else {
-                    return false;
-                };
-                star = Some((before, taken + 1));
-                (at, place) = (before + 1, taken + 1);
-            }
-        }
-    }
-    pattern[at..].iter().all(|it| *it == b'*')
 }

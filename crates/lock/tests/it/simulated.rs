@@ -236,5 +236,8 @@ fn a_blocking_wait_in_a_simulation_says_what_to_call_instead() {
         drop(holds);
     });
     let text = failed.unwrap_err().to_string();
-    assert!(text.contains("a lock that waits") && text.contains("`lock`"), "{text}");
+    assert!(
+        text.contains("a lock that waits") && text.contains("`lock`"),
+        "{text}"
+    );
 }

@@ -1,5 +1,6 @@
 //! What callers do with a scheduler, from any thread.
 
+mod alarm;
 mod error;
 mod naming;
 mod weak;
@@ -17,7 +18,7 @@ use crate::base::stats::{Stats, WorkerStats};
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::local;
 use crate::core::shared::Shared;
-use crate::core::sources::{Alarm, Seat, Source};
+use crate::core::sources::Source;
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
 use crate::probe::{Decide, Decider, Probe};
@@ -25,8 +26,8 @@ use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Handler, HostName, NodeName, NotFound,
-    Package, Payloads, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
+    CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
+    Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
 };
 use std::any::Any;
 use std::fmt;
@@ -467,58 +468,6 @@ impl Handle {
     /// ```
     pub fn begin_stop(&self, deadline: Duration) {
         self.shared.begin_stop(deadline);
-    }
-}
-
-impl Alarm {
-    /// The scheduler, unless it is gone. The last handle of a scheduler may drop what its users
-    /// have left, so a source holds no lock when it drops this one.
-    #[must_use]
-    pub fn handle(&self) -> Option<Handle> {
-        self.shared().map(|shared| Handle { shared })
-    }
-
-    /// Sends a message that the source keeps at that seat, and gives to
-    /// [`take_package`](Source::take_package) when the process is about to be shown it. Until then
-    /// the source may take it back. Nothing is sent when it has done so before. A package for
-    /// another scheduler is sent as any other, and can't be taken back. Never blocks.
-    ///
-    /// # Errors
-    /// As for [`Handle::send`], with the package, which the source keeps no longer.
-    pub fn send_kept(
-        &self,
-        scheduler: &Handle,
-        target: Pid,
-        seat: Seat,
-        key: u64,
-    ) -> Result<(), SendError> {
-        let shared = &scheduler.shared;
-        let Some(ticket) = self.ticket(seat, key) else {
-            unreachable!("so many workers and sources there are not")
-        };
-        let task = shared.find(target);
-        let refused = task.as_ref().and_then(|task| {
-            let is_refused = |it: &Package| task.accepts.refuses(&it.message).is_some();
-            task.accepts.get()?;
-            shared.take_kept(ticket, is_refused)
-        });
-        let package = match refused {
-            None if task.is_some_and(|task| task.deliver_kept(ticket)) => None,
-            None => shared.take_kept(ticket, |_| true),
-            refused => refused,
-        };
-        package.map_or(Ok(()), |package| scheduler.send(package))
-    }
-
-    /// Has a command carried out whose answer the completer takes: in a handler of a source.
-    ///
-    /// # Errors
-    /// Those of the command's handler. Where the command has none, the completer is told.
-    pub fn carry_out(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
-        let shared = self.shared().ok_or("the scheduler is gone")?;
-        shared
-            .commands
-            .carry_out(command, completer, shared.own_counters())
     }
 }
 
