@@ -43,7 +43,7 @@
 //! ```
 //!
 //! A command that is taken back, or whose process has ended, has moved no byte; but a
-//! [`write`] may have written a part. Deadlines and closes are those of the sockets.
+//! [`write()`] may have written a part. Deadlines and closes are those of the sockets.
 
 use crate::listener::Listener;
 use crate::ready::Side;

@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
@@ -38,9 +38,18 @@ where
 fn descriptors_come_back_and_a_server_without_any_waits() {
     let before = descriptors();
     run(connections_of_all_ends);
-    assert_eq!(descriptors(), before);
+    come_back(before);
     run(a_server_without_descriptors);
-    assert_eq!(descriptors(), before);
+    come_back(before);
+}
+
+/// The last thread of a scheduler closes the poller, after the scheduler's handle is gone.
+fn come_back(before: usize) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while descriptors() != before {
+        assert!(Instant::now() < end, "{} for {before}", descriptors());
+        std::thread::yield_now();
+    }
 }
 
 async fn connections_of_all_ends(cx: Cx) -> Result<(), BoxError> {

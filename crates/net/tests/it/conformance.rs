@@ -45,8 +45,7 @@ fn plans() -> impl Strategy<Value = Plan> {
 
 /// Bytes of which each says where it is.
 fn bytes(parts: &[usize]) -> Vec<u8> {
-    let length = parts.iter().sum::<usize>();
-    (0..=250).cycle().take(length).collect()
+    (0..=250).cycle().take(parts.iter().sum()).collect()
 }
 
 /// How a side has found the end of the other.

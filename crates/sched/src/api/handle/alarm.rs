@@ -1,7 +1,7 @@
 //! What a source asks of its scheduler.
 
 use super::Handle;
-use crate::core::sources::{Alarm, Seat, Source};
+use crate::core::sources::{Alarm, Seat};
 use ganger_proc_api::{BoxError, Command, Completer, Package, Pid, SendError};
 
 impl Alarm {
@@ -13,7 +13,7 @@ impl Alarm {
     }
 
     /// Sends a message that the source keeps at that seat, and gives to
-    /// [`take_package`](Source::take_package) when the process is about to be shown it. Until then
+    /// [`take_package`](crate::Source::take_package) when the process is about to be shown it. Until then
     /// the source may take it back. Nothing is sent when it has done so before. A package for
     /// another scheduler is sent as any other, and can't be taken back. Never blocks.
     ///
