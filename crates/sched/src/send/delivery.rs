@@ -170,8 +170,10 @@ impl ProcessCell {
 
     /// Asks the process to finish; `false` when it has ended.
     pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
+        // A process that looks at its context may end before the event comes.
+        let is_alive = !self.state.is_closed();
         self.state.cancel();
-        let is_alive = self.push_system(Item::Event(Event::Cancel(reason))).is_ok();
+        let _has_ended = self.push_system(Item::Event(Event::Cancel(reason)));
         self.call_back();
         is_alive
     }
