@@ -12,10 +12,12 @@ impl Alarm {
         self.shared().map(|shared| Handle { shared })
     }
 
-    /// Sends a message that the source keeps at that seat, and gives to
-    /// [`take_package`](crate::Source::take_package) when the process is about to be shown it. Until then
-    /// the source may take it back. Nothing is sent when it has done so before. A package for
-    /// another scheduler is sent as any other, and can't be taken back. Never blocks.
+    /// Sends a message that the source keeps at that seat, and gives to [`take_package`] when the
+    /// process is about to be shown it. Until then the source may take it back. Nothing is sent when
+    /// it has done so before. A package for another scheduler is sent as any other, and can't be
+    /// taken back. Never blocks.
+    ///
+    /// [`take_package`]: crate::Source::take_package
     ///
     /// # Errors
     /// As for [`Handle::send`], with the package, which the source keeps no longer.
