@@ -13,9 +13,9 @@ impl Alarm {
     }
 
     /// Sends a message that the source keeps at that seat, and gives to [`take_package`] when the
-    /// process is about to be shown it. Until then the source may take it back. Nothing is sent when
-    /// it has done so before. A package for another scheduler is sent as any other, and can't be
-    /// taken back. Never blocks.
+    /// process is about to be shown it. Until then the source may take it back. Nothing is sent
+    /// when it has done so before. A package for another scheduler is sent as any other, and can't
+    /// be taken back. Never blocks.
     ///
     /// [`take_package`]: crate::Source::take_package
     ///
