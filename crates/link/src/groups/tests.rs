@@ -47,3 +47,36 @@ fn a_scope_goes_with_its_last_member_monitor_and_user() {
     let _terminated = monitor.wait();
     assert!(names(&scheduler).is_empty());
 }
+
+// pins: N3
+#[test]
+fn a_scope_keeps_monitors_until_they_or_their_processes_end() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let start = || {
+        let monitor = actor_fn(|_, _: GroupNotice, _| Ok(()));
+        scheduler.spawn_actor(monitor).unwrap()
+    };
+    let (one, other) = (start(), start());
+    let groups = Groups::of(&scheduler, "scope");
+    let count = || {
+        let inner = lock(&groups.scope.inner);
+        let of_groups = inner.groups.values().map(|it| it.monitors.len());
+        inner.monitors.len() + of_groups.sum::<usize>()
+    };
+    let [of_scope, of_group] = [&one, &other].map(|it| {
+        let recipient = it.address().recipient();
+        (
+            groups.monitor(&recipient).1,
+            groups.group("g").monitor(&recipient).1,
+        )
+    });
+    assert_eq!(count(), 4);
+    of_scope.0.end();
+    of_group.1.end();
+    assert_eq!(count(), 2);
+    for process in [one, other] {
+        scheduler.terminate(process.pid()).unwrap();
+        let _terminated = process.wait();
+    }
+    assert_eq!(count(), 0);
+}
