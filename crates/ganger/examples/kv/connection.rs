@@ -157,27 +157,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Takes some requests, and says whether there may be more.
     async fn take_requests(&mut self) -> io::Result<bool> {
-        for taken in 0..TOGETHER {
+        let mut taken = 0;
+        while taken < TOGETHER && !self.is_over {
             match self.parser.next() {
                 Ok(Some(request)) => {
+                    taken += 1;
                     self.begun = None;
                     self.take(request).await?;
-                    if self.is_over {
-                        return Ok(false);
-                    }
                 }
-                Ok(None) => {
-                    self.server.count(taken);
-                    return Ok(false);
-                }
-                Err(error) => {
-                    self.refuse(&error);
-                    return Ok(false);
-                }
+                Ok(None) => break,
+                Err(error) => self.refuse(&error),
             }
         }
-        self.server.count(TOGETHER);
-        Ok(true)
+        self.server.count(taken);
+        Ok(taken == TOGETHER)
     }
 
     /// Nothing can be read after what is no request.
@@ -250,11 +243,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn give_all(&mut self, operation: store::Operation, args: &[Bytes]) -> Vec<usize> {
-        let jobs = self
-            .jobs
-            .iter_mut()
-            .zip(self.server.for_all(operation, args));
-        jobs.for_each(|(jobs, job)| jobs.push(job));
+        for jobs in &mut self.jobs {
+            let args = args.to_vec();
+            jobs.push(Job { operation, args });
+        }
         (0..self.jobs.len()).collect()
     }
 

@@ -8,7 +8,6 @@ use ganger::prelude::*;
 use std::io;
 use std::net::{self, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Starts a server, and returns its processes, and where it listens.
 pub(crate) fn start(
@@ -38,20 +37,19 @@ pub(crate) fn start(
     Ok((tree, address))
 }
 
+/// So many connections more than there may be are accepted at a time, to be told so.
+const TO_TURN_AWAY: usize = 64;
+
 /// Accepts connections, each of which is a process.
 async fn accept(cx: Cx, listener: TcpListener, server: Arc<Server>) -> Result<(), BoxError> {
-    while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
-        let Ok((stream, _)) = accepted else {
-            // Out of descriptors, for example: others may be closed in the meantime.
-            cx.sleep(Duration::from_millis(50)).await?;
-            continue;
-        };
-        let server = Arc::clone(&server);
+    let most = server.settings.clients.saturating_add(TO_TURN_AWAY);
+    let incoming = listener.incoming(most);
+    while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
+        let ((stream, _), server) = (accepted?, Arc::clone(&server));
         cx.context()
             .spawn_task(async move |cx| connection(cx, stream, server).await)?;
     }
-    drop(listener);
-    cx.shield(server.connections.wait()).await;
+    cx.shield(incoming.drain()).await;
     Ok(())
 }
 
@@ -60,7 +58,6 @@ async fn connection(
     mut stream: TcpStream,
     server: Arc<Server>,
 ) -> Result<(), BoxError> {
-    let _ended = Arc::clone(&server.connections).enter();
     match server.enter() {
         Some(_place) => {
             let _ = stream.set_nodelay(true);

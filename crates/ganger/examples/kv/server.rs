@@ -1,10 +1,8 @@
 //! What all connections share: the shards, the channels, limits and counts.
 
 use super::protocol::{Answer, Limits};
-use super::shard::{Batch, Job};
-use super::store::Operation;
+use super::shard::Batch;
 use bytes::Bytes;
-use ganger::lock::WaitGroup;
 use ganger::prelude::*;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -47,8 +45,6 @@ pub(crate) struct Server {
     pub(crate) shards: Vec<Address<Batch>>,
     pub(crate) channels: Groups,
     pub(crate) clients: AtomicUsize,
-    /// The connections that have not ended.
-    pub(crate) connections: Arc<WaitGroup>,
     accepted: AtomicU64,
     commands: AtomicU64,
     hasher: RandomState,
@@ -68,6 +64,7 @@ pub(crate) struct Place(Arc<Server>);
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // Ordering: Relaxed: a count alone, as all others here.
         self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -79,7 +76,6 @@ impl Server {
             shards,
             channels: Groups::of(scheduler, "channels"),
             clients: AtomicUsize::new(0),
-            connections: Arc::default(),
             accepted: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             hasher: RandomState::new(),
@@ -90,6 +86,7 @@ impl Server {
 
     /// A place for one more connection, if there is one.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
+        // Ordering: Relaxed: counts alone.
         self.accepted.fetch_add(1, Ordering::Relaxed);
         let before = self.clients.fetch_add(1, Ordering::Relaxed);
         let place = Place(Arc::clone(self));
@@ -98,6 +95,7 @@ impl Server {
 
     pub(crate) fn count(&self, commands: usize) {
         let commands = u64::try_from(commands).unwrap_or(u64::MAX);
+        // Ordering: Relaxed: a count alone.
         self.commands.fetch_add(commands, Ordering::Relaxed);
     }
 
@@ -141,6 +139,7 @@ impl Server {
             }
         }
         let processes = self.scheduler.upgrade().map_or(0, |it| it.stats().live);
+        // Ordering: Relaxed: counts alone.
         let clients = self.clients.load(Ordering::Relaxed);
         let accepted = self.accepted.load(Ordering::Relaxed);
         let commands = self.commands.load(Ordering::Relaxed);
@@ -159,18 +158,5 @@ impl Server {
             self.settings.clients,
         );
         Answer::text(text)
-    }
-
-    /// One job for each shard.
-    pub(crate) fn for_all(
-        &self,
-        operation: Operation,
-        args: &[Bytes],
-    ) -> impl Iterator<Item = Job> {
-        let args = args.to_vec();
-        self.shards.iter().map(move |_| Job {
-            operation,
-            args: args.clone(),
-        })
     }
 }

@@ -182,8 +182,7 @@ fn an_idle_scheduler_serves_threads() {
         .unwrap();
     for round in 0..20 {
         if round % 5 == 0 {
-            // The workers fall asleep, mostly.
-            std::thread::sleep(ms(2));
+            until("the workers sleep", || scheduler.stats().sleeping == 2);
         }
         stream.write_all(&[round; 16]).unwrap();
         let mut answer = [0; 16];

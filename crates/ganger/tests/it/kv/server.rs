@@ -271,10 +271,26 @@ fn a_client_that_takes_no_answers_is_read_no_further() {
 #[test]
 fn a_stop_answers_what_was_read_and_closes() {
     let server = started();
-    let mut client = server.client();
-    assert_eq!(client.ask("set key 1"), "OK");
+    let (mut idle, mut busy) = (server.client(), server.client());
+    assert_eq!(idle.ask("set key 1"), "OK");
+    let mut writer = busy.0.get_ref().try_clone().unwrap();
+    let sends = std::thread::spawn(move || {
+        let requests = "get key\r\n".repeat(1_000);
+        while writer.write_all(requests.as_bytes()).is_ok() {}
+    });
+    assert_eq!(busy.answer(), "1");
+    let reads = std::thread::spawn(move || {
+        let mut line = String::new();
+        // It is closed, or reset, for what was sent and not read.
+        while busy.0.read_line(&mut line).is_ok_and(|count| count > 0) {
+            assert!("$1\r\n1\r\n".contains(&*line), "{line}");
+            line.clear();
+        }
+    });
     let address = server.address;
     server.stop();
-    assert!(client.is_closed());
+    assert!(idle.is_closed());
     assert!(TcpStream::connect(address).is_err());
+    sends.join().unwrap();
+    reads.join().unwrap();
 }
