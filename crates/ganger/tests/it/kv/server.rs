@@ -4,11 +4,19 @@ use super::example::listener;
 use super::example::server::Settings;
 use ganger::net::Net;
 use ganger::prelude::*;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}: not in time");
+        std::thread::yield_now();
+    }
+}
 
 struct Running {
     scheduler: Scheduler,
@@ -86,8 +94,11 @@ impl Client {
     }
 
     fn is_closed(&mut self) -> bool {
-        // A reset is one, too: what the server has not read is lost.
-        self.0.read(&mut [0]).map_or(true, |count| count == 0)
+        match self.0.read(&mut [0]) {
+            Ok(count) => count == 0,
+            // What the server has not read is lost.
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
     }
 }
 
@@ -148,9 +159,7 @@ fn keys_end_by_themselves() {
     let mut client = server.client();
     assert_eq!(client.ask("set short 1 px 20"), "OK");
     assert_eq!(client.ask("set long 1 ex 1000"), "OK");
-    while client.ask("dbsize") != "1" {
-        std::thread::yield_now();
-    }
+    until("the key is gone", || client.ask("dbsize") == "1");
     assert_eq!(client.ask("ttl long"), "1000");
     assert_eq!(client.ask("get short"), "nil");
     server.stop();
@@ -176,9 +185,9 @@ fn subscribers_get_what_is_published() {
     assert_eq!(one.ask("unsubscribe"), "(unsubscribe more 0)");
     assert_eq!(one.ask("get key"), "nil");
     drop(other);
-    while publisher.ask("publish news gone") != "0" {
-        std::thread::yield_now();
-    }
+    until("the subscriber is gone", || {
+        publisher.ask("publish news gone") == "0"
+    });
     server.stop();
 }
 
@@ -236,15 +245,12 @@ fn more_clients_than_there_may_be_are_told_so() {
     assert_eq!(third.line(), "-ERR max number of clients reached");
     assert!(third.is_closed());
     drop(clients);
-    // The server hears of it a little later.
-    loop {
+    until("there is room", || {
         let mut client = server.client();
         let asked = client.0.get_mut().write_all(b"ping\r\n");
         let mut answer = String::new();
-        if asked.is_ok() && client.0.read_line(&mut answer).is_ok() && answer == "+PONG\r\n" {
-            break;
-        }
-    }
+        asked.is_ok() && client.0.read_line(&mut answer).is_ok() && answer == "+PONG\r\n"
+    });
     server.stop();
 }
 
@@ -262,9 +268,8 @@ fn a_client_that_takes_no_answers_is_read_no_further() {
     // Of the 10 GB of answers, the server makes what fits into the sockets, and then gives up.
     let sent = (0..100).try_for_each(|_| greedy.0.get_mut().write_all(requests.as_bytes()));
     assert!(sent.is_err());
-    while !good.ask("info").contains("connected_clients:1\r\n") {
-        std::thread::yield_now();
-    }
+    let is_alone = |info: String| info.contains("connected_clients:1\r\n");
+    until("the other one is gone", || is_alone(good.ask("info")));
     server.stop();
 }
 
