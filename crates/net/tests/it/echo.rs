@@ -2,7 +2,7 @@
 
 #[cfg(feature = "portable")]
 use crate::support::start_with;
-use crate::support::{ms, ok, result, start, sum, until};
+use crate::support::{ok, result, start, sum, until};
 use ganger_net::{Net, TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, process_fn};
 use ganger_sched::{Handle, ProcessHandle, Scheduler};
