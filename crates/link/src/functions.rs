@@ -12,6 +12,7 @@
 
 use ganger_proc_api::{BoxError, Context, Pid, Reply};
 use ganger_sched::{Address, Call, ContextExt, ExitAction, Handle};
+use ganger_sync::panic_text;
 use ganger_sync::sync::{Mutex, lock};
 use std::any::{Any, type_name};
 use std::collections::BTreeMap;
@@ -420,11 +421,8 @@ impl ExitAction for Leave {
 /// Calls a function of users, of which a panic is an error.
 fn contained(f: impl FnOnce() -> Result<(), BoxError>) -> Result<(), BoxError> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
-        let text = match panic.downcast_ref::<&str>() {
-            Some(text) => Some(*text),
-            None => panic.downcast_ref::<String>().map(String::as_str),
-        };
-        let error = format!("the function panicked: {}", text.unwrap_or("no text"));
+        let text = panic_text(&*panic).unwrap_or("no text");
+        let error = format!("the function panicked: {text}");
         // Its destructor might panic as well.
         mem::forget(panic);
         Err(error.into())

@@ -7,11 +7,11 @@ use crate::sim::World;
 use crate::timers::{Alarm, Key, Timers};
 use foldhash::HashMap;
 use ganger_sched::Driver;
+use ganger_sync::wake_all;
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// The network of a scheduler: for [`Builder::driver`](ganger_sched::Builder::driver).
@@ -235,7 +235,7 @@ impl Reactor {
         for (found, ready) in with_ready {
             ready.found(found, &mut wakers);
         }
-        wake(wakers);
+        wake_all(wakers);
     }
 
     /// Ends the operations whose deadlines have passed.
@@ -259,7 +259,7 @@ impl Reactor {
                 ready.timer_is_over(self, alarm, &mut wakers);
             }
         }
-        wake(wakers);
+        wake_all(wakers);
     }
 
     /// The scheduler has halted: no operation succeeds any more.
@@ -272,7 +272,7 @@ impl Reactor {
         for ready in all {
             ready.end(self, End::Halted, &mut wakers);
         }
-        wake(wakers);
+        wake_all(wakers);
     }
 }
 
@@ -282,11 +282,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Without a lock: a waker is code of users.
-pub(crate) fn wake(wakers: Vec<Waker>) {
-    wakers.into_iter().for_each(Waker::wake);
 }
 
 impl Driver for Net {

@@ -19,9 +19,10 @@
 //! while an operation waits that has one. It stays there when the deadline moves to a later moment.
 
 use crate::error;
-use crate::net::{Reactor, wake};
+use crate::net::Reactor;
 use crate::poller::{Found, Sides};
 use crate::timers::{Alarm, Key, NEVER};
+use ganger_sync::wake_all;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
@@ -273,7 +274,7 @@ impl Ready {
             hung_up: false,
         };
         self.found(found, &mut wakers);
-        wake(wakers);
+        wake_all(wakers);
     }
 
     /// The operations of a side end within that time from now, those that wait and later ones.

@@ -2,10 +2,11 @@
 
 use crate::error;
 use crate::incoming::Permit;
-use crate::net::{Net, wake};
+use crate::net::Net;
 use crate::poller::Sides;
 use crate::ready::{End, Ready, Side, Who};
 use crate::transport::Source;
+use ganger_sync::wake_all;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -179,7 +180,7 @@ impl<S: Source> Socket<S> {
         let mut wakers = Vec::new();
         let reactor = self.net.reactor();
         self.ready.set_deadline(reactor, side, within, &mut wakers);
-        wake(wakers);
+        wake_all(wakers);
     }
 }
 
@@ -228,7 +229,7 @@ impl<S: Source> Close for Socket<S> {
             }
             drop(open);
         }
-        wake(wakers);
+        wake_all(wakers);
     }
 
     fn is_closed(&self) -> bool {

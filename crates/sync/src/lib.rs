@@ -12,12 +12,14 @@ pub mod thread;
 
 mod count;
 mod driving;
+mod foreign;
 mod parker;
 mod try_lock;
 
 pub use count::{ShardedCount, WaitableCount};
 pub use crossbeam_utils::CachePadded;
 pub use driving::{driving, is_driving, refuse_to_wait_in_driver};
+pub use foreign::{panic_text, wake_all};
 pub use parker::Parker;
 pub use try_lock::TryLock;
 

@@ -19,8 +19,7 @@ use ganger_proc_api::{
     Command, CommandError, CommandId, Completer, Delivery, EndWatch, Payload, TypedCommand,
 };
 use ganger_sync::atomic::{AtomicU32, Ordering};
-use ganger_sync::{TryLock, failing};
-use std::any::Any;
+use ganger_sync::{TryLock, failing, panic_text};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -159,7 +158,10 @@ impl Waiting {
         match catch_unwind(AssertUnwindSafe(poll)) {
             Ok(Poll::Pending) => None,
             Ok(Poll::Ready(result)) => Some(result),
-            Err(panic) => Some(Err(CommandError::Panicked(message(&*panic)))),
+            Err(panic) => {
+                let text = panic_text(&*panic).unwrap_or("a panic without a message");
+                Some(Err(CommandError::Panicked(text.into())))
+            }
         }
     }
 
@@ -271,12 +273,6 @@ impl Driven {
         let result = place.as_mut()?.poll(waker)?;
         Some((place.take()?, Some(result)))
     }
-}
-
-fn message(panic: &(dyn Any + Send)) -> Box<str> {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message").into()
 }
 
 impl Wake for Driven {

@@ -26,7 +26,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("time", &["sync", "wheel", "proc-api", "sched"]),
     (
         "net",
-        &["wait", "wheel", "proc-api", "sched", "task", "time"],
+        &["sync", "wait", "wheel", "proc-api", "sched", "task", "time"],
     ),
     ("tokio", &["proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),

@@ -6,6 +6,7 @@
 
 use crate::base::stats::Counters;
 use ganger_proc_api::Pid;
+use ganger_sync::panic_text;
 use std::any::Any;
 use std::error::Error;
 use std::fmt::{Display, Write};
@@ -144,13 +145,8 @@ pub(crate) fn text_of(error: &dyn Display) -> Box<str> {
 }
 
 fn message(payload: Box<dyn Any + Send>) -> Box<str> {
-    let message = match payload.downcast_ref::<&'static str>() {
-        Some(text) => (*text).into(),
-        None => payload
-            .downcast_ref::<String>()
-            .map_or("a value that is no text", |s| s)
-            .into(),
-    };
+    let message = panic_text(&*payload).unwrap_or("a value that is no text");
+    let message = message.into();
     // The payload is a user's value, whose destructor may panic as well; so may that panic's.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(second);

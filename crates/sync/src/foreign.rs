@@ -1,0 +1,71 @@
+//! Other code's wakers and panics.
+
+use std::any::Any;
+use std::task::Waker;
+use std::vec;
+
+/// Wakes them all, also when one of them panics. No lock may be held: a waker is foreign code.
+///
+/// # Panics
+/// When a waker does, after the others.
+pub fn wake_all(wakers: Vec<Waker>) {
+    struct Rest(vec::IntoIter<Waker>);
+    impl Rest {
+        fn wake(&mut self) {
+            self.0.by_ref().for_each(Waker::wake);
+        }
+    }
+    impl Drop for Rest {
+        fn drop(&mut self) {
+            self.wake();
+        }
+    }
+    Rest(wakers.into_iter()).wake();
+}
+
+/// The text that a panic was called with, if it was one.
+#[must_use]
+pub fn panic_text(payload: &(dyn Any + Send)) -> Option<&str> {
+    let text = payload.downcast_ref::<&'static str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use std::panic::{catch_unwind, panic_any};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    struct Counts(AtomicUsize);
+
+    impl Wake for Counts {
+        fn wake(self: Arc<Self>) {
+            // Ordering: Relaxed: one thread.
+            assert_ne!(self.0.fetch_add(1, Ordering::Relaxed), 1, "on purpose");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_keeps_no_other_asleep() {
+        let counts = Arc::new(Counts(AtomicUsize::new(0)));
+        let wakers = (0..4).map(|_| Waker::from(Arc::clone(&counts)));
+        let wakers = wakers.collect();
+        let panic = catch_unwind(|| wake_all(wakers)).unwrap_err();
+        assert!(panic_text(&*panic).unwrap().contains("on purpose"));
+        // Ordering: Relaxed: one thread.
+        assert_eq!(counts.0.load(Ordering::Relaxed), 4);
+    }
+
+    #[test]
+    fn a_panic_has_its_text() {
+        let text = |panic: fn()| {
+            let payload = catch_unwind(panic).unwrap_err();
+            panic_text(&*payload).map(str::to_owned)
+        };
+        assert_eq!(text(|| panic!("plain")).unwrap(), "plain");
+        assert_eq!(text(|| panic!("{}", 7)).unwrap(), "7");
+        assert_eq!(text(|| panic_any(7)), None);
+    }
+}
