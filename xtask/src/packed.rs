@@ -80,12 +80,13 @@ fn name_if_published(manifest: &str) -> Result<Option<String>, Failure> {
 }
 
 fn unpack(package: &Path, to: &Path) -> Result<(), Failure> {
+    // A package's files all have one date: only with the time of now does cargo see a change.
     let status = Command::new("tar")
-        .arg("-xzf")
+        .arg("-xzmf")
         .args([package, Path::new("-C"), to])
         .status()?;
     if !status.success() {
-        return Err(format!("tar -xzf {}: {status}", package.display()).into());
+        return Err(format!("tar -xzmf {}: {status}", package.display()).into());
     }
     Ok(())
 }
