@@ -27,13 +27,15 @@ fn counting(workers: usize) -> (Scheduler, Arc<AtomicUsize>) {
     (scheduler, calls)
 }
 
-/// The other worker, or a spare, has returned by then.
+/// Another worker has given all handlers up by then.
 // pins: P3, D3
 #[test]
 fn of_a_step_that_lasts_longer_than_the_scheduler_are_carried_out() {
     for workers in [1, 2] {
         let (scheduler, calls) = counting(workers);
         let (release, released) = channel::<()>();
+        let (tell, told) = channel();
+        scheduler.handle().at_halt(move || drop(tell.send(())));
         let step = process(move |_, _, out| {
             let _released = released.recv();
             out.yield_command(Command::new(DO, ()), 1);
@@ -43,6 +45,9 @@ fn of_a_step_that_lasts_longer_than_the_scheduler_are_carried_out() {
         let step = scheduler.submit(step, "step", ()).unwrap();
         until_state(&scheduler, step.pid(), ProcessState::Running);
         scheduler.stop(Duration::from_millis(10)).unwrap();
+        if workers == 2 {
+            told.recv_timeout(PATIENCE).expect("a worker returns");
+        }
         drop(release);
         exit(step);
         assert_eq!(calls.load(Ordering::SeqCst), 1, "{workers} workers");
