@@ -30,15 +30,19 @@ const NO_SOURCES: &str = "with an instrumented standard library: nightly has no 
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 12] = [
     "ganger-deque",
     "ganger-nodes",
     "ganger-mpsc",
     "ganger-os",
     "ganger-slots",
     "ganger-sync",
+    "ganger-proc-api",
     "ganger-relay",
     "ganger-sched",
+    "ganger-wait",
+    "ganger-lock",
+    "ganger-channel",
 ];
 
 /// Tests that mean nothing under a sanitizer, which has memory of its own: of what is resident.
