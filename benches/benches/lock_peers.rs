@@ -24,6 +24,10 @@ struct Options {
     #[arg(long)]
     quick: bool,
 
+    /// Only workloads whose names have this in them
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+
     /// Prints a Markdown table, when all is done
     #[arg(long)]
     markdown: bool,
@@ -40,7 +44,9 @@ fn main() {
     println!("{platform}; {} repetitions\n", options.reps);
     print!("{}", Table::head());
     let mut outcomes = Vec::new();
-    for contest in contests(options.quick) {
+    let mut contests = contests(options.quick);
+    contests.retain(|it| it.name().contains(&options.only));
+    for contest in contests {
         let outcome = contest.run(options.reps.into());
         print!("{}", table.lines(&outcome));
         outcomes.push(outcome);

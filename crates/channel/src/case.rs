@@ -177,6 +177,16 @@ impl<R, C: Case<R>> Cases<R> for Vec<C> {
     }
 }
 
+/// A case that may be left out: without one it is never ready.
+impl<R, C: Case<R>> Case<R> for Option<C> {
+    fn act(&mut self, act: Act<'_, '_>) -> Acted<R> {
+        match self {
+            Some(case) => case.act(act),
+            None => Acted(Said::Nothing),
+        }
+    }
+}
+
 /// What was done under the lock, and what is to be woken for that.
 type Done<T, E> = (Result<T, E>, Option<Wake>);
 

@@ -52,6 +52,9 @@ const FEW: usize = 8;
 /// ready, one of them is chosen at random; in a simulation by the seed. Cases that are not chosen
 /// leave no trace: they have received nothing, and sent nothing.
 ///
+/// A task that waits for the first of its own waits, such as messages, answers and sleeps, has
+/// `Cx::select` for that.
+///
 /// ```
 /// use ganger_channel::{channel, select};
 ///
@@ -291,6 +294,32 @@ impl<R, L: Cases<R>> Select<R, L> {
         }
         self.enlist(&order, claim)
             .map_or(Poll::Pending, |chosen| Poll::Ready(self.finish(chosen)))
+    }
+}
+
+impl<R, C: Case<R>, L: Cases<R>> Select<R, With<C, L>> {
+    /// The case before this is left out where the condition does not hold, and is dropped at once.
+    /// A select without a case that is left waits for ever.
+    ///
+    /// ```
+    /// use ganger_channel::{channel, select};
+    ///
+    /// let (sender, receiver) = channel(1);
+    /// sender.try_send(7)?;
+    /// let take_if = |is_wanted| {
+    ///     select()
+    ///         .recv(&receiver, |it| it.ok())
+    ///         .when(is_wanted)
+    ///         .try_now()
+    /// };
+    /// assert_eq!(take_if(false), None);
+    /// assert_eq!(take_if(true), Some(Some(7)));
+    /// # Ok::<(), ganger_channel::SendError<i32>>(())
+    /// ```
+    pub fn when(self, condition: bool) -> Select<R, With<Option<C>, L>> {
+        let With { case, others } = self.cases;
+        let case = condition.then_some(case);
+        Select::of(With { case, others })
     }
 }
 

@@ -25,6 +25,9 @@ pub struct DeadlockReport {
     pub kind: DeadlockKind,
     /// The waits; of a cycle, in its order, and otherwise those of the scheduler's processes.
     pub waits: Vec<Waiting>,
+    /// What the scheduler's processes among them are called: the PID of each with its first name,
+    /// or with its type.
+    pub names: HashMap<Party, String>,
 }
 
 /// What a watch has found.
@@ -33,12 +36,17 @@ pub struct DeadlockReport {
 pub enum DeadlockKind {
     /// Each waits for what the next one has, and the last for what the first one has. Others may go
     /// on.
+    ///
+    /// A semaphore is part of a cycle while one party has all its permits that are out. Another
+    /// that adds permits may still end the wait.
     Cycle,
-    /// No process of the scheduler is ready or runs, none waits for time or for what a handler
-    /// does, and some wait for locks, channels, answers or words of others.
+    /// No process of the scheduler is ready or runs, none waits for time, for what a handler does
+    /// or for what comes by the driver, such as sockets, and some wait for locks, channels, answers
+    /// or words of others.
     ///
     /// A thread outside may still send, notify or give back what they wait for. Waits for
-    /// cancellations alone are no reason for a report.
+    /// cancellations alone are no reason for a report, and neither are those that are in cycles or
+    /// behind them: a cycle has a report of its own.
     AllAsleep,
 }
 
@@ -48,7 +56,13 @@ impl fmt::Display for DeadlockReport {
             DeadlockKind::Cycle => "deadlock: these wait for each other",
             DeadlockKind::AllAsleep => "deadlock: all processes are asleep",
         })?;
-        self.waits.iter().try_for_each(|it| write!(f, "\n  {it}"))
+        let name = |it: &Party| {
+            self.names
+                .get(it)
+                .map_or_else(|| it.to_string(), Clone::clone)
+        };
+        let mut waits = self.waits.iter();
+        waits.try_for_each(|it| write!(f, "\n  {}", it.text(name)))
     }
 }
 
@@ -190,17 +204,18 @@ impl Watcher {
         let mut waits = watch::waits();
         let now = watch::now();
         waits.retain(|it| now.saturating_sub(it.since) >= self.options.after);
+        let scheduler = self.scheduler.upgrade();
+        let mut stuck = HashSet::new();
         for waits in watch::cycles(&waits) {
-            let kind = DeadlockKind::Cycle;
-            self.report(DeadlockReport { kind, waits });
+            stuck.extend(waits.iter().map(|it| it.party));
+            self.report(DeadlockKind::Cycle, waits, scheduler.as_ref());
         }
-        if let Some(scheduler) = self.scheduler.upgrade() {
+        if let Some(scheduler) = scheduler {
             let host = scheduler.host_name();
             waits.retain(|it| matches!(it.party, Party::Process(pid) if pid.host() == host));
             let turns = self.turns_if_asleep(&scheduler, &waits);
-            if turns.is_some() && turns == self.turns {
-                let kind = DeadlockKind::AllAsleep;
-                self.report(DeadlockReport { kind, waits });
+            if turns.is_some() && turns == self.turns && !are_behind(&waits, stuck) {
+                self.report(DeadlockKind::AllAsleep, waits, Some(&scheduler));
             }
             self.turns = turns;
         }
@@ -208,7 +223,7 @@ impl Watcher {
 
     /// How many turns there have been, if nothing but the outside can wake a process that waits.
     fn turns_if_asleep(&self, scheduler: &Handle, waits: &[Waiting]) -> Option<u64> {
-        if scheduler.waits_for_time() {
+        if scheduler.waits_for_time() || scheduler.waits_for_driver() {
             return None;
         }
         let dump = scheduler.dump();
@@ -238,12 +253,18 @@ impl Watcher {
         has_wait.then(|| dump.workers.iter().map(|it| it.turns).sum())
     }
 
-    fn report(&mut self, report: DeadlockReport) {
-        let mut key: Vec<_> = report.waits.iter().map(|it| (it.party, it.since)).collect();
+    fn report(&mut self, kind: DeadlockKind, waits: Vec<Waiting>, scheduler: Option<&Handle>) {
+        let mut key: Vec<_> = waits.iter().map(|it| (it.party, it.since)).collect();
         key.sort_by_key(|it| it.1);
-        if !self.told.insert((report.kind, key)) {
+        if !self.told.insert((kind, key)) {
             return;
         }
+        let parties = waits
+            .iter()
+            .flat_map(|it| it.owners.iter().chain([&it.party]));
+        let names = parties.filter_map(|&it| Some((it, name(it, scheduler?)?)));
+        let names = names.collect();
+        let report = DeadlockReport { kind, waits, names };
         tracing::error!(target: "ganger::lock", "{report}");
         (self.options.on_report)(&report);
         if self.options.ends_program {
@@ -251,4 +272,32 @@ impl Watcher {
             std::process::exit(2);
         }
     }
+}
+
+/// Whether each of these waits is one of a party that is stuck, or is behind one.
+fn are_behind(waits: &[Waiting], mut stuck: HashSet<Party>) -> bool {
+    let mut others: Vec<_> = waits.iter().filter(|it| it.thing.kind != TOKEN).collect();
+    loop {
+        let before = others.len();
+        others.retain(|it| {
+            let mut parties = it.owners.iter().chain([&it.party]);
+            let is_stuck = parties.any(|party| stuck.contains(party));
+            is_stuck.then(|| stuck.insert(it.party)).is_none()
+        });
+        if others.len() == before {
+            return others.is_empty();
+        }
+    }
+}
+
+/// What a process of that scheduler is called.
+fn name(party: Party, scheduler: &Handle) -> Option<String> {
+    let Party::Process(pid) = party else {
+        return None;
+    };
+    let info = scheduler.process(pid)?;
+    Some(match info.names.first() {
+        Some(name) => format!("{pid} {name:?}"),
+        None => format!("{pid} ({})", info.type_name),
+    })
 }

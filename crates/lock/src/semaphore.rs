@@ -7,7 +7,7 @@
 use crate::blocking::block_on;
 use crate::seat::Seat;
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
-use ganger_wait::watch::Thing;
+use ganger_wait::watch::{self, PERMITS, Thing};
 use ganger_wait::{Left, Told, WaitQueue};
 use std::fmt;
 use std::ops::Deref;
@@ -119,6 +119,11 @@ impl Semaphore {
         state.serve(&mut told);
     }
 
+    /// What a report of a deadlock names.
+    fn thing(&self) -> Thing {
+        Thing::of(PERMITS, self)
+    }
+
     /// How many permits are there at this moment.
     #[must_use]
     pub fn available(&self) -> usize {
@@ -218,7 +223,7 @@ impl<S: Deref<Target = Semaphore>> Future for Acquire<S> {
                     &mut state.queue,
                     GIVEN,
                     this.permits,
-                    Thing::of("semaphore", &**semaphore),
+                    semaphore.thing(),
                 ));
             }
         }
@@ -234,7 +239,7 @@ impl<S: Deref<Target = Semaphore>> Future for Acquire<S> {
         let Some(semaphore) = this.semaphore.take() else {
             unreachable!("it was there")
         };
-        Poll::Ready(result.map(|()| Permits { semaphore, permits }))
+        Poll::Ready(result.map(|()| Permits::new(semaphore, permits)))
     }
 }
 
@@ -271,7 +276,12 @@ pub struct Permits<S: Deref<Target = Semaphore>> {
 impl<S: Deref<Target = Semaphore>> Permits<S> {
     fn take(semaphore: S, permits: usize) -> Result<Self, AcquireError> {
         lock(&semaphore.state).take(permits)?;
-        Ok(Self { semaphore, permits })
+        Ok(Self::new(semaphore, permits))
+    }
+
+    fn new(semaphore: S, permits: usize) -> Self {
+        watch::took(|| semaphore.thing());
+        Self { semaphore, permits }
     }
 
     /// How many they are.
@@ -288,6 +298,7 @@ impl<S: Deref<Target = Semaphore>> Permits<S> {
 
 impl<S: Deref<Target = Semaphore>> Drop for Permits<S> {
     fn drop(&mut self) {
+        watch::gave(|| self.semaphore.thing());
         if self.permits > 0 {
             self.semaphore.add_permits(self.permits);
         }

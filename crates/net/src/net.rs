@@ -301,6 +301,11 @@ impl Driver for Net {
         self.enter(work);
     }
 
+    fn is_awaited(&self) -> bool {
+        let sockets: Vec<_> = self.0.sockets().by_id.values().cloned().collect();
+        sockets.iter().any(|it| it.is_awaited())
+    }
+
     fn detach(&self) {
         self.0.detach();
     }

@@ -219,6 +219,12 @@ impl Ready {
         }
     }
 
+    /// Whether an operation waits.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let state = self.lock();
+        state.read.is_waited_for() || state.write.is_waited_for()
+    }
+
     /// The side was not ready, unless it has become so since that tick.
     pub(crate) fn clear(&self, side: Side, tick: u64) {
         let mut state = self.lock();

@@ -78,6 +78,10 @@ impl fmt::Display for Party {
 /// The kind of thing that a process waits for which has asked another one.
 const ANSWER: &str = "answer";
 
+/// The kind of thing of which several may have a part, and that one of them may give back enough
+/// of.
+pub const PERMITS: &str = "semaphore";
+
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Thing {
@@ -120,18 +124,30 @@ pub struct Waiting {
 
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let (ANSWER, [of]) = (self.thing.kind, &self.owners[..]) {
-            return write!(f, "{} waits for the answer of {of}", self.party);
+        f.write_str(&self.text(ToString::to_string))
+    }
+}
+
+impl Waiting {
+    /// What its `Display` says, with these names of the parties.
+    #[must_use]
+    pub fn text(&self, name: impl Fn(&Party) -> String) -> String {
+        let (party, owners) = (name(&self.party), self.owners.iter().map(name));
+        let owners = owners.collect::<Vec<_>>().join(" and ");
+        match self.thing.kind {
+            ANSWER => format!("{party} waits for the answer of {owners}"),
+            _ if owners.is_empty() => format!("{party} waits for the {}", self.thing),
+            _ => format!("{party} waits for the {}, which {owners} has", self.thing),
         }
-        write!(f, "{} waits for the {}", self.party, self.thing)?;
-        for (index, owner) in self.owners.iter().enumerate() {
-            let before = if index == 0 { ", which " } else { " and " };
-            write!(f, "{before}{owner}")?;
+    }
+
+    /// Those that it waits for, each of which it needs.
+    pub(crate) fn needs(&self) -> &[Party] {
+        let is_one = self.owners.windows(2).all(|it| it[0] == it[1]);
+        if self.thing.kind == PERMITS && !is_one {
+            return &[];
         }
-        if !self.owners.is_empty() {
-            f.write_str(" has")?;
-        }
-        Ok(())
+        &self.owners
     }
 }
 

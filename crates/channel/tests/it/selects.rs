@@ -263,3 +263,25 @@ fn selects_on_threads_neither_lose_nor_double_a_value() {
         assert_eq!(all, (0..2 * EACH).collect::<Vec<_>>());
     }
 }
+
+// pins: Q6
+#[test]
+fn a_case_that_is_left_out_is_as_if_it_were_not_there() {
+    let (a, from_a) = channel(0);
+    let (b, from_b) = channel(0);
+    let (_, waker) = Bell::new();
+    let mut both = select()
+        .recv(&from_a, |it| it)
+        .when(false)
+        .recv(&from_b, |it| it)
+        .when(true);
+    assert!(poll(&mut both, &waker).is_pending());
+    assert!(a.try_send(1).is_err(), "it waits at the other one alone");
+    b.try_send(2).unwrap();
+    assert_eq!(poll(&mut both, &waker), Poll::Ready(Ok(2)));
+    let (full, _kept) = channel(1);
+    let mut value = Some(3);
+    let sends = select().send_from(&full, &mut value, |it| it).when(false);
+    assert_eq!(sends.try_now(), None);
+    assert_eq!(value, Some(3));
+}

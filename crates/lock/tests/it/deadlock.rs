@@ -2,23 +2,31 @@
 
 use ganger_lock::{
     CancellationToken, DeadlockKind, DeadlockReport, DeadlockWatch, Mutex, Notify, Party, RwLock,
-    Until,
+    Semaphore, Until,
 };
 use ganger_proc_api::{Actor, Completion, Context, Pid, Reply, StepOutput, StepResult};
-use ganger_sched::{Address, ProcessHandle, Scheduler};
+use ganger_sched::{Address, Builder, Driver, ProcessHandle, Scheduler};
 use ganger_task::{Cx, SpawnTask};
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
-fn watched() -> (Scheduler, ganger_lock::Watch, Receiver<DeadlockReport>) {
+type Watched = (Scheduler, ganger_lock::Watch, Receiver<DeadlockReport>);
+
+fn watched() -> Watched {
+    watched_with(|it| it)
+}
+
+fn watched_with(set: impl FnOnce(Builder) -> Builder) -> Watched {
     // A host of its own: all tests of this program watch each other's processes.
     static HOSTS: AtomicUsize = AtomicUsize::new(0);
     // Ordering: Relaxed, because only the number counts.
     let host = format!("watched-{}", HOSTS.fetch_add(1, Ordering::Relaxed));
-    let scheduler = Scheduler::builder().host(host).workers(2).build().unwrap();
+    let builder = set(Scheduler::builder().host(host).workers(2));
+    let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
     let (sender, receiver) = channel();
     let watch = DeadlockWatch::new(Duration::from_millis(20)).on_report(move |report| {
@@ -52,12 +60,21 @@ fn next_of(reports: &Receiver<DeadlockReport>, kind: DeadlockKind, of: &[Party])
     }
 }
 
+/// Its waits, with PIDs alone.
+fn plain(report: &DeadlockReport) -> String {
+    let waits = report.waits.iter().map(ToString::to_string);
+    waits.collect::<Vec<_>>().join("\n")
+}
+
 /// Two tasks that take two locks, the other way round.
 fn embrace(scheduler: &Scheduler) -> [ProcessHandle; 2] {
-    let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+    embrace_with(scheduler, &Arc::default())
+}
+
+fn embrace_with(scheduler: &Scheduler, locks: &Arc<[Mutex<()>; 2]>) -> [ProcessHandle; 2] {
     let meet = Arc::new(ganger_lock::Barrier::new(2));
     [0, 1].map(|own| {
-        let (locks, meet) = (Arc::clone(&locks), Arc::clone(&meet));
+        let (locks, meet) = (Arc::clone(locks), Arc::clone(&meet));
         let body = async move |cx: Cx| {
             let _first = locks[own].lock().await.map_err(|it| it.to_string())?;
             meet.wait().await;
@@ -81,7 +98,7 @@ fn a_cycle_is_named_while_others_go_on() {
     });
     let [one, other] = embrace(&scheduler);
     let report = next(&reports, DeadlockKind::Cycle, &[&one, &other]);
-    let text = report.to_string();
+    let text = plain(&report);
     let line = format!("{} waits for the mutex", one.pid());
     assert!(text.contains(&line), "{text}");
     assert!(
@@ -99,6 +116,102 @@ fn a_cycle_is_named_while_others_go_on() {
 
 // pins: K9
 #[test]
+fn a_cycle_is_told_once_also_where_others_wait_behind_it() {
+    let (scheduler, watch, reports) = watched();
+    let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+    let [one, other] = embrace_with(&scheduler, &locks);
+    let (own, before) = (Arc::clone(&locks), one.pid());
+    let behind = scheduler.spawn_task(async move |_: Cx| {
+        drop(own[0].lock().await);
+        Ok(())
+    });
+    let behind: ProcessHandle = behind.unwrap();
+    next(&reports, DeadlockKind::Cycle, &[&one, &other]);
+    let of_one = |it: &DeadlockReport| {
+        let mut waits = it.waits.iter();
+        waits.any(|it| it.party == Party::Process(before))
+    };
+    // Long enough for several looks.
+    let found = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(200)).ok());
+    assert_eq!(found.filter(of_one).count(), 0);
+    scheduler.cancel(one.pid(), "a deadlock").unwrap();
+    drop(one.wait());
+    assert!(other.wait().is_done() && behind.wait().is_done());
+    drop(watch);
+}
+
+// pins: K9
+#[test]
+fn a_report_has_the_names_of_processes_and_otherwise_their_types() {
+    let (scheduler, _watch, reports) = watched();
+    let [one, other] = [(); 2].map(|()| scheduler.spawn_actor(Answers::default()).unwrap());
+    scheduler.register_name("teller", one.pid()).unwrap();
+    one.send(Say::Ask(other.address().clone())).unwrap();
+    other.send(Say::Ask(one.address().clone())).unwrap();
+    let of = [one.pid(), other.pid()].map(Party::Process);
+    let text = next_of(&reports, DeadlockKind::Cycle, &of).to_string();
+    let names = [
+        format!("{} \"teller\"", one.pid()),
+        format!("{} ({})", other.pid(), std::any::type_name::<Answers>()),
+    ];
+    let line = |asker: usize| {
+        let of = &names[1 - asker];
+        format!("\n  {} waits for the answer of {of}", names[asker])
+    };
+    assert!(text.contains(&line(0)) && text.contains(&line(1)), "{text}");
+}
+
+// pins: K9
+#[test]
+fn permits_of_one_owner_are_part_of_a_cycle() {
+    let (scheduler, _watch, reports) = watched();
+    let (permits, mutex) = (Arc::new(Semaphore::new(2)), Arc::new(Mutex::new(())));
+    let meet = Arc::new(ganger_lock::Barrier::new(2));
+    let (its, own, met) = (Arc::clone(&permits), Arc::clone(&mutex), Arc::clone(&meet));
+    let one = scheduler.spawn_task(async move |cx: Cx| {
+        let _permits = its.acquire(2).await?;
+        met.wait().await;
+        drop(cx.until_cancelled(own.lock()).await?);
+        Ok(())
+    });
+    let other = scheduler.spawn_task(async move |_: Cx| {
+        let _guard = mutex.lock().await;
+        meet.wait().await;
+        drop(permits.acquire(1).await?);
+        Ok(())
+    });
+    let (one, other) = (one.unwrap(), other.unwrap());
+    let report = next(&reports, DeadlockKind::Cycle, &[&one, &other]);
+    let text = plain(&report);
+    assert!(text.contains("waits for the semaphore 0x"), "{text}");
+    scheduler.cancel(one.pid(), "a deadlock").unwrap();
+    drop(one.wait());
+    assert!(other.wait().is_done());
+}
+
+// pins: K9
+#[test]
+fn permits_that_went_back_have_no_owner() {
+    let (scheduler, watch, reports) = watched();
+    let permits = Arc::new(Semaphore::new(1));
+    // This thread has had it: it is in the way of a report while it has it.
+    drop(permits.acquire_blocking(1).unwrap());
+    Arc::clone(&permits).try_acquire_owned(1).unwrap().forget();
+    let own = Arc::clone(&permits);
+    let waiter = scheduler.spawn_task(async move |_: Cx| {
+        drop(own.acquire(1).await?);
+        Ok(())
+    });
+    let waiter: ProcessHandle = waiter.unwrap();
+    let report = next(&reports, DeadlockKind::AllAsleep, &[&waiter]);
+    assert!(report.waits[0].owners.is_empty(), "{report}");
+    permits.add_permits(1);
+    assert!(waiter.wait().is_done());
+    drop(watch);
+}
+
+// pins: K9
+#[test]
 fn all_asleep_is_reported_with_what_they_wait_for() {
     let (scheduler, _watch, reports) = watched();
     let notify = Arc::new(Notify::new());
@@ -109,12 +222,91 @@ fn all_asleep_is_reported_with_what_they_wait_for() {
     });
     let sleeper: ProcessHandle = sleeper.unwrap();
     let report = next(&reports, DeadlockKind::AllAsleep, &[&sleeper]);
-    assert!(
-        report.to_string().contains("waits for the notify"),
-        "{report}"
-    );
+    assert!(plain(&report).contains("waits for the notify"), "{report}");
     notify.notify_one();
     assert!(sleeper.wait().is_done());
+}
+
+/// A driver in which nothing becomes ready, and that processes wait for, or not.
+struct Quiet {
+    is_awaited: Arc<AtomicBool>,
+    parker: (std::sync::Mutex<bool>, Condvar),
+}
+
+impl Driver for Quiet {
+    fn wait(&self, timeout: Option<Duration>) {
+        let (is_over, changed) = &self.parker;
+        let timeout = timeout.unwrap_or(Duration::from_secs(60));
+        let waited = changed.wait_timeout_while(is_over.lock().unwrap(), timeout, |it| !*it);
+        *waited.unwrap().0 = false;
+    }
+
+    fn interrupt(&self) {
+        *self.parker.0.lock().unwrap() = true;
+        self.parker.1.notify_all();
+    }
+
+    fn is_awaited(&self) -> bool {
+        // Ordering: Relaxed, because nothing goes with it.
+        self.is_awaited.load(Ordering::Relaxed)
+    }
+}
+
+// pins: K9
+#[test]
+fn a_wait_for_what_comes_by_the_driver_is_no_deadlock() {
+    let is_awaited = Arc::new(AtomicBool::new(true));
+    let quiet = Quiet {
+        is_awaited: Arc::clone(&is_awaited),
+        parker: Default::default(),
+    };
+    let (scheduler, _watch, reports) = watched_with(|it| it.driver(quiet));
+    let notify = Arc::new(Notify::new());
+    let own = Arc::clone(&notify);
+    let sleeper = scheduler.spawn_task(async move |_: Cx| {
+        own.notified().await;
+        Ok(())
+    });
+    let sleeper: ProcessHandle = sleeper.unwrap();
+    let of_sleeper = |report: &DeadlockReport| {
+        let mut waits = report.waits.iter();
+        waits.any(|it| it.party == Party::Process(sleeper.pid()))
+    };
+    // Long enough for several looks.
+    let found = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(200)).ok());
+    assert_eq!(found.filter(of_sleeper).count(), 0);
+    // Ordering: Relaxed, as above.
+    is_awaited.store(false, Ordering::Relaxed);
+    next(&reports, DeadlockKind::AllAsleep, &[&sleeper]);
+    notify.notify_one();
+    assert!(sleeper.wait().is_done());
+}
+
+/// The program that ends is this one, started again.
+// pins: K9
+#[test]
+fn a_report_ends_the_program_where_that_is_wanted() {
+    const ENDS: &str = "GANGER_TEST_ENDS_BY_A_DEADLOCK";
+    if std::env::var_os(ENDS).is_some() {
+        let scheduler = Scheduler::start_default().unwrap();
+        let watch = DeadlockWatch::new(Duration::from_millis(20)).end_program();
+        let _watch = watch.start(&scheduler.handle()).unwrap();
+        let [one, other] = embrace(&scheduler);
+        drop((one.wait(), other.wait()));
+        return;
+    }
+    let name = "deadlock::a_report_ends_the_program_where_that_is_wanted";
+    let ended = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(ENDS, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("deadlock: these wait for each other\n"),
+        "{text}"
+    );
 }
 
 // pins: K9
@@ -192,7 +384,7 @@ fn processes_that_ask_each_other_are_a_cycle() {
     other.send(Say::Ask(one.address().clone())).unwrap();
     let of = [one.pid(), other.pid()].map(Party::Process);
     let report = next_of(&reports, DeadlockKind::Cycle, &of);
-    let text = report.to_string();
+    let text = plain(&report);
     for line in [
         waits_for_answer(one.pid(), other.pid()),
         waits_for_answer(other.pid(), one.pid()),
@@ -222,7 +414,7 @@ fn a_cycle_goes_through_locks_calls_and_threads() {
     let asks: ProcessHandle = asks.unwrap();
     let of = [asks.pid(), answers.pid()].map(Party::Process);
     let report = next_of(&reports, DeadlockKind::Cycle, &of);
-    let text = report.to_string();
+    let text = plain(&report);
     assert!(
         text.contains(&waits_for_answer(asks.pid(), answers.pid())),
         "{text}"

@@ -1,9 +1,10 @@
 //! Mutexes: their three faces, owners that fail, waiters that give up, starvation.
 
-use crate::support::{Counts, pass, poll};
+use crate::support::{Counts, poll};
 use ganger_lock::{Locked, Mutex, Until};
 use ganger_proc_api::{Event, Process, process_fn};
 use ganger_sched::Scheduler;
+use ganger_sim::{Rt, Sim};
 use ganger_task::{Cx, SpawnTask};
 use std::pin::Pin;
 use std::sync::{Arc, TryLockError};
@@ -87,55 +88,82 @@ fn the_queue_is_in_order() {
     assert!(poll(&mut waits[2]).is_ready());
 }
 
+/// Locks go by the time of a simulation: the wait is of over a millisecond.
+fn pass(rt: &Rt<'_>) {
+    rt.run_for(Duration::from_millis(2));
+}
+
 // pins: K2
 #[test]
 fn a_loser_waits_at_the_front_and_then_is_handed_the_lock() {
-    let mutex = Mutex::new(());
-    let guard = mutex.try_lock().unwrap();
-    let mut waits = [(); 2].map(|()| mutex.lock());
-    assert!(waits.iter_mut().all(|it| poll(it).is_pending()));
-    drop(guard);
-    // A newcomer is faster than the one that is awake.
-    let barger = mutex.try_lock().unwrap();
-    pass(Duration::from_millis(2));
-    // It has waited for more than a millisecond: from now on the lock is handed over.
-    assert!(poll(&mut waits[0]).is_pending());
-    drop(barger);
-    assert!(matches!(mutex.try_lock(), Err(TryLockError::WouldBlock)));
-    let mut newcomer = mutex.lock();
-    assert!(poll(&mut newcomer).is_pending() && poll(&mut waits[1]).is_pending());
-    assert!(poll(&mut waits[0]).is_ready());
-    assert!(poll(&mut newcomer).is_pending());
-    assert!(poll(&mut waits[1]).is_ready());
-    assert!(poll(&mut newcomer).is_ready());
-    // The last one has ended that: the lock is for whichever comes.
-    drop(mutex.try_lock().unwrap());
+    Sim::new(0).run(|rt| {
+        let mutex = Mutex::new(());
+        let guard = mutex.try_lock().unwrap();
+        let mut waits = [(); 2].map(|()| mutex.lock());
+        assert!(waits.iter_mut().all(|it| poll(it).is_pending()));
+        drop(guard);
+        // A newcomer is faster than the one that is awake.
+        let barger = mutex.try_lock().unwrap();
+        pass(rt);
+        // It has waited for more than a millisecond: from now on the lock is handed over.
+        assert!(poll(&mut waits[0]).is_pending());
+        drop(barger);
+        assert!(matches!(mutex.try_lock(), Err(TryLockError::WouldBlock)));
+        let mut newcomer = mutex.lock();
+        assert!(poll(&mut newcomer).is_pending() && poll(&mut waits[1]).is_pending());
+        assert!(poll(&mut waits[0]).is_ready());
+        assert!(poll(&mut newcomer).is_pending());
+        assert!(poll(&mut waits[1]).is_ready());
+        assert!(poll(&mut newcomer).is_ready());
+        // The last one has ended that: the lock is for whichever comes.
+        drop(mutex.try_lock().unwrap());
+    });
+}
+
+// pins: K2
+#[test]
+fn a_loser_that_has_not_waited_for_long_loses_to_newcomers_again() {
+    Sim::new(0).run(|rt| {
+        let mutex = Mutex::new(());
+        let guard = mutex.try_lock().unwrap();
+        let mut wait = mutex.lock();
+        assert!(poll(&mut wait).is_pending());
+        drop(guard);
+        let barger = mutex.try_lock().unwrap();
+        rt.run_for(Duration::from_micros(999));
+        assert!(poll(&mut wait).is_pending());
+        drop(barger);
+        drop(mutex.try_lock().unwrap());
+        assert!(poll(&mut wait).is_ready());
+    });
 }
 
 // pins: K4
 #[test]
 fn a_wait_that_is_dropped_passes_its_turn_on() {
     for is_starving in [false, true] {
-        let mutex = Mutex::new(());
-        let mut guard = Some(mutex.try_lock().unwrap());
-        let mut first = mutex.lock();
-        let (woken, waker) = Counts::waker();
-        let mut second = mutex.lock();
-        assert!(poll(&mut first).is_pending());
-        let mut context = task::Context::from_waker(&waker);
-        assert!(Pin::new(&mut second).poll(&mut context).is_pending());
-        if is_starving {
-            drop(guard.take());
-            guard = Some(mutex.try_lock().unwrap());
-            pass(Duration::from_millis(2));
+        Sim::new(0).run(|rt| {
+            let mutex = Mutex::new(());
+            let mut guard = Some(mutex.try_lock().unwrap());
+            let mut first = mutex.lock();
+            let (woken, waker) = Counts::waker();
+            let mut second = mutex.lock();
             assert!(poll(&mut first).is_pending());
-        }
-        drop(guard);
-        // The first is the owner, or awake.
-        drop(first);
-        assert_eq!(woken.get(), 1);
-        assert!(poll(&mut second).is_ready());
-        drop(mutex.try_lock().unwrap());
+            let mut context = task::Context::from_waker(&waker);
+            assert!(Pin::new(&mut second).poll(&mut context).is_pending());
+            if is_starving {
+                drop(guard.take());
+                guard = Some(mutex.try_lock().unwrap());
+                pass(rt);
+                assert!(poll(&mut first).is_pending());
+            }
+            drop(guard);
+            // The first is the owner, or awake.
+            drop(first);
+            assert_eq!(woken.get(), 1);
+            assert!(poll(&mut second).is_ready());
+            drop(mutex.try_lock().unwrap());
+        });
     }
 }
 

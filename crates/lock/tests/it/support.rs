@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
 
 /// Counts wake-ups.
 #[derive(Default)]
@@ -33,14 +32,6 @@ impl Wake for Counts {
 /// Polls once.
 pub(crate) fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
-}
-
-/// Spends some time of the machine's, by which locks say how long waiters have waited.
-pub(crate) fn pass(time: Duration) {
-    let begin = Instant::now();
-    while begin.elapsed() < time {
-        std::thread::yield_now();
-    }
 }
 
 /// Until the process is in that state: its yields have been dispatched by then.

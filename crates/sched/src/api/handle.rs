@@ -86,6 +86,14 @@ impl Handle {
         self.shared.waits_for_time()
     }
 
+    /// Whether a process may wait for what becomes ready in the driver.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn waits_for_driver(&self) -> bool {
+        let driven = self.shared.driven.as_ref();
+        driven.is_some_and(|it| it.is_awaited())
+    }
+
     /// Registers `handler` for the command `id`, under a name for messages to people. The id is
     /// from 256 to 32,767; [typed commands](Self::register_for) need none.
     ///

@@ -38,6 +38,12 @@ pub trait Driver: Send + Sync + 'static {
         work();
     }
 
+    /// Whether a process may wait for what becomes ready there. As long as one may, no report of a
+    /// deadlock says that all processes are asleep.
+    fn is_awaited(&self) -> bool {
+        true
+    }
+
     /// The scheduler has halted. Called by each worker that ends; the last of these calls comes
     /// when no worker waits any more.
     fn detach(&self) {}
@@ -65,6 +71,10 @@ impl Driven {
 
     fn interrupt(&self) {
         interrupt(&*self.driver);
+    }
+
+    pub(crate) fn is_awaited(&self) -> bool {
+        contain(|| self.driver.is_awaited()).unwrap_or(true)
     }
 }
 

@@ -4,7 +4,8 @@ use super::{Party, Waiting};
 use std::collections::{HashMap, VecDeque};
 
 /// The cycles among these waits: each waits for what the next one has, and the last one for what
-/// the first one has. Each wait that is in a cycle is in one of these, a shortest one.
+/// the first one has. Each wait that is in a cycle is in one of these, a shortest one. A wait for
+/// permits that several have is in none: each of them may give back enough.
 ///
 /// O(n) for a wait that is in no cycle, and for each cycle.
 #[must_use]
@@ -42,7 +43,7 @@ fn shortest(
     let mut line = VecDeque::from([start]);
     while let Some(at) = line.pop_front() {
         // An owner may wait for several things at a time.
-        let owners = waits[at].owners.iter();
+        let owners = waits[at].needs().iter();
         for &next in owners.filter_map(|it| of.get(it)).flatten() {
             if next == start {
                 let back = std::iter::successors(Some(at), |it| before.get(it).copied());
@@ -62,7 +63,7 @@ fn shortest(
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
-    use crate::watch::Thing;
+    use crate::watch::{PERMITS, Thing};
     use proptest::collection::vec;
     use proptest::prelude::*;
     use std::collections::HashSet;
@@ -108,6 +109,18 @@ mod tests {
     fn one_that_waits_for_itself_is_a_cycle_and_those_behind_it_are_not() {
         let waits = [wait(2, &[1]), wait(1, &[1]), wait(3, &[2])];
         assert_eq!(parties(&cycles(&waits)), [[waits[1].party]]);
+    }
+
+    #[test]
+    fn permits_of_one_owner_are_in_a_cycle_and_those_of_several_are_not() {
+        let permits = |owners: &[u64]| Waiting {
+            thing: Thing::of(PERMITS, &7),
+            ..wait(1, owners)
+        };
+        for (owners, count) in [(&[2, 2][..], 1), (&[2, 3], 0), (&[], 0)] {
+            let waits = [permits(owners), wait(2, &[1]), wait(3, &[])];
+            assert_eq!(cycles(&waits).len(), count, "{owners:?}");
+        }
     }
 
     proptest! {
