@@ -206,6 +206,7 @@ names! {
     Kameo = "kameo",
     Xtra = "xtra",
     Actix = "actix",
+    Rayon = "rayon",
     Go = "go",
     Erlang = "erlang",
     CrossbeamDeque = "crossbeam-deque",

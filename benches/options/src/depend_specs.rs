@@ -14,10 +14,10 @@ const MONITORS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Erlan
 const GROUPS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Erlang];
 
 /// Those in which a failure is told, so that another process is started.
-const RESTARTS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor];
+const RESTARTS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Kameo];
 
 /// Those with something that carries jobs out, so many at a time.
-const POOLS: &[Peer] = &[Peer::Ganger, Peer::Tokio];
+const POOLS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Rayon];
 
 pub(super) const CALL: Spec = Spec {
     id: Id::S1,
@@ -60,7 +60,8 @@ pub(super) const RESTART: Spec = Spec {
     full: 500_000,
     quick: 20_000,
     peers: RESTARTS,
-    metrics: &[Metric::new("time", "ns").to(&[Best(0.3)])],
+    // tokio has no supervisor: its task is what one costs at least.
+    metrics: &[Metric::new("time", "ns").to(&[Of(Peer::Ractor, 0.3), Of(Peer::Kameo, 0.3)])],
 };
 
 pub(super) const RESTART_IN_PLACE: Spec = Spec {
@@ -70,8 +71,8 @@ pub(super) const RESTART_IN_PLACE: Spec = Spec {
     of: "restarts",
     full: 500_000,
     quick: 20_000,
-    peers: &[Peer::Ganger],
-    metrics: &[Metric::new("time", "ns")],
+    peers: &[Peer::Ganger, Peer::Kameo],
+    metrics: &[Metric::new("time", "ns").to(&[Best(0.3)])],
 };
 
 pub(super) const BROADCAST: Spec = Spec {

@@ -28,7 +28,7 @@ pub use ganger_link::{
 #[doc(no_inline)]
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
-    AutoShutdown, BackOff, Batch, Child, ChildInfo, ChildState, Overload, Poison, Pool, PoolError,
+    AutoShutdown, BackOff, Batch, Breaker, Child, ChildInfo, ChildState, Overload, Poison, Pool, PoolError,
     PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeEnd, TreeHandle,
 };
 #[doc(no_inline)]

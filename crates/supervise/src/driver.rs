@@ -27,7 +27,8 @@ use ganger_sched::{Address, ContextExt, ExitAction, Moment, SystemEvent, WeakHan
 use ganger_sync::sync::Mutex;
 use ganger_time::{TimerOutput, Timers};
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// The tag of the timer.
@@ -41,19 +42,34 @@ pub(crate) struct Driver {
     scheduler: WeakHandle,
     children: BTreeMap<ChildId, Known>,
     /// Of the children that run.
-    by_pid: HashMap<Pid, ChildId>,
+    by_pid: BTreeMap<Pid, ChildId>,
     window: Arc<Mutex<Window>>,
     max_children: usize,
     /// The moment for which the timer runs.
     armed: Moment,
     /// Why it was asked to stop.
     reason: Option<CancelReason>,
-    /// What the child that ended it failed with.
-    failure: Option<BoxError>,
+    /// The failure of a child that came last.
+    failure: Option<Failure>,
     /// Supervisors that have ended, whose children have not.
     orphaned: Vec<(ChildId, Ended, Arc<View>)>,
     /// Those that wait for the end of all children.
     stopping: Vec<Reply<Vec<String>>>,
+}
+
+/// How a child has failed.
+enum Failure {
+    NotStarted(BoxError),
+    Ended(ExitCause),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(error) => error.fmt(f),
+            Self::Ended(cause) => cause.fmt(f),
+        }
+    }
 }
 
 struct Known {
@@ -97,7 +113,7 @@ impl Driver {
             timers: ctx.source()?,
             scheduler: ctx.scheduler()?.downgrade(),
             children: BTreeMap::new(),
-            by_pid: HashMap::new(),
+            by_pid: BTreeMap::new(),
             max_children,
             armed: Moment::NEVER,
             reason: None,
@@ -150,7 +166,7 @@ impl Driver {
         while let Some(act) = self.plan.next(self.timers.now()) {
             let Act::Start(id) = act else { break };
             self.start(ctx, id);
-            if let Some(error) = self.failure.take() {
+            if let Some(Failure::NotStarted(error)) = self.failure.take() {
                 let child = self.name(id);
                 return Err(SuperviseError::NotStarted { child, error }.into());
             }
@@ -233,7 +249,7 @@ impl Driver {
             Verdict::GaveUp(id) | Verdict::NotStarted(id) => {
                 let child = self.name(id);
                 let cause = match self.failure.take() {
-                    Some(error) => error.to_string(),
+                    Some(failure) => failure.to_string(),
                     None => "it ended".into(),
                 };
                 let cause = cause.into();
@@ -277,6 +293,7 @@ impl Driver {
                 let stop = self.plan.stop_time(id);
                 self.view.change(id, |entry| {
                     entry.pid = Some(pid);
+                    entry.state = ChildState::Runs;
                     entry.below = below;
                     entry.restarts += u64::from(!is_first);
                     entry.was_slow = false;
@@ -288,7 +305,6 @@ impl Driver {
                         Waiting::End(reply) => reply.complete(()),
                     }
                 }
-                self.show(id);
                 if !is_first {
                     log(|| {
                         tracing::info!(
@@ -345,7 +361,7 @@ impl Driver {
                 }
             }
         }
-        self.failure = Some(error);
+        self.failure = Some(Failure::NotStarted(error));
         self.show(id);
     }
 
@@ -404,16 +420,15 @@ impl Driver {
         if how == Ended::Failed && !was_asked {
             self.report_crash(id, &notice);
         }
-        let cause = notice.cause.to_string();
+        if !was_asked && !self.plan.is_stopping() {
+            self.failure = Some(Failure::Ended(notice.cause.clone()));
+        }
         let mut below = None;
         self.view.change(id, |entry| {
             entry.pid = None;
             entry.last = Some(notice.cause);
             below.clone_from(&entry.below);
         });
-        if !was_asked && !self.plan.is_stopping() {
-            self.failure = Some(cause.into());
-        }
         if let Some(known) = self.children.get_mut(&id) {
             known.pid = None;
         }
@@ -451,6 +466,7 @@ impl Driver {
                 child = %self.name(id), pid = %notice.pid, cause = %notice.cause, "failed"
             );
         });
+        (self.view).tell_of_failure(id, notice.pid, &notice.cause);
     }
 
     fn ordered(&mut self, order: Kind) {

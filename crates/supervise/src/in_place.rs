@@ -87,7 +87,7 @@ pub(crate) struct Place {
 
 struct Before {
     killer: Option<Killer>,
-    cause: Arc<str>,
+    cause: ExitCause,
 }
 
 impl Place {
@@ -109,7 +109,7 @@ impl Place {
             if let Some(before) = &mut self.before
                 && let Some(killer) = before.killer.take()
             {
-                incarnation.give(killer, &before.cause);
+                incarnation.give(killer, &before.cause.to_string());
             }
             incarnation.process().init(ctx, "main", Payloads::new())?;
             Ok::<_, BoxError>(incarnation)
@@ -123,7 +123,7 @@ impl Place {
     }
 
     /// Counts a failure. Says until when to wait for the restart, if there may be one.
-    fn permit(&mut self, ctx: &Context, cause: &str) -> Option<Moment> {
+    fn permit(&mut self, ctx: &Context, cause: &dyn fmt::Display) -> Option<Moment> {
         let now = self.site.timers.now();
         if ctx.is_cancelled() || !lock(&self.site.window).permits(now) {
             return None;
@@ -136,7 +136,7 @@ impl Place {
         log(|| {
             tracing::warn!(
                 target: "ganger::supervise", supervisor = %self.site.view.label,
-                child = %self.site.view.name(self.site.id), pid = %ctx.pid(), cause,
+                child = %self.site.view.name(self.site.id), pid = %ctx.pid(), %cause,
                 "failed, and is restarted in place"
             );
         });
@@ -146,21 +146,18 @@ impl Place {
     /// The incarnation has failed: closes it, and has the next one take its place, if there may be
     /// one.
     fn replace(&mut self, ctx: &Context, cause: ExitCause, out: &mut StepOutput) -> bool {
-        let text: Arc<str> = cause.to_string().into();
-        let Some(due) = self.permit(ctx, &text) else {
+        let Some(due) = self.permit(ctx, &cause) else {
             return false;
         };
+        (self.site.view).tell_of_failure(self.site.id, ctx.pid(), &cause);
         let killer = self.incarnation.as_mut().and_then(|it| it.take_killer());
         self.close_and_drop();
         ctx.answer_dropped(&cause);
         self.site.view.change(self.site.id, |entry| {
             entry.restarts += 1;
-            entry.last = Some(cause);
+            entry.last = Some(cause.clone());
         });
-        let before = Before {
-            killer,
-            cause: text,
-        };
+        let before = Before { killer, cause };
         let next = Self {
             site: Arc::clone(&self.site),
             incarnation: None,
@@ -211,7 +208,7 @@ impl Place {
         match self.begin(ctx) {
             Ok(()) => Ok(true),
             Err(error) => {
-                self.due = self.permit(ctx, &error.to_string()).ok_or(error)?;
+                self.due = self.permit(ctx, &error).ok_or(error)?;
                 // Others run between two attempts.
                 out.give_way();
                 Ok(false)
@@ -228,7 +225,7 @@ impl Process for Place {
         if self.due <= self.site.timers.now()
             && let Err(error) = self.begin(ctx)
         {
-            self.due = self.permit(ctx, &error.to_string()).ok_or(error)?;
+            self.due = self.permit(ctx, &error).ok_or(error)?;
         }
         Ok(())
     }

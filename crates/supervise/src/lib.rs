@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod breaker;
 mod child;
 mod driver;
 mod error;
@@ -17,6 +18,7 @@ mod tree;
 mod view;
 
 pub use batch::Batch;
+pub use breaker::{Attempt, Breaker, BreakerOpen};
 pub use child::{Child, IntoProcess, OfActor, OfProcess, OfResult};
 pub use error::SuperviseError;
 pub use in_place::Poison;
@@ -25,4 +27,4 @@ pub use plan::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
 pub use pool::{Overload, Pool, PoolError, PoolHandle, PoolRemote, PoolStats, Refused, Routing};
 pub use supervisor::Supervisor;
 pub use tree::{AddressError, Tree, TreeEnd, TreeHandle};
-pub use view::{ChildInfo, ChildState};
+pub use view::{ChildFailure, ChildInfo, ChildState};

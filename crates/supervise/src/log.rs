@@ -27,9 +27,10 @@ const CAUSES: usize = 16;
 
 /// The text of an error, followed by those of its sources.
 pub(crate) fn text_of(error: &(dyn Error + 'static)) -> String {
-    let texts = successors(Some(error), |it| (*it).source()).take(CAUSES);
-    texts
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
+    let mut text = error.to_string();
+    for cause in successors(error.source(), |it| (*it).source()).take(CAUSES) {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+    }
+    text
 }

@@ -6,7 +6,7 @@ use crate::error::SuperviseError;
 use crate::order::Order;
 use crate::plan::{AutoShutdown, Strategy, Window};
 use crate::tree::{Tree, TreeHandle};
-use crate::view::View;
+use crate::view::{ChildFailure, OnFailure, View};
 use ganger_proc_api::{
     BoxError, Context, Events, Payloads, Process, StepOutput, StepResult, SubmitError, Symbol,
 };
@@ -63,6 +63,7 @@ pub struct Supervisor {
     max_children: usize,
     children: Vec<Child>,
     view: Arc<View>,
+    on_failure: Option<OnFailure>,
     before_start: Option<BeforeStart>,
     /// Once it has been started.
     driver: Option<Driver>,
@@ -82,6 +83,7 @@ impl Supervisor {
             within: Duration::from_secs(5),
             max_children: usize::MAX,
             children: Vec::new(),
+            on_failure: None,
             before_start: None,
             driver: None,
         }
@@ -141,6 +143,23 @@ impl Supervisor {
     #[must_use]
     pub fn max_children(mut self, most: usize) -> Self {
         self.max_children = most;
+        self
+    }
+
+    /// Calls `f` once for each process of a child that fails, with its cause, before another one
+    /// is started, or before this supervisor gives up: to report it, or to count it. `f` runs in
+    /// the supervisor's step, or in the child's if that is restarted in place, and should be short.
+    /// Starts that fail, and children of supervisors below, are not told of.
+    ///
+    /// ```
+    /// use ganger_supervise::Supervisor;
+    ///
+    /// let supervisor = Supervisor::one_for_one()
+    ///     .on_failure(|failure| eprintln!("a crash: {failure}"));
+    /// ```
+    #[must_use]
+    pub fn on_failure(mut self, f: impl Fn(&ChildFailure<'_>) + Send + Sync + 'static) -> Self {
+        self.on_failure = Some(Arc::new(f));
         self
     }
 
@@ -215,6 +234,9 @@ impl Process for Supervisor {
         ctx.accept_only::<Order>();
         if let Some(f) = self.before_start.take() {
             f(ctx);
+        }
+        if let Some(f) = self.on_failure.take() {
+            self.view.on_failure.get_or_init(|| f);
         }
         let window = Window::new(self.most, self.within);
         let window = Arc::new(Mutex::new(window));

@@ -4,19 +4,24 @@
 //! supervisor has ended reads as well, and says when they are gone: a supervisor above waits for
 //! that before it starts another one.
 
+use crate::log::contain;
 use crate::plan::{ChildId, Restart, State, StopTime, Strategy};
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 pub(crate) struct View {
     pub(crate) label: Arc<str>,
     pub(crate) strategy: Strategy,
+    /// Is told of failures, if a user wants that.
+    pub(crate) on_failure: OnceLock<OnFailure>,
     inner: Mutex<Inner>,
 }
+
+pub(crate) type OnFailure = Arc<dyn Fn(&ChildFailure<'_>) + Send + Sync>;
 
 #[derive(Default)]
 struct Inner {
@@ -97,12 +102,45 @@ pub struct ChildInfo {
     pub children: Option<Vec<ChildInfo>>,
 }
 
+/// A failure of a child: see [`Supervisor::on_failure`](crate::Supervisor::on_failure).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ChildFailure<'a> {
+    /// What its supervisor is called.
+    pub supervisor: &'a str,
+    /// Its name.
+    pub child: &'a str,
+    /// Its process.
+    pub pid: Pid,
+    /// How that has failed.
+    pub cause: &'a ExitCause,
+    /// How often it was started anew before.
+    pub restarts: u64,
+}
+
+impl fmt::Display for ChildFailure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            supervisor,
+            child,
+            pid,
+            cause,
+            restarts,
+        } = self;
+        write!(
+            f,
+            "{child} of {supervisor}, {pid}, restarted {restarts} times, {cause}"
+        )
+    }
+}
+
 impl View {
     pub(crate) fn new(label: Arc<str>, strategy: Strategy) -> Self {
         let inner = Mutex::default();
         Self {
             label,
             strategy,
+            on_failure: OnceLock::new(),
             inner,
         }
     }
@@ -192,6 +230,24 @@ impl View {
     pub(crate) fn name(&self, id: ChildId) -> Arc<str> {
         let inner = lock(&self.inner);
         (inner.entries.get(&id)).map_or_else(|| "".into(), |it| Arc::clone(&it.name))
+    }
+
+    /// Tells the user of a failure.
+    pub(crate) fn tell_of_failure(&self, id: ChildId, pid: Pid, cause: &ExitCause) {
+        let Some(on_failure) = self.on_failure.get() else {
+            return;
+        };
+        let entry = lock(&self.inner).entries.get(&id).cloned();
+        if let Some(entry) = entry {
+            let failure = ChildFailure {
+                supervisor: &self.label,
+                child: &entry.name,
+                pid,
+                cause,
+                restarts: entry.restarts,
+            };
+            let _ = contain(|| on_failure(&failure));
+        }
     }
 
     /// Whether it has been asked to finish.

@@ -1,5 +1,5 @@
-//! The peers, each in a folder of its own, nearly all with the same files, and in `tasks` Ganger's
-//! async functions:
+//! The peers, each in a folder of its own, nearly all with the same files, in `tasks` Ganger's
+//! async functions, and in `rayon` a pool without processes:
 //!
 //! ```text
 //! mod       the runtime, with its workers
@@ -10,6 +10,7 @@
 //! fan       in and out
 //! crowd     processes that wait: memory, wake-up, lateness
 //! ask       commands
+//! depend    processes that are told of ends, or restarted; groups; pools
 //! timers    processes that set timers, and sleep
 //! typed     pairs, rings and fans with an enum of 40 bytes as the message
 //! ```
@@ -18,6 +19,7 @@ mod actix;
 mod ganger;
 mod kameo;
 mod ractor;
+mod rayon;
 mod tasks;
 mod tokio;
 mod xtra;
@@ -27,6 +29,7 @@ pub use ganger::Ganger;
 use self::actix::Actix;
 use self::kameo::Kameo;
 use self::ractor::Ractor;
+use self::rayon::Rayon;
 use self::tasks::Tasks;
 use self::tokio::Tokio;
 use self::xtra::Xtra;
@@ -55,7 +58,11 @@ pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
         Peer::Tokio => measure(&Tokio::new(job.workers, gate)?, gate, job),
         Peer::Actix => measure(&Actix::new(gate), gate, job),
         Peer::Kameo => measure(&Kameo::new(job.workers, gate)?, gate, job),
+        Peer::Ractor if job.id.needs_timers() => {
+            measure(&Ractor::with_timers(job.workers, gate)?, gate, job)
+        }
         Peer::Ractor => measure(&Ractor::new(job.workers, gate)?, gate, job),
+        Peer::Rayon => measure(&Rayon::new(job.workers, gate)?, gate, job),
         Peer::Xtra => measure(&Xtra::new(job.workers, gate)?, gate, job),
         other => {
             let why = format!("{other} has no processes, or is not run by this program");

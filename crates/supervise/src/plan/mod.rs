@@ -31,7 +31,6 @@ pub(crate) use self::window::Window;
 use ganger_sched::Moment;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::RangeFrom;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -352,20 +351,17 @@ impl Plan {
             return;
         };
         let wait = child.streak.failed(now, child.rules.back_off, chance);
-        let due = now.after(wait);
-        self.to_start.insert((child.due, id));
-        for id in self.group(id) {
+        let due = child.due.max(now.after(wait));
+        child.due = due;
+        self.to_start.insert((due, id));
+        let first = match self.strategy {
+            Strategy::OneForOne | Strategy::Dynamic => return,
+            Strategy::RestForOne => id,
+            Strategy::OneForAll => ChildId(0),
+        };
+        let group: Vec<_> = self.children.range(first..).map(|it| *it.0).collect();
+        for id in group {
             self.replace(id, due);
-        }
-    }
-
-    /// Those that are restarted with that child.
-    fn group(&self, id: ChildId) -> Vec<ChildId> {
-        let from = |range: RangeFrom<ChildId>| self.children.range(range).map(|it| *it.0).collect();
-        match self.strategy {
-            Strategy::OneForOne | Strategy::Dynamic => vec![id],
-            Strategy::RestForOne => from(id..),
-            Strategy::OneForAll => from(ChildId(0)..),
         }
     }
 

@@ -138,7 +138,7 @@ impl BackOff {
     }
 
     /// The same, longer or shorter by chance. `chance` is from 0 to 1.
-    fn wait(&self, failures: u32, chance: f64) -> Duration {
+    pub(crate) fn wait(&self, failures: u32, chance: f64) -> Duration {
         let times = 1.0 + self.jitter * (2.0 * chance - 1.0);
         saturating(self.without_jitter(failures), times)
     }

@@ -433,7 +433,7 @@ impl<J, A> State<J, A> {
             }
         };
         match woken.and_then(|index| self.workers[index].waker.clone()) {
-            Some(waker) => then.wakers.push(waker),
+            Some(waker) => then.waker = Some(waker),
             None if self.may_grow() => self.tell_front(then),
             None => {}
         }

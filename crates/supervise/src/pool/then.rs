@@ -7,6 +7,8 @@ use std::task::Waker;
 
 /// What is to be done outside of the lock.
 pub(super) struct Then<J, A> {
+    /// Of the worker that has a job.
+    pub(super) waker: Option<Waker>,
     pub(super) wakers: Vec<Waker>,
     pub(super) refused: Vec<Refusal<J, A>>,
     pub(super) left: Vec<Entry<J, A>>,
@@ -15,6 +17,7 @@ pub(super) struct Then<J, A> {
 impl<J, A> Default for Then<J, A> {
     fn default() -> Self {
         Self {
+            waker: None,
             wakers: Vec::new(),
             refused: Vec::new(),
             left: Vec::new(),
@@ -23,7 +26,19 @@ impl<J, A> Default for Then<J, A> {
 }
 
 impl<J, A: Send + 'static> Then<J, A> {
-    pub(super) fn carry_out(self, on_refused: Option<&OnRefused<J>>) {
+    #[inline]
+    pub(super) fn carry_out(mut self, on_refused: Option<&OnRefused<J>>) {
+        let waker = self.waker.take();
+        if !(self.refused.is_empty() && self.left.is_empty() && self.wakers.is_empty()) {
+            self.carry_all_out(on_refused);
+        }
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    #[cold]
+    fn carry_all_out(self, on_refused: Option<&OnRefused<J>>) {
         for (entry, error) in self.refused {
             let Entry { job, reply, .. } = entry;
             // A handler or a destructor that panics takes nothing else along.

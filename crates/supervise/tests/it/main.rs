@@ -1,6 +1,7 @@
 //! Supervisors and pools, as their users see them.
 
 mod batches;
+mod breakers;
 mod chaos;
 mod in_place;
 mod inherited;

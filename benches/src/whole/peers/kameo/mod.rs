@@ -3,6 +3,7 @@
 mod alone;
 mod ask;
 mod crowd;
+mod depend;
 mod fan;
 mod pair;
 mod ring;
@@ -112,6 +113,14 @@ impl Contestant for Kameo {
 
     fn call_from_outside(&self, calls: u64) -> Timed {
         ask::call_from_outside(self, calls)
+    }
+
+    fn restart(&self, restarts: u64) -> Timed {
+        depend::restart(self, restarts)
+    }
+
+    fn restart_in_place(&self, restarts: u64) -> Timed {
+        depend::restart(self, restarts)
     }
 
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {

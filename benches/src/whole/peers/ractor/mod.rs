@@ -8,6 +8,7 @@ mod crowd;
 mod depend;
 mod fan;
 mod pair;
+mod pool;
 mod ring;
 mod tree;
 
@@ -35,6 +36,15 @@ impl Ractor {
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         Ok(Self {
             runtime: super::tokio::runtime(workers)?,
+            workers,
+            gate,
+        })
+    }
+
+    /// As [`new`](Self::new), with timers, which a factory needs.
+    pub(super) fn with_timers(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+        Ok(Self {
+            runtime: super::tokio::runtime_with_timers(workers)?,
             workers,
             gate,
         })
@@ -137,6 +147,10 @@ impl Contestant for Ractor {
 
     fn restart(&self, restarts: u64) -> Timed {
         depend::restart(self, restarts)
+    }
+
+    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
+        pool::run(self, callers, jobs, length)
     }
 
     fn broadcast(&self, members: u64, messages: u64) -> Timed {

@@ -44,9 +44,8 @@ impl Tokio {
 
     /// The same with timers.
     pub(super) fn with_timers(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        let runtime = builder(workers).enable_time().build().map_err(failed)?;
         Ok(Self {
-            runtime,
+            runtime: runtime_with_timers(workers)?,
             workers,
             gate,
         })
@@ -57,6 +56,11 @@ impl Tokio {
 /// threads would poll them.
 pub(super) fn runtime(workers: usize) -> Result<Runtime, Error> {
     builder(workers).build().map_err(failed)
+}
+
+/// As [`runtime`], with timers.
+pub(super) fn runtime_with_timers(workers: usize) -> Result<Runtime, Error> {
+    builder(workers).enable_time().build().map_err(failed)
 }
 
 fn builder(workers: usize) -> Builder {

@@ -1,0 +1,77 @@
+//! Jobs, which a factory gives to its workers.
+
+use super::Ractor;
+use crate::whole::contestant::{Timed, failed};
+use crate::whole::jobs::{POOL, compute};
+use ::ractor::factory::queues::DefaultQueue;
+use ::ractor::factory::routing::QueuerRouting;
+use ::ractor::factory::{
+    Factory, FactoryArguments, FactoryRef, Job, Worker, WorkerId, worker_builder,
+};
+use ::ractor::{Actor, ActorProcessingErr, RpcReplyPort};
+use std::time::Duration;
+
+/// A job: its number, how long it computes, and where the answer goes.
+struct Compute(u64, Duration, RpcReplyPort<u64>);
+
+type Jobs =
+    Factory<(), Compute, (), Computer, QueuerRouting<(), Compute>, DefaultQueue<(), Compute>>;
+
+pub(super) fn run(ractor: &Ractor, callers: u64, jobs: u64, length: Duration) -> Timed {
+    let gate = ractor.gate;
+    let args = FactoryArguments::builder()
+        .worker_builder(Box::new(worker_builder(|_| (Computer, ()))))
+        .queue(DefaultQueue::default())
+        .router(QueuerRouting::default())
+        .num_initial_workers(POOL)
+        .build();
+    let started = Actor::spawn(None, Jobs::default(), args);
+    let (factory, _) = ractor.runtime.block_on(started).map_err(failed)?;
+    let time = gate.time(callers, || {
+        for _ in 0..callers {
+            let factory = factory.clone();
+            ractor.runtime.spawn(async move {
+                let mut sum = 0;
+                for number in (1..=jobs).rev() {
+                    let job = |reply| Compute(number, length, reply);
+                    let answer = factory.call_job((), job, None).await;
+                    sum += answer.expect("a factory").expect("an answer");
+                }
+                gate.hit_with(sum);
+            });
+        }
+        Ok(())
+    })?;
+    factory.stop(None);
+    Ok(time)
+}
+
+/// Does jobs one after another.
+struct Computer;
+
+impl Worker for Computer {
+    type Key = ();
+    type Message = Compute;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(
+        &self,
+        _: WorkerId,
+        _: &FactoryRef<(), Compute>,
+        (): (),
+    ) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        _: WorkerId,
+        _: &FactoryRef<(), Compute>,
+        Job { msg, .. }: Job<(), Compute>,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        let Compute(number, length, reply) = msg;
+        Ok(reply.send(compute(number, length))?)
+    }
+}

@@ -1,0 +1,108 @@
+//! rayon: a pool of threads that run closures. It has no processes.
+//!
+//! A caller is a chain of jobs: each has the next one spawned, on the same pool. So an answer wakes
+//! no other party.
+
+use crate::whole::contestant::{Contestant, Timed, failed};
+use crate::whole::gate::Gate;
+use crate::whole::job::Error;
+use crate::whole::jobs::{POOL, compute};
+use crate::whole::turns::{Race, Stuck};
+use ::rayon::{ThreadPool, ThreadPoolBuilder};
+use std::time::Duration;
+
+/// A pool of threads.
+#[derive(Debug)]
+pub(super) struct Rayon {
+    threads: ThreadPool,
+    workers: usize,
+    gate: &'static Gate,
+}
+
+impl Rayon {
+    /// A pool with that many threads, and no more than jobs may be done at a time.
+    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+        let threads = ThreadPoolBuilder::new().num_threads(workers.min(POOL));
+        Ok(Self {
+            threads: threads.build().map_err(failed)?,
+            workers,
+            gate,
+        })
+    }
+}
+
+/// Has the jobs from `left` down to 1 done, each after the one before. For a thread of the pool.
+fn spawn(left: u64, sum: u64, length: Duration, gate: &'static Gate) {
+    ::rayon::spawn(move || {
+        let sum = sum + compute(left, length);
+        if left == 1 {
+            gate.hit_with(sum);
+        } else {
+            spawn(left - 1, sum, length, gate);
+        }
+    });
+}
+
+fn missing<T>() -> Result<T, Error> {
+    Err(Error::Missing("it has jobs, and no processes".to_owned()))
+}
+
+impl Contestant for Rayon {
+    type Crowd = ();
+
+    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
+        let gate = self.gate;
+        gate.time(callers, || {
+            self.threads.spawn(move || {
+                for _ in 0..callers {
+                    spawn(jobs, 0, length, gate);
+                }
+            });
+            Ok(())
+        })
+    }
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn spawn(&self, _: u64) -> Timed {
+        missing()
+    }
+
+    fn yields(&self, _: u64, _: u64) -> Timed {
+        missing()
+    }
+
+    fn ping_pong(&self, _: u64, _: u64) -> Timed {
+        missing()
+    }
+
+    fn ring(&self, _: u64, _: u64, _: u64) -> Timed {
+        missing()
+    }
+
+    fn fan_in(&self, _: u64, _: u64) -> Timed {
+        missing()
+    }
+
+    fn crowd(&self, _: u64) -> Result<(Duration, ()), Error> {
+        missing()
+    }
+
+    fn wake(&self, (): ()) -> Timed {
+        missing()
+    }
+
+    fn command_asked(&self, _: u64) -> Timed {
+        missing()
+    }
+
+    fn block(&self, _: &'static Stuck, _: u64) -> Result<(), Error> {
+        missing()
+    }
+
+    fn race(&self, _: &'static Race, _: u64) -> Result<(), Error> {
+        missing()
+    }
+}

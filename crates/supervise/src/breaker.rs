@@ -1,0 +1,186 @@
+//! A circuit breaker: has callers leave alone for a while what fails again and again.
+//!
+//! **Protocol.** It is closed at first: all may try, and failures in a row are counted. After so
+//! many it opens: none may try until a wait is over. Then one may, as a probe. If that succeeds,
+//! the breaker closes. If it fails, the breaker opens again, for a longer wait.
+//!
+//! Each opening and closing begins a new epoch. What was tried in an earlier one says nothing of
+//! this one. A try that says nothing of its result, because it was dropped, does not count; after
+//! a probe of that kind another one may follow.
+
+use crate::plan::BackOff;
+use ganger_sched::Moment;
+use ganger_sync::sync::{Mutex, lock};
+use std::fmt;
+use std::sync::Arc;
+
+/// Has callers leave alone for a while what fails again and again, such as a service that is
+/// overloaded. Clones are the same breaker.
+///
+/// ```
+/// use ganger_sched::Moment;
+/// use ganger_supervise::Breaker;
+/// use std::time::Duration;
+///
+/// // It opens after two failures in a row: for a second, then for two, and so on.
+/// let breaker = Breaker::new(2, Duration::from_secs(1));
+/// let now = Moment::from_nanos(0); // A process has `ctx.now()`.
+/// for _ in 0..2 {
+///     breaker.admit(now).unwrap().failed(now);
+/// }
+/// assert!(breaker.admit(now).is_err());
+/// let later = now.after(Duration::from_secs(2));
+/// breaker.admit(later).unwrap().succeeded();
+/// assert!(!breaker.is_open());
+/// ```
+#[derive(Clone)]
+pub struct Breaker {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    most: u32,
+    back_off: BackOff,
+    state: Mutex<State>,
+}
+
+struct State {
+    phase: Phase,
+    epoch: u64,
+    /// While it is closed: how many tries in a row have failed.
+    failures: u32,
+    /// How often in a row it has opened.
+    opened: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Closed,
+    Open(Moment),
+    /// One tries.
+    Probed(Moment),
+}
+
+/// The breaker is open: nothing is to be tried now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it has failed too often, and is left alone for a while")]
+#[non_exhaustive]
+pub struct BreakerOpen {
+    /// From then on a try may be admitted.
+    pub until: Moment,
+}
+
+/// The right to try once. What has come of it is to be [said](Self::succeeded).
+#[must_use = "a try that says nothing of its result does not count"]
+pub struct Attempt {
+    breaker: Breaker,
+    epoch: u64,
+}
+
+impl Breaker {
+    /// Opens after so many failures in a row, at least one. The waits are those of the
+    /// [`BackOff`], of which the stable time does not count.
+    pub fn new(failures: u32, wait: impl Into<BackOff>) -> Self {
+        let state = State {
+            phase: Phase::Closed,
+            epoch: 0,
+            failures: 0,
+            opened: 0,
+        };
+        let inner = Inner {
+            most: failures.max(1),
+            back_off: wait.into(),
+            state: Mutex::new(state),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The right to try now. Never blocks. O(1).
+    ///
+    /// # Errors
+    /// [`BreakerOpen`] while it is open, and while another one tries as a probe.
+    pub fn admit(&self, now: Moment) -> Result<Attempt, BreakerOpen> {
+        let mut state = lock(&self.inner.state);
+        match state.phase {
+            Phase::Open(until) if until <= now => state.phase = Phase::Probed(until),
+            Phase::Open(until) | Phase::Probed(until) => return Err(BreakerOpen { until }),
+            Phase::Closed => {}
+        }
+        Ok(Attempt {
+            breaker: self.clone(),
+            epoch: state.epoch,
+        })
+    }
+
+    /// Whether it is open, or a probe is under way.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        lock(&self.inner.state).phase != Phase::Closed
+    }
+}
+
+impl Attempt {
+    /// What was tried has succeeded.
+    pub fn succeeded(self) {
+        self.over(|state, _| {
+            state.failures = 0;
+            if state.phase != Phase::Closed {
+                state.phase = Phase::Closed;
+                state.opened = 0;
+                state.epoch += 1;
+            }
+        });
+    }
+
+    /// What was tried has failed, at that moment.
+    pub fn failed(self, now: Moment) {
+        self.over(|state, breaker| {
+            state.failures += 1;
+            if state.phase == Phase::Closed && state.failures < breaker.most {
+                return;
+            }
+            // Any number from 0 to 1 will do.
+            let chance = (now.as_nanos() % 1_000) as f64 / 999.0;
+            let wait = breaker.back_off.wait(state.opened, chance);
+            state.phase = Phase::Open(now.after(wait));
+            state.opened = state.opened.saturating_add(1);
+            state.failures = 0;
+            state.epoch += 1;
+        });
+    }
+
+    /// Says what has come of the attempt, if that belongs to this epoch.
+    fn over(&self, say: impl FnOnce(&mut State, &Inner)) {
+        let inner = &self.breaker.inner;
+        let mut state = lock(&inner.state);
+        if state.epoch == self.epoch {
+            say(&mut state, inner);
+        }
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.over(|state, _| {
+            if let Phase::Probed(until) = state.phase {
+                state.phase = Phase::Open(until);
+            }
+        });
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker")
+            .field("is_open", &self.is_open())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Attempt").field(&self.breaker).finish()
+    }
+}
