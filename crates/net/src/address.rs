@@ -4,13 +4,34 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// What can be meant as the address of a socket: an address, a pair of an IP address and a port, or
-/// a text of both. Nothing here asks for the names of hosts, which would block the thread.
+/// a text of both. A text may have the name of a host where an operation waits for its addresses:
+/// [`TcpStream::connect`](crate::TcpStream::connect).
 pub trait ToAddress {
     /// The address.
     ///
     /// # Errors
     /// `InvalidInput` when a text is no address: the name of a host, for example.
     fn to_address(&self) -> io::Result<SocketAddr>;
+
+    /// The name of a host and a port, where it is a text of these.
+    fn to_name(&self) -> Option<(&str, u16)> {
+        None
+    }
+}
+
+/// What is meant: an address, or the name of a host with a port.
+pub(crate) enum Target {
+    Address(SocketAddr),
+    Name(String, u16),
+}
+
+impl Target {
+    pub(crate) fn of(address: &impl ToAddress) -> io::Result<Self> {
+        match (address.to_address(), address.to_name()) {
+            (Err(_), Some((name, port))) => Ok(Self::Name(name.to_owned(), port)),
+            (address, _) => address.map(Self::Address),
+        }
+    }
 }
 
 impl ToAddress for SocketAddr {
@@ -45,16 +66,30 @@ impl ToAddress for str {
             io::Error::new(io::ErrorKind::InvalidInput, text)
         })
     }
+
+    fn to_name(&self) -> Option<(&str, u16)> {
+        let (host, port) = self.rsplit_once(':')?;
+        let is_name = !host.is_empty() && !host.contains([':', '[', '/']);
+        is_name.then_some((host, port.parse().ok()?))
+    }
 }
 
 impl ToAddress for String {
     fn to_address(&self) -> io::Result<SocketAddr> {
         self.as_str().to_address()
     }
+
+    fn to_name(&self) -> Option<(&str, u16)> {
+        self.as_str().to_name()
+    }
 }
 
 impl<A: ToAddress + ?Sized> ToAddress for &A {
     fn to_address(&self) -> io::Result<SocketAddr> {
         (**self).to_address()
+    }
+
+    fn to_name(&self) -> Option<(&str, u16)> {
+        (**self).to_name()
     }
 }

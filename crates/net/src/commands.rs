@@ -42,21 +42,52 @@
 //! # Ok::<(), BoxError>(())
 //! ```
 //!
+//! # By number
+//!
+//! A process that does everything by yields, such as an interpreter, asks by numbers, with values
+//! that need no type of this crate but [`AnySocket`](crate::AnySocket). An address is a text:
+//! `"10.0.0.1:80"`, `"example.org:80"`, or `"unix:/path"` where there are such sockets.
+//!
+//! | id | name | values | answer |
+//! |---|---|---|---|
+//! | 30 | `net.connect` | address | the connection |
+//! | 31 | `net.listen` | address | the listener |
+//! | 32 | `net.accept` | listener | the connection |
+//! | 33 | `net.bind` | address | the socket of UDP |
+//! | 34 | `net.resolve` | `"host:port"` | `Vec<SocketAddr>` |
+//! | 35 | `net.local_address` | socket | the address |
+//! | 36 | `net.send_to` | socket of UDP, bytes, address | how many bytes, a `u64` |
+//! | 37 | `net.receive_from` | socket of UDP, at most so many bytes | `(Vec<u8>, SocketAddr)` |
+//! | 50 | `net.read` | connection, at most so many bytes | bytes; none at the end |
+//! | 51 | `net.write` | connection, bytes | |
+//! | 52 | `net.close` | socket | |
+//! | 53 | `net.active` | connection, so many times, at most so many bytes | whether it is the end |
+//! | 54 | `net.end_writes` | connection | |
+//! | 55 | `net.read_file` | path | bytes |
+//! | 56 | `net.write_file` | path, bytes | |
+//!
+//! What `net.active` reads comes as messages of the topic `net.data`, before its answer.
+//!
 //! A command that is taken back, or whose process has ended, has moved no byte; but a
 //! [`write()`] may have written a part. Deadlines and closes are those of the sockets.
 
+use crate::address::ToAddress;
+use crate::fs;
 use crate::listener::Listener;
+use crate::names;
 use crate::ready::Side;
 use crate::stream::Stream;
 use crate::tcp::TcpStream;
 use crate::transport::{Listening, Transport};
+use crate::udp::UdpSocket;
 use ganger_wait::Until;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Connects: see [`TcpStream::connect`].
-pub fn connect(address: SocketAddr) -> Until<io::Result<TcpStream>> {
+pub fn connect(address: impl ToAddress + Send + 'static) -> Until<io::Result<TcpStream>> {
     Until::new(TcpStream::connect(address))
 }
 
@@ -97,22 +128,68 @@ pub fn active<T: Transport>(
     stream: &Arc<Stream<T>>,
     times: usize,
     most: usize,
-    mut deliver: impl FnMut(Vec<u8>) + Send + 'static,
+    deliver: impl FnMut(Vec<u8>) + Send + 'static,
 ) -> Until<io::Result<bool>> {
-    let stream = Arc::clone(stream);
-    Until::new(async move {
-        for _ in 0..times {
-            let bytes = next(&stream, most).await?;
-            if bytes.is_empty() {
-                return Ok(true);
-            }
-            deliver(bytes);
+    Until::new(self::deliver(Arc::clone(stream), times, most, deliver))
+}
+
+pub(crate) async fn deliver<T: Transport>(
+    stream: Arc<Stream<T>>,
+    times: usize,
+    most: usize,
+    mut deliver: impl FnMut(Vec<u8>),
+) -> io::Result<bool> {
+    for _ in 0..times {
+        let bytes = next(&stream, most).await?;
+        if bytes.is_empty() {
+            return Ok(true);
         }
-        Ok(false)
+        deliver(bytes);
+    }
+    Ok(false)
+}
+
+/// The addresses of a host: see [`resolve`](crate::resolve()).
+pub fn resolve(host: impl Into<String>, port: u16) -> Until<io::Result<Vec<SocketAddr>>> {
+    Until::new(names::addresses(host.into(), port, None))
+}
+
+/// Sends a packet: see [`UdpSocket::send_to`].
+pub fn send_to(
+    socket: &Arc<UdpSocket>,
+    packet: Vec<u8>,
+    address: SocketAddr,
+) -> Until<io::Result<usize>> {
+    let socket = Arc::clone(socket);
+    Until::new(async move { socket.send_to(&packet, address).await })
+}
+
+/// The next packet, up to so many bytes of it, and where it comes from: see
+/// [`UdpSocket::recv_from`].
+pub fn receive_from(
+    socket: &Arc<UdpSocket>,
+    most: usize,
+) -> Until<io::Result<(Vec<u8>, SocketAddr)>> {
+    let socket = Arc::clone(socket);
+    Until::new(async move {
+        let mut packet = vec![0; most];
+        let (length, from) = socket.recv_from(&mut packet).await?;
+        packet.truncate(length);
+        Ok((packet, from))
     })
 }
 
-async fn next<T: Transport>(stream: &Stream<T>, most: usize) -> io::Result<Vec<u8>> {
+/// The bytes of a file: see [`fs::read`].
+pub fn read_file(path: impl Into<PathBuf>) -> Until<io::Result<Vec<u8>>> {
+    Until::new(fs::read(path.into()))
+}
+
+/// Writes a file: see [`fs::write`].
+pub fn write_file(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Until<io::Result<()>> {
+    Until::new(fs::write(path.into(), bytes))
+}
+
+pub(crate) async fn next<T: Transport>(stream: &Stream<T>, most: usize) -> io::Result<Vec<u8>> {
     let read = |transport: &T| {
         let mut bytes = vec![0; most];
         let length = transport.read(&mut bytes)?;

@@ -24,6 +24,16 @@ pub(crate) fn no_network() -> io::Error {
     )
 }
 
+/// The call blocks, and no spare could take the place of the thread.
+pub(crate) fn no_process() -> io::Error {
+    io::Error::other("what blocks is to be called by a process of a scheduler")
+}
+
+/// The call that was waited for is over, and left no result.
+pub(crate) fn no_result() -> io::Error {
+    io::Error::other("the call has panicked, or the scheduler stops")
+}
+
 /// A simulation has no sockets of the system.
 pub(crate) fn no_system() -> io::Error {
     let text = "a simulation has simulated TCP sockets, and no sockets of the system";

@@ -3,10 +3,14 @@
 #![deny(unsafe_code)]
 
 mod address;
+mod blocking;
+mod by_number;
 pub mod commands;
 mod error;
+pub mod fs;
 mod incoming;
 mod listener;
+mod names;
 mod net;
 mod poller;
 mod ready;
@@ -21,8 +25,10 @@ mod udp;
 mod unix;
 
 pub use address::ToAddress;
+pub use by_number::AnySocket;
 pub use incoming::Incoming;
 pub use listener::Listener;
+pub use names::resolve;
 pub use net::Net;
 pub use socket::Closer;
 pub use stream::{ReadHalf, Stream, WriteHalf};

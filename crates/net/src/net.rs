@@ -1,12 +1,13 @@
 //! The network of a scheduler: its poller, and the sockets that are in it.
 
+use crate::by_number;
 use crate::error;
 use crate::poller::{Found, Poller};
 use crate::ready::{End, Ready};
 use crate::sim::World;
 use crate::timers::{Alarm, Key, Timers};
 use foldhash::HashMap;
-use ganger_sched::Driver;
+use ganger_sched::{CommandRegistry, Driver};
 use ganger_sync::wake_all;
 use std::cell::RefCell;
 use std::fmt;
@@ -285,6 +286,10 @@ fn nanos(time: Duration) -> u64 {
 }
 
 impl Driver for Net {
+    fn attach(&self, commands: &CommandRegistry) {
+        by_number::register(commands);
+    }
+
     fn wait(&self, timeout: Option<Duration>) {
         if let Below::System(system) = &self.0.below {
             self.0.wait(system, timeout);

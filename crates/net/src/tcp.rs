@@ -1,7 +1,8 @@
 //! TCP.
 
-use crate::address::ToAddress;
+use crate::address::{Target, ToAddress};
 use crate::listener::Listener;
+use crate::names;
 use crate::net::Net;
 use crate::poller::Lent;
 use crate::ready::{Ready, Side};
@@ -179,15 +180,16 @@ impl Listening for TcpListening {
 }
 
 impl Stream<Tcp> {
-    /// Connects to that address.
+    /// Connects to that address. A text may have the name of a host: its addresses are tried one
+    /// after another, see [`resolve`](crate::resolve).
     ///
     /// Dropping the wait gives the connection up.
     ///
     /// # Errors
-    /// Those of the system, mostly `ConnectionRefused`; `InvalidInput` when a text is no address;
-    /// `Other` on a thread without a network.
+    /// Those of the system, mostly `ConnectionRefused`, of the last address; `InvalidInput` when a
+    /// text is no address; `Other` on a thread without a network.
     pub async fn connect(address: impl ToAddress) -> io::Result<Self> {
-        connect(address.to_address()?, None).await
+        connect_to(Target::of(&address)?, None).await
     }
 
     /// As [`connect`](Self::connect), within that time.
@@ -195,7 +197,7 @@ impl Stream<Tcp> {
     /// # Errors
     /// As there, and `TimedOut`.
     pub async fn connect_within(address: impl ToAddress, time: Duration) -> io::Result<Self> {
-        connect(address.to_address()?, Some(time)).await
+        connect_to(Target::of(&address)?, Some(time)).await
     }
 
     /// Takes a connection of the standard library into the network of this thread.
@@ -244,11 +246,38 @@ impl Stream<Tcp> {
     }
 }
 
-async fn connect(address: SocketAddr, within: Option<Duration>) -> io::Result<TcpStream> {
-    let socket = Socket::new(Tcp(match Net::current()?.reactor().world() {
+/// Connects to the first address of a target that takes it.
+async fn connect_to(target: Target, within: Option<Duration>) -> io::Result<TcpStream> {
+    let (name, port) = match target {
+        Target::Address(address) => return connect(&Net::current()?, address, within).await,
+        Target::Name(name, port) => (name, port),
+    };
+    let net = Net::current()?;
+    let end = within.map(|within| net.reactor().moment_in(within));
+    let left = || {
+        let left = |end: u64| Duration::from_nanos(end.saturating_sub(net.reactor().now()));
+        end.map(left)
+    };
+    let mut last = None;
+    for address in names::addresses(name, port, within).await? {
+        match connect(&net, address, left()).await {
+            Err(error) => last = Some(error),
+            connected => return connected,
+        }
+    }
+    Err(last.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
+}
+
+async fn connect(
+    net: &Net,
+    address: SocketAddr,
+    within: Option<Duration>,
+) -> io::Result<TcpStream> {
+    let tcp = Tcp(match net.reactor().world() {
         Some(world) => Kind::Simulated(End::connect(world, address)),
         None => Kind::System(begin_connect(address)?),
-    }))?;
+    });
+    let socket = Socket::within(net, tcp, None)?;
     if within.is_some() {
         socket.set_deadline(Side::Write, within);
     }

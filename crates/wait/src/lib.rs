@@ -12,5 +12,5 @@ pub mod watch;
 pub use block::{block_on, block_on_for};
 pub use queue::{All, Entry, Place, WaitQueue};
 pub use told::Told;
-pub use until::Until;
+pub use until::{Until, answer};
 pub use waiter::{Left, Waiter};

@@ -110,6 +110,14 @@ struct Waiting {
     watch: Option<EndWatch>,
 }
 
+/// Completes a yield with what a future gives, as [`Until`] does. For handlers.
+pub fn answer(
+    future: impl Future<Output = Result<Payload, CommandError>> + Send + 'static,
+    completer: Completer,
+) {
+    start(Box::pin(future), completer);
+}
+
 fn start(wait: Wait, completer: Completer) {
     let driven = Arc::new(Driven {
         // The first turn is this thread's.

@@ -5,11 +5,12 @@ mod end;
 mod traffic;
 mod world;
 
+use crate::by_number;
 use crate::net::Net;
 pub(crate) use end::{End, SimListening};
 use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Moment, Seat, Source};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,6 +122,11 @@ impl SimNet {
         self.world.set_faults(seed, faults);
     }
 
+    /// What a name of a host means from now on: see [`resolve`](crate::resolve).
+    pub fn set_host(&self, name: &str, addresses: &[IpAddr]) {
+        self.world.set_host(name, addresses);
+    }
+
     /// Whether nothing passes on the connections to that listener, in both directions, from now on.
     /// What is sent meanwhile waits, and arrives when the partition is over.
     pub fn partition(&self, listener: SocketAddr, is_cut: bool) {
@@ -146,7 +152,8 @@ impl Default for SimNet {
 }
 
 impl Source for SimNet {
-    fn attach(&self, alarm: Alarm, _: &CommandRegistry) {
+    fn attach(&self, alarm: Alarm, commands: &CommandRegistry) {
+        by_number::register(commands);
         self.world.attach(alarm);
     }
 

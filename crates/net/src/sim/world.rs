@@ -6,7 +6,7 @@ use crate::net::lock;
 use crate::timers::{Alarm as Deadline, Key};
 use ganger_sched::{Alarm, Moment, Seat};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, OnceLock};
 
 /// A simulated network.
@@ -24,6 +24,7 @@ struct State {
     seats: Vec<Seated>,
     put: u64,
     traffic: Traffic,
+    hosts: BTreeMap<String, Vec<IpAddr>>,
     is_over: bool,
 }
 
@@ -153,6 +154,15 @@ impl World {
 
     pub(crate) fn set_faults(&self, seed: u64, faults: Faults) {
         self.with(|traffic| traffic.set_faults(seed, faults));
+    }
+
+    pub(crate) fn set_host(&self, name: &str, addresses: &[IpAddr]) {
+        (lock(&self.state).hosts).insert(name.to_owned(), addresses.to_vec());
+    }
+
+    /// The addresses of a host.
+    pub(crate) fn host(&self, name: &str) -> Option<Vec<IpAddr>> {
+        lock(&self.state).hosts.get(name).cloned()
     }
 
     pub(crate) fn partition(&self, listener: SocketAddr, is_cut: bool) {

@@ -1,5 +1,6 @@
 //! Sockets in processes.
 
+mod by_yields;
 mod conformance;
 mod echo;
 mod ends;

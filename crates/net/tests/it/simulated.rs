@@ -219,3 +219,25 @@ fn a_simulated_connection_has_room_for_so_much() {
         rt.wait(task.unwrap()).into_result().unwrap();
     });
 }
+
+// pins: I8
+#[test]
+fn names_of_hosts_are_those_of_the_simulation() {
+    simulate(10, &Faults::some(), |rt, net| {
+        let here = std::net::Ipv4Addr::new(10, 0, 0, 1).into();
+        let nowhere = std::net::Ipv4Addr::new(10, 0, 0, 9).into();
+        net.set_host("db", &[nowhere, here]);
+        let task = rt.spawn_task(async |cx: Cx| {
+            let listener = TcpListener::bind(SERVER)?;
+            let (client, server) = cx
+                .join((TcpStream::connect("db:80"), listener.accept()))
+                .await;
+            client?;
+            server?;
+            let none = TcpStream::connect("cache:80").await.unwrap_err();
+            assert_eq!(none.kind(), ErrorKind::NotFound);
+            ok(())
+        });
+        rt.wait(task.unwrap()).into_result().unwrap();
+    });
+}

@@ -106,7 +106,13 @@ impl Delivery {
 fn remedy(id: CommandId) -> &'static str {
     /// The ids of timers.
     const TIMERS: std::ops::RangeInclusive<u16> = 10..=13;
-    if TIMERS.contains(&id.get()) {
+    /// The ids of sockets.
+    const SOCKETS: std::ops::RangeInclusive<u16> = 30..=39;
+    /// The ids of streams.
+    const STREAMS: std::ops::RangeInclusive<u16> = 50..=59;
+    if SOCKETS.contains(&id.get()) || STREAMS.contains(&id.get()) {
+        "it is of sockets: a scheduler that is built with `.driver(Net::new()?)` has them"
+    } else if TIMERS.contains(&id.get()) {
         "it is of timers: a scheduler of the crate `ganger` has them, and one that is built with \
          `.source(Arc::new(Timers::new()))`"
     } else {

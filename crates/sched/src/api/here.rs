@@ -1,10 +1,11 @@
 //! What this thread is in the middle of, for crates that add things to wait for.
 
+use crate::api::handle::Handle;
 use crate::base::clock::{Clock, MonotonicClock};
 use crate::core::local;
 use crate::probe::{Decide, Decider};
 use ganger_proc_api::Pid;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// The process whose turn this thread is in.
@@ -13,6 +14,15 @@ pub fn pid() -> Option<Pid> {
     local::with_any(|queue| {
         let queue = queue?;
         queue.shared.running_on(queue.index)
+    })
+}
+
+/// The scheduler that this thread is a worker of.
+#[must_use]
+pub fn scheduler() -> Option<Handle> {
+    local::with_any(|queue| {
+        let shared = Arc::clone(&queue?.shared);
+        Some(Handle { shared })
     })
 }
 

@@ -6,6 +6,7 @@ use crate::base::contain::{contain, contain_and_report};
 use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::core::token::Token;
+use crate::handlers::commands::CommandRegistry;
 use crate::probe::Probe;
 use crate::queues::idle::{Blocked, block_on};
 use crate::queues::waiter::Waiter;
@@ -20,6 +21,12 @@ use std::time::Duration;
 /// A thread of the scheduler that has nothing to do waits there, one at a time. While all are busy
 /// they look there now and then.
 pub trait Driver: Send + Sync + 'static {
+    /// The scheduler is built. Called once, before all else; the driver registers handlers of its
+    /// commands here.
+    fn attach(&self, commands: &CommandRegistry) {
+        let _ = commands;
+    }
+
     /// Waits until something is ready, and wakes the processes that it concerns: by wakers,
     /// completers or messages. Waits for that long at the most, where there is a limit, and may
     /// return early.
@@ -67,6 +74,10 @@ impl Driven {
     pub(crate) fn interrupter(&self) -> impl Fn() + Send + Sync + use<> {
         let driver = Arc::clone(&self.driver);
         move || interrupt(&*driver)
+    }
+
+    pub(crate) fn attach(&self, commands: &CommandRegistry) {
+        self.driver.attach(commands);
     }
 
     fn interrupt(&self) {

@@ -251,7 +251,7 @@ fn ring_here(queue: &LocalQueue, at: u64, ring: Ring) {
 }
 
 impl Shared {
-    /// Tells the sources of this scheduler.
+    /// Tells the sources, and the driver, of this scheduler.
     pub(crate) fn attach_sources(self: &Arc<Self>) {
         for (source, it) in self.sources.iter().enumerate() {
             let alarm = Alarm {
@@ -261,6 +261,9 @@ impl Shared {
                 source,
             };
             it.attach(alarm, &self.commands);
+        }
+        if let Some(driven) = &self.driven {
+            driven.attach(&self.commands);
         }
     }
 

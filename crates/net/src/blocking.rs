@@ -1,0 +1,102 @@
+//! Calls that block their thread, beside the process that waits for them.
+//!
+//! A process of its own makes the call, and a spare takes the place of its worker: these are the
+//! threads of `Context::blocking`, bounded by `Builder::max_spares`. The wait is that of a socket
+//! that becomes ready when the call returns, so that it has a deadline, and ends with the halt. A
+//! wait that is dropped before the call has begun takes the call back.
+
+use crate::error;
+use crate::net::lock;
+use crate::poller::{Lent, Sides};
+use crate::ready::Side;
+use crate::socket::Socket;
+use crate::transport::Source;
+use ganger_proc_api::process_fn;
+use ganger_sched::here;
+use std::io;
+use std::sync::{Mutex, Weak};
+use std::time::Duration;
+
+/// What the call has returned, until the wait takes it.
+struct Outcome<T>(Mutex<Option<io::Result<T>>>);
+
+impl<T: Send + 'static> Source for Outcome<T> {
+    fn lent(&self) -> Option<Lent<'_>> {
+        None
+    }
+}
+
+impl<T> Outcome<T> {
+    fn take(&self) -> io::Result<io::Result<T>> {
+        lock(&self.0)
+            .take()
+            .ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+}
+
+/// The side of the call.
+struct Promise<T: Send + 'static>(Weak<Socket<Outcome<T>>>);
+
+impl<T: Send + 'static> Promise<T> {
+    fn is_wanted(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// The first result counts.
+    fn keep(&self, result: io::Result<T>) {
+        let Some(outcome) = self.0.upgrade() else {
+            return;
+        };
+        let kept = outcome.with(|it| {
+            lock(&it.0).get_or_insert(result);
+            Ok(())
+        });
+        if kept.is_ok() {
+            outcome.tell(Sides {
+                read: true,
+                write: false,
+            });
+        }
+    }
+}
+
+/// Also when the call panics, or its process has ended before.
+impl<T: Send + 'static> Drop for Promise<T> {
+    fn drop(&mut self) {
+        self.keep(Err(error::no_result()));
+    }
+}
+
+/// Has the call made, and waits for its result, that long at the most.
+pub(crate) async fn blocking<T: Send + 'static>(
+    within: Option<Duration>,
+    call: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let outcome = Socket::new(Outcome(Mutex::new(None)))?;
+    if within.is_some() {
+        outcome.set_deadline(Side::Read, within);
+    }
+    let promise = Promise(std::sync::Arc::downgrade(&outcome));
+    begin(promise, call)?;
+    outcome.wait(Side::Read, Outcome::take).await?
+}
+
+fn begin<T: Send + 'static>(
+    promise: Promise<T>,
+    call: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<()> {
+    let scheduler = here::scheduler().ok_or_else(error::no_process)?;
+    let mut both = Some((promise, call));
+    let caller = process_fn(move |ctx, _, out| {
+        if let Some((promise, call)) = both.take()
+            && promise.is_wanted()
+        {
+            promise.keep(ctx.blocking(call));
+        }
+        out.done(());
+        Ok(())
+    });
+    let spawned = scheduler.spawn(caller);
+    spawned.map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(())
+}
