@@ -1,5 +1,6 @@
 //! Connections that bytes go through.
 
+use crate::poller::Sides;
 use crate::ready::{Side, Who};
 use crate::socket::{Close, Closer, Socket};
 use crate::transport::Transport;
@@ -72,7 +73,13 @@ impl<T: Transport> Stream<T> {
     /// # Errors
     /// Those of the system.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.0.with(|it| it.shutdown(how))
+        self.0.with(|it| it.shutdown(how))?;
+        // What waits here sees it, also where no poller tells: in a simulation.
+        self.0.tell(Sides {
+            read: how != Shutdown::Write,
+            write: how != Shutdown::Read,
+        });
+        Ok(())
     }
 
     /// Reads end within that time from now, with an error of the kind `TimedOut`: those that wait,
