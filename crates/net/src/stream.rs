@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+/// The system takes so many slices at a time. A write of more would be short for no lack of room.
+const MOST_SLICES: usize = 1024;
+
 /// A connection: a [`TcpStream`](crate::TcpStream) or a [`UnixStream`](crate::UnixStream).
 ///
 /// It is closed when it is dropped, with the process that owns it, for example. To give it to
@@ -271,6 +274,7 @@ fn poll_write_vectored<T: Transport>(
     context: &mut Context<'_>,
     bytes: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
+    let bytes = &bytes[..bytes.len().min(MOST_SLICES)];
     let room = bytes.iter().map(|it| it.len()).sum();
     let operation = |it: &T| it.write_vectored(bytes);
     socket.poll_bytes(Side::Write, Who::Owner, context, room, operation)

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod echo;
+mod edges;
 mod ends;
 mod incoming;
 mod simulated;
