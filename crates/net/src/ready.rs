@@ -24,6 +24,7 @@ use crate::poller::{Found, Sides};
 use crate::timers::{Alarm, Key, NEVER};
 use ganger_sync::wake_all;
 use std::io;
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -72,8 +73,9 @@ struct SideState {
     may_be_ready: bool,
     /// Counts events.
     tick: u64,
-    /// The other side sends no more: what is short is no sign that nothing is left.
-    hung_up: bool,
+    /// The other side sends no more, or urgent data: what is short is no sign that nothing is
+    /// left.
+    cuts_short: bool,
     in_a_row: u8,
     deadline: u64,
     timer: Option<(u64, Key)>,
@@ -87,7 +89,7 @@ impl Default for SideState {
         Self {
             may_be_ready: true,
             tick: 0,
-            hung_up: false,
+            cuts_short: false,
             in_a_row: 0,
             deadline: NEVER,
             timer: None,
@@ -108,17 +110,24 @@ impl SideState {
         wakers.extend(self.others.drain(..).map(|(_, waker)| waker));
     }
 
-    fn wait(&mut self, who: Who<'_>, waker: &Waker) {
+    /// Returns the waker that was there before, which is dropped without the lock.
+    fn wait(&mut self, who: Who<'_>, waker: &Waker) -> Option<Waker> {
         match who {
-            Who::Owner => renew(&mut self.owner, waker),
+            Who::Owner => match &mut self.owner {
+                Some(old) => renew(old, waker),
+                place => place.replace(waker.clone()),
+            },
             Who::Any(id) => {
                 let id = *id.get_or_insert_with(|| {
                     self.next_id += 1;
                     self.next_id
                 });
                 match self.others.iter_mut().find(|other| other.0 == id) {
-                    Some((_, old)) => old.clone_from(waker),
-                    None => self.others.push((id, waker.clone())),
+                    Some((_, old)) => renew(old, waker),
+                    None => {
+                        self.others.push((id, waker.clone()));
+                        None
+                    }
                 }
             }
         }
@@ -136,11 +145,8 @@ impl SideState {
     }
 }
 
-fn renew(place: &mut Option<Waker>, waker: &Waker) {
-    match place {
-        Some(old) => old.clone_from(waker),
-        None => *place = Some(waker.clone()),
-    }
+fn renew(old: &mut Waker, waker: &Waker) -> Option<Waker> {
+    (!old.will_wake(waker)).then(|| mem::replace(old, waker.clone()))
 }
 
 impl State {
@@ -205,7 +211,7 @@ impl Ready {
             return Poll::Pending;
         }
         it.in_a_row = 0;
-        it.wait(who, waker);
+        let replaced = it.wait(who, waker);
         if it.deadline != NEVER {
             it.arm(reactor, self.id, side);
         }
@@ -213,7 +219,10 @@ impl Ready {
             read: state.read.is_waited_for(),
             write: state.write.is_waited_for(),
         };
-        match arm(waited_for) {
+        let armed = arm(waited_for);
+        drop(state);
+        drop(replaced);
+        match armed {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
@@ -234,11 +243,11 @@ impl Ready {
         }
     }
 
-    /// Less came than there was room for: nothing is left, unless the other side has hung up.
+    /// Less came than there was room for: nothing is left, unless something else cuts it short.
     pub(crate) fn clear_short(&self, side: Side, tick: u64) {
         let mut state = self.lock();
         let it = state.side(side);
-        if it.tick == tick && !it.hung_up {
+        if it.tick == tick && !it.cuts_short {
             it.may_be_ready = false;
             it.in_a_row = 0;
         }
@@ -265,7 +274,7 @@ impl Ready {
                 let it = state.side(side);
                 it.may_be_ready = true;
                 it.tick += 1;
-                it.hung_up |= found.hung_up;
+                it.cuts_short |= found.cuts_short;
                 it.take_wakers(wakers);
             }
         }
@@ -277,7 +286,7 @@ impl Ready {
         let found = Found {
             id: self.id,
             ready,
-            hung_up: false,
+            cuts_short: false,
         };
         self.found(found, &mut wakers);
         wake_all(wakers);

@@ -1,5 +1,6 @@
 //! Connections that bytes go through.
 
+use crate::poller::Sides;
 use crate::ready::{Side, Who};
 use crate::socket::{Close, Closer, Socket};
 use crate::transport::Transport;
@@ -11,6 +12,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+
+/// The system takes so many slices at a time. A write of more would be short for no lack of room.
+const MOST_SLICES: usize = 1024;
 
 /// A connection: a [`TcpStream`](crate::TcpStream) or a [`UnixStream`](crate::UnixStream).
 ///
@@ -72,7 +76,13 @@ impl<T: Transport> Stream<T> {
     /// # Errors
     /// Those of the system.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.0.with(|it| it.shutdown(how))
+        self.0.with(|it| it.shutdown(how))?;
+        // What waits here sees it, also where no poller tells: in a simulation.
+        self.0.tell(Sides {
+            read: how != Shutdown::Write,
+            write: how != Shutdown::Read,
+        });
+        Ok(())
     }
 
     /// Reads end within that time from now, with an error of the kind `TimedOut`: those that wait,
@@ -264,6 +274,7 @@ fn poll_write_vectored<T: Transport>(
     context: &mut Context<'_>,
     bytes: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
+    let bytes = &bytes[..bytes.len().min(MOST_SLICES)];
     let room = bytes.iter().map(|it| it.len()).sum();
     let operation = |it: &T| it.write_vectored(bytes);
     socket.poll_bytes(Side::Write, Who::Owner, context, room, operation)

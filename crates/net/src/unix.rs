@@ -1,6 +1,7 @@
 //! Sockets with paths of the file system.
 
 use crate::listener::Listener;
+use crate::net::Net;
 use crate::poller::Lent;
 use crate::socket::Socket;
 use crate::stream::Stream;
@@ -67,6 +68,11 @@ impl Listening for UnixListening {
     }
 }
 
+/// Whether this thread's network takes such sockets. It is asked before there is a file.
+fn is_possible() -> io::Result<()> {
+    Net::current()?.reactor().poller().map(drop)
+}
+
 impl Stream<Unix> {
     /// Connects to the socket at that path.
     ///
@@ -74,6 +80,7 @@ impl Stream<Unix> {
     /// Those of the system; `WouldBlock` when too many connections wait at the listener; `Other`
     /// on a thread without a network.
     pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
+        is_possible()?;
         let address = SockAddr::unix(path)?;
         let socket = socket2::Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
@@ -107,6 +114,7 @@ impl Listener<UnixListening> {
     /// # Errors
     /// Those of the system, mostly `AddrInUse`; `Other` on a thread without a network.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
+        is_possible()?;
         Self::from_std(net::UnixListener::bind(path)?)
     }
 

@@ -32,7 +32,8 @@ impl Poller {
 
     /// Watches a socket, in both directions, for as long as it is open.
     pub(crate) fn add(&self, socket: Lent<'_>, id: u64) -> io::Result<()> {
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let reads = EventFlags::IN | EventFlags::PRI | EventFlags::RDHUP;
+        let flags = reads | EventFlags::OUT | EventFlags::ET;
         Ok(epoll::add(
             &self.epoll,
             socket,
@@ -94,14 +95,14 @@ impl Poller {
     fn found(event: &Event) -> Option<Found> {
         let Event { flags, data } = *event;
         let broken = flags.intersects(EventFlags::HUP | EventFlags::ERR);
-        let hung_up = broken || flags.contains(EventFlags::RDHUP);
+        let cuts_short = broken || flags.intersects(EventFlags::RDHUP | EventFlags::PRI);
         (data.u64() != ALARM).then(|| Found {
             id: data.u64(),
             ready: Sides {
-                read: hung_up || flags.contains(EventFlags::IN),
+                read: cuts_short || flags.contains(EventFlags::IN),
                 write: broken || flags.contains(EventFlags::OUT),
             },
-            hung_up,
+            cuts_short,
         })
     }
 

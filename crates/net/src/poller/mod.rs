@@ -31,8 +31,8 @@ pub(crate) struct Sides {
 pub(crate) struct Found {
     pub(crate) id: u64,
     pub(crate) ready: Sides,
-    /// The other side sends no more, or the connection is broken.
-    pub(crate) hung_up: bool,
+    /// The other side sends no more, or urgent data, or the connection is broken.
+    pub(crate) cuts_short: bool,
 }
 
 /// The most events that are taken at a time.

@@ -56,7 +56,7 @@ impl Poller {
                 read: true,
                 write: true,
             },
-            hung_up: false,
+            cuts_short: false,
         }));
         Ok(())
     }

@@ -266,6 +266,19 @@ fn a_thread_without_a_network_has_no_sockets() {
     assert!(two.unwrap().local_addr().unwrap().port() > 0);
 }
 
+/// Nor does it leave a file behind, where the next try would find the address in use.
+// pins: I6
+#[cfg(unix)]
+#[test]
+fn a_thread_without_a_network_leaves_no_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let refused = ganger_net::UnixListener::bind(&path);
+    assert_eq!(kind(refused), ErrorKind::Other);
+    let (_scheduler, net) = start(1);
+    net.enter(|| ganger_net::UnixListener::bind(&path)).unwrap();
+}
+
 // pins: I6
 #[test]
 fn a_refused_connection_is_an_error() -> Result<(), BoxError> {

@@ -3,6 +3,7 @@
 mod by_yields;
 mod conformance;
 mod echo;
+mod edges;
 mod ends;
 mod incoming;
 mod simulated;

@@ -241,3 +241,30 @@ fn names_of_hosts_are_those_of_the_simulation() {
         rt.wait(task.unwrap()).into_result().unwrap();
     });
 }
+
+/// As it does on a connection of the system.
+// pins: I8
+#[test]
+fn a_simulated_shutdown_ends_what_waits_on_the_same_side() {
+    simulate(5, &Faults::some(), |rt, _| {
+        let task = rt.spawn_task(async |cx: Cx| {
+            let listener = TcpListener::bind(SERVER)?;
+            let client = &TcpStream::connect(SERVER).await?;
+            let (_server, _) = listener.accept().await?;
+            let (mut byte, all) = ([0], text(100_000));
+            let ends = |how| async move { client.shutdown(how) };
+            let (read, end) = cx
+                .join((client.read(&mut byte), ends(Shutdown::Read)))
+                .await;
+            end?;
+            assert_eq!(read?, 0);
+            let (written, end) = cx
+                .join((client.write_all(&all), ends(Shutdown::Write)))
+                .await;
+            end?;
+            assert_eq!(written.unwrap_err().kind(), ErrorKind::BrokenPipe);
+            ok(())
+        });
+        rt.wait(task.unwrap()).into_result().unwrap();
+    });
+}

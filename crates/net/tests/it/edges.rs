@@ -1,0 +1,179 @@
+//! What is rare on a connection: urgent data, writes of many slices, wakers with destructors, and
+//! ends that come from the side that waits.
+
+use crate::support::{PATIENCE, ok, result, start};
+use futures_util::AsyncWriteExt;
+use futures_util::io::AsyncRead;
+use ganger_net::{Closer, Net, TcpListener, TcpStream};
+use ganger_task::{Cx, SpawnTask};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::{self, Shutdown};
+use std::pin::Pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+/// A side of a blocking connection, and one that is not in a network yet.
+fn connected() -> (net::TcpStream, net::TcpStream) {
+    let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+async fn pair() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let client = TcpStream::connect(listener.local_addr()?).await?;
+    let (server, _) = listener.accept().await?;
+    Ok((client, server))
+}
+
+/// Returns when the network has heard of all that was there before.
+async fn all_is_heard(cx: &Cx) -> io::Result<()> {
+    let (client, server) = pair().await?;
+    let mut byte = [0];
+    let (read, written) = cx
+        .join((server.read(&mut byte), client.write_all(b"a")))
+        .await;
+    written.and(read.map(drop))
+}
+
+/// Urgent data cuts a read short, and more is there.
+// pins: I6
+#[cfg(unix)]
+#[test]
+fn what_is_behind_urgent_data_is_read() {
+    let (scheduler, _) = start(2);
+    let (client, server) = connected();
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        let server = TcpStream::from_std(server)?;
+        server.set_read_deadline(Some(PATIENCE));
+        (&client).write_all(b"abc")?;
+        socket2::SockRef::from(&client).send_out_of_band(b"!")?;
+        (&client).write_all(b"def")?;
+        all_is_heard(&cx).await?;
+        let mut buffer = [0; 64];
+        let mut seen = Vec::new();
+        while !seen.ends_with(b"f") {
+            let length = server.read(&mut buffer).await?;
+            seen.extend_from_slice(&buffer[..length]);
+        }
+        ok(String::from_utf8(seen)?)
+    });
+    assert_eq!(result(task.unwrap()).as_str(), Some("abcdef"));
+}
+
+/// The system takes so many slices at a time, and has room for more.
+// pins: I6
+#[test]
+fn a_write_of_many_slices_goes_on() {
+    const MANY: usize = 5_000;
+    let (scheduler, _) = start(2);
+    let (mut client, server) = connected();
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        let mut server = TcpStream::from_std(server)?;
+        server.set_write_deadline(Some(PATIENCE));
+        all_is_heard(&cx).await?;
+        let (all, mut written) = (vec![7; MANY], 0);
+        while written < MANY {
+            let slices: Vec<_> = all[written..].chunks(1).map(IoSlice::new).collect();
+            written += server.write_vectored(&slices).await?;
+        }
+        ok(())
+    });
+    let mut all = Vec::new();
+    result(task.unwrap());
+    client.read_to_end(&mut all).unwrap();
+    assert_eq!(all, [7; MANY]);
+}
+
+/// Closes a socket when it goes.
+struct Closes(Closer);
+
+impl Wake for Closes {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Closes {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The destructor of a waker is code of others, and may use the socket.
+// pins: I6
+#[test]
+fn a_waker_that_closes_the_socket_when_it_is_replaced_does_so() {
+    let net = Net::new().unwrap();
+    let (_client, server) = connected();
+    let mut stream = net.enter(|| TcpStream::from_std(server)).unwrap();
+    let (send, ends) = mpsc::channel();
+    thread::spawn(move || {
+        let closes = Waker::from(Arc::new(Closes(stream.closer())));
+        let mut poll = |waker: Waker| {
+            let context = &mut Context::from_waker(&waker);
+            Pin::new(&mut stream).poll_read(context, &mut [0])
+        };
+        assert!(poll(closes).is_pending());
+        assert!(poll(Waker::noop().clone()).is_pending());
+        let end = poll(Waker::noop().clone());
+        send.send(matches!(end, Poll::Ready(Err(_)))).unwrap();
+    });
+    assert_eq!(ends.recv_timeout(PATIENCE), Ok(true));
+}
+
+/// By the side that waits itself, as another process of it may do.
+// pins: I6
+#[test]
+fn a_shutdown_ends_what_waits_on_the_same_side() {
+    let (scheduler, _) = start(2);
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        let (client, _server) = &pair().await?;
+        let (mut byte, all) = ([0], vec![0; 1 << 25]);
+        let ends = |how| async move { client.shutdown(how) };
+        let (read, end) = cx
+            .join((client.read(&mut byte), ends(Shutdown::Read)))
+            .await;
+        end?;
+        assert_eq!(read?, 0);
+        let (written, end) = cx
+            .join((client.write_all(&all), ends(Shutdown::Write)))
+            .await;
+        end?;
+        assert_eq!(written.unwrap_err().kind(), ErrorKind::BrokenPipe);
+        ok(())
+    });
+    result(task.unwrap());
+}
+
+/// The number of a descriptor that is closed is that of the next one, while a read of the first
+/// still waits.
+// pins: I6
+#[test]
+fn a_read_of_a_closed_socket_takes_nothing_of_the_next_one() {
+    let (scheduler, net) = start(2);
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        for round in 0..300_u32 {
+            let (victim, other) = pair().await?;
+            let closer = victim.closer();
+            let closes = thread::spawn(move || closer.close());
+            let mut none = [0; 4];
+            let takes = async { victim.read(&mut none).await };
+            let next = async {
+                let (one, two) = pair().await?;
+                one.write_all(&round.to_le_bytes()).await?;
+                let mut bytes = [0; 4];
+                two.read_exact(&mut bytes).await?;
+                io::Result::Ok(u32::from_le_bytes(bytes))
+            };
+            let (taken, next) = cx.join((takes, next)).await;
+            assert_eq!(taken.unwrap_err().kind(), ErrorKind::NotConnected);
+            assert_eq!(next?, round);
+            closes.join().unwrap();
+            drop(other);
+        }
+        ok(())
+    });
+    result(task.unwrap());
+    assert_eq!(net.sockets(), 0);
+}
