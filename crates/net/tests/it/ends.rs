@@ -1,11 +1,14 @@
 //! How operations end: deadlines, closes, owners that end, and the halt.
 
 use crate::support::{PATIENCE, ms, ok, result, start, until};
-use ganger_net::{TcpListener, TcpStream, UdpSocket};
+use ganger_net::{Net, TcpListener, TcpStream, UdpSocket};
 use ganger_proc_api::BoxError;
+use ganger_sched::Driver;
 use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 async fn pair() -> io::Result<(TcpStream, TcpStream)> {
@@ -253,6 +256,19 @@ fn the_halt_ends_what_waits() {
     until("the listener is gone", || net.sockets() == 0);
     let late = net.enter(|| UdpSocket::bind("127.0.0.1:0"));
     assert_eq!(kind(late), ErrorKind::NotConnected);
+}
+
+// pins: K9
+#[test]
+fn a_network_is_awaited_while_an_operation_waits() {
+    let net = Net::new().unwrap();
+    let listener = net.enter(|| TcpListener::bind("127.0.0.1:0")).unwrap();
+    assert!(!net.is_awaited());
+    let mut accept = pin!(listener.accept());
+    let polled = accept
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_pending() && net.is_awaited());
 }
 
 // pins: I6
