@@ -2,17 +2,22 @@
 
 mod actor;
 mod calls;
+mod ends;
 mod far;
 mod handlers;
+mod jobs;
 mod notes;
 mod pid_text;
 mod plan;
 mod play;
 mod spec;
 mod threads;
+mod trees;
 mod waits;
 mod world;
 
+pub use ends::{EndAct, Ends, NAMES, PROCESSES, Spawn, play_ends};
+pub use jobs::{Job, PoolAct, PoolPlan, play_pool};
 pub use pid_text::check_pid_text;
 pub use plan::{
     Act, Answer, Far, KINDS, Kind, MOST, Manners, Nature, Next, Op, Passed, Place, Plan, Start,
@@ -20,6 +25,7 @@ pub use plan::{
 };
 pub use play::{Played, play, play_bytes};
 pub use threads::play_on_threads;
+pub use trees::{ChildPlan, How, TreeAct, TreePlan, play_tree};
 
 /// The quickstart of the project's README, so that it compiles. The README is in no package.
 #[cfg(doctest)]

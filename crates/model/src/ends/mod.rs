@@ -1,0 +1,7 @@
+//! Links, monitors, names and groups beside a specification of theirs.
+
+mod play;
+mod spec;
+
+pub use play::play_ends;
+pub use spec::{EndAct, Ends, NAMES, PROCESSES, Spawn};

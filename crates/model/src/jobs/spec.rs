@@ -1,0 +1,232 @@
+//! What pools do, one act after another, without processes: which job is carried out, how often,
+//! and what its caller is told.
+
+use ganger_supervise::{Overload, Routing};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A job that has waited for so many seconds is not begun, in a pool with a time to live.
+pub(super) const TIME_TO_LIVE: u64 = 5;
+
+/// What a pool is told before it starts.
+#[derive(Debug, Clone)]
+pub struct PoolPlan {
+    /// How many workers it has. At least one.
+    pub workers: usize,
+    /// Which worker gets a job.
+    pub routing: Routing,
+    /// How many jobs may wait.
+    pub most: usize,
+    /// What becomes of more.
+    pub overload: Overload,
+    /// Whether jobs have a time to live.
+    pub expires: bool,
+    /// How often a job is tried again.
+    pub retries: u32,
+}
+
+/// A job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Job {
+    /// Its answer is its number.
+    Works,
+    /// It answers with an error.
+    Fails,
+    /// Its worker panics so many times.
+    Panics(u32),
+}
+
+/// What is done with a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolAct {
+    /// A caller has a job, perhaps one with a key.
+    Call(Job, Option<u8>),
+    /// A job without an answer.
+    Send(Job),
+    /// The caller with that number leaves.
+    Leave(usize),
+    /// Three seconds go by.
+    Wait,
+    /// No job is begun any more.
+    Suspend,
+    /// Jobs are begun again.
+    Resume,
+    /// The pool stops.
+    Stop,
+}
+
+/// What a caller is told, or the pool's handler.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Answer {
+    Done(usize),
+    Failed,
+    Panicked,
+    Full(usize),
+    Expired,
+    Stopping,
+}
+
+/// The counts of a pool.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) queued: usize,
+    pub(super) served: u64,
+    pub(super) panicked: u64,
+    pub(super) retried: u64,
+    pub(super) refused: u64,
+    pub(super) expired: u64,
+    pub(super) left: u64,
+}
+
+/// A job that waits.
+struct Entry {
+    number: usize,
+    job: Job,
+    caller: Caller,
+    since: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    None,
+    Waits,
+    Left,
+}
+
+/// A pool that runs.
+pub(super) struct Spec {
+    plan: PoolPlan,
+    now: u64,
+    queue: VecDeque<Entry>,
+    is_suspended: bool,
+    has_stopped: bool,
+    pub(super) counts: Counts,
+    /// By the numbers of the jobs. A caller that has left is told nothing.
+    pub(super) answers: BTreeMap<usize, Answer>,
+    /// What the handler was told of jobs that were not carried out.
+    pub(super) handled: Vec<(usize, Answer)>,
+    /// The number of each job that was begun, as often as it was.
+    pub(super) begun: Vec<usize>,
+    next: usize,
+}
+
+impl Spec {
+    pub(super) fn new(plan: &PoolPlan) -> Self {
+        Self {
+            plan: plan.clone(),
+            now: 0,
+            queue: VecDeque::new(),
+            is_suspended: false,
+            has_stopped: false,
+            counts: Counts::default(),
+            answers: BTreeMap::new(),
+            handled: Vec::new(),
+            begun: Vec::new(),
+            next: 0,
+        }
+    }
+
+    /// Does it. Returns what comes back to the sender of a job without an answer.
+    pub(super) fn act(&mut self, act: PoolAct) -> Option<Answer> {
+        match act {
+            PoolAct::Call(job, _) => {
+                if let Some(answer) = self.admit(job, Caller::Waits) {
+                    self.refuse(self.next - 1, Caller::Waits, answer);
+                }
+            }
+            PoolAct::Send(job) => return self.admit(job, Caller::None),
+            PoolAct::Leave(number) => {
+                let mut waiting = self.queue.iter_mut();
+                if let Some(entry) = waiting.find(|it| it.number == number) {
+                    if entry.caller == Caller::Waits {
+                        entry.caller = Caller::Left;
+                    }
+                }
+            }
+            PoolAct::Wait => self.now += 3,
+            PoolAct::Suspend => self.is_suspended = !self.has_stopped,
+            PoolAct::Resume => self.is_suspended = false,
+            PoolAct::Stop => {
+                (self.is_suspended, self.has_stopped) = (false, true);
+            }
+        }
+        self.serve();
+        None
+    }
+
+    /// Refused, the reason.
+    fn admit(&mut self, job: Job, caller: Caller) -> Option<Answer> {
+        let number = self.next;
+        self.next += 1;
+        if self.has_stopped {
+            self.counts.refused += 1;
+            return Some(Answer::Stopping);
+        }
+        let queued = self.queue.len();
+        if queued >= self.plan.most && self.plan.overload != Overload::Wait {
+            self.counts.refused += 1;
+            match self.plan.overload {
+                Overload::RefuseOldest if queued > 0 => {
+                    let oldest = self.queue.pop_front()?;
+                    self.refuse(oldest.number, oldest.caller, Answer::Full(queued));
+                }
+                _ => return Some(Answer::Full(queued)),
+            }
+        }
+        self.queue.push_back(Entry {
+            number,
+            job,
+            caller,
+            since: self.now,
+        });
+        self.serve();
+        None
+    }
+
+    fn refuse(&mut self, number: usize, caller: Caller, answer: Answer) {
+        self.handled.push((number, answer.clone()));
+        self.answer(number, caller, answer);
+    }
+
+    fn answer(&mut self, number: usize, caller: Caller, answer: Answer) {
+        if caller == Caller::Waits {
+            self.answers.insert(number, answer);
+        }
+    }
+
+    fn serve(&mut self) {
+        while !self.is_suspended
+            && let Some(entry) = self.queue.pop_front()
+        {
+            if entry.caller == Caller::Left {
+                self.counts.left += 1;
+            } else if self.plan.expires && self.now - entry.since >= TIME_TO_LIVE {
+                self.counts.expired += 1;
+                self.refuse(entry.number, entry.caller, Answer::Expired);
+            } else {
+                let answer = self.carry_out(entry.number, entry.job);
+                self.answer(entry.number, entry.caller, answer);
+            }
+        }
+        self.counts.queued = self.queue.len();
+    }
+
+    fn carry_out(&mut self, number: usize, job: Job) -> Answer {
+        let panics = match job {
+            Job::Panics(times) => times,
+            Job::Works | Job::Fails => 0,
+        };
+        let retries = panics.min(self.plan.retries);
+        self.counts.retried += u64::from(retries);
+        let begun = 1 + usize::try_from(retries).unwrap_or_default();
+        self.begun.extend([number].repeat(begun));
+        if panics > self.plan.retries {
+            self.counts.panicked += 1;
+            return Answer::Panicked;
+        }
+        self.counts.served += 1;
+        match job {
+            Job::Fails => Answer::Failed,
+            _ => Answer::Done(number),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Supervisors beside a specification of theirs.
+
+mod play;
+mod spec;
+
+pub use play::play_tree;
+pub use spec::{ChildPlan, How, TreeAct, TreePlan};
