@@ -17,6 +17,7 @@
 
 use ganger_sched::Driver;
 use std::io;
+use std::panic::catch_unwind;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -49,11 +50,19 @@ pub struct Tokio {
     is_over: AtomicBool,
 }
 
-/// A runtime is not of the kind `current_thread`: its driver is turned by threads of its own.
-#[derive(Debug, thiserror::Error)]
-#[error("the runtime has threads of its own: build it with `Builder::new_current_thread` of tokio")]
+/// Why a runtime can't be a scheduler's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub struct NotCurrentThread;
+pub enum RuntimeRefused {
+    /// It is not of the kind `current_thread`: its driver is turned by threads of its own.
+    #[error(
+        "the runtime has threads of its own: build it with `Builder::new_current_thread` of tokio"
+    )]
+    HasThreads,
+    /// It has no timers, by which a thread waits there for a while.
+    #[error("the runtime has no timers: build it with `enable_time`, or `enable_all`")]
+    NoTime,
+}
 
 impl Tokio {
     /// A runtime with the defaults: sockets, timers, signals, child processes, and up to 512
@@ -66,8 +75,8 @@ impl Tokio {
         Ok(Self::of(runtime))
     }
 
-    /// With that runtime, which is to be of the kind `current_thread`, and which no other thread
-    /// may have in `block_on`.
+    /// With that runtime, which is to be of the kind `current_thread`, with timers, and which no
+    /// other thread may have in `block_on`.
     ///
     /// ```
     /// use ganger_tokio::Tokio;
@@ -79,12 +88,15 @@ impl Tokio {
     /// ```
     ///
     /// # Errors
-    /// [`NotCurrentThread`] when it is of another kind.
-    pub fn with_runtime(runtime: Runtime) -> Result<Self, NotCurrentThread> {
-        match runtime.handle().runtime_flavor() {
-            RuntimeFlavor::CurrentThread => Ok(Self::of(runtime)),
-            _ => Err(NotCurrentThread),
+    /// [`RuntimeRefused`] when it is of another kind, or has no timers.
+    pub fn with_runtime(runtime: Runtime) -> Result<Self, RuntimeRefused> {
+        if runtime.handle().runtime_flavor() != RuntimeFlavor::CurrentThread {
+            return Err(RuntimeRefused::HasThreads);
         }
+        if !has_time(&runtime) {
+            return Err(RuntimeRefused::NoTime);
+        }
+        Ok(Self::of(runtime))
     }
 
     fn of(runtime: Runtime) -> Self {
@@ -176,6 +188,12 @@ impl Drop for Tokio {
         let runtime = self.runtime.get_mut();
         shut_down(runtime.unwrap_or_else(PoisonError::into_inner).take());
     }
+}
+
+/// tokio says it by a panic alone.
+fn has_time(runtime: &Runtime) -> bool {
+    let _inside = runtime.enter();
+    catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }
 
 /// Drops what has been spawned, and waits for no thread.

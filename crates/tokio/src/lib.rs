@@ -4,4 +4,4 @@
 
 mod driver;
 
-pub use driver::{NotCurrentThread, Tokio};
+pub use driver::{RuntimeRefused, Tokio};

@@ -3,7 +3,7 @@
 use crate::support::{ms, ok, result, start};
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, SpawnTask};
-use ganger_tokio::{NotCurrentThread, Tokio};
+use ganger_tokio::{RuntimeRefused, Tokio};
 use std::time::Instant;
 use tokio::time::timeout;
 
@@ -119,8 +119,18 @@ fn a_runtime_that_others_drive_is_refused() {
     });
     assert_eq!(result(task.unwrap()).as_u64(), Some(7));
     let other = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-    assert!(matches!(
-        Tokio::with_runtime(other),
-        Err(NotCurrentThread { .. })
-    ));
+    let refused = Tokio::with_runtime(other).unwrap_err();
+    assert_eq!(refused, RuntimeRefused::HasThreads);
+}
+
+/// A thread could not wait there for a while: the one that waits for timers would not rest.
+// pins: I3
+#[test]
+fn a_runtime_without_timers_is_refused() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let refused = Tokio::with_runtime(runtime.enable_io().build().unwrap()).unwrap_err();
+    assert_eq!(refused, RuntimeRefused::NoTime);
+    assert!(refused.to_string().contains("`enable_time`"));
+    let runtime = runtime.enable_time().build().unwrap();
+    assert!(Tokio::with_runtime(runtime).is_ok());
 }

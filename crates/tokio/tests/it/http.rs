@@ -1,13 +1,14 @@
-//! hyper's server and its client, in processes.
+//! hyper's server, its client, and reqwest, in processes.
 
 use crate::support::{result, start};
 use bytes::Bytes;
-use ganger_proc_api::BoxError;
+use ganger_proc_api::{BoxError, Pid};
 use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
 use http_body_util::{BodyExt, Full};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpStream};
 
 async fn twice(request: Request<hyper::body::Incoming>) -> Result<Response<Full<Bytes>>, BoxError> {
@@ -25,22 +26,28 @@ async fn serve(stream: TcpStream) -> Result<(), BoxError> {
     Ok(())
 }
 
+/// Starts a server that ends when it is cancelled. Each connection is a process.
+async fn server(cx: &Cx) -> Result<(Pid, SocketAddr), BoxError> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let server = cx.context().spawn_task(async move |cx: Cx| {
+        while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
+            let (stream, _) = accepted?;
+            cx.context()
+                .spawn_task(async move |_: Cx| serve(stream).await)?;
+        }
+        Ok(())
+    })?;
+    Ok((server.pid(), address))
+}
+
 // pins: I1
 #[test]
 fn hyper_serves_and_asks() {
     const CLIENTS: u64 = 20;
     let (scheduler, _) = start(2);
     let task = scheduler.spawn_task(async |cx: Cx| {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        let server = cx.context().spawn_task(async move |cx: Cx| {
-            while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
-                let (stream, _) = accepted?;
-                cx.context()
-                    .spawn_task(async move |_: Cx| serve(stream).await)?;
-            }
-            Ok(())
-        })?;
+        let (server, address) = server(&cx).await?;
         let sum = cx
             .scope(async |scope| {
                 let mut clients = Vec::new();
@@ -58,6 +65,7 @@ fn hyper_serves_and_asks() {
                         for round in 0..10_usize {
                             let body = Full::<Bytes>::new("x".repeat(round).into());
                             let request = Request::post("/").body(body)?;
+                            send.ready().await?;
                             let answer = send.send_request(request).await?;
                             sum += answer.into_body().collect().await?.to_bytes().len() as u64;
                         }
@@ -71,7 +79,46 @@ fn hyper_serves_and_asks() {
                 Ok(sum)
             })
             .await?;
-        cx.context().cancel(server.pid(), "enough")?;
+        cx.context().cancel(server, "enough")?;
+        Ok(sum)
+    });
+    assert_eq!(result(task.unwrap()).as_u64(), Some(CLIENTS * 2 * 45));
+}
+
+/// Its pool of connections is shared by processes that run on all workers. It has a task of tokio
+/// for each of them, which a thread runs that waits in the driver.
+// pins: I1
+#[test]
+fn reqwest_asks() {
+    const CLIENTS: u64 = 20;
+    let (scheduler, _) = start(2);
+    let task = scheduler.spawn_task(async |cx: Cx| {
+        let (server, address) = server(&cx).await?;
+        let client = reqwest::Client::builder().no_proxy().build()?;
+        let sum = cx
+            .scope(async |scope| {
+                let mut clients = Vec::new();
+                for _ in 0..CLIENTS {
+                    let client = client.clone();
+                    clients.push(scope.spawn(async move |_: Cx| {
+                        let mut sum = 0;
+                        for round in 0..10_usize {
+                            let request = client.post(format!("http://{address}/"));
+                            let answer = request.body("x".repeat(round)).send().await?;
+                            assert_eq!(answer.status(), reqwest::StatusCode::OK);
+                            sum += answer.bytes().await?.len() as u64;
+                        }
+                        Ok(sum)
+                    })?);
+                }
+                let mut sum = 0;
+                for client in clients {
+                    sum += client.await?;
+                }
+                Ok(sum)
+            })
+            .await?;
+        cx.context().cancel(server, "enough")?;
         Ok(sum)
     });
     assert_eq!(result(task.unwrap()).as_u64(), Some(CLIENTS * 2 * 45));

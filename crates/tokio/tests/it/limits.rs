@@ -44,6 +44,26 @@ fn what_tokio_spawns_may_panic() {
     assert_eq!(scheduler.stats().total.panics, 0);
 }
 
+/// The process would begin when the task has come to its end, or waits itself.
+// pins: I1, I5
+#[test]
+fn what_tokio_spawns_does_not_block_for_a_process() {
+    let (scheduler, tokio) = start(2);
+    let start_one = {
+        let handle = scheduler.handle();
+        move || handle.spawn_task(async |_: Cx| Ok(7_u64)).unwrap()
+    };
+    let blocks = tokio.spawn({
+        let start_one = start_one.clone();
+        async move { drop(start_one().wait()) }
+    });
+    let awaits = tokio.spawn(async move { start_one().await.is_done() });
+    let message = tokio.block_on(blocks).unwrap_err().into_panic();
+    let message = message.downcast_ref::<&str>().copied();
+    assert!(message.is_some_and(|it| it.contains("`.await` it")));
+    assert!(tokio.block_on(awaits).unwrap());
+}
+
 /// The only worker blocks in its step, and the monitor turns the driver.
 // pins: I2
 #[test]

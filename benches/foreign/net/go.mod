@@ -1,0 +1,3 @@
+module ganger/net
+
+go 1.22
