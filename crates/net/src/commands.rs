@@ -119,5 +119,5 @@ async fn next<T: Transport>(stream: &Stream<T>, most: usize) -> io::Result<Vec<u
         bytes.truncate(length);
         Ok(bytes)
     };
-    stream.socket().wait(Side::Read, read).await
+    stream.socket().wait_in_yield(Side::Read, read).await
 }

@@ -45,6 +45,8 @@ pub(crate) enum Who<'a> {
     Owner,
     /// One of any number. It has an id as soon as it waits.
     Any(&'a mut Option<u64>),
+    /// As `Any`, in a yield: the thread that wakes it polls it at once.
+    Yield(&'a mut Option<u64>),
 }
 
 /// Whether a socket is ready, and what waits for that.
@@ -117,7 +119,7 @@ impl SideState {
                 Some(old) => renew(old, waker),
                 place => place.replace(waker.clone()),
             },
-            Who::Any(id) => {
+            Who::Any(id) | Who::Yield(id) => {
                 let id = *id.get_or_insert_with(|| {
                     self.next_id += 1;
                     self.next_id
@@ -206,8 +208,15 @@ impl Ready {
                 return Poll::Ready(Ok(it.tick));
             }
             it.in_a_row = 0;
+            let is_yield = matches!(who, Who::Yield(_));
+            let replaced = is_yield.then(|| it.wait(who, waker));
             drop(state);
-            waker.wake_by_ref();
+            drop(replaced);
+            if is_yield {
+                reactor.tell_later(self.id, side, waker);
+            } else {
+                waker.wake_by_ref();
+            }
             return Poll::Pending;
         }
         it.in_a_row = 0;
