@@ -15,8 +15,9 @@
 //! **Why no event is lost.** An event before the try is in the answer of the system. One after it
 //! moves the tick on before the operation takes the mark away, or finds its waker after that.
 //!
-//! **Deadlines.** A side has one deadline for all its operations. A timer is in the wheel only
-//! while an operation waits that has one. It stays there when the deadline moves to a later moment.
+//! **Deadlines.** A side has one deadline for all its operations, and at most one timer, from the
+//! first operation that waits. The timer stays in the wheel until its moment, also when the
+//! operation is over before, or the deadline moves to a later moment. The close takes it out.
 
 use crate::error;
 use crate::net::Reactor;

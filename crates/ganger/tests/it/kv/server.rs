@@ -280,8 +280,8 @@ fn a_client_that_takes_no_answers_is_read_no_further() {
     server.stop();
 }
 
-/// A client that has sent all that it has to say, and takes all. Notes the most that is written at a
-/// time, which the server has in its memory.
+/// A client that has sent all that it has to say, and takes all. Notes the most that is written at
+/// a time, which the server has in its memory.
 struct Takes {
     says: io::Cursor<Vec<u8>>,
     most: Arc<AtomicUsize>,
