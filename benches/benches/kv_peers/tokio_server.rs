@@ -71,7 +71,7 @@ async fn connection(mut stream: TcpStream, server: &Server) -> io::Result<()> {
 impl Server {
     fn run(&self, name: &[u8], args: &[bytes::Bytes]) -> Answer {
         match commands::find(name, args.len()) {
-            Ok(Route::Key(operation)) => {
+            Ok(Route::Key(operation) | Route::Long(operation)) => {
                 let hash = self.hasher.hash_one(&args[0]);
                 let shard = usize::try_from(hash % self.shards.len() as u64).unwrap_or(0);
                 let nanos = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -196,5 +196,5 @@ pub(crate) async fn next<T: Transport>(stream: &Stream<T>, most: usize) -> io::R
         bytes.truncate(length);
         Ok(bytes)
     };
-    stream.socket().wait(Side::Read, read).await
+    stream.socket().wait_in_yield(Side::Read, read).await
 }

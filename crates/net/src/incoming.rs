@@ -86,7 +86,7 @@ impl<L: Listening> Incoming<L> {
         }
     }
 
-    /// How many of its connections are open.
+    /// How many of its connections are open. One that an `accept` waits for is among them.
     #[must_use]
     pub fn open(&self) -> usize {
         self.gate.with(|gate| Ok(*lock(&gate.open))).unwrap_or(0)

@@ -2,8 +2,8 @@
 
 use crate::by_number;
 use crate::error;
-use crate::poller::{Found, Poller};
-use crate::ready::{End, Ready};
+use crate::poller::{Found, Poller, Sides};
+use crate::ready::{End, Ready, Side};
 use crate::sim::World;
 use crate::timers::{Alarm, Key, Timers};
 use foldhash::HashMap;
@@ -13,12 +13,14 @@ use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// The network of a scheduler: for [`Builder::driver`](ganger_sched::Builder::driver).
 ///
 /// The sockets that a process of that scheduler makes belong to it. They may go to any process and
-/// any thread; what waits for them is woken by the threads of that scheduler.
+/// any thread; what waits for them is woken by the threads of that scheduler. It is for one
+/// scheduler, whose halt ends the operations of all of its sockets.
 ///
 /// ```
 /// use ganger_net::Net;
@@ -46,6 +48,8 @@ struct System {
     poller: Poller,
     begin: Instant,
     timers: Mutex<Timers>,
+    /// What the next visit in the poller tells of, whatever it finds.
+    later: Mutex<Vec<Found>>,
 }
 
 #[derive(Default)]
@@ -81,6 +85,7 @@ impl Net {
             poller,
             begin: Instant::now(),
             timers: Mutex::default(),
+            later: Mutex::default(),
         }))
     }
 
@@ -218,12 +223,31 @@ impl Reactor {
         if waits {
             lock(&system.timers).end_wait();
         }
+        found.append(&mut lock(&system.later));
         self.tell(found);
         self.tell_late(system);
         if let Err(error) = result {
             // The scheduler reports it.
             panic!("the poller does not wait: {error}");
         }
+    }
+
+    /// That side of a socket is ready, and what waits there, with that waker, is to let others run
+    /// first.
+    pub(crate) fn tell_later(&self, id: u64, side: Side, waker: &Waker) {
+        let Below::System(system) = &self.below else {
+            return waker.wake_by_ref();
+        };
+        let found = Found {
+            id,
+            ready: Sides {
+                read: side == Side::Read,
+                write: side == Side::Write,
+            },
+            cuts_short: false,
+        };
+        lock(&system.later).push(found);
+        system.poller.notify();
     }
 
     fn tell(&self, found: Vec<Found>) {

@@ -15,8 +15,9 @@
 //! **Why no event is lost.** An event before the try is in the answer of the system. One after it
 //! moves the tick on before the operation takes the mark away, or finds its waker after that.
 //!
-//! **Deadlines.** A side has one deadline for all its operations. A timer is in the wheel only
-//! while an operation waits that has one. It stays there when the deadline moves to a later moment.
+//! **Deadlines.** A side has one deadline for all its operations, and at most one timer, from the
+//! first operation that waits. The timer stays in the wheel until its moment, also when the
+//! operation is over before, or the deadline moves to a later moment. The close takes it out.
 
 use crate::error;
 use crate::net::Reactor;
@@ -45,6 +46,8 @@ pub(crate) enum Who<'a> {
     Owner,
     /// One of any number. It has an id as soon as it waits.
     Any(&'a mut Option<u64>),
+    /// As `Any`, in a yield: the thread that wakes it polls it at once.
+    Yield(&'a mut Option<u64>),
 }
 
 /// Whether a socket is ready, and what waits for that.
@@ -117,7 +120,7 @@ impl SideState {
                 Some(old) => renew(old, waker),
                 place => place.replace(waker.clone()),
             },
-            Who::Any(id) => {
+            Who::Any(id) | Who::Yield(id) => {
                 let id = *id.get_or_insert_with(|| {
                     self.next_id += 1;
                     self.next_id
@@ -206,8 +209,15 @@ impl Ready {
                 return Poll::Ready(Ok(it.tick));
             }
             it.in_a_row = 0;
+            let is_yield = matches!(who, Who::Yield(_));
+            let replaced = is_yield.then(|| it.wait(who, waker));
             drop(state);
-            waker.wake_by_ref();
+            drop(replaced);
+            if is_yield {
+                reactor.tell_later(self.id, side, waker);
+            } else {
+                waker.wake_by_ref();
+            }
             return Poll::Pending;
         }
         it.in_a_row = 0;

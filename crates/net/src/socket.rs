@@ -111,6 +111,7 @@ impl<S: Source> Socket<S> {
             let who = match &mut who {
                 Who::Owner => Who::Owner,
                 Who::Any(id) => Who::Any(id),
+                Who::Yield(id) => Who::Yield(id),
             };
             let arm = |wanted| {
                 self.with(|source| match source.lent() {
@@ -163,6 +164,21 @@ impl<S: Source> Socket<S> {
         poll_fn(|context| self.poll(side, place.who(), context, &mut operation))
             .await
             .map(|(result, _)| result)
+    }
+
+    /// As [`wait`](Self::wait), in a yield.
+    pub(crate) async fn wait_in_yield<R>(
+        &self,
+        side: Side,
+        mut operation: impl FnMut(&S) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let mut place = Place::new(&self.ready, side);
+        poll_fn(|context| {
+            let who = Who::Yield(&mut place.id);
+            self.poll(side, who, context, &mut operation)
+        })
+        .await
+        .map(|(result, _)| result)
     }
 
     /// As [`wait`](Self::wait), for up to `room` bytes.

@@ -26,7 +26,8 @@ const MOST_SLICES: usize = 1024;
 /// time mix in no order. The traits of `futures-io` take it alone.
 ///
 /// **Cancel-safe.** A wait for `read`, `peek` or `write` that is dropped has moved no byte. One for
-/// `read_exact` or `write_all` may have moved some.
+/// `read_exact` or `write_all` may have moved some. A poll by the traits of `futures-io` that is
+/// given up leaves its waker behind, until the next event or the close.
 ///
 /// **Deadlines.** One a side: see [`set_read_deadline`](Self::set_read_deadline).
 pub struct Stream<T: Transport>(pub(crate) Arc<Socket<T>>);

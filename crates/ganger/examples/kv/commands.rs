@@ -10,6 +10,8 @@ pub(crate) enum Route {
     Here(Own),
     /// By the shard of the first argument.
     Key(Operation),
+    /// As `Key`, and the answer may be long, however short the request is.
+    Long(Operation),
     /// By the shards of all keys: every `usize`-th argument is one.
     Keys(usize, Operation, Merge),
     /// By all shards.
@@ -95,13 +97,13 @@ const COMMANDS: &[Row] = &[
     ("HDEL", 2, ANY, Route::Key(store::hdel)),
     ("HEXISTS", 2, 2, Route::Key(store::hexists)),
     ("HGET", 2, 2, Route::Key(store::hget)),
-    ("HGETALL", 1, 1, Route::Key(store::hgetall)),
+    ("HGETALL", 1, 1, Route::Long(store::hgetall)),
     ("HINCRBY", 3, 3, Route::Key(store::hincrby)),
-    ("HKEYS", 1, 1, Route::Key(store::hkeys)),
+    ("HKEYS", 1, 1, Route::Long(store::hkeys)),
     ("HLEN", 1, 1, Route::Key(store::hlen)),
     ("HMGET", 2, ANY, Route::Key(store::hmget)),
     ("HSET", 3, ANY, Route::Key(store::hset)),
-    ("HVALS", 1, 1, Route::Key(store::hvals)),
+    ("HVALS", 1, 1, Route::Long(store::hvals)),
     ("INCR", 1, 1, Route::Key(store::incr)),
     ("INCRBY", 2, 2, Route::Key(store::incrby)),
     ("INFO", 0, ANY, Route::Here(Own::Info)),
@@ -110,7 +112,7 @@ const COMMANDS: &[Row] = &[
     ("LLEN", 1, 1, Route::Key(store::llen)),
     ("LPOP", 1, 2, Route::Key(store::lpop)),
     ("LPUSH", 2, ANY, Route::Key(store::lpush)),
-    ("LRANGE", 3, 3, Route::Key(store::lrange)),
+    ("LRANGE", 3, 3, Route::Long(store::lrange)),
     ("MGET", 1, ANY, Route::Keys(1, store::mget, Merge::Each)),
     ("MSET", 2, ANY, Route::Keys(2, store::set, Merge::Ok)),
     ("PERSIST", 1, 1, Route::Key(store::persist)),

@@ -18,13 +18,17 @@ use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::{io, mem, vec};
+use std::{io, mem, slice, vec};
 
 /// As many requests are carried out together at the most.
 const TOGETHER: usize = 256;
 
 /// Answers of more bytes are written before others are added.
 const MANY_BYTES: usize = 64 * 1024;
+
+/// Channels that a client may be subscribed to at a time, and the bytes of a name.
+const MOST_CHANNELS: usize = 1_000;
+const LONGEST_NAME: usize = 1_024;
 
 thread_local! {
     /// What is read comes in here first, so that a connection that is idle needs no buffer.
@@ -52,6 +56,8 @@ struct Connection<S> {
     slots: Vec<Slot>,
     /// For each shard.
     jobs: Vec<Vec<Job>>,
+    /// Its answers may be long: no more is carried out together with what has been taken.
+    is_full: bool,
     output: Vec<u8>,
     subscribed: BTreeSet<Bytes>,
     is_over: bool,
@@ -70,6 +76,7 @@ where
         begun: None,
         slots: Vec::new(),
         jobs: server.shards.iter().map(|_| Vec::new()).collect(),
+        is_full: false,
         output: Vec::new(),
         subscribed: BTreeSet::new(),
         is_over: false,
@@ -158,7 +165,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Takes some requests, and says whether there may be more.
     async fn take_requests(&mut self) -> io::Result<bool> {
         let mut taken = 0;
-        while taken < TOGETHER && !self.is_over {
+        self.is_full = false;
+        while taken < TOGETHER && !self.is_over && !self.is_full {
             match self.parser.next() {
                 Ok(Some(request)) => {
                     taken += 1;
@@ -170,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         }
         self.server.count(taken);
-        Ok(taken == TOGETHER)
+        Ok(taken == TOGETHER || self.is_full)
     }
 
     /// Nothing can be read after what is no request.
@@ -203,7 +211,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Ok(());
         }
         match route {
-            Route::Key(operation) => {
+            Route::Key(operation) | Route::Long(operation) => {
+                self.is_full = matches!(route, Route::Long(_));
                 let shard = self.give(operation, request);
                 self.slots.push(Slot::Of(shard));
             }
@@ -215,6 +224,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.slots.push(Slot::Merged(merge, shards));
             }
             Route::All(operation, merge) => {
+                self.is_full = merge == Merge::Append;
                 let shards = self.give_all(operation, &request);
                 self.slots.push(Slot::Merged(merge, shards));
             }
@@ -225,10 +235,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Route::Here(Own::Publish) => {
                 // What the client has asked for before is done before.
                 self.answer().await?;
-                let [channel, text] = [0, 1].map(|it| Bytes::copy_from_slice(&request[it]));
-                let message = Publication { channel, text };
-                let taken = self.server.publish(self.cx.context(), &message);
-                self.slots.push(Slot::Ready(Answer::count(taken)));
+                let (channel, text) = (&request[0], &request[1]);
+                let answer = self.server.publish(self.cx.context(), channel, text);
+                self.slots.push(Slot::Ready(answer));
             }
             Route::Here(own) => self.here(own, request),
         }
@@ -286,6 +295,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn subscribe(&mut self, channel: &Bytes) {
+        if channel.len() > LONGEST_NAME || self.subscribed.len() >= MOST_CHANNELS {
+            let error = "ERR too many channels, or a name that is too long";
+            self.slots.push(Slot::Ready(Answer::Error(error.into())));
+            return;
+        }
         let channel = Bytes::copy_from_slice(channel);
         if self.subscribed.insert(channel.clone()) {
             let address = self.cx.context().address::<Publication>();
@@ -352,7 +366,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     self.server.info(parts)
                 }
             };
-            answer.encode(&mut self.output);
+            self.encode(&answer).await?;
+        }
+        Ok(())
+    }
+
+    /// Encodes an answer. What is long is written before all of it is encoded: `MGET` has one value
+    /// as often as it is asked for it.
+    async fn encode(&mut self, answer: &Answer) -> io::Result<()> {
+        let parts = match answer {
+            Answer::List(parts) => {
+                Answer::begin_list(parts.len(), &mut self.output);
+                &parts[..]
+            }
+            one => slice::from_ref(one),
+        };
+        for part in parts {
+            part.encode(&mut self.output);
             if self.output.len() >= MANY_BYTES {
                 self.write().await?;
             }

@@ -95,6 +95,10 @@ impl Parser {
         loop {
             let Some(mut begun) = self.begun.take() else {
                 let Some(line) = self.line()? else {
+                    if self.buffer.is_empty() {
+                        // It keeps the memory of all that has come, also when no byte is left.
+                        self.buffer = BytesMut::new();
+                    }
                     return Ok(None);
                 };
                 match line.split_first() {
@@ -261,10 +265,15 @@ impl Answer {
             }
             Self::Nothing => to.extend_from_slice(b"$-1\r\n"),
             Self::List(list) => {
-                put(to, &[b"*", list.len().to_string().as_bytes(), b"\r\n"]);
+                Self::begin_list(list.len(), to);
                 list.iter().for_each(|it| it.encode(to));
             }
         }
+    }
+
+    /// Appends what stands before the answers of a list.
+    pub(crate) fn begin_list(length: usize, to: &mut Vec<u8>) {
+        put(to, &[b"*", length.to_string().as_bytes(), b"\r\n"]);
     }
 }
 

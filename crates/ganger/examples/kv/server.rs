@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub(crate) clients: usize,
     /// How long a client may take for a request that it has begun, or for an answer.
     pub(crate) patience: Duration,
+    /// Bytes that may be under way to subscribers, all together.
+    pub(crate) under_way: usize,
     pub(crate) limits: Limits,
 }
 
@@ -27,6 +29,7 @@ impl Default for Settings {
             shards: std::thread::available_parallelism().map_or(4, |it| 2 * it.get()),
             clients: 10_000,
             patience: Duration::from_secs(30),
+            under_way: 256 * 1024 * 1024,
             limits: Limits::default(),
         }
     }
@@ -45,6 +48,7 @@ pub(crate) struct Server {
     pub(crate) shards: Vec<Address<Batch>>,
     pub(crate) channels: Groups,
     pub(crate) clients: AtomicUsize,
+    under_way: Arc<AtomicUsize>,
     accepted: AtomicU64,
     commands: AtomicU64,
     hasher: RandomState,
@@ -57,6 +61,20 @@ pub(crate) struct Server {
 pub(crate) struct Publication {
     pub(crate) channel: Bytes,
     pub(crate) text: Bytes,
+    _counts: Arc<UnderWay>,
+}
+
+/// The bytes of a publication, which count until the last subscriber has taken them.
+struct UnderWay {
+    sum: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        // Ordering: Relaxed: a count alone.
+        self.sum.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// The place of a connection among those that may be there.
@@ -76,6 +94,7 @@ impl Server {
             shards,
             channels: Groups::of(scheduler, "channels"),
             clients: AtomicUsize::new(0),
+            under_way: Arc::default(),
             accepted: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             hasher: RandomState::new(),
@@ -108,10 +127,24 @@ impl Server {
         self.channels.group(&name.escape_ascii().to_string())
     }
 
-    /// Sends to the subscribers of the channel, and returns how many they are. One that does not
+    /// Sends to the subscribers of the channel, and answers how many they are. One that does not
     /// take what it is sent has its connection closed, so that it notices.
-    pub(crate) fn publish(&self, ctx: &Context, publication: &Publication) -> usize {
-        let members = self.channel(&publication.channel).members().into_iter();
+    pub(crate) fn publish(&self, ctx: &Context, channel: &Bytes, text: &Bytes) -> Answer {
+        let (sum, bytes) = (Arc::clone(&self.under_way), channel.len() + text.len());
+        // Ordering: Relaxed: a count alone.
+        let before = sum.fetch_add(bytes, Ordering::Relaxed);
+        let counts = Arc::new(UnderWay { sum, bytes });
+        if before.saturating_add(bytes) > self.settings.under_way {
+            let text = "ERR subscribers have not taken yet what was published before";
+            return Answer::Error(text.into());
+        }
+        let publication = Publication {
+            // Copies: a mailbox must not keep all the bytes in memory that came with these.
+            channel: Bytes::copy_from_slice(channel),
+            text: Bytes::copy_from_slice(text),
+            _counts: counts,
+        };
+        let members = self.channel(channel).members().into_iter();
         let taken = members.filter(|member| {
             match ctx.send(*member, "publication", Payload::any(publication.clone())) {
                 Ok(()) => true,
@@ -123,7 +156,7 @@ impl Server {
                 }
             }
         });
-        taken.count()
+        Answer::count(taken.count())
     }
 
     /// The text of `INFO`, with the counts of all shards.

@@ -4,11 +4,13 @@
 use crate::support::{PATIENCE, ok, result, start};
 use futures_util::AsyncWriteExt;
 use futures_util::io::AsyncRead;
-use ganger_net::{Closer, Net, TcpListener, TcpStream};
-use ganger_task::{Cx, SpawnTask};
+use ganger_net::{Closer, Net, TcpListener, TcpStream, commands};
+use ganger_proc_api::{Actor, Completion, Context as ProcessContext, StepOutput, StepResult};
+use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{self, Shutdown};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
@@ -176,4 +178,54 @@ fn a_read_of_a_closed_socket_takes_nothing_of_the_next_one() {
     });
     result(task.unwrap());
     assert_eq!(net.sockets(), 0);
+}
+
+/// Has all delivered to it, byte by byte. Notes how often another process had run by then.
+struct Delivered {
+    stream: Arc<TcpStream>,
+    ran: Arc<AtomicUsize>,
+    ran_before_the_last: Arc<AtomicUsize>,
+}
+
+impl Actor for Delivered {
+    type Message = ();
+
+    fn receive(&mut self, ctx: &ProcessContext, (): (), out: &mut StepOutput) -> StepResult {
+        let ran = Arc::clone(&self.ran);
+        ctx.spawn_task(async move |_: Cx| {
+            // Ordering: Relaxed: a count alone.
+            ran.fetch_add(1, Ordering::Relaxed);
+            ok(())
+        })?;
+        let (ran, seen) = (Arc::clone(&self.ran), Arc::clone(&self.ran_before_the_last));
+        // Ordering: Relaxed: numbers alone.
+        let deliver = move |_| seen.store(ran.load(Ordering::Relaxed), Ordering::Relaxed);
+        out.ask(commands::active(&self.stream, 1_000, 1, deliver), 0);
+        Ok(())
+    }
+
+    fn completed(&mut self, _: &ProcessContext, _: Completion, out: &mut StepOutput) -> StepResult {
+        out.done(());
+        Ok(())
+    }
+}
+
+/// A yield that is polled by the thread that wakes it.
+// pins: I6
+#[test]
+fn a_command_on_a_socket_that_is_always_ready_keeps_no_worker() {
+    let (scheduler, net) = start(1);
+    let (mut client, server) = connected();
+    client.write_all(&[7; 1_000]).unwrap();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let delivered = Delivered {
+        stream: Arc::new(net.enter(|| TcpStream::from_std(server)).unwrap()),
+        ran: Arc::default(),
+        ran_before_the_last: Arc::clone(&seen),
+    };
+    let delivered = scheduler.spawn_actor(delivered).unwrap();
+    delivered.send(()).unwrap();
+    result(delivered);
+    // Ordering: Relaxed: a number alone.
+    assert_eq!(seen.load(Ordering::Relaxed), 1);
 }

@@ -35,7 +35,9 @@ fn of_a_step_that_lasts_longer_than_the_scheduler_are_carried_out() {
         let (scheduler, calls) = counting(workers);
         let (release, released) = channel::<()>();
         let (tell, told) = channel();
-        scheduler.handle().at_halt(move || drop(tell.send(())));
+        scheduler.handle().at_halt(move || {
+            let _ = tell.send(());
+        });
         let step = process(move |_, _, out| {
             let _released = released.recv();
             out.yield_command(Command::new(DO, ()), 1);

@@ -1,7 +1,7 @@
 //! Commands for all keys of a shard.
 
 use super::super::protocol::Answer;
-use super::{Answered, Store};
+use super::{Answered, Refused, Store};
 use bytes::Bytes;
 use std::mem;
 
@@ -16,8 +16,14 @@ pub(crate) fn flush(store: &mut Store, _: &[Bytes]) -> Answered {
     Ok(Answer::OK)
 }
 
+/// A pattern of `KEYS` has no more bytes: each byte of a key may be compared with each of them.
+const LONGEST_PATTERN: usize = 256;
+
 /// `KEYS pattern`, where `*` stands for any bytes, and `?` for one.
 pub(crate) fn keys(store: &mut Store, args: &[Bytes]) -> Answered {
+    if args[0].len() > LONGEST_PATTERN {
+        return Err(Refused::TooLong);
+    }
     let now = store.now;
     let keys = store
         .entries

@@ -85,6 +85,15 @@ fn a_line_is_a_request_and_empty_ones_are_left_out() {
     assert_eq!(requests, [vec!["get", "key"], vec!["ping"]]);
 }
 
+/// So that a client that says nothing keeps none of the memory that its last request has needed.
+#[test]
+fn a_parser_that_waits_keeps_no_bytes() {
+    let mut parser = Parser::new(SMALL);
+    let mut requests = parse(&mut parser, &encode(&[vec![b'x'; 64]])).unwrap();
+    let text = requests.remove(0).remove(0);
+    assert!(text.is_unique(), "the parser has it, too");
+}
+
 #[test]
 fn what_is_no_request_is_refused_as_soon_as_it_is_seen() {
     assert_eq!(error(b"*9\r\n"), ProtocolError::ArgumentCount);

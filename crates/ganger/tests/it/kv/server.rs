@@ -1,11 +1,18 @@
 //! The server, with clients on threads.
 
-use super::example::listener;
-use super::example::server::Settings;
+use super::example::protocol::Answer;
+use super::example::server::{Server, Settings};
+use super::example::shard::{Batch, Shard};
+use super::example::{connection, listener};
+use futures_util::io::{AsyncRead, AsyncWrite};
 use ganger::net::Net;
 use ganger::prelude::*;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context as Polled, Poll};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -270,6 +277,131 @@ fn a_client_that_takes_no_answers_is_read_no_further() {
     assert!(sent.is_err());
     let is_alone = |info: String| info.contains("connected_clients:1\r\n");
     until("the other one is gone", || is_alone(good.ask("info")));
+    server.stop();
+}
+
+/// A client that has sent all that it has to say, and takes all. Notes the most that is written at
+/// a time, which the server has in its memory.
+struct Takes {
+    says: io::Cursor<Vec<u8>>,
+    most: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Takes {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Polled<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.says.read(buffer))
+    }
+}
+
+impl AsyncWrite for Takes {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Polled<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        // Ordering: Relaxed: a number alone.
+        self.most.fetch_max(bytes.len(), Ordering::Relaxed);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Polled<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Polled<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A short request for a long value, many times.
+#[test]
+fn an_answer_of_many_long_values_is_not_made_at_once() {
+    const LONG: usize = 100_000;
+    let scheduler = Scheduler::start_default().unwrap();
+    let shard = scheduler.spawn_actor(Shard::new()).unwrap();
+    let shards = vec![shard.address().clone()];
+    let server = Arc::new(Server::new(&scheduler, Settings::default(), shards));
+    let says = format!("append key {}\r\n", "x".repeat(10_000)).repeat(LONG / 10_000)
+        + &format!("mget{}\r\n", " key".repeat(500));
+    let most = Arc::new(AtomicUsize::new(0));
+    let takes = Takes {
+        says: io::Cursor::new(says.into_bytes()),
+        most: Arc::clone(&most),
+    };
+    let serves = scheduler
+        .spawn_task(async move |cx| Ok(connection::serve(cx, takes, server).await?))
+        .unwrap();
+    serves.wait().into_result().unwrap();
+    // Ordering: Relaxed: a number alone.
+    let most = most.load(Ordering::Relaxed);
+    assert!(most > LONG && most < 3 * LONG, "{most}");
+}
+
+/// What such requests answer is in memory at the same time, if they are carried out together.
+#[test]
+fn requests_for_whole_lists_are_carried_out_alone() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let (together, seen) = mpsc::channel();
+    let shard = actor_fn(move |_, batch: Batch, _| {
+        together.send(batch.jobs.len())?;
+        let answers = batch.jobs.iter().map(|_| Answer::List(vec![Answer::OK; 3]));
+        batch.reply.complete(answers.collect());
+        Ok(())
+    });
+    let shard = scheduler.spawn_actor(shard).unwrap();
+    let shards = vec![shard.address().clone()];
+    let server = Arc::new(Server::new(&scheduler, Settings::default(), shards));
+    let says = "get a\r\nget b\r\nlrange c 0 -1\r\nkeys *\r\nget d\r\nhgetall e\r\nget f\r\n";
+    let takes = Takes {
+        says: io::Cursor::new(says.into()),
+        most: Arc::default(),
+    };
+    let serves = scheduler
+        .spawn_task(async move |cx| Ok(connection::serve(cx, takes, server).await?))
+        .unwrap();
+    serves.wait().into_result().unwrap();
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), [3, 1, 2, 1]);
+}
+
+/// What is published takes memory until it is taken: there is a limit for all of it.
+#[test]
+fn what_subscribers_do_not_take_is_limited() {
+    let server = start(Settings {
+        under_way: 1 << 20,
+        ..Settings::default()
+    });
+    let (mut slow, mut publisher) = (server.client(), server.client());
+    let names = (0..=1_000).map(|it| format!(" c{it}")).collect::<String>();
+    slow.send(format!("subscribe news{names}\r\n").as_bytes());
+    let answers: Vec<_> = (0..1_002).map(|_| slow.answer()).collect();
+    assert_eq!(answers[999], "(subscribe c998 1000)");
+    assert!(
+        answers[1_000..]
+            .iter()
+            .all(|it| it.starts_with("ERR too many channels"))
+    );
+    let publish = format!("publish news {}", "x".repeat(10_000));
+    let mut published = 0;
+    // The sockets take some, and then the mailbox of the one that does not read.
+    let refused = loop {
+        match publisher.ask(&publish) {
+            answer if answer == "1" => published += 1,
+            answer => break answer,
+        }
+        assert!(published < 100_000, "without end");
+    };
+    assert!(
+        refused.starts_with("ERR subscribers have not taken"),
+        "{refused}"
+    );
+    for _ in 0..published {
+        slow.answer();
+    }
+    until("all is taken", || publisher.ask(&publish) == "1");
     server.stop();
 }
 
