@@ -28,8 +28,8 @@ pub use ganger_link::{
 #[doc(no_inline)]
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
-    AutoShutdown, BackOff, Batch, Breaker, Child, ChildInfo, ChildState, Overload, Poison, Pool, PoolError,
-    PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeEnd, TreeHandle,
+    AutoShutdown, BackOff, Batch, Breaker, Child, ChildInfo, ChildState, Overload, Poison, Pool,
+    PoolError, PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeEnd, TreeHandle,
 };
 #[doc(no_inline)]
 #[cfg(feature = "task")]

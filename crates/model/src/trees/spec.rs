@@ -1,5 +1,5 @@
-//! What supervisors do, one act after another, without processes: who is started and ended, in
-//! which order, and how a supervisor ends.
+//! What supervisors do, one act after another, without processes: which children are started and
+//! ended, in which order, and how a supervisor ends.
 
 use ganger_supervise::{AutoShutdown, Restart, Strategy};
 use std::collections::{BTreeMap, BTreeSet};

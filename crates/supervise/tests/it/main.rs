@@ -3,6 +3,7 @@
 mod batches;
 mod breakers;
 mod chaos;
+mod failures;
 mod in_place;
 mod inherited;
 mod pool_children;

@@ -108,49 +108,6 @@ fn a_supervisor_restarts_after_each_kind_of_failure_and_gives_up_after_too_many(
 
 // pins: S2
 #[test]
-fn each_failure_of_a_process_is_told_of_once_before_the_restart() {
-    sim(41).check_seeds(40, |rt| {
-        let (log, told) = (Log::default(), Log::default());
-        let (its, starts) = (told.clone(), log.clone());
-        let tree = Supervisor::one_for_one()
-            .intensity(9, secs(5))
-            .on_failure(move |it| {
-                its.note(format!("{it} {:?}", starts.take()));
-                panic!("a handler that panics");
-            })
-            .label("top")
-            .child("a", log.child("a"))
-            .with(Child::new("b", log.child("b")).in_place())
-            .start(rt)
-            .unwrap();
-        let [a, b] = ["a", "b"].map(|it| tree.child(it).unwrap());
-        for (child, what) in [("a", Do::Fail), ("b", Do::Fail), ("b", Do::Panic)] {
-            log.take();
-            send(rt, &tree, child, what);
-            rt.settle();
-        }
-        // Neither is a failure.
-        send(rt, &tree, "a", Do::Finish);
-        rt.settle();
-        rt.cancel(b, "enough").unwrap();
-        rt.settle();
-        let failed = "failed: no luck";
-        let panicked = "panicked: a panic on purpose";
-        assert_eq!(
-            told.take(),
-            [
-                format!("a of top, {a}, restarted 0 times, {failed} [\"-a\"]"),
-                format!("b of top, {b}, restarted 0 times, {failed} []"),
-                format!("b of top, {b}, restarted 1 times, {panicked} []"),
-            ]
-        );
-        tree.cancel("enough").unwrap();
-        end_of(rt, tree);
-    });
-}
-
-// pins: S2
-#[test]
 fn a_child_that_ends_at_once_has_its_own_cause() {
     // The notice of a child that is gone before its monitor would say that there is none.
     sim(3).check_seeds(60, |rt| {
