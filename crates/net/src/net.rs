@@ -9,9 +9,10 @@ use crate::timers::{Alarm, Key, Timers};
 use foldhash::HashMap;
 use ganger_sched::{CommandRegistry, Driver};
 use ganger_sync::wake_all;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
+use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -62,6 +63,9 @@ struct Sockets {
 
 thread_local! {
     static CURRENT: RefCell<Option<Net>> = const { RefCell::new(None) };
+
+    /// The network of which this thread tells what it has found. Null when it does not.
+    static TELLING: Cell<*const Reactor> = const { Cell::new(ptr::null()) };
 }
 
 impl Net {
@@ -223,9 +227,11 @@ impl Reactor {
         if waits {
             lock(&system.timers).end_wait();
         }
-        found.append(&mut lock(&system.later));
-        self.tell(found);
-        self.tell_late(system);
+        self.telling(|| {
+            found.append(&mut lock(&system.later));
+            self.tell(found);
+            self.tell_late(system);
+        });
         if let Err(error) = result {
             // The scheduler reports it.
             panic!("the poller does not wait: {error}");
@@ -250,8 +256,20 @@ impl Reactor {
         system.poller.notify();
     }
 
+    /// The thread has left the poller: until `tell` is over it needs no interrupt.
+    fn telling(&self, tell: impl FnOnce()) {
+        struct Leave(*const Reactor);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                TELLING.set(self.0);
+            }
+        }
+        let _leave = Leave(TELLING.replace(self));
+        tell();
+    }
+
     fn tell(&self, found: Vec<Found>) {
-        let mut wakers = Vec::new();
+        let mut wakers = Vec::with_capacity(found.len());
         let with_ready: Vec<_> = {
             let sockets = self.sockets();
             let of = |it: Found| Some((it, Arc::clone(sockets.by_id.get(&it.id)?)));
@@ -321,6 +339,10 @@ impl Driver for Net {
     }
 
     fn interrupt(&self) {
+        if ptr::eq(TELLING.get(), self.reactor()) {
+            // The wait of this thread is about to end.
+            return;
+        }
         if let Ok(poller) = self.0.poller() {
             poller.notify();
         }
@@ -345,5 +367,29 @@ impl fmt::Debug for Net {
         f.debug_struct("Net")
             .field("sockets", &self.sockets())
             .finish()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    // pins: I3
+    #[test]
+    fn a_thread_that_has_left_the_poller_needs_no_interrupt() {
+        let is_interrupted = |net: &Net| net.reactor().poller().unwrap().take_alarm();
+        let [net, other] = [Net::new().unwrap(), Net::new().unwrap()];
+        net.reactor().telling(|| {
+            net.interrupt();
+            other.interrupt();
+        });
+        assert!(!is_interrupted(&net) && is_interrupted(&other));
+        std::thread::scope(|scope| {
+            net.reactor()
+                .telling(|| scope.spawn(|| net.interrupt()).join().unwrap());
+        });
+        assert!(is_interrupted(&net) && !is_interrupted(&net));
+        net.interrupt();
+        assert!(is_interrupted(&net));
     }
 }

@@ -128,6 +128,10 @@ impl SideState {
                 match self.others.iter_mut().find(|other| other.0 == id) {
                     Some((_, old)) => renew(old, waker),
                     None => {
+                        // Most sockets have one at the most: it has room alone.
+                        if self.others.is_empty() {
+                            self.others.reserve_exact(1);
+                        }
                         self.others.push((id, waker.clone()));
                         None
                     }

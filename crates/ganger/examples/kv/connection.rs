@@ -333,25 +333,38 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Has the shards do what they have been given, and encodes the answers.
     async fn answer(&mut self) -> io::Result<()> {
-        let (cx, shards) = (&self.cx, self.jobs.iter_mut().zip(&self.server.shards));
-        let answers = shards.map(|(jobs, shard)| {
-            let (count, jobs) = (jobs.len(), mem::take(jobs));
-            async move {
-                if count == 0 {
-                    return Vec::new().into_iter();
-                }
-                let call = shard.call(|reply| Batch { jobs, reply });
-                match cx.ask(call).await {
-                    Ok(answers) => answers.into_iter(),
-                    Err(error) => {
-                        let error = Answer::Error(format!("ERR the shard has failed: {error}"));
-                        vec![error; count].into_iter()
-                    }
-                }
+        let (cx, server) = (&self.cx, &self.server);
+        let ask = |shard: usize, jobs: Vec<Job>| async move {
+            let count = jobs.len();
+            if count == 0 {
+                return Vec::new().into_iter();
             }
-        });
+            let call = server.shards[shard].call(|reply| Batch { jobs, reply });
+            let answers = cx.ask(call).await.unwrap_or_else(|error| {
+                let error = Answer::Error(format!("ERR the shard has failed: {error}"));
+                vec![error; count]
+            });
+            answers.into_iter()
+        };
+        let mut busy = (0..self.jobs.len()).filter(|it| !self.jobs[*it].is_empty());
+        let (first, is_alone) = (busy.next(), busy.next().is_none());
         // What has been read is answered, also when the process is to end.
-        let mut answers = cx.shield(join_all(answers)).await;
+        let mut answers = match first {
+            // Mostly one shard is asked: that is no join.
+            Some(shard) if is_alone => {
+                let none = self.jobs.iter().map(|_| Vec::new().into_iter());
+                let mut answers: Vec<_> = none.collect();
+                answers[shard] = cx
+                    .shield(ask(shard, mem::take(&mut self.jobs[shard])))
+                    .await;
+                answers
+            }
+            _ => {
+                let jobs = self.jobs.iter_mut().map(mem::take).enumerate();
+                let asked = jobs.map(|(shard, jobs)| ask(shard, jobs));
+                cx.shield(join_all(asked)).await
+            }
+        };
         for slot in mem::take(&mut self.slots) {
             let answer = match slot {
                 Slot::Ready(answer) => answer,

@@ -6,6 +6,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -65,13 +66,12 @@ impl Poller {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let mut events: [Event; MOST] = [NO_EVENT; MOST];
-        let count = match epoll::wait(&self.epoll, &mut events, (!waits).then_some(&none)) {
-            Ok(count) => count,
-            Err(Errno::INTR) => 0,
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST];
+        match epoll::wait(&self.epoll, &mut events, (!waits).then_some(&none)) {
+            Ok((events, _)) => found.extend(events.iter().filter_map(Self::found)),
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
-        };
-        found.extend(events[..count].iter().filter_map(Self::found));
+        }
         Ok(())
     }
 
@@ -111,9 +111,10 @@ impl Poller {
         // It fails when the counter is full, and that has been an event.
         let _ = (&self.alarm).write(&1_u64.to_ne_bytes());
     }
-}
 
-const NO_EVENT: Event = Event {
-    flags: EventFlags::empty(),
-    data: EventData::new_u64(ALARM),
-};
+    /// Whether it has been notified since the last such look.
+    #[cfg(test)]
+    pub(crate) fn take_alarm(&self) -> bool {
+        std::io::Read::read(&mut (&self.alarm), &mut [0; 8]).is_ok()
+    }
+}

@@ -98,4 +98,14 @@ impl Poller {
     pub(crate) fn notify(&self) {
         with!(self, it => it.notify());
     }
+
+    /// Whether it has been notified since the last such look.
+    #[cfg(all(test, target_os = "linux"))]
+    pub(crate) fn take_alarm(&self) -> bool {
+        match self {
+            Self::Epoll(it) => it.take_alarm(),
+            #[cfg(feature = "portable")]
+            Self::Portable(_) => false,
+        }
+    }
 }
