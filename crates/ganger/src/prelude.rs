@@ -2,7 +2,7 @@
 
 #[doc(no_inline)]
 pub use crate::{
-    Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, Command, CommandError,
+    Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, CommandError,
     CommandId, Completer, Completion, Context, Event, Events, ExitCause, ExitNotice, ExitReason,
     Handler, HostName, Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid,
     Process, Reply, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
@@ -22,8 +22,8 @@ pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 #[doc(no_inline)]
 #[cfg(feature = "link")]
 pub use ganger_link::{
-    DeadLetterLog, Delivered, End, Functions, Group, GroupNotice, Groups, Lane, LinkContext,
-    LinkSpawner, Lookup, Pick, Watch,
+    DeadLetterLog, Delivered, Functions, Group, GroupNotice, Groups, LinkContext, LinkSpawner,
+    Lookup, Pick,
 };
 #[doc(no_inline)]
 #[cfg(feature = "supervise")]

@@ -8,10 +8,10 @@
 use crate::account::Account;
 use crate::faults::ON_PURPOSE;
 use fastrand::Rng;
-use ganger::RegisterError;
 use ganger::prelude::{
-    BoxError, Command, CommandError, CommandId, Completer, Handle, Payload, StepOutput, Tag,
+    BoxError, CommandError, CommandId, Completer, Handle, Payload, StepOutput, Tag,
 };
+use ganger::{Command, RegisterError};
 use ganger_soak::chance::pick;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -321,6 +321,9 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// [`OneOf2`](crate::OneOf2) to [`OneOf4`](crate::OneOf4). Each step begins with another one,
     /// so that none is always behind.
     ///
+    /// For sends and receives at channels there is the `select` of Ganger's channels, which moves
+    /// one value and chooses at random. Their guide page says which of the two is for what.
+    ///
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use std::time::Duration;

@@ -1,5 +1,6 @@
 //! Soaks that hang on purpose, in programs of their own, which the watchdog has to end.
 
+use ganger::Command;
 use ganger::prelude::*;
 use ganger_soak_sched::account::Account;
 use ganger_soak_sched::round::Tally;
