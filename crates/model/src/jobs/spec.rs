@@ -136,10 +136,10 @@ impl Spec {
             PoolAct::Send(job) => return self.admit(job, Caller::None),
             PoolAct::Leave(number) => {
                 let mut waiting = self.queue.iter_mut();
-                if let Some(entry) = waiting.find(|it| it.number == number) {
-                    if entry.caller == Caller::Waits {
-                        entry.caller = Caller::Left;
-                    }
+                if let Some(entry) = waiting.find(|it| it.number == number)
+                    && entry.caller == Caller::Waits
+                {
+                    entry.caller = Caller::Left;
                 }
             }
             PoolAct::Wait => self.now += 3,
