@@ -14,7 +14,12 @@ use std::time::Duration;
 #[command(bin_name = "cargo bench -p ganger-benches --bench net_peers --")]
 pub(crate) struct Options {
     /// What is measured
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', default_values = ["echo", "idle", "http"])]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_delimiter = ',',
+        default_values = ["echo", "idle", "http"]
+    )]
     only: Vec<What>,
 
     /// Which peers, by their names in the tables [default: all]
@@ -239,7 +244,8 @@ impl Run<'_> {
             let best = figures.iter().map(|it| it.0.rate).fold(0.0, f64::max);
             let least = figures.iter().map(|it| it.1).fold(f64::INFINITY, f64::min);
             println!(
-                "| {title} | {} | {best:.0} | {:.0} | {} | {:.0} | {:.0} | {} | {least:.1} | {:.1} | {} |",
+                "| {title} | {} | {best:.0} | {:.0} | {} | {:.0} | {:.0} | {} | {least:.1} | {:.1} \
+                 | {} |",
                 peer.name(),
                 of(|it| it.0.rate),
                 two(ratio(|it| it.0.rate)),
