@@ -1,9 +1,15 @@
 //! Sockets in processes.
 
 mod by_yields;
+mod chaos;
+#[cfg(unix)]
+mod children;
 mod conformance;
 mod echo;
 mod ends;
 mod incoming;
+#[cfg(unix)]
+mod signals;
 mod simulated;
+mod simulated_others;
 mod support;
