@@ -65,6 +65,8 @@ mod guide {
     struct Tokio;
     #[doc = include_str!("../../../docs/guide/net.md")]
     struct Net;
+    #[doc = include_str!("../../../docs/guide/signals.md")]
+    struct Signals;
     #[doc = include_str!("../../../docs/guide/two-nodes.md")]
     struct TwoNodes;
     #[doc = include_str!("../../../docs/guide/locks.md")]

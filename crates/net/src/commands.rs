@@ -72,10 +72,14 @@
 //! [`write()`] may have written a part. Deadlines and closes are those of the sockets.
 
 use crate::address::ToAddress;
+#[cfg(unix)]
+use crate::child::Child;
 use crate::fs;
 use crate::listener::Listener;
 use crate::names;
 use crate::ready::Side;
+#[cfg(unix)]
+use crate::signal::Signal;
 use crate::stream::Stream;
 use crate::tcp::TcpStream;
 use crate::transport::{Listening, Transport};
@@ -84,6 +88,8 @@ use ganger_wait::Until;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+#[cfg(unix)]
+use std::process::ExitStatus;
 use std::sync::Arc;
 
 /// Connects: see [`TcpStream::connect`].
@@ -187,6 +193,20 @@ pub fn read_file(path: impl Into<PathBuf>) -> Until<io::Result<Vec<u8>>> {
 /// Writes a file: see [`fs::write`].
 pub fn write_file(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Until<io::Result<()>> {
     Until::new(fs::write(path.into(), bytes))
+}
+
+/// The next time that the signal comes: see [`Signal::recv`].
+#[cfg(unix)]
+pub fn signal(signal: &Arc<Signal>) -> Until<io::Result<()>> {
+    let signal = Arc::clone(signal);
+    Until::new(async move { signal.recv().await })
+}
+
+/// The end of a child: see [`Child::wait`].
+#[cfg(unix)]
+pub fn wait(child: &Arc<Child>) -> Until<io::Result<ExitStatus>> {
+    let child = Arc::clone(child);
+    Until::new(async move { child.wait().await })
 }
 
 pub(crate) async fn next<T: Transport>(stream: &Stream<T>, most: usize) -> io::Result<Vec<u8>> {

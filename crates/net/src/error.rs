@@ -36,6 +36,6 @@ pub(crate) fn no_result() -> io::Error {
 
 /// A simulation has no sockets of the system.
 pub(crate) fn no_system() -> io::Error {
-    let text = "a simulation has simulated TCP sockets, and no sockets of the system";
+    let text = "a simulation has simulated sockets and signals, and none of the system";
     io::Error::new(io::ErrorKind::Unsupported, text)
 }

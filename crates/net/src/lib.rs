@@ -5,6 +5,8 @@
 mod address;
 mod blocking;
 mod by_number;
+#[cfg(unix)]
+mod child;
 pub mod commands;
 mod error;
 pub mod fs;
@@ -14,6 +16,9 @@ mod names;
 mod net;
 mod poller;
 mod ready;
+#[cfg(unix)]
+#[allow(unsafe_code, reason = "a signal calls an action of this crate")]
+mod signal;
 pub mod sim;
 mod socket;
 mod stream;
@@ -26,10 +31,14 @@ mod unix;
 
 pub use address::ToAddress;
 pub use by_number::AnySocket;
+#[cfg(unix)]
+pub use child::{Child, ChildStream};
 pub use incoming::Incoming;
 pub use listener::Listener;
 pub use names::resolve;
 pub use net::Net;
+#[cfg(unix)]
+pub use signal::{Signal, SignalKind, ctrl_c};
 pub use socket::Closer;
 pub use stream::{ReadHalf, Stream, WriteHalf};
 pub use tcp::{TcpListener, TcpStream};

@@ -75,7 +75,7 @@ impl<T: Transport> Stream<T> {
     /// Ends reading, writing or both: the other side sees an end after writes have ended.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Those of the system; `Unsupported` for a pipe to a child: close it.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.with(|it| it.shutdown(how))?;
         // What waits here sees it, also where no poller tells: in a simulation.
@@ -248,6 +248,11 @@ fn end_writes<T: Transport>(socket: &Socket<T>) -> io::Result<()> {
     match socket.with(|it| it.shutdown(Shutdown::Write)) {
         // The other side has broken the connection: there is nothing to end.
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+        // A pipe has no other end of writes.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            socket.close();
+            Ok(())
+        }
         result => result,
     }
 }

@@ -133,10 +133,7 @@ impl Transport for Tcp {
                 let mut it = it;
                 it.write_vectored(bytes)
             }
-            Kind::Simulated(end) => {
-                let first = bytes.iter().find(|it| !it.is_empty());
-                first.map_or(Ok(0), |first| end.write(first))
-            }
+            Kind::Simulated(end) => end.write_vectored(bytes),
         }
     }
 

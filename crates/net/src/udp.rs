@@ -1,8 +1,10 @@
 //! UDP.
 
 use crate::address::ToAddress;
+use crate::net::Net;
 use crate::poller::Lent;
-use crate::ready::Side;
+use crate::ready::{Ready, Side};
+use crate::sim::SimUdp;
 use crate::socket::{Close, Closer, Socket};
 use crate::transport::Source;
 use std::fmt;
@@ -20,14 +22,73 @@ use std::time::Duration;
 /// Its operations are cancel-safe, and any number of them may wait.
 pub struct UdpSocket(Arc<Socket<Udp>>);
 
-struct Udp(net::UdpSocket);
+enum Udp {
+    System(net::UdpSocket),
+    Simulated(SimUdp),
+}
 
 impl Source for Udp {
     fn lent(&self) -> Option<Lent<'_>> {
-        #[cfg(unix)]
-        return Some(self.0.as_fd());
-        #[cfg(windows)]
-        return Some(self.0.as_socket());
+        match self {
+            #[cfg(unix)]
+            Self::System(it) => Some(it.as_fd()),
+            #[cfg(windows)]
+            Self::System(it) => Some(it.as_socket()),
+            Self::Simulated(_) => None,
+        }
+    }
+
+    fn watch(&self, ready: &Arc<Ready>) {
+        if let Self::Simulated(it) = self {
+            it.watch(ready);
+        }
+    }
+}
+
+impl Udp {
+    fn connect(&self, address: SocketAddr) -> io::Result<()> {
+        match self {
+            Self::System(it) => it.connect(address),
+            Self::Simulated(it) => {
+                it.connect(address);
+                Ok(())
+            }
+        }
+    }
+
+    fn send_to(&self, packet: &[u8], address: SocketAddr) -> io::Result<usize> {
+        match self {
+            Self::System(it) => it.send_to(packet, address),
+            Self::Simulated(it) => it.send_to(packet, address),
+        }
+    }
+
+    fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match self {
+            Self::System(it) => it.recv_from(buffer),
+            Self::Simulated(it) => it.recv_from(buffer),
+        }
+    }
+
+    fn send(&self, packet: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::System(it) => it.send(packet),
+            Self::Simulated(it) => it.send(packet),
+        }
+    }
+
+    fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::System(it) => it.recv(buffer),
+            Self::Simulated(it) => Ok(it.recv_from(buffer)?.0),
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::System(it) => it.local_addr(),
+            Self::Simulated(it) => Ok(it.address()),
+        }
     }
 }
 
@@ -38,7 +99,14 @@ impl UdpSocket {
     /// Those of the system, mostly `AddrInUse`; `InvalidInput` when a text is no address; `Other`
     /// on a thread without a network.
     pub fn bind(address: impl ToAddress) -> io::Result<Self> {
-        Self::from_std(net::UdpSocket::bind(address.to_address()?)?)
+        let address = address.to_address()?;
+        match Net::current()?.reactor().world() {
+            Some(world) => {
+                let socket = SimUdp::bind(world, address)?;
+                Socket::new(Udp::Simulated(socket)).map(Self)
+            }
+            None => Self::from_std(net::UdpSocket::bind(address)?),
+        }
     }
 
     /// Takes a socket of the standard library into the network of this thread.
@@ -47,7 +115,7 @@ impl UdpSocket {
     /// Those of the system; `Other` on a thread without a network.
     pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Socket::new(Udp(socket)).map(Self)
+        Socket::new(Udp::System(socket)).map(Self)
     }
 
     /// The other side of [`send`](Self::send) and [`recv`](Self::recv). Does not wait.
@@ -56,7 +124,7 @@ impl UdpSocket {
     /// Those of the system; `InvalidInput` when a text is no address.
     pub fn connect(&self, address: impl ToAddress) -> io::Result<()> {
         let address = address.to_address()?;
-        self.0.with(|it| it.0.connect(address))
+        self.0.with(|it| it.connect(address))
     }
 
     /// Sends a packet to that address; waits when there is no room for it.
@@ -67,7 +135,7 @@ impl UdpSocket {
     pub async fn send_to(&self, packet: &[u8], address: impl ToAddress) -> io::Result<usize> {
         let address = address.to_address()?;
         self.0
-            .wait(Side::Write, |it| it.0.send_to(packet, address))
+            .wait(Side::Write, |it| it.send_to(packet, address))
             .await
     }
 
@@ -76,7 +144,7 @@ impl UdpSocket {
     /// # Errors
     /// As for [`send_to`](Self::send_to).
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.wait(Side::Read, |it| it.0.recv_from(buffer)).await
+        self.0.wait(Side::Read, |it| it.recv_from(buffer)).await
     }
 
     /// Sends a packet to the address of [`connect`](Self::connect).
@@ -84,7 +152,7 @@ impl UdpSocket {
     /// # Errors
     /// As for [`send_to`](Self::send_to).
     pub async fn send(&self, packet: &[u8]) -> io::Result<usize> {
-        self.0.wait(Side::Write, |it| it.0.send(packet)).await
+        self.0.wait(Side::Write, |it| it.send(packet)).await
     }
 
     /// The next packet from the address of [`connect`](Self::connect).
@@ -92,7 +160,7 @@ impl UdpSocket {
     /// # Errors
     /// As for [`send_to`](Self::send_to).
     pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.wait(Side::Read, |it| it.0.recv(buffer)).await
+        self.0.wait(Side::Read, |it| it.recv(buffer)).await
     }
 
     /// The address of this side.
@@ -100,7 +168,7 @@ impl UdpSocket {
     /// # Errors
     /// Those of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.with(|it| it.0.local_addr())
+        self.0.with(|it| it.local_addr())
     }
 
     /// Waits for packets end within that time from now: see

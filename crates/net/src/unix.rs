@@ -3,6 +3,8 @@
 use crate::listener::Listener;
 use crate::net::Net;
 use crate::poller::Lent;
+use crate::ready::{Ready, Side};
+use crate::sim::{End, SimListening, Site};
 use crate::socket::Socket;
 use crate::stream::Stream;
 use crate::transport::{Listening, Source, Transport};
@@ -12,6 +14,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A connection to a socket with a path, or one of a pair.
 pub type UnixStream = Stream<Unix>;
@@ -20,40 +23,87 @@ pub type UnixStream = Stream<Unix>;
 pub type UnixListener = Listener<UnixListening>;
 
 /// The connection of a [`UnixStream`].
-#[derive(Debug)]
-pub struct Unix(net::UnixStream);
+pub struct Unix(Kind);
+
+enum Kind {
+    System(net::UnixStream),
+    Simulated(End),
+}
 
 /// What a [`UnixListener`] listens with.
-#[derive(Debug)]
-pub struct UnixListening(net::UnixListener);
+pub struct UnixListening(ListenerKind);
+
+enum ListenerKind {
+    System(net::UnixListener),
+    Simulated(SimListening),
+}
 
 impl Source for Unix {
     fn lent(&self) -> Option<Lent<'_>> {
-        Some(self.0.as_fd())
+        match &self.0 {
+            Kind::System(it) => Some(it.as_fd()),
+            Kind::Simulated(_) => None,
+        }
+    }
+
+    fn watch(&self, ready: &Arc<Ready>) {
+        if let Kind::Simulated(end) = &self.0 {
+            end.watch(ready);
+        }
     }
 }
 
 impl Transport for Unix {
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&self.0).read(buffer)
+        match &self.0 {
+            Kind::System(it) => {
+                let mut it = it;
+                it.read(buffer)
+            }
+            Kind::Simulated(end) => end.read(buffer),
+        }
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        (&self.0).write(bytes)
+        match &self.0 {
+            Kind::System(it) => {
+                let mut it = it;
+                it.write(bytes)
+            }
+            Kind::Simulated(end) => end.write(bytes),
+        }
     }
 
     fn write_vectored(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
-        (&self.0).write_vectored(bytes)
+        match &self.0 {
+            Kind::System(it) => {
+                let mut it = it;
+                it.write_vectored(bytes)
+            }
+            Kind::Simulated(end) => end.write_vectored(bytes),
+        }
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.0.shutdown(how)
+        match &self.0 {
+            Kind::System(it) => it.shutdown(how),
+            Kind::Simulated(end) => end.shutdown(how),
+        }
     }
 }
 
 impl Source for UnixListening {
     fn lent(&self) -> Option<Lent<'_>> {
-        Some(self.0.as_fd())
+        match &self.0 {
+            ListenerKind::System(it) => Some(it.as_fd()),
+            ListenerKind::Simulated(_) => None,
+        }
+    }
+
+    fn watch(&self, ready: &Arc<Ready>) {
+        if let ListenerKind::Simulated(it) = &self.0 {
+            it.watch(ready);
+        }
     }
 }
 
@@ -62,15 +112,20 @@ impl Listening for UnixListening {
     type Address = SocketAddr;
 
     fn accept(&self) -> io::Result<(Unix, SocketAddr)> {
-        let (stream, address) = self.0.accept()?;
-        stream.set_nonblocking(true)?;
-        Ok((Unix(stream), address))
+        match &self.0 {
+            ListenerKind::System(it) => {
+                let (stream, address) = it.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok((Unix(Kind::System(stream)), address))
+            }
+            ListenerKind::Simulated(it) => {
+                let (end, _) = it.accept()?;
+                // One without a path.
+                let address = SocketAddr::from_pathname("")?;
+                Ok((Unix(Kind::Simulated(end)), address))
+            }
+        }
     }
-}
-
-/// Whether this thread's network takes such sockets. It is asked before there is a file.
-fn is_possible() -> io::Result<()> {
-    Net::current()?.reactor().poller().map(drop)
 }
 
 impl Stream<Unix> {
@@ -80,13 +135,24 @@ impl Stream<Unix> {
     /// Those of the system; `WouldBlock` when too many connections wait at the listener; `Other`
     /// on a thread without a network.
     pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
-        is_possible()?;
+        let net = Net::current()?;
+        if let Some(world) = net.reactor().world() {
+            let end = End::connect(world, world.address(Site::from(path.as_ref())));
+            let socket = Socket::within(&net, Unix(Kind::Simulated(end)), None)?;
+            let connected = |it: &Unix| match &it.0 {
+                Kind::System(_) => Ok(()),
+                Kind::Simulated(end) => end.connected(),
+            };
+            socket.wait(Side::Write, connected).await?;
+            return Ok(Self(socket));
+        }
         let address = SockAddr::unix(path)?;
         let socket = socket2::Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
         // It stands at once, or fails.
         socket.connect(&address)?;
-        Socket::new(Unix(OwnedFd::from(socket).into())).map(Self)
+        let stream = Unix(Kind::System(OwnedFd::from(socket).into()));
+        Socket::new(stream).map(Self)
     }
 
     /// Two sides of a connection without a path.
@@ -94,6 +160,10 @@ impl Stream<Unix> {
     /// # Errors
     /// Those of the system; `Other` on a thread without a network.
     pub fn pair() -> io::Result<(Self, Self)> {
+        if let Some(world) = Net::current()?.reactor().world() {
+            let [one, other] = End::pair(world).map(|end| Unix(Kind::Simulated(end)));
+            return Ok((Self(Socket::new(one)?), Self(Socket::new(other)?)));
+        }
         let (one, other) = net::UnixStream::pair()?;
         Ok((Self::from_std(one)?, Self::from_std(other)?))
     }
@@ -104,7 +174,7 @@ impl Stream<Unix> {
     /// Those of the system; `Other` on a thread without a network.
     pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Socket::new(Unix(stream)).map(Self)
+        Socket::new(Unix(Kind::System(stream))).map(Self)
     }
 }
 
@@ -114,7 +184,12 @@ impl Listener<UnixListening> {
     /// # Errors
     /// Those of the system, mostly `AddrInUse`; `Other` on a thread without a network.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
-        is_possible()?;
+        if let Some(world) = Net::current()?.reactor().world() {
+            let address = world.address(Site::from(path.as_ref()));
+            let listening = SimListening::bind(world, address)?;
+            let listening = UnixListening(ListenerKind::Simulated(listening));
+            return Socket::new(listening).map(Self);
+        }
         Self::from_std(net::UnixListener::bind(path)?)
     }
 
@@ -124,6 +199,6 @@ impl Listener<UnixListening> {
     /// Those of the system; `Other` on a thread without a network.
     pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Socket::new(UnixListening(listener)).map(Self)
+        Socket::new(UnixListening(ListenerKind::System(listener))).map(Self)
     }
 }

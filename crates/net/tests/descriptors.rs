@@ -2,7 +2,7 @@
 //! its own, because it counts those of the whole program, and takes all there are.
 #![cfg(target_os = "linux")]
 
-use ganger_net::{Net, TcpListener, TcpStream};
+use ganger_net::{Child, Net, Signal, SignalKind, TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, ExitReason};
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, SpawnTask};
@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::pin::pin;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn descriptors() -> usize {
@@ -40,6 +41,8 @@ fn descriptors_come_back_and_a_server_without_any_waits() {
     run(connections_of_all_ends);
     come_back(before);
     run(a_server_without_descriptors);
+    come_back(before);
+    run(children_and_signals);
     come_back(before);
 }
 
@@ -76,6 +79,26 @@ async fn connections_of_all_ends(cx: Cx) -> Result<(), BoxError> {
         }
         let refused = TcpStream::connect("127.0.0.1:1").await;
         assert!(refused.is_err());
+    }
+    Ok(())
+}
+
+async fn children_and_signals(cx: Cx) -> Result<(), BoxError> {
+    for round in 0..60 {
+        let mut command = Command::new("cat");
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = Child::spawn(piped)?.kill_on_drop(round % 3 == 0);
+        match round % 3 {
+            // Killed, or left to the end of its input.
+            0 | 1 => drop(child),
+            _ => drop(child.output().await?),
+        }
+        let signal = Signal::new(SignalKind::USER_1)?;
+        assert!(
+            cx.timeout(Duration::from_micros(10), signal.recv())
+                .await
+                .is_err()
+        );
     }
     Ok(())
 }

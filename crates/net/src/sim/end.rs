@@ -3,7 +3,7 @@
 use super::traffic::Place;
 use super::world::World;
 use crate::ready::Ready;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 
@@ -19,6 +19,16 @@ impl End {
         let world = Arc::clone(world);
         let place = world.with(|traffic| traffic.connect(address));
         Self { world, place }
+    }
+
+    /// Both ends of a connection.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "there are no such sockets"))]
+    pub(crate) fn pair(world: &Arc<World>) -> [Self; 2] {
+        let places = world.with(super::traffic::Traffic::pair);
+        places.map(|place| Self {
+            world: Arc::clone(world),
+            place,
+        })
     }
 
     /// Whether the connection stands. It would block until it does.
@@ -43,6 +53,11 @@ impl End {
 
     pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.world.with(|traffic| traffic.write(self.place, bytes))
+    }
+
+    pub(crate) fn write_vectored(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+        let first = bytes.iter().find(|it| !it.is_empty());
+        first.map_or(Ok(0), |first| self.write(first))
     }
 
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {

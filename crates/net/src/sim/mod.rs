@@ -1,17 +1,27 @@
-//! Simulated TCP, for a simulation of the scheduler: the code of users is the same, and connections
-//! are late, partial, broken and cut by the seed.
+//! Simulated sockets, for a simulation of the scheduler: the code of users is the same. Connections
+//! are late, partial, broken and cut by the seed, and packets of UDP are lost, doubled and in
+//! disorder. Signals come when the test raises them.
+//!
+//! Of sockets with paths, no file is made: the path is free again when its listener is closed, and
+//! a path without a listener refuses connections.
 
+mod datagrams;
 mod end;
+mod signals;
 mod traffic;
 mod world;
 
 use crate::by_number;
 use crate::net::Net;
+pub(crate) use datagrams::SimUdp;
 pub(crate) use end::{End, SimListening};
 use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Moment, Seat, Source};
+#[cfg_attr(not(unix), allow(unused_imports, reason = "there are no signals"))]
+pub(crate) use signals::SimSignal;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 pub(crate) use world::World;
@@ -56,6 +66,32 @@ pub struct Faults {
     pub partial: bool,
     /// How many of a million writes break the connection.
     pub resets: u32,
+    /// How many of a million packets of UDP are lost.
+    pub losses: u32,
+    /// How many of a million packets of UDP arrive twice.
+    pub duplicates: u32,
+}
+
+/// What a simulated socket is reached by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Site {
+    /// The address of a listener, or of a socket of UDP.
+    Address(SocketAddr),
+    /// The path of a listener.
+    Path(PathBuf),
+}
+
+impl From<SocketAddr> for Site {
+    fn from(address: SocketAddr) -> Self {
+        Self::Address(address)
+    }
+}
+
+impl From<&Path> for Site {
+    fn from(path: &Path) -> Self {
+        Self::Path(path.into())
+    }
 }
 
 impl Default for Faults {
@@ -64,12 +100,15 @@ impl Default for Faults {
             latency: Duration::ZERO..=Duration::ZERO,
             partial: false,
             resets: 0,
+            losses: 0,
+            duplicates: 0,
         }
     }
 }
 
 impl Faults {
-    /// Up to 20 ms of latency, and partial reads and writes. No connection breaks.
+    /// Up to 20 ms of latency, and partial reads and writes. No connection breaks, and no packet is
+    /// lost.
     #[must_use]
     pub fn some() -> Self {
         Self {
@@ -83,6 +122,18 @@ impl Faults {
     #[must_use]
     pub fn resets(self, resets: u32) -> Self {
         Self { resets, ..self }
+    }
+
+    /// The same, and of a million packets of UDP so many are lost.
+    #[must_use]
+    pub fn losses(self, losses: u32) -> Self {
+        Self { losses, ..self }
+    }
+
+    /// The same, and of a million packets of UDP so many arrive twice.
+    #[must_use]
+    pub fn duplicates(self, duplicates: u32) -> Self {
+        Self { duplicates, ..self }
     }
 
     /// The same with that latency.
@@ -128,14 +179,21 @@ impl SimNet {
     }
 
     /// Whether nothing passes on the connections to that listener, in both directions, from now on.
-    /// What is sent meanwhile waits, and arrives when the partition is over.
-    pub fn partition(&self, listener: SocketAddr, is_cut: bool) {
-        self.world.partition(listener, is_cut);
+    /// What is sent meanwhile waits, and arrives when the partition is over. Packets of UDP to that
+    /// address, and from it, are lost.
+    pub fn partition(&self, site: impl Into<Site>, is_cut: bool) {
+        self.world.partition(site.into(), is_cut);
     }
 
     /// Breaks all connections to that listener: both sides see `ConnectionReset`.
-    pub fn reset(&self, listener: SocketAddr) {
-        self.world.reset_all(listener);
+    pub fn reset(&self, listener: impl Into<Site>) {
+        self.world.reset_all(listener.into());
+    }
+
+    /// Has a signal come, as if the system had sent it.
+    #[cfg(unix)]
+    pub fn raise(&self, signal: crate::SignalKind) {
+        self.world.raise(signal.as_raw());
     }
 
     /// How many sockets there are.

@@ -4,6 +4,8 @@
 //! later, so that no operation wakes another.
 
 use super::Faults;
+use super::datagrams::{Mailbox, Packet};
+use super::signals::Watched;
 use crate::poller::Sides;
 use crate::ready::Ready;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -52,9 +54,14 @@ pub(super) enum Event {
     /// The oldest that this end has sent, and that is under way. Which of these comes when does not
     /// matter: events of several seats come in any order.
     OldestOf(Place),
+    /// A packet of UDP.
+    Packet(Packet),
+    /// A signal has come.
+    Raised(i32),
 }
 
 impl Event {
+    /// None is 0.
     fn connection(&self) -> u64 {
         match self {
             Self::Connect(it) | Self::Connected(it) | Self::Refused(it) => *it,
@@ -62,6 +69,7 @@ impl Event {
                 it.connection
             }
             Self::OldestOf(it) => it.connection,
+            Self::Packet(_) | Self::Raised(_) => 0,
         }
     }
 }
@@ -69,7 +77,7 @@ impl Event {
 /// A socket may be ready on those sides.
 pub(super) struct Told(pub(super) Weak<Ready>, pub(super) Sides);
 
-const READS: Sides = Sides {
+pub(super) const READS: Sides = Sides {
     read: true,
     write: false,
 };
@@ -86,15 +94,17 @@ const BOTH: Sides = Sides {
 pub(super) struct Traffic {
     pub(super) now: u64,
     random: Option<fastrand::Rng>,
-    faults: Faults,
+    pub(super) faults: Faults,
     listeners: BTreeMap<SocketAddr, Queue>,
     connections: BTreeMap<u64, Connection>,
     made: u64,
     ports: u16,
-    cut: BTreeSet<SocketAddr>,
+    pub(super) cut: BTreeSet<SocketAddr>,
     /// What waits for the end of a partition.
     held: Vec<Event>,
-    new: Vec<(u64, Event)>,
+    pub(super) new: Vec<(u64, Event)>,
+    pub(super) mailboxes: BTreeMap<SocketAddr, Mailbox>,
+    pub(super) signals: BTreeMap<u64, Watched>,
 }
 
 #[derive(Default)]
@@ -145,18 +155,23 @@ impl Traffic {
         self.faults = faults;
     }
 
-    fn random(&mut self) -> &mut fastrand::Rng {
+    pub(super) fn random(&mut self) -> &mut fastrand::Rng {
         self.random
             .get_or_insert_with(|| fastrand::Rng::with_seed(0))
     }
 
-    fn latency(&mut self) -> u64 {
+    pub(super) fn latency(&mut self) -> u64 {
         let nanos = |it: std::time::Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
         let (least, most) = (
             nanos(*self.faults.latency.start()),
             nanos(*self.faults.latency.end()),
         );
         self.random().u64(least..=most.max(least))
+    }
+
+    /// Whether something does that happens so often in a million times.
+    pub(super) fn happens(&mut self, in_a_million: u32) -> bool {
+        self.random().u32(..1_000_000) < in_a_million
     }
 
     /// How much of it an operation moves.
@@ -204,7 +219,7 @@ impl Traffic {
         }
     }
 
-    fn port(&mut self) -> u16 {
+    pub(super) fn port(&mut self) -> u16 {
         self.ports = self.ports % (u16::MAX - FIRST_PORT) + 1;
         FIRST_PORT + self.ports
     }
@@ -257,6 +272,21 @@ impl Traffic {
         self.connections.insert(self.made, connection);
         self.send(place, Event::Connect(self.made));
         place
+    }
+
+    /// A connection that stands from the beginning.
+    pub(super) fn pair(&mut self) -> [Place; 2] {
+        self.made += 1;
+        let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        let connection = Connection {
+            client: address,
+            server: address,
+            phase: Phase::Open,
+            ends: Default::default(),
+        };
+        self.connections.insert(self.made, connection);
+        let connection = self.made;
+        [0, 1].map(|end| Place { connection, end })
     }
 
     pub(super) fn watch(&mut self, place: Place, ready: Weak<Ready>) {
@@ -321,8 +351,7 @@ impl Traffic {
         if most == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let (resets, one_of) = (self.faults.resets, self.random().u32(..1_000_000));
-        if one_of < resets {
+        if self.happens(self.faults.resets) {
             self.break_off(place);
             return Err(io::ErrorKind::ConnectionReset.into());
         }
@@ -395,7 +424,11 @@ impl Traffic {
 
     /// Carries out what arrives.
     pub(super) fn happen(&mut self, event: Event, told: &mut Vec<Told>) {
-        let id = event.connection();
+        let id = match event {
+            Event::Packet(packet) => return told.extend(self.arrive_packet(packet)),
+            Event::Raised(signal) => return self.arrive_signal(signal, told),
+            ref event => event.connection(),
+        };
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
@@ -442,6 +475,8 @@ impl Traffic {
                 end.unread -= bytes;
                 told.push(Told(end.ready.clone(), WRITES));
             }
+            // They have arrived above.
+            Event::Packet(_) | Event::Raised(_) => {}
         }
     }
 

@@ -1,12 +1,13 @@
 //! The events of a simulated network, at the seats of the scheduler's threads.
 
-use super::Faults;
 use super::traffic::{Event, Told, Traffic};
+use super::{Faults, Site};
 use crate::net::lock;
 use crate::timers::{Alarm as Deadline, Key};
 use ganger_sched::{Alarm, Moment, Seat};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
 /// A simulated network.
@@ -24,6 +25,7 @@ struct State {
     seats: Vec<Seated>,
     put: u64,
     traffic: Traffic,
+    paths: BTreeMap<PathBuf, SocketAddr>,
     hosts: BTreeMap<String, Vec<IpAddr>>,
     is_over: bool,
 }
@@ -165,11 +167,30 @@ impl World {
         lock(&self.state).hosts.get(name).cloned()
     }
 
-    pub(crate) fn partition(&self, listener: SocketAddr, is_cut: bool) {
-        self.with(|traffic| traffic.partition(listener, is_cut));
+    pub(crate) fn partition(&self, site: Site, is_cut: bool) {
+        let address = self.address(site);
+        self.with(|traffic| traffic.partition(address, is_cut));
     }
 
-    pub(crate) fn reset_all(&self, listener: SocketAddr) {
-        self.with(|traffic| traffic.reset_all(listener));
+    pub(crate) fn reset_all(&self, site: Site) {
+        let address = self.address(site);
+        self.with(|traffic| traffic.reset_all(address));
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn raise(&self, signal: i32) {
+        self.with(|traffic| traffic.raise(signal));
+    }
+
+    /// Each path stands for an address that is none of the users'.
+    pub(crate) fn address(&self, site: Site) -> SocketAddr {
+        let path = match site {
+            Site::Address(address) => return address,
+            Site::Path(path) => path,
+        };
+        let paths = &mut lock(&self.state).paths;
+        let next = u128::from(u64::MAX) << 64 | paths.len() as u128;
+        let new = SocketAddr::new(Ipv6Addr::from_bits(next).into(), 1);
+        *paths.entry(path).or_insert(new)
     }
 }

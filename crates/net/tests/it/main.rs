@@ -1,10 +1,16 @@
 //! Sockets in processes.
 
 mod by_yields;
+mod chaos;
+#[cfg(unix)]
+mod children;
 mod conformance;
 mod echo;
 mod edges;
 mod ends;
 mod incoming;
+#[cfg(unix)]
+mod signals;
 mod simulated;
+mod simulated_others;
 mod support;

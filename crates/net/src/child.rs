@@ -1,0 +1,397 @@
+//! Child processes of the program.
+//!
+//! **How an end is heard.** On Linux a descriptor of the child becomes ready when it ends. Where
+//! there is none, SIGCHLD has each child looked at. No wait is for all children of the program, so
+//! that none is taken from other code.
+//!
+//! **No zombie.** A child that is dropped while it runs is looked after until it ends: the waker of
+//! its own wait keeps it. When the scheduler has halted, a thread waits for it.
+
+use crate::net::lock;
+use crate::poller::Lent;
+use crate::ready::{Side, Who};
+use crate::signal::{Notice, SignalKind};
+use crate::socket::Socket;
+use crate::stream::Stream;
+use crate::transport::{Source, Transport};
+use rustix::process::{Pid, kill_process};
+use std::fmt;
+use std::fs::File;
+use std::future::poll_fn;
+use std::io::{self, IoSlice, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
+use std::process::{self, Command, ExitStatus, Output};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+/// A pipe to a child, or from it. What goes in the other direction is an error.
+///
+/// A pipe to a child ends when it is closed or dropped.
+pub type ChildStream = Stream<Pipe>;
+
+/// The pipe of a [`ChildStream`].
+pub struct Pipe {
+    file: File,
+    is_to_child: bool,
+}
+
+/// A child process of the program. Its end is waited for without a thread.
+///
+/// ```
+/// # use ganger_net::Net;
+/// # use ganger_sched::Scheduler;
+/// use ganger_net::Child;
+/// use ganger_task::{Cx, SpawnTask};
+/// use std::process::{Command, Stdio};
+///
+/// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
+/// # scheduler.start()?;
+/// let task = scheduler.spawn_task(async |_: Cx| {
+///     let mut sort = Command::new("sort");
+///     let mut child = Child::spawn(sort.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
+///     let lines = child.stdin.take().ok_or("no pipe")?;
+///     lines.write_all(b"b\na\n").await?;
+///     drop(lines);
+///     let output = child.output().await?;
+///     Ok(output.status.success() && output.stdout == b"a\nb\n")
+/// })?;
+/// assert_eq!(task.wait().into_result()?.as_bool(), Some(true));
+/// # Ok::<(), ganger_proc_api::BoxError>(())
+/// ```
+///
+/// A child that is dropped goes on, unless [`kill_on_drop`](Self::kill_on_drop) says otherwise. It
+/// leaves no zombie either way.
+pub struct Child {
+    /// To its standard input, if that is piped.
+    pub stdin: Option<ChildStream>,
+    /// From its standard output, if that is piped.
+    pub stdout: Option<ChildStream>,
+    /// From its standard error, if that is piped.
+    pub stderr: Option<ChildStream>,
+    id: u32,
+    kills: bool,
+    exit: Arc<Socket<Exit>>,
+}
+
+/// The child until it has been waited for.
+struct Exit {
+    /// None when a thread waits for it.
+    child: Mutex<Option<process::Child>>,
+    told_by: ToldBy,
+}
+
+/// What tells that the child may have ended.
+enum ToldBy {
+    #[cfg(target_os = "linux")]
+    Descriptor(OwnedFd),
+    Signal(Notice),
+}
+
+impl Child {
+    /// Starts a child. Does not wait for more than the system takes to start it.
+    ///
+    /// # Errors
+    /// Those of the system, mostly `NotFound`; `Unsupported` in a simulation; `Other` on a thread
+    /// without a network.
+    pub fn spawn(command: &mut Command) -> io::Result<Self> {
+        Self::start(command, ToldBy::new)
+    }
+
+    /// As [`spawn`](Self::spawn), on other systems than Linux.
+    #[cfg(feature = "portable")]
+    #[doc(hidden)]
+    pub fn spawn_portable(command: &mut Command) -> io::Result<Self> {
+        Self::start(command, |_| ToldBy::signal())
+    }
+
+    fn start(
+        command: &mut Command,
+        told_by: impl FnOnce(&process::Child) -> io::Result<ToldBy>,
+    ) -> io::Result<Self> {
+        // A child that nothing would look after is not started.
+        crate::Net::current()?.reactor().poller()?;
+        let mut child = command.spawn()?;
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let id = child.id();
+        // From here on an error leaves the child running, and it is waited for.
+        let told_by = told_by(&child);
+        let child = Mutex::new(Some(child));
+        let told_by = match told_by {
+            Ok(told_by) => told_by,
+            Err(error) => {
+                reap(&child);
+                return Err(error);
+            }
+        };
+        let exit = Socket::new(Exit { child, told_by })?;
+        Ok(Self {
+            stdin: stdin.map(|it| pipe(it.into(), true)).transpose()?,
+            stdout: stdout.map(|it| pipe(it.into(), false)).transpose()?,
+            stderr: stderr.map(|it| pipe(it.into(), false)).transpose()?,
+            id,
+            kills: false,
+            exit,
+        })
+    }
+
+    /// Whether the child is killed when this is dropped before it has ended: with the process that
+    /// owns it, for example. By default it is not.
+    #[must_use]
+    pub fn kill_on_drop(self, kills: bool) -> Self {
+        let mut this = self;
+        this.kills = kills;
+        this
+    }
+
+    /// The system's number for the child.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Waits until the child has ended. Any number of processes may wait, and later ones get the
+    /// same. A child that reads its standard input may wait for the end of that: drop `stdin`.
+    ///
+    /// # Errors
+    /// Those of the system; `NotConnected` when the scheduler has halted.
+    pub async fn wait(&self) -> io::Result<ExitStatus> {
+        self.exit.wait(Side::Read, Exit::status).await
+    }
+
+    /// How the child has ended, if it has. Does not wait.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
+        self.exit.with(|exit| exit.with(process::Child::try_wait))
+    }
+
+    /// Waits until the child has ended, and reads all that it writes to the pipes that are left.
+    /// Closes `stdin`.
+    ///
+    /// # Errors
+    /// As for [`wait`](Self::wait), and those of reads.
+    pub async fn output(mut self) -> io::Result<Output> {
+        drop(self.stdin.take());
+        let (stdout, stderr) = both(rest(self.stdout.take()), rest(self.stderr.take())).await;
+        Ok(Output {
+            status: self.wait().await?,
+            stdout: stdout?,
+            stderr: stderr?,
+        })
+    }
+
+    /// Kills the child. Does not wait until it has ended, and does nothing when it has.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn kill(&self) -> io::Result<()> {
+        self.exit.with(|exit| exit.with(process::Child::kill))
+    }
+
+    /// Sends the child a signal. Does nothing when it has ended.
+    ///
+    /// # Errors
+    /// As for [`kill`](Self::kill), and `InvalidInput` for a signal without a name.
+    pub fn signal(&self, kind: SignalKind) -> io::Result<()> {
+        let signal = kind.named()?;
+        self.exit.with(|exit| {
+            exit.with(|child| match child.try_wait()? {
+                // The number is its own until it has been waited for.
+                None => Ok(kill_process(Pid::from_child(child), signal)?),
+                Some(_) => Ok(()),
+            })
+        })
+    }
+}
+
+fn pipe(pipe: OwnedFd, is_to_child: bool) -> io::Result<ChildStream> {
+    rustix::io::ioctl_fionbio(&pipe, true)?;
+    let file = pipe.into();
+    Socket::new(Pipe { file, is_to_child }).map(Stream)
+}
+
+/// All that is left to read.
+async fn rest(pipe: Option<ChildStream>) -> io::Result<Vec<u8>> {
+    let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
+    let Some(pipe) = pipe else { return Ok(all) };
+    loop {
+        match pipe.read(&mut buffer).await? {
+            0 => return Ok(all),
+            length => all.extend_from_slice(&buffer[..length]),
+        }
+    }
+}
+
+/// Waits for two, at the same time.
+async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> (A, B) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    let (mut first, mut second) = (None, None);
+    poll_fn(|context| {
+        if first.is_none()
+            && let Poll::Ready(it) = one.as_mut().poll(context)
+        {
+            first = Some(it);
+        }
+        if second.is_none()
+            && let Poll::Ready(it) = other.as_mut().poll(context)
+        {
+            second = Some(it);
+        }
+        match (first.take(), second.take()) {
+            (Some(first), Some(second)) => Poll::Ready((first, second)),
+            (one, other) => {
+                (first, second) = (one, other);
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.kills {
+            // It fails when the child has ended.
+            let _ = self.kill();
+        }
+        Orphan::look_after(&self.exit);
+    }
+}
+
+impl ToldBy {
+    fn new(child: &process::Child) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::process::{PidfdFlags, pidfd_open};
+            if let Ok(descriptor) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) {
+                return Ok(Self::Descriptor(descriptor));
+            }
+        }
+        let _ = child;
+        Self::signal()
+    }
+
+    /// The child is looked at after this, so a signal that has come before tells nothing new.
+    fn signal() -> io::Result<Self> {
+        Notice::of(SignalKind::CHILD).map(Self::Signal)
+    }
+}
+
+impl Exit {
+    /// Its status. It would block until the child has ended.
+    fn status(&self) -> io::Result<ExitStatus> {
+        if let ToldBy::Signal(notice) = &self.told_by {
+            // It would block when no signal has come.
+            let _ = notice.take();
+        }
+        let status = self.with(process::Child::try_wait)?;
+        status.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut process::Child) -> io::Result<R>) -> io::Result<R> {
+        match &mut *lock(&self.child) {
+            Some(child) => f(child),
+            None => Err(crate::error::closed()),
+        }
+    }
+}
+
+impl Source for Exit {
+    fn lent(&self) -> Option<Lent<'_>> {
+        Some(match &self.told_by {
+            #[cfg(target_os = "linux")]
+            ToldBy::Descriptor(descriptor) => descriptor.as_fd(),
+            ToldBy::Signal(notice) => notice.lent(),
+        })
+    }
+}
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        reap(&self.child);
+    }
+}
+
+/// Has a thread wait for a child that still runs.
+fn reap(child: &Mutex<Option<process::Child>>) {
+    let Some(mut child) = lock(child).take() else {
+        return;
+    };
+    if let Ok(None) = child.try_wait() {
+        let waits = move || {
+            // There is nothing to tell.
+            let _ = child.wait();
+        };
+        // Without a thread it is a zombie from its end to the program's.
+        let _ = thread::Builder::new().spawn(waits);
+    }
+}
+
+/// A child that has no owner. The waker of its wait keeps it until it has ended.
+struct Orphan(Mutex<Option<Arc<Socket<Exit>>>>);
+
+impl Orphan {
+    fn look_after(exit: &Arc<Socket<Exit>>) {
+        Arc::new(Self(Mutex::new(Some(Arc::clone(exit))))).look();
+    }
+
+    fn look(self: &Arc<Self>) {
+        let Some(exit) = lock(&self.0).clone() else {
+            return;
+        };
+        let waker = Waker::from(Arc::clone(self));
+        let mut context = Context::from_waker(&waker);
+        let polled = exit.poll(Side::Read, Who::Owner, &mut context, Exit::status);
+        if polled.is_ready() {
+            let kept = lock(&self.0).take();
+            drop(kept);
+        }
+    }
+}
+
+impl Wake for Orphan {
+    fn wake(self: Arc<Self>) {
+        self.look();
+    }
+}
+
+impl Source for Pipe {
+    fn lent(&self) -> Option<Lent<'_>> {
+        Some(self.file.as_fd())
+    }
+}
+
+impl Transport for Pipe {
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&self.file).read(buffer)
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        (&self.file).write(bytes)
+    }
+
+    fn write_vectored(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&self.file).write_vectored(bytes)
+    }
+
+    /// A pipe to a child ends when it is closed. One from it has nothing to end.
+    fn shutdown(&self, _: Shutdown) -> io::Result<()> {
+        match self.is_to_child {
+            true => Err(io::ErrorKind::Unsupported.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Child")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,214 @@
+//! Signals of the system.
+//!
+//! The action of a signal may do next to nothing: it writes a byte into a pair of sockets, of which
+//! the other side is in the poller. When no more fits in there, the signal is in there already.
+
+use crate::net::Net;
+use crate::poller::Lent;
+use crate::ready::{Ready, Side};
+use crate::sim::SimSignal;
+use crate::socket::{Close, Closer, Socket};
+use crate::transport::Source;
+use rustix::process::Signal as Named;
+use signal_hook_registry::{FORBIDDEN, SigId, register, unregister};
+use std::fmt;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Which signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SignalKind(i32);
+
+impl SignalKind {
+    /// SIGHUP: the terminal is gone, or a server is to read its settings again.
+    pub const HANGUP: Self = Self(Named::HUP.as_raw());
+    /// SIGINT: Ctrl-C.
+    pub const INTERRUPT: Self = Self(Named::INT.as_raw());
+    /// SIGQUIT: Ctrl-\.
+    pub const QUIT: Self = Self(Named::QUIT.as_raw());
+    /// SIGTERM: the program is to end.
+    pub const TERMINATE: Self = Self(Named::TERM.as_raw());
+    /// SIGCHLD: a child has ended, or was stopped.
+    pub const CHILD: Self = Self(Named::CHILD.as_raw());
+    /// SIGUSR1.
+    pub const USER_1: Self = Self(Named::USR1.as_raw());
+    /// SIGUSR2.
+    pub const USER_2: Self = Self(Named::USR2.as_raw());
+
+    /// The signal with that number.
+    #[must_use]
+    pub const fn from_raw(number: i32) -> Self {
+        Self(number)
+    }
+
+    /// The number of the signal.
+    #[must_use]
+    pub const fn as_raw(self) -> i32 {
+        self.0
+    }
+
+    pub(crate) fn named(self) -> io::Result<Named> {
+        Named::from_named_raw(self.0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+}
+
+/// Tells a process each time that the program gets a signal.
+///
+/// As long as there is one, and also after that, the signal does not do what it does by default:
+/// a program with a `Signal` of [`SignalKind::INTERRUPT`] goes on after Ctrl-C. Any number of them
+/// may be for the same signal, and each is told. Signals that come before the process has looked
+/// are one.
+///
+/// ```
+/// # use ganger_net::Net;
+/// # use ganger_sched::Scheduler;
+/// use ganger_net::{Signal, SignalKind};
+/// use ganger_task::{Cx, SpawnTask};
+///
+/// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
+/// # scheduler.start()?;
+/// let task = scheduler.spawn_task(async |_: Cx| {
+///     let terminate = Signal::new(SignalKind::TERMINATE)?;
+/// #   rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)?;
+///     terminate.recv().await?;
+///     Ok("the program is to end")
+/// })?;
+/// # assert!(task.wait().is_done());
+/// # Ok::<(), ganger_proc_api::BoxError>(())
+/// ```
+pub struct Signal(Arc<Socket<Raised>>);
+
+enum Raised {
+    System(Notice),
+    Simulated(SimSignal),
+}
+
+/// Ctrl-C in the terminal: SIGINT.
+///
+/// # Errors
+/// As for [`Signal::new`].
+pub fn ctrl_c() -> io::Result<Signal> {
+    Signal::new(SignalKind::INTERRUPT)
+}
+
+impl Signal {
+    /// Is told of that signal from now on.
+    ///
+    /// # Errors
+    /// Those of the system; `InvalidInput` for a signal that no program may handle, such as
+    /// SIGKILL; `Other` on a thread without a network.
+    pub fn new(kind: SignalKind) -> io::Result<Self> {
+        let raised = match Net::current()?.reactor().world() {
+            Some(world) => Raised::Simulated(SimSignal::new(world, kind.0)),
+            None => Raised::System(Notice::of(kind)?),
+        };
+        Socket::new(raised).map(Self)
+    }
+
+    /// The next time that the signal comes. Any number of processes may wait, and one is told.
+    ///
+    /// **Cancel-safe**: a wait that is dropped has taken no signal.
+    ///
+    /// # Errors
+    /// `TimedOut` after the deadline; `NotConnected` when it is closed, or the scheduler has halted.
+    pub async fn recv(&self) -> io::Result<()> {
+        let take = |it: &Raised| match it {
+            Raised::System(notice) => notice.take(),
+            Raised::Simulated(signal) => signal.take(),
+        };
+        self.0.wait(Side::Read, take).await
+    }
+
+    /// [`recv`](Self::recv) ends within that time from now: see
+    /// [`Stream::set_read_deadline`](crate::Stream::set_read_deadline).
+    pub fn set_deadline(&self, within: Option<Duration>) {
+        self.0.set_deadline(Side::Read, within);
+    }
+
+    /// What ends the waits from anywhere.
+    #[must_use]
+    pub fn closer(&self) -> Closer {
+        Closer::of(&self.0)
+    }
+
+    /// Ends the waits: see [`Closer::close`].
+    pub fn close(&self) {
+        Close::close(&*self.0);
+    }
+}
+
+impl Source for Raised {
+    fn lent(&self) -> Option<Lent<'_>> {
+        match self {
+            Self::System(notice) => Some(notice.lent()),
+            Self::Simulated(_) => None,
+        }
+    }
+
+    fn watch(&self, ready: &Arc<Ready>) {
+        if let Self::Simulated(signal) = self {
+            signal.watch(ready);
+        }
+    }
+}
+
+/// What a signal writes to.
+pub(crate) struct Notice {
+    id: SigId,
+    reads: UnixStream,
+}
+
+impl Notice {
+    pub(crate) fn of(kind: SignalKind) -> io::Result<Self> {
+        if FORBIDDEN.contains(&kind.0) {
+            let text = "no program may handle this signal";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let (reads, writes) = UnixStream::pair()?;
+        reads.set_nonblocking(true)?;
+        writes.set_nonblocking(true)?;
+        let act = move || {
+            // It fails when no more fits in there.
+            let _ = rustix::io::write(&writes, &[0]);
+        };
+        // SAFETY: the action calls `write` of the system alone, which actions of signals may. It
+        // neither allocates, nor locks, nor panics.
+        let id = unsafe { register(kind.0, act) }?;
+        Ok(Self { id, reads })
+    }
+
+    pub(crate) fn lent(&self) -> Lent<'_> {
+        self.reads.as_fd()
+    }
+
+    /// Takes what has come, however often. It would block when nothing has.
+    pub(crate) fn take(&self) -> io::Result<()> {
+        let mut buffer = [0; 64];
+        let mut has_come = false;
+        loop {
+            match (&self.reads).read(&mut buffer) {
+                Ok(64) => has_come = true,
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && has_come => {
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Notice {
+    fn drop(&mut self) {
+        unregister(self.id);
+    }
+}
+
+impl fmt::Debug for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Signal").field(&self.0).finish()
+    }
+}
