@@ -173,7 +173,8 @@ fn a_wait_and_other_work_lose_nothing_of_each_other() {
     poster.join().unwrap();
 }
 
-/// The call in the driver wakes a process, and looks whether it begins while the call lasts.
+/// The call in the driver wakes a process, and looks where that is: it is ready, and in no queue
+/// from which a worker could take it.
 // pins: I1
 #[test]
 fn what_is_woken_in_the_driver_begins_when_the_wait_is_over() {
@@ -194,16 +195,19 @@ fn what_is_woken_in_the_driver_begins_when_the_wait_is_over() {
     let handle = scheduler.submit(woken, "main", ()).unwrap();
     until_state(&scheduler, handle.pid(), ProcessState::Idle);
     until("a thread waits", || posted.is_waited_in());
-    let waker = handle.address().waker();
-    let (result, has_begun) = channel();
+    let (waker, looks) = (handle.address().waker(), scheduler.handle());
+    let (result, seen) = channel();
     posted.post(move || {
         waker.wake();
-        for _ in 0..1000 {
-            thread::yield_now();
-        }
-        result.send(begun.load(Ordering::SeqCst)).unwrap();
+        let dump = looks.dump();
+        let deques = dump.workers.iter().map(|it| it.queued).sum::<usize>();
+        let queued = dump.stats.global_queue + dump.arrivals_queue + dump.urgent_queue + deques;
+        let states: Vec<_> = dump.processes.iter().map(|it| it.info.state).collect();
+        let begun = begun.load(Ordering::SeqCst);
+        result.send((begun, queued, states)).unwrap();
     });
-    assert!(!has_begun.recv_timeout(PATIENCE).unwrap());
+    let seen = seen.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(seen, (false, 0, vec![ProcessState::Ready]));
     assert_eq!(exit_number(handle), 7);
 }
 
