@@ -113,7 +113,8 @@ impl Signal {
     /// **Cancel-safe**: a wait that is dropped has taken no signal.
     ///
     /// # Errors
-    /// `TimedOut` after the deadline; `NotConnected` when it is closed, or the scheduler has halted.
+    /// `TimedOut` after the deadline; `NotConnected` when it is closed, or the scheduler has
+    /// halted.
     pub async fn recv(&self) -> io::Result<()> {
         let take = |it: &Raised| match it {
             Raised::System(notice) => notice.take(),

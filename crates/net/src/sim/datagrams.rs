@@ -1,4 +1,5 @@
-//! The packets of UDP in a simulated network. Each is late by itself, so that they come in any order.
+//! The packets of UDP in a simulated network. Each is late by itself, so that they come in any
+//! order.
 
 use super::traffic::{Event, READS, Told, Traffic};
 use super::world::World;

@@ -16,6 +16,7 @@ pub(super) struct Watched {
 
 impl Traffic {
     /// Has the signal come as soon as the simulation moves.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "there are no signals"))]
     pub(super) fn raise(&mut self, signal: i32) {
         self.new.push((self.now, Event::Raised(signal)));
     }

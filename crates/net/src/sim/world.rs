@@ -177,7 +177,7 @@ impl World {
         self.with(|traffic| traffic.reset_all(address));
     }
 
-    #[cfg(unix)]
+    #[cfg_attr(not(unix), allow(dead_code, reason = "there are no signals"))]
     pub(crate) fn raise(&self, signal: i32) {
         self.with(|traffic| traffic.raise(signal));
     }
