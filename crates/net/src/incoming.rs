@@ -77,6 +77,7 @@ impl<L: Listening> Incoming<L> {
                     let socket = Socket::within(net, transport, Some(permit))?;
                     return Ok((Stream(socket), address));
                 }
+                Err(error) if is_of_connection(&error) => {}
                 Err(error) if is_of_shortage(&error) => {
                     self.listener.0.pause(pause).await?;
                     pause = (2 * pause).min(PAUSES.1);
@@ -119,6 +120,28 @@ impl<L: Listening> fmt::Debug for Incoming<L> {
             .field("open", &self.open())
             .finish_non_exhaustive()
     }
+}
+
+/// Whether the connection is at fault that was to be accepted: the next one may be well. Linux hands
+/// on what the network says of it (accept(2), "Error handling").
+fn is_of_connection(error: &io::Error) -> bool {
+    #[cfg(target_os = "linux")]
+    let is_so = {
+        use rustix::io::Errno;
+        let of_it = [
+            Errno::PROTO,
+            Errno::NOPROTOOPT,
+            Errno::NETDOWN,
+            Errno::NETUNREACH,
+            Errno::HOSTDOWN,
+            Errno::HOSTUNREACH,
+            Errno::NONET,
+        ];
+        Errno::from_io_error(error).is_some_and(|it| of_it.contains(&it))
+    };
+    #[cfg(not(target_os = "linux"))]
+    let is_so = false;
+    is_so || error.kind() == io::ErrorKind::ConnectionAborted
 }
 
 /// Whether the system has something too little of, which may come back.

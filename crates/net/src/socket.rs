@@ -229,6 +229,7 @@ impl Drop for Place<'_> {
 /// What can be closed, whatever it is.
 pub(crate) trait Close: Send + Sync {
     fn close(&self);
+    fn abort(&self);
     fn is_closed(&self) -> bool;
 }
 
@@ -246,6 +247,13 @@ impl<S: Source> Close for Socket<S> {
             drop(open);
         }
         wake_all(wakers);
+    }
+
+    fn abort(&self) {
+        if let Some(open) = &*self.open() {
+            open.source.abort();
+        }
+        self.close();
     }
 
     fn is_closed(&self) -> bool {
@@ -280,9 +288,21 @@ impl Closer {
 
     /// Closes the socket. Each operation that waits there ends with an error of the kind
     /// `NotConnected`, as does each one that begins later. Does not wait.
+    ///
+    /// The other side of a connection reads what has been written, and then an end; or a reset,
+    /// when this side has left bytes unread.
     pub fn close(&self) {
         if let Some(socket) = self.0.upgrade() {
             socket.close();
+        }
+    }
+
+    /// Closes the socket, so that the other side of a TCP connection sees a reset in the place of
+    /// an end: it knows that something is missing. What has been written may be lost. Other sockets
+    /// are closed as by [`close`](Self::close).
+    pub fn abort(&self) {
+        if let Some(socket) = self.0.upgrade() {
+            socket.abort();
         }
     }
 

@@ -116,6 +116,12 @@ impl<T: Transport> Stream<T> {
     pub fn close(&self) {
         Close::close(&*self.0);
     }
+
+    /// Closes the connection, and the other side is told that something is missing: see
+    /// [`Closer::abort`].
+    pub fn abort(&self) {
+        Close::abort(&*self.0);
+    }
 }
 
 /// The half of a [`Stream`] that reads.

@@ -10,7 +10,7 @@ use crate::sim::{End, SimListening};
 use crate::socket::Socket;
 use crate::stream::Stream;
 use crate::transport::{Listening, Source, Transport};
-use socket2::{Domain, Protocol, SockAddr, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{self, Shutdown, SocketAddr};
 #[cfg(unix)]
@@ -96,6 +96,16 @@ impl Source for Tcp {
         match &self.0 {
             Kind::System(it) => Some(lend(it)),
             Kind::Simulated(_) => None,
+        }
+    }
+
+    fn abort(&self) {
+        match &self.0 {
+            Kind::System(it) => {
+                // One that is no longer connected is broken already.
+                let _ = SockRef::from(it).set_linger(Some(Duration::ZERO));
+            }
+            Kind::Simulated(end) => end.abort(),
         }
     }
 

@@ -17,6 +17,9 @@ pub trait Source: Send + Sync + 'static {
     /// The system's socket, if it is one.
     fn lent(&self) -> Option<Lent<'_>>;
 
+    /// Its close breaks the connection, from now on.
+    fn abort(&self) {}
+
     /// Tells that one, from now on, when it may be ready, where the poller does not.
     fn watch(&self, ready: &Arc<Ready>) {
         let _ = ready;

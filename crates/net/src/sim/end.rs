@@ -64,6 +64,10 @@ impl End {
         self.world.with(|traffic| traffic.shutdown(self.place, how))
     }
 
+    pub(crate) fn abort(&self) {
+        self.world.with(|traffic| traffic.abort(self.place));
+    }
+
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.world.with(|traffic| traffic.addresses(self.place))?.0)
     }

@@ -381,6 +381,14 @@ impl Traffic {
         self.send(place, Event::Reset(place.other()));
     }
 
+    /// An end breaks the connection, and is about to go.
+    pub(super) fn abort(&mut self, place: Place) {
+        self.break_off(place);
+        if let Some(end) = self.end(place) {
+            end.writes_no_more = true;
+        }
+    }
+
     /// An end is gone. It breaks the connection if it has not read all that has come, or `breaks`.
     pub(super) fn close(&mut self, place: Place, breaks: bool) {
         let Some(end) = self.end(place) else { return };

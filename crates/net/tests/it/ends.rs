@@ -50,6 +50,33 @@ fn reads_end_at_their_deadline_and_not_before() {
     assert_eq!(result(task.unwrap()).as_bool(), Some(true));
 }
 
+// pins: I7
+#[test]
+fn an_abort_is_a_reset_where_a_close_is_an_end() {
+    let (scheduler, _) = start(2);
+    let task = scheduler.spawn_task(async |_: Cx| {
+        for aborts in [false, true] {
+            let (client, server) = pair().await?;
+            server.write_all(b"half").await?;
+            let mut four = [0; 4];
+            client.read_exact(&mut four).await?;
+            match aborts {
+                true => server.closer().abort(),
+                false => server.closer().close(),
+            }
+            assert_eq!(kind(server.read(&mut four).await), ErrorKind::NotConnected);
+            match client.read(&mut four).await {
+                Ok(bytes) => assert_eq!((bytes, aborts), (0, false)),
+                Err(error) => {
+                    assert_eq!((error.kind(), aborts), (ErrorKind::ConnectionReset, true))
+                }
+            }
+        }
+        ok(())
+    });
+    result(task.unwrap());
+}
+
 // pins: I6
 #[test]
 fn a_deadline_that_moves_later_is_heeded() {

@@ -243,6 +243,26 @@ fn names_of_hosts_are_those_of_the_simulation() {
     });
 }
 
+/// As of connections of the system.
+// pins: I8
+#[test]
+fn a_simulated_abort_is_a_reset() {
+    simulate(5, &Faults::some(), |rt, _| {
+        let task = rt.spawn_task(async |cx: Cx| {
+            let listener = TcpListener::bind(SERVER)?;
+            let (client, server) = cx
+                .join((TcpStream::connect(SERVER), listener.accept()))
+                .await;
+            let (client, server) = (client?, server?.0);
+            server.abort();
+            let error = client.read(&mut [0]).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+            ok(())
+        });
+        rt.wait(task.unwrap()).into_result().unwrap();
+    });
+}
+
 /// As it does on a connection of the system.
 // pins: I8
 #[test]
