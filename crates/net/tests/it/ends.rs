@@ -68,7 +68,7 @@ fn an_abort_is_a_reset_where_a_close_is_an_end() {
             match client.read(&mut four).await {
                 Ok(bytes) => assert_eq!((bytes, aborts), (0, false)),
                 Err(error) => {
-                    assert_eq!((error.kind(), aborts), (ErrorKind::ConnectionReset, true))
+                    assert_eq!((error.kind(), aborts), (ErrorKind::ConnectionReset, true));
                 }
             }
         }
