@@ -122,8 +122,8 @@ impl<L: Listening> fmt::Debug for Incoming<L> {
     }
 }
 
-/// Whether the connection is at fault that was to be accepted: the next one may be well. Linux hands
-/// on what the network says of it (accept(2), "Error handling").
+/// Whether the connection that was to be accepted is at fault: the next one may be well. Linux
+/// hands on what the network says of it (accept(2), "Error handling").
 fn is_of_connection(error: &io::Error) -> bool {
     #[cfg(target_os = "linux")]
     let is_so = {
