@@ -57,7 +57,7 @@ impl Process for Interpreter {
         }
         if is_begin || is_answered {
             match (self.program)(self) {
-                Some(command) => drop(out.yield_command(command, self.answers.len() as u64)),
+                Some(command) => out.yield_command(command, self.answers.len() as u64),
                 None => out.done(()),
             }
         }
@@ -226,7 +226,7 @@ fn the_missing_network_is_named() {
     let asks = process_fn(|_, events: &mut Events<'_>, out: &mut StepOutput| {
         match events.next() {
             Some(Event::Completion(answer)) => out.done(answer.result.unwrap_err().to_string()),
-            _ => drop(out.yield_command(Command::new(CommandId::new(READ), ()), 1)),
+            _ => out.yield_command(Command::new(CommandId::new(READ), ()), 1),
         }
         Ok(())
     });
