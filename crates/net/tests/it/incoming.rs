@@ -67,6 +67,51 @@ fn no_more_connections_than_the_limit_are_open_and_a_drain_waits_for_them() {
     assert_eq!(net.sockets(), 0);
 }
 
+/// A stop asks all to finish: the server drains. What does not end in time is terminated.
+// pins: I7
+#[test]
+fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
+    for ends in [true, false] {
+        let (scheduler, net) = start(2);
+        let listener = net.enter(|| TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = scheduler.spawn_task(async move |cx: Cx| {
+            let incoming = listener.incoming(10);
+            while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
+                let (stream, _) = accepted?;
+                cx.context().spawn_task(async move |cx: Cx| {
+                    stream.write_all(b"a").await?;
+                    let mut byte = [0];
+                    if ends {
+                        // It answers, and goes.
+                        let _ = cx.until_cancelled(stream.read(&mut byte)).await;
+                        stream.write_all(b"b").await?;
+                    } else {
+                        stream.read_exact(&mut byte).await?;
+                    }
+                    ok(())
+                })?;
+            }
+            incoming.drain().await;
+            ok(())
+        });
+        let mut client = std::net::TcpStream::connect(address).unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut byte = [0];
+        client.read_exact(&mut byte).unwrap();
+        let report = scheduler
+            .stop(if ends { PATIENCE } else { ms(50) })
+            .unwrap();
+        let ended = (report.completed, report.forced);
+        assert_eq!(ended, if ends { (2, 0) } else { (0, 2) });
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, if ends { &b"b"[..] } else { b"" });
+        drop(server);
+        until("no socket is left", || net.sockets() == 0);
+    }
+}
+
 /// Clients that say nothing are sent away at their deadline, and another is served meanwhile.
 // pins: I6
 #[test]
