@@ -1,13 +1,13 @@
 //! The async streams beside the blocking ones of the standard library: what the other side sends,
 //! in any parts, with any end, arrives the same.
 
-use crate::support::{PATIENCE, ok, result, start};
+use crate::support::{PATIENCE, ok, read_some, result, start};
 use ganger_net::TcpStream;
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, SpawnTask};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::{self, Shutdown};
 use std::thread;
 use std::time::Duration;
@@ -72,7 +72,7 @@ fn other_side(stream: net::TcpStream, plan: &Plan) -> Vec<u8> {
         });
         if !plan.breaks {
             let mut buffer = vec![0; plan.takes];
-            while let Ok(length @ 1..) = (&stream).read(&mut buffer) {
+            while let Ok(length @ 1..) = read_some(&stream, &mut buffer) {
                 read.extend_from_slice(&buffer[..length]);
             }
         }
@@ -108,7 +108,7 @@ fn by_std(stream: net::TcpStream, plan: &Plan) -> (Vec<u8>, End) {
         });
         let mut buffer = vec![0; plan.reads];
         end = loop {
-            match (&stream).read(&mut buffer) {
+            match read_some(&stream, &mut buffer) {
                 Ok(0) => break Ok(()),
                 Ok(length) => read.extend_from_slice(&buffer[..length]),
                 Err(error) => break Err(error.kind()),

@@ -4,6 +4,8 @@ use ganger_net::Net;
 use ganger_proc_api::{BoxError, ExitReason, Payload};
 use ganger_sched::{ProcessHandle, Scheduler};
 use ganger_time::Timers;
+use std::io::{self, Read};
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,4 +52,14 @@ pub(crate) fn sum(handles: impl IntoIterator<Item = ProcessHandle>) -> u64 {
 
 pub(crate) fn ok<T>(value: T) -> Result<T, BoxError> {
     Ok(value)
+}
+
+/// Reads, and goes on when a signal of another test comes.
+pub(crate) fn read_some(mut stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
 }

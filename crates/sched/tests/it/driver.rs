@@ -393,6 +393,8 @@ fn a_worker_that_searches_in_the_driver_is_not_relied_on() {
     let (scheduler, posted) = start_without_spares();
     let steps = RefCell::new(Vec::new());
     let start_steps = || {
+        // Those of a round before hold a worker.
+        steps.borrow_mut().clear();
         let started = [(); 2].map(|()| start_step(&scheduler));
         *steps.borrow_mut() = Vec::from(started);
     };
