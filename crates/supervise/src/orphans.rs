@@ -11,6 +11,7 @@ use ganger_sync::sync::Mutex;
 use ganger_time::{TimerOutput, Timers};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 /// The exit action of a supervisor: has the children that are left stopped by another process, as
@@ -46,8 +47,8 @@ impl ExitAction for Orphans {
             scheduler,
             left,
         } = *self;
-        let pids: Vec<_> = left.iter().filter_map(|it| it.1.pid).collect();
-        let scheduler = scheduler.upgrade().filter(|_| !pids.is_empty());
+        let all: Vec<_> = left.iter().filter_map(|it| Orphan::of(&it.1)).collect();
+        let scheduler = scheduler.upgrade().filter(|_| !all.is_empty());
         let Some(scheduler) = scheduler else {
             return view.set_gone();
         };
@@ -55,27 +56,66 @@ impl ExitAction for Orphans {
             let refused = error.downcast_ref::<SubmitError>();
             if refused.is_some_and(|it| matches!(it.kind, SubmitErrorKind::Stopping)) {
                 // The scheduler stops. All finish at once, and it sees to those that are slow.
-                let gone = Arc::new(Gone(view));
-                for pid in pids.iter().rev() {
-                    let end = Box::new(End(Arc::clone(&gone)));
-                    let _ended = scheduler.add_exit_action(*pid, end);
-                    let _ended = scheduler.cancel(*pid, CancelReason::Shutdown);
-                }
+                end_all(&scheduler, view, &all, |pid| {
+                    let _ended = scheduler.cancel(pid, CancelReason::Shutdown);
+                });
             } else {
-                terminate(&scheduler, &pids);
-                view.set_gone();
+                terminate_all(&scheduler, view, &all);
             }
         }
     }
 }
 
-/// The exit action of each orphan in a stop of the scheduler.
-struct End(Arc<Gone>);
+/// Has each of these end by `end`, and the view told when all have ended, with those below them.
+fn end_all(scheduler: &Handle, view: Arc<View>, all: &[Orphan], end: impl Fn(Pid)) {
+    let gone = Arc::new(Gone(view));
+    for orphan in all.iter().rev() {
+        let action = End {
+            gone: Arc::clone(&gone),
+            below: orphan.below.clone(),
+        };
+        if scheduler
+            .add_exit_action(orphan.pid, Box::new(action))
+            .is_err()
+        {
+            // It has ended.
+            await_those_below(Arc::clone(&gone), orphan.below.as_deref());
+        }
+        end(orphan.pid);
+    }
+}
+
+fn terminate_all(scheduler: &Handle, view: Arc<View>, all: &[Orphan]) {
+    end_all(scheduler, view, all, |pid| {
+        // One that is not found has ended.
+        let _ = scheduler.terminate(pid);
+    });
+}
+
+/// The exit action of each orphan that no guardian waits for.
+struct End {
+    gone: Arc<Gone>,
+    below: Option<Arc<View>>,
+}
 
 impl ExitAction for End {
     fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
-        drop(self.0);
+        await_those_below(self.gone, self.below.as_deref());
     }
+}
+
+/// Keeps `gone` until the children of a supervisor that has ended have ended as well.
+fn await_those_below(gone: Arc<Gone>, below: Option<&View>) {
+    if let Some(below) = below {
+        below.has_orphans(|| Waker::from(Arc::new(Held(gone))));
+    }
+}
+
+/// A waker that does nothing but keep what is to be dropped when it is woken.
+struct Held(#[allow(dead_code, reason = "it is dropped")] Arc<Gone>);
+
+impl Wake for Held {
+    fn wake(self: Arc<Self>) {}
 }
 
 /// Says that no orphan is left, when the last one drops it.
@@ -88,25 +128,18 @@ impl Drop for Gone {
 }
 
 /// The exit action of a guardian: ends what that has left, if it ends before its time.
-struct LastResort(WeakHandle, Vec<Pid>, Arc<View>);
+struct LastResort {
+    scheduler: WeakHandle,
+    view: Arc<View>,
+    all: Vec<Orphan>,
+}
 
 impl ExitAction for LastResort {
     fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
-        if let Some(scheduler) = self.0.upgrade() {
-            terminate(&scheduler, &self.1);
+        match self.scheduler.upgrade() {
+            Some(scheduler) => terminate_all(&scheduler, self.view, &self.all),
+            None => self.view.set_gone(),
         }
-        self.2.set_gone();
-    }
-
-    fn not_started(self: Box<Self>, _: Pid) {
-        self.2.set_gone();
-    }
-}
-
-fn terminate(scheduler: &Handle, pids: &[Pid]) {
-    for pid in pids.iter().rev() {
-        // One that is not found has ended.
-        let _ = scheduler.terminate(*pid);
     }
 }
 
@@ -127,11 +160,7 @@ fn stop_them(
             stop,
             ..Rules::default()
         };
-        if let Some(pid) = entry.pid {
-            let orphan = Orphan {
-                pid,
-                below: entry.below,
-            };
+        if let Some(orphan) = Orphan::of(&entry) {
             children.insert(plan.add_running(rules, now), orphan);
         }
     }
@@ -159,10 +188,19 @@ struct Guardian {
     armed: Moment,
 }
 
+#[derive(Clone)]
 struct Orphan {
     pid: Pid,
     /// Of a supervisor.
     below: Option<Arc<View>>,
+}
+
+impl Orphan {
+    /// That child, if it has not ended.
+    fn of(entry: &Entry) -> Option<Self> {
+        let (pid, below) = (entry.pid?, entry.below.clone());
+        Some(Self { pid, below })
+    }
 }
 
 /// The tag of its timer.
@@ -171,9 +209,12 @@ const DUE: Tag = 1;
 impl Process for Guardian {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         if let Some(scheduler) = ctx.scheduler() {
-            let pids = self.children.values().map(|it| it.pid).collect();
-            let view = Arc::clone(&self.view);
-            ctx.add_exit_action(Box::new(LastResort(scheduler.downgrade(), pids, view)))?;
+            let last_resort = LastResort {
+                scheduler: scheduler.downgrade(),
+                view: Arc::clone(&self.view),
+                all: self.children.values().cloned().collect(),
+            };
+            ctx.add_exit_action(Box::new(last_resort))?;
         }
         for (id, orphan) in &self.children {
             ctx.monitor(orphan.pid, id.0)?;
