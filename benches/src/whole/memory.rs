@@ -111,8 +111,9 @@ mod tests {
     #[test]
     fn a_thread_that_computes_uses_time() {
         let before = cpu_time().unwrap();
-        let begin = Instant::now();
-        while begin.elapsed() < Duration::from_millis(50) {}
-        assert!(cpu_time().unwrap() - before >= Duration::from_millis(10));
+        let end = Instant::now() + Duration::from_secs(60);
+        while cpu_time().unwrap() - before < Duration::from_millis(10) {
+            assert!(Instant::now() < end);
+        }
     }
 }
