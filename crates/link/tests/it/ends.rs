@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{self, Poll, Wake};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Default)]
 struct Wakes(AtomicUsize);
@@ -58,11 +58,19 @@ fn threads_and_futures_wait_for_one_end_and_each_learns_the_cause() {
     }
     for (future, wakes) in futures.iter_mut().zip(&wakes) {
         assert_eq!(poll(future, wakes), Poll::Ready(failed("boom")));
-        assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
+        // The cause can be seen before the wakers are called.
+        let called = Instant::now();
+        while wakes.0.load(Ordering::SeqCst) == 0 {
+            assert!(called.elapsed() < PATIENCE, "the waker is not called");
+            thread::yield_now();
+        }
     }
     assert_eq!(dropped.0.load(Ordering::SeqCst), 0);
     let pid = target.pid();
     exit(target.handle);
+    for wakes in &wakes {
+        assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
+    }
     let late = scheduler.end_of(pid).unwrap();
     assert_eq!(late.wait(), ExitCause::NotFound);
     assert!(format!("{late:?}").contains("NotFound"));
