@@ -76,7 +76,8 @@ pub fn select<R>() -> Select<R> {
 /// A select that is being put together, and the future that waits for it: see [`select`].
 ///
 /// # Panics
-/// Polling it again after it was ready panics.
+/// Polling it again after it was ready panics, and so does adding a case, or a condition, after the
+/// first poll: a select that waits has its places already, and would wait at the new case for ever.
 #[must_use = "a select does nothing until it is awaited: `.await`, `wait` or `try_now`"]
 pub struct Select<R, L: Cases<R> = NoCases> {
     cases: L,
@@ -104,12 +105,28 @@ impl<R, L: Cases<R>> Select<R, L> {
         }
     }
 
+    #[track_caller]
     fn with<C: Case<R>>(self, case: C) -> Select<R, With<C, L>> {
-        let others = self.cases;
+        let others = self.into_unpolled();
         Select::of(With { case, others })
     }
 
+    /// The cases of a select that has a place nowhere.
+    #[track_caller]
+    fn into_unpolled(self) -> L {
+        assert!(
+            matches!(self.phase, Phase::New),
+            "a select that has been polled takes no more cases: add all of them before the first \
+             poll"
+        );
+        self.cases
+    }
+
     /// Or receives from there. A channel that is closed is ready, with the error.
+    ///
+    /// # Panics
+    /// When the select has been polled.
+    #[track_caller]
     pub fn recv<'a, T, F>(
         self,
         receiver: &'a Receiver<T>,
@@ -122,6 +139,10 @@ impl<R, L: Cases<R>> Select<R, L> {
     }
 
     /// Or sends that value. It is dropped when another case is chosen.
+    ///
+    /// # Panics
+    /// When the select has been polled.
+    #[track_caller]
     pub fn send<'a, T, F>(
         self,
         sender: &'a Sender<T>,
@@ -136,6 +157,10 @@ impl<R, L: Cases<R>> Select<R, L> {
 
     /// Or sends the value that is there, which is left there when another case is chosen. Never
     /// ready with `None`.
+    ///
+    /// # Panics
+    /// When the select has been polled.
+    #[track_caller]
     pub fn send_from<'a, T, F>(
         self,
         sender: &'a Sender<T>,
@@ -150,6 +175,10 @@ impl<R, L: Cases<R>> Select<R, L> {
 
     /// Or waits for a future: a sleep, a lock, anything. One that has to be pinned is given as
     /// `pin!(future)`.
+    ///
+    /// # Panics
+    /// When the select has been polled.
+    #[track_caller]
     pub fn future<U, F>(self, future: U, then: F) -> Select<R, With<FutureCase<U, F>, L>>
     where
         U: Future + Unpin,
@@ -301,6 +330,9 @@ impl<R, C: Case<R>, L: Cases<R>> Select<R, With<C, L>> {
     /// The case before this is left out where the condition does not hold, and is dropped at once.
     /// A select without a case that is left waits for ever.
     ///
+    /// # Panics
+    /// When the select has been polled.
+    ///
     /// ```
     /// use ganger_channel::{channel, select};
     ///
@@ -316,8 +348,9 @@ impl<R, C: Case<R>, L: Cases<R>> Select<R, With<C, L>> {
     /// assert_eq!(take_if(true), Some(Some(7)));
     /// # Ok::<(), ganger_channel::SendError<i32>>(())
     /// ```
+    #[track_caller]
     pub fn when(self, condition: bool) -> Select<R, With<Option<C>, L>> {
-        let With { case, others } = self.cases;
+        let With { case, others } = self.into_unpolled();
         let case = condition.then_some(case);
         Select::of(With { case, others })
     }

@@ -182,13 +182,6 @@ fn local_address(socket: &AnySocket) -> io::Result<String> {
     }
 }
 
-async fn receive(socket: Arc<UdpSocket>, most: usize) -> io::Result<Payload> {
-    let mut packet = vec![0; most];
-    let (length, from) = socket.recv_from(&mut packet).await?;
-    packet.truncate(length);
-    Ok(Payload::any((packet, from)))
-}
-
 /// The topic of the messages of `active`.
 const DATA: &str = "net.data";
 
@@ -222,7 +215,8 @@ pub(crate) fn register(registry: &CommandRegistry) {
             wait(async move { Ok(socket.send_to(&packet, to).await? as u64) })
         }),
         (37, "net.receive_from", |it| {
-            wait(receive(udp(it.socket()?)?, it.number()?))
+            let packet = commands::packet(udp(it.socket()?)?, it.number()?);
+            wait(async { Ok(Payload::any(packet.await?)) })
         }),
         (50, "net.read", |it| {
             let (socket, most) = (it.socket()?, it.number()?);

@@ -176,13 +176,17 @@ pub fn receive_from(
     socket: &Arc<UdpSocket>,
     most: usize,
 ) -> Until<io::Result<(Vec<u8>, SocketAddr)>> {
-    let socket = Arc::clone(socket);
-    Until::new(async move {
-        let mut packet = vec![0; most];
-        let (length, from) = socket.recv_from(&mut packet).await?;
-        packet.truncate(length);
-        Ok((packet, from))
-    })
+    Until::new(packet(Arc::clone(socket), most))
+}
+
+pub(crate) async fn packet(
+    socket: Arc<UdpSocket>,
+    most: usize,
+) -> io::Result<(Vec<u8>, SocketAddr)> {
+    let mut packet = vec![0; most];
+    let (length, from) = socket.recv_from(&mut packet).await?;
+    packet.truncate(length);
+    Ok((packet, from))
 }
 
 /// The bytes of a file: see [`fs::read`].

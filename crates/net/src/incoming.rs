@@ -61,28 +61,22 @@ impl<L: Listening> Listener<L> {
 
 impl<L: Listening> Incoming<L> {
     /// The next connection, as soon as there are fewer than the limit. When the system has no
-    /// descriptor or no memory left, it waits and tries again. Cancel-safe, as
-    /// [`Listener::accept`].
+    /// descriptor, no memory or no room for another socket left, it waits and tries again; a
+    /// connection that could not be kept is closed. Cancel-safe, as [`Listener::accept`].
     ///
     /// # Errors
     /// As for `accept` otherwise.
     pub async fn accept(&self) -> io::Result<(Stream<L::Transport>, L::Address)> {
-        self.gate.wait(Side::Read, Gate::enter).await?;
-        let permit = Permit(Arc::clone(&self.gate));
         let mut pause = PAUSES.0;
         loop {
-            match self.listener.accept_transport().await {
-                Ok((transport, address)) => {
-                    let net = self.listener.0.net();
-                    let socket = Socket::within(net, transport, Some(permit))?;
-                    return Ok((Stream(socket), address));
-                }
-                Err(error) if is_of_connection(&error) => {}
+            self.gate.wait(Side::Read, Gate::enter).await?;
+            let permit = Permit(Arc::clone(&self.gate));
+            match self.listener.accept_as(Some(permit)).await {
                 Err(error) if is_of_shortage(&error) => {
                     self.listener.0.pause(pause).await?;
                     pause = (2 * pause).min(PAUSES.1);
                 }
-                Err(error) => return Err(error),
+                result => return result,
             }
         }
     }
@@ -122,34 +116,12 @@ impl<L: Listening> fmt::Debug for Incoming<L> {
     }
 }
 
-/// Whether the connection that was to be accepted is at fault: the next one may be well. Linux
-/// hands on what the network says of it (accept(2), "Error handling").
-fn is_of_connection(error: &io::Error) -> bool {
-    #[cfg(target_os = "linux")]
-    let is_so = {
-        use rustix::io::Errno;
-        let of_it = [
-            Errno::PROTO,
-            Errno::NOPROTOOPT,
-            Errno::NETDOWN,
-            Errno::NETUNREACH,
-            Errno::HOSTDOWN,
-            Errno::HOSTUNREACH,
-            Errno::NONET,
-        ];
-        Errno::from_io_error(error).is_some_and(|it| of_it.contains(&it))
-    };
-    #[cfg(not(target_os = "linux"))]
-    let is_so = false;
-    is_so || error.kind() == io::ErrorKind::ConnectionAborted
-}
-
 /// Whether the system has something too little of, which may come back.
 fn is_of_shortage(error: &io::Error) -> bool {
     #[cfg(unix)]
     let is_so = {
         use rustix::io::Errno;
-        let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+        let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS];
         Errno::from_io_error(error).is_some_and(|it| short.contains(&it))
     };
     #[cfg(windows)]
@@ -158,7 +130,9 @@ fn is_of_shortage(error: &io::Error) -> bool {
         const WSAENOBUFS: i32 = 10055;
         matches!(error.raw_os_error(), Some(WSAEMFILE | WSAENOBUFS))
     };
-    is_so
+    // ENOSPC, of a poller: no other socket of this user may be in one (epoll_ctl(2)).
+    let kinds = [io::ErrorKind::OutOfMemory, io::ErrorKind::StorageFull];
+    is_so || kinds.contains(&error.kind())
 }
 
 /// Counts connections. It is a socket that is ready to read while there is room, and to write when
@@ -209,5 +183,105 @@ impl Drop for Permit {
                 write: open == 0,
             });
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::transport::Transport;
+    use ganger_sched::Scheduler;
+    use ganger_task::{Cx, SpawnTask};
+    use rustix::io::Errno;
+    use std::io::IoSlice;
+    use std::net::Shutdown;
+
+    /// Fails in one way after another, and then accepts.
+    struct Fails(Mutex<Vec<Errno>>);
+
+    struct Accepted;
+
+    impl Source for Fails {
+        fn lent(&self) -> Option<Lent<'_>> {
+            None
+        }
+    }
+
+    impl Source for Accepted {
+        fn lent(&self) -> Option<Lent<'_>> {
+            None
+        }
+    }
+
+    impl Listening for Fails {
+        type Transport = Accepted;
+        type Address = ();
+
+        fn accept(&self) -> io::Result<(Accepted, ())> {
+            match lock(&self.0).pop() {
+                Some(error) => Err(error.into()),
+                None => Ok((Accepted, ())),
+            }
+        }
+    }
+
+    impl Transport for Accepted {
+        fn read(&self, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn write_vectored(&self, _: &[IoSlice<'_>]) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn shutdown(&self, _: Shutdown) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Accepts twice, with a limit of one.
+    fn accept_after(errors: Vec<Errno>) -> io::Result<()> {
+        let net = Net::new()?;
+        let builder = Scheduler::builder().driver(net.clone());
+        let scheduler = builder.build().unwrap();
+        scheduler.start().unwrap();
+        let (send, outcome) = std::sync::mpsc::channel();
+        let task = scheduler.spawn_task(async move |_: Cx| {
+            let fails = Fails(Mutex::new(errors));
+            let incoming = Listener(Socket::new(fails)?).incoming(1);
+            let accepted = incoming.accept().await;
+            let is_kept = accepted.is_ok();
+            assert_eq!(incoming.open(), usize::from(is_kept));
+            send.send(accepted.map(drop))?;
+            // The place is free again.
+            drop(incoming.accept().await?);
+            assert_eq!(incoming.open(), 0);
+            Ok(())
+        });
+        assert!(task.unwrap().wait().is_done());
+        assert_eq!(net.sockets(), 0);
+        outcome.recv().unwrap()
+    }
+
+    // pins: I7
+    #[test]
+    fn a_shortage_is_waited_out_and_counts_no_connection() {
+        let short = [Errno::NOSPC, Errno::NOMEM, Errno::NOBUFS, Errno::MFILE];
+        accept_after(short.to_vec()).unwrap();
+    }
+
+    // pins: I7
+    #[test]
+    fn a_connection_at_fault_is_passed_over_and_a_listener_at_fault_is_not() {
+        accept_after(vec![Errno::CONNRESET, Errno::CONNABORTED]).unwrap();
+        #[cfg(target_os = "linux")]
+        accept_after(vec![Errno::PROTO, Errno::HOSTUNREACH]).unwrap();
+        let error = accept_after(vec![Errno::INVAL]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -1,5 +1,6 @@
 //! What accepts connections.
 
+use crate::incoming::Permit;
 use crate::ready::Side;
 use crate::socket::{Close, Closer, Socket};
 use crate::stream::Stream;
@@ -22,18 +23,23 @@ impl<L: Listening> Listener<L> {
     /// Those of the system. A connection that was broken before it was accepted is none, but
     /// passed over. `TimedOut` after the deadline; `NotConnected` when the listener is closed.
     pub async fn accept(&self) -> io::Result<(Stream<L::Transport>, L::Address)> {
-        let (transport, address) = self.accept_transport().await?;
-        let socket = Socket::within(self.0.net(), transport, None)?;
-        Ok((Stream(socket), address))
+        self.accept_as(None).await
     }
 
-    pub(crate) async fn accept_transport(&self) -> io::Result<(L::Transport, L::Address)> {
-        loop {
+    /// As [`accept`](Self::accept). The permit is given back when the connection is closed, and at
+    /// once when there is none.
+    pub(crate) async fn accept_as(
+        &self,
+        permit: Option<Permit>,
+    ) -> io::Result<(Stream<L::Transport>, L::Address)> {
+        let (transport, address) = loop {
             match self.0.wait(Side::Read, L::accept).await {
                 Err(error) if is_of_connection(&error) => {}
-                result => return result,
+                result => break result?,
             }
-        }
+        };
+        let socket = Socket::within(self.0.net(), transport, permit)?;
+        Ok((Stream(socket), address))
     }
 
     /// [`accept`](Self::accept) ends within that time from now: see
@@ -54,12 +60,30 @@ impl<L: Listening> Listener<L> {
     }
 }
 
-/// Whether one connection has failed, and the listener has not.
+/// Whether the connection that was to be accepted is at fault: the next one may be well. Linux
+/// hands on what the network says of it (accept(2), "Error handling").
 fn is_of_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
-    )
+    #[cfg(target_os = "linux")]
+    let is_so = {
+        use rustix::io::Errno;
+        let of_it = [
+            Errno::PROTO,
+            Errno::NOPROTOOPT,
+            Errno::NETDOWN,
+            Errno::NETUNREACH,
+            Errno::HOSTDOWN,
+            Errno::HOSTUNREACH,
+            Errno::NONET,
+        ];
+        Errno::from_io_error(error).is_some_and(|it| of_it.contains(&it))
+    };
+    #[cfg(not(target_os = "linux"))]
+    let is_so = false;
+    let kinds = [
+        io::ErrorKind::ConnectionAborted,
+        io::ErrorKind::ConnectionReset,
+    ];
+    is_so || kinds.contains(&error.kind())
 }
 
 impl<L: Listening> fmt::Debug for Listener<L> {

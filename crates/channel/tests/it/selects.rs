@@ -3,6 +3,7 @@
 use crate::support::{Bell, now, poll};
 use ganger_channel::{RecvCase, RecvError, Select, SelectError, channel, select};
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
@@ -284,4 +285,42 @@ fn a_case_that_is_left_out_is_as_if_it_were_not_there() {
     let sends = select().send_from(&full, &mut value, |it| it).when(false);
     assert_eq!(sends.try_now(), None);
     assert_eq!(value, Some(3));
+}
+
+/// A select that waits has its places: it would wait at a new case for ever.
+// pins: Q6
+#[test]
+fn a_case_that_is_added_after_the_first_poll_is_refused() {
+    let (sender, receiver) = channel::<u32>(0);
+    let waits = || {
+        let mut waits = select().recv(&receiver, |it| it.is_ok());
+        assert!(now(&mut waits).is_pending());
+        waits
+    };
+    let other = &receiver;
+    let late: [&dyn Fn(); 5] = [
+        &|| drop(waits().recv(other, |it| it.is_ok())),
+        &|| drop(waits().send(&sender, 1, |it| it.is_ok())),
+        &|| drop(waits().send_from(&sender, &mut None, |it| it.is_ok())),
+        &|| drop(waits().future(std::future::ready(()), |()| true)),
+        &|| drop(waits().when(true)),
+    ];
+    for (number, add) in late.into_iter().enumerate() {
+        let refused = catch_unwind(AssertUnwindSafe(add)).unwrap_err();
+        let text = refused.downcast_ref::<&str>().unwrap();
+        assert!(text.contains("before the first poll"), "{number}: {text}");
+        assert!(sender.try_send(2).is_err(), "{number}: a place is left");
+    }
+}
+
+// pins: Q6
+#[test]
+fn a_select_that_is_over_takes_no_more_cases() {
+    let (sender, receiver) = channel(1);
+    let (_kept, never) = channel(0);
+    sender.try_send(1).unwrap();
+    let mut over = select().recv(&receiver, |it| it);
+    assert_eq!(now(&mut over), Poll::Ready(Ok(1)));
+    let add = || drop(over.recv(&never, |it| it));
+    assert!(catch_unwind(AssertUnwindSafe(add)).is_err());
 }

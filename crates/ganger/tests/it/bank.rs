@@ -3,8 +3,6 @@
 #[path = "../../examples/bank.rs"]
 mod example;
 
-use example::{Account, Ledger};
-
 #[test]
 fn it_ends_by_itself() {
     example::main().unwrap();
@@ -14,6 +12,7 @@ fn it_ends_by_itself() {
 #[cfg(feature = "sim")]
 #[test]
 fn no_transfer_makes_or_loses_money() {
+    use example::{Account, Ledger};
     use ganger::prelude::*;
     use ganger::sim::{Rt, Sim};
 

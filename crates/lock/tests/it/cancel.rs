@@ -1,12 +1,11 @@
 //! Trees of cancellations.
 
-use crate::support::{Counts, poll};
+use crate::support::{Counts, poll, poll_by};
 use ganger_lock::{CancellationToken, Until};
 use ganger_proc_api::{CancelReason, Event, process_fn};
 use ganger_sched::Scheduler;
-use std::pin::Pin;
 use std::sync::mpsc::channel;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 // pins: K8
 #[test]
@@ -18,11 +17,7 @@ fn a_parent_cancels_its_children_and_not_the_other_way_round() {
     assert!(leaf.is_cancelled() && !root.is_cancelled() && !right.is_cancelled());
     let (woken, waker) = Counts::waker();
     let mut wait = right.cancelled();
-    assert!(
-        Pin::new(&mut wait)
-            .poll(&mut Context::from_waker(&waker))
-            .is_pending()
-    );
+    assert!(poll_by(&mut wait, &waker).is_pending());
     drop(right.cancelled());
     assert!(root.cancel("root"));
     assert_eq!(woken.get(), 1);

@@ -60,6 +60,16 @@ fn next_of(reports: &Receiver<DeadlockReport>, kind: DeadlockKind, of: &[Party])
     }
 }
 
+/// No report comes that has a wait of that process, for long enough for several looks.
+fn none_is_about(reports: &Receiver<DeadlockReport>, process: Pid) {
+    let is_about = |it: &DeadlockReport| {
+        let mut waits = it.waits.iter();
+        waits.any(|it| it.party == Party::Process(process))
+    };
+    let found = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(200)).ok());
+    assert_eq!(found.filter(is_about).count(), 0);
+}
+
 /// Its waits, with PIDs alone.
 fn plain(report: &DeadlockReport) -> String {
     let waits = report.waits.iter().map(ToString::to_string);
@@ -120,20 +130,14 @@ fn a_cycle_is_told_once_also_where_others_wait_behind_it() {
     let (scheduler, watch, reports) = watched();
     let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
     let [one, other] = embrace_with(&scheduler, &locks);
-    let (own, before) = (Arc::clone(&locks), one.pid());
+    let own = Arc::clone(&locks);
     let behind = scheduler.spawn_task(async move |_: Cx| {
         drop(own[0].lock().await);
         Ok(())
     });
     let behind: ProcessHandle = behind.unwrap();
     next(&reports, DeadlockKind::Cycle, &[&one, &other]);
-    let of_one = |it: &DeadlockReport| {
-        let mut waits = it.waits.iter();
-        waits.any(|it| it.party == Party::Process(before))
-    };
-    // Long enough for several looks.
-    let found = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(200)).ok());
-    assert_eq!(found.filter(of_one).count(), 0);
+    none_is_about(&reports, one.pid());
     scheduler.cancel(one.pid(), "a deadlock").unwrap();
     drop(one.wait());
     assert!(other.wait().is_done() && behind.wait().is_done());
@@ -268,13 +272,7 @@ fn a_wait_for_what_comes_by_the_driver_is_no_deadlock() {
         Ok(())
     });
     let sleeper: ProcessHandle = sleeper.unwrap();
-    let of_sleeper = |report: &DeadlockReport| {
-        let mut waits = report.waits.iter();
-        waits.any(|it| it.party == Party::Process(sleeper.pid()))
-    };
-    // Long enough for several looks.
-    let found = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(200)).ok());
-    assert_eq!(found.filter(of_sleeper).count(), 0);
+    none_is_about(&reports, sleeper.pid());
     // Ordering: Relaxed, as above.
     is_awaited.store(false, Ordering::Relaxed);
     next(&reports, DeadlockKind::AllAsleep, &[&sleeper]);
@@ -321,13 +319,7 @@ fn a_wait_for_a_thread_is_no_deadlock() {
         Ok(())
     });
     let waiter = waiter.unwrap();
-    let of_waiter = |report: &DeadlockReport| {
-        let mut waits = report.waits.iter();
-        waits.any(|it| it.party == Party::Process(waiter.pid()))
-    };
-    // Long enough for several looks.
-    let found = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(200)).ok());
-    assert_eq!(found.filter(of_waiter).count(), 0);
+    none_is_about(&reports, waiter.pid());
     drop(guard);
     assert!(waiter.wait().is_done());
     drop(watch);
@@ -482,13 +474,7 @@ fn one_that_waits_to_be_told_to_stop_is_no_deadlock() {
         Ok(())
     });
     let server: ProcessHandle = server.unwrap();
-    let of_server = |report: &DeadlockReport| {
-        let mut waits = report.waits.iter();
-        waits.any(|it| it.party == Party::Process(server.pid()))
-    };
-    // Long enough for several looks.
-    let found = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(200)).ok());
-    assert_eq!(found.filter(of_server).count(), 0);
+    none_is_about(&reports, server.pid());
     stop.cancel("over");
     assert!(server.wait().is_done());
     drop(watch);

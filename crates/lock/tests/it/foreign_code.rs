@@ -1,15 +1,15 @@
 //! Wakers that panic, and waits inside of waits.
 
-use crate::support::Counts;
+use crate::support::{Counts, poll_by};
 use ganger_lock::{CancellationToken, Mutex, Notify, RwLock, Until, block_on, block_on_for};
 use ganger_proc_api::process_fn;
 use ganger_sched::Scheduler;
 use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
-use std::task::{Context, Wake, Waker};
+use std::task::{Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -89,8 +89,7 @@ fn a_waker_that_panics_leaves_none_of_the_others_asleep() {
     let (count, counts) = Counts::waker();
     let wakers = [Waker::noop().clone(), Waker::from(Arc::new(Panics)), counts];
     for (wait, waker) in waits.iter_mut().zip(&wakers) {
-        let polled = Pin::new(wait).poll(&mut Context::from_waker(waker));
-        assert!(polled.is_pending());
+        assert!(poll_by(wait, waker).is_pending());
     }
     assert!(catch_unwind(AssertUnwindSafe(|| drop(guard))).is_err());
     assert_eq!(count.get(), 1);
@@ -103,8 +102,7 @@ fn a_waker_that_panics_leaves_no_child_uncancelled() {
     let child = root.child();
     let mut wait = root.cancelled();
     let waker = Waker::from(Arc::new(Panics));
-    let polled = Pin::new(&mut wait).poll(&mut Context::from_waker(&waker));
-    assert!(polled.is_pending());
+    assert!(poll_by(&mut wait, &waker).is_pending());
     assert!(catch_unwind(AssertUnwindSafe(|| root.cancel("it is over"))).is_err());
     assert!(root.is_cancelled() && child.is_cancelled());
 }

@@ -1,6 +1,6 @@
 //! What owners leave that fail.
 
-use crate::support::until;
+use crate::support::{start, until};
 use ganger_lock::{
     AcquireError, Locked, Mutex, Notify, OwnedMutexGuard, Permits, RwLock, Semaphore, Until,
     block_on_for,
@@ -18,9 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// With one worker: what is told is said in the order of the telling.
 fn scheduler() -> Scheduler {
-    let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    scheduler.start().unwrap();
-    scheduler
+    start(1)
 }
 
 /// How a process ends that has a lock.

@@ -1,21 +1,12 @@
 //! Mutexes: their three faces, owners that fail, waiters that give up, starvation.
 
-use crate::support::{Counts, poll};
+use crate::support::{Counts, poll, poll_by, start};
 use ganger_lock::{Locked, Mutex, Until};
 use ganger_proc_api::{Event, Process, process_fn};
-use ganger_sched::Scheduler;
 use ganger_sim::{Rt, Sim};
 use ganger_task::{Cx, SpawnTask};
-use std::pin::Pin;
 use std::sync::{Arc, TryLockError};
-use std::task;
 use std::time::Duration;
-
-fn scheduler() -> Scheduler {
-    let scheduler = Scheduler::builder().workers(2).build().unwrap();
-    scheduler.start().unwrap();
-    scheduler
-}
 
 /// Adds one, so many times, by yields.
 fn adds(mutex: &Arc<Mutex<u64>>, times: u32) -> impl Process {
@@ -39,7 +30,7 @@ fn adds(mutex: &Arc<Mutex<u64>>, times: u32) -> impl Process {
 #[test]
 fn processes_tasks_and_threads_share_a_value() {
     const TIMES: u32 = 500;
-    let scheduler = scheduler();
+    let scheduler = start(2);
     let mutex = Arc::new(Mutex::new(0_u64));
     let processes = [(); 4].map(|()| scheduler.spawn(adds(&mutex, TIMES)).unwrap());
     let tasks = [(); 4].map(|()| {
@@ -149,8 +140,7 @@ fn a_wait_that_is_dropped_passes_its_turn_on() {
             let (woken, waker) = Counts::waker();
             let mut second = mutex.lock();
             assert!(poll(&mut first).is_pending());
-            let mut context = task::Context::from_waker(&waker);
-            assert!(Pin::new(&mut second).poll(&mut context).is_pending());
+            assert!(poll_by(&mut second, &waker).is_pending());
             if is_starving {
                 drop(guard.take());
                 guard = Some(mutex.try_lock().unwrap());
@@ -170,7 +160,7 @@ fn a_wait_that_is_dropped_passes_its_turn_on() {
 // pins: K4
 #[test]
 fn a_process_that_ends_while_it_waits_is_passed_over() {
-    let scheduler = scheduler();
+    let scheduler = start(2);
     let mutex = Arc::new(Mutex::new(0));
     let guard = mutex.lock_blocking().unwrap();
     let waiter = scheduler.spawn(adds(&mutex, 1)).unwrap();
@@ -186,7 +176,7 @@ fn a_process_that_ends_while_it_waits_is_passed_over() {
 // pins: K4
 #[test]
 fn a_yield_that_is_taken_back_leaves_no_trace() {
-    let scheduler = scheduler();
+    let scheduler = start(2);
     let mutex = Arc::new(Mutex::new(0));
     let guard = mutex.lock_blocking().unwrap();
     let own = Arc::clone(&mutex);

@@ -10,7 +10,7 @@ use ganger_sched::Scheduler;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 // pins: K7
 #[test]
@@ -90,32 +90,18 @@ fn ten_thousand_are_told_at_once() {
 fn a_cell_is_made_once_whatever_fails_first() {
     let cell = OnceCell::new();
     let made = Cell::new(0);
-    let mut slow = Some(Box::pin(cell.get_or_init(async || {
+    let mut slow = Box::pin(cell.get_or_init(async || {
         std::future::pending::<()>().await;
         0
-    })));
-    let mut context = Context::from_waker(Waker::noop());
+    }));
     {
         let mut dropped = Box::pin(cell.get_or_init(async || std::future::pending().await));
-        assert!(dropped.as_mut().poll(&mut context).is_pending());
-        assert!(
-            slow.as_mut()
-                .unwrap()
-                .as_mut()
-                .poll(&mut context)
-                .is_pending()
-        );
+        assert!(poll(&mut dropped).is_pending() && poll(&mut slow).is_pending());
     }
     // The one that made it has gone: the next one makes it.
-    assert!(
-        slow.as_mut()
-            .unwrap()
-            .as_mut()
-            .poll(&mut context)
-            .is_pending()
-    );
+    assert!(poll(&mut slow).is_pending());
     assert_eq!(cell.get(), None);
-    drop(slow.take());
+    drop(slow);
     let made_now = cell.get_or_init(async || {
         made.set(made.get() + 1);
         42

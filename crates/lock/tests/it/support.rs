@@ -31,7 +31,19 @@ impl Wake for Counts {
 
 /// Polls once.
 pub(crate) fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
-    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+    poll_by(future, Waker::noop())
+}
+
+/// Polls once, with that waker.
+pub(crate) fn poll_by<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(waker))
+}
+
+/// A scheduler that runs.
+pub(crate) fn start(workers: usize) -> Scheduler {
+    let scheduler = Scheduler::builder().workers(workers).build().unwrap();
+    scheduler.start().unwrap();
+    scheduler
 }
 
 /// Until the process is in that state: its yields have been dispatched by then.

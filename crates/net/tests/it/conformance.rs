@@ -1,7 +1,7 @@
 //! The async streams beside the blocking ones of the standard library: what the other side sends,
 //! in any parts, with any end, arrives the same.
 
-use crate::support::{PATIENCE, ok, read_some, result, start};
+use crate::support::{PATIENCE, connected, ok, read_some, result, start};
 use ganger_net::TcpStream;
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, SpawnTask};
@@ -53,7 +53,6 @@ type End = Result<(), ErrorKind>;
 
 /// The other side: writes and reads at a time, on two threads. Returns what it has read.
 fn other_side(stream: net::TcpStream, plan: &Plan) -> Vec<u8> {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     let (sent, mut read) = (bytes(&plan.sends), Vec::new());
     thread::scope(|scope| {
@@ -82,13 +81,6 @@ fn other_side(stream: net::TcpStream, plan: &Plan) -> Vec<u8> {
         socket.set_linger(Some(Duration::ZERO)).unwrap();
     }
     read
-}
-
-/// Accepts with the standard library.
-fn connected() -> (net::TcpStream, net::TcpStream) {
-    let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    (client, listener.accept().unwrap().0)
 }
 
 /// This side, with blocking sockets.

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "portable")]
 use crate::support::start_with;
-use crate::support::{ok, result, start, sum, until};
+use crate::support::{connect, ok, pair, result, start, sum, until};
 use ganger_net::{Net, TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, process_fn};
 use ganger_sched::{Handle, ProcessHandle, Scheduler};
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-async fn echo(stream: TcpStream) -> Result<u64, BoxError> {
+pub(crate) async fn echo(stream: TcpStream) -> Result<u64, BoxError> {
     let mut buffer = [0; 256];
     let mut sum = 0;
     loop {
@@ -150,9 +150,7 @@ fn a_socket_that_is_always_ready_keeps_no_worker() {
     let turns = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&turns);
     let task = scheduler.spawn_task(async move |cx: Cx| {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let client = TcpStream::connect(listener.local_addr()?).await?;
-        let (server, _) = listener.accept().await?;
+        let (client, server) = pair().await?;
         client.write_all(&[7; 4096]).await?;
         cx.context().spawn_task(async move |_: Cx| {
             // Ordering: Relaxed: a count alone.
@@ -176,10 +174,7 @@ fn an_idle_scheduler_serves_threads() {
     use std::io::{Read, Write};
     let (scheduler, _) = start(2);
     let (_server, address) = server(&scheduler);
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream
-        .set_read_timeout(Some(crate::support::PATIENCE))
-        .unwrap();
+    let mut stream = connect(address);
     for round in 0..20 {
         if round % 5 == 0 {
             until("the workers sleep", || scheduler.stats().sleeping == 2);

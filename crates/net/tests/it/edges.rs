@@ -1,34 +1,18 @@
 //! What is rare on a connection: urgent data, writes of many slices, wakers with destructors, and
 //! ends that come from the side that waits.
 
-use crate::support::{PATIENCE, ok, result, start};
+use crate::support::{PATIENCE, connected, ok, pair, result, shutdowns_end_waits, start};
 use futures_util::AsyncWriteExt;
 use futures_util::io::AsyncRead;
-use ganger_net::{Closer, Net, TcpListener, TcpStream, commands};
+use ganger_net::{Closer, Net, TcpStream, commands};
 use ganger_proc_api::{Actor, Completion, Context as ProcessContext, StepOutput, StepResult};
 use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{self, Shutdown};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
-
-/// A side of a blocking connection, and one that is not in a network yet.
-fn connected() -> (net::TcpStream, net::TcpStream) {
-    let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
-    (client, listener.accept().unwrap().0)
-}
-
-async fn pair() -> io::Result<(TcpStream, TcpStream)> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let client = TcpStream::connect(listener.local_addr()?).await?;
-    let (server, _) = listener.accept().await?;
-    Ok((client, server))
-}
 
 /// Returns when the network has heard of all that was there before.
 async fn all_is_heard(cx: &Cx) -> io::Result<()> {
@@ -130,20 +114,8 @@ fn a_waker_that_closes_the_socket_when_it_is_replaced_does_so() {
 fn a_shutdown_ends_what_waits_on_the_same_side() {
     let (scheduler, _) = start(2);
     let task = scheduler.spawn_task(async move |cx: Cx| {
-        let (client, _server) = &pair().await?;
-        let (mut byte, all) = ([0], vec![0; 1 << 25]);
-        let ends = |how| async move { client.shutdown(how) };
-        let (read, end) = cx
-            .join((client.read(&mut byte), ends(Shutdown::Read)))
-            .await;
-        end?;
-        assert_eq!(read?, 0);
-        let (written, end) = cx
-            .join((client.write_all(&all), ends(Shutdown::Write)))
-            .await;
-        end?;
-        assert_eq!(written.unwrap_err().kind(), ErrorKind::BrokenPipe);
-        ok(())
+        let (client, _server) = pair().await?;
+        shutdowns_end_waits(&cx, &client, &vec![0; 1 << 25]).await
     });
     result(task.unwrap());
 }

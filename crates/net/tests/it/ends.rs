@@ -1,6 +1,6 @@
 //! How operations end: deadlines, closes, owners that end, and the halt.
 
-use crate::support::{PATIENCE, ms, ok, result, start, until};
+use crate::support::{PATIENCE, connected, ms, ok, pair, result, start, until};
 use ganger_net::{Net, TcpListener, TcpStream, UdpSocket};
 use ganger_proc_api::BoxError;
 use ganger_sched::Driver;
@@ -10,13 +10,6 @@ use std::net::Shutdown;
 use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
-
-async fn pair() -> io::Result<(TcpStream, TcpStream)> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let client = TcpStream::connect(listener.local_addr()?).await?;
-    let (server, _) = listener.accept().await?;
-    Ok((client, server))
-}
 
 fn kind<T>(result: io::Result<T>) -> ErrorKind {
     match result {
@@ -175,14 +168,8 @@ fn a_close_is_seen_by_the_other_side_while_an_owner_is_left() {
 #[test]
 fn a_process_that_ends_closes_its_sockets() {
     let (scheduler, net) = start(2);
-    let (client, server) = net.enter(|| {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (
-            client,
-            TcpStream::from_std(listener.accept().unwrap().0).unwrap(),
-        )
-    });
+    let (client, server) = connected();
+    let server = net.enter(|| TcpStream::from_std(server)).unwrap();
     let owner = scheduler.spawn_task(async move |_: Cx| {
         let mut byte = [0];
         server.read_exact(&mut byte).await?;
@@ -192,7 +179,6 @@ fn a_process_that_ends_closes_its_sockets() {
     let owner = owner.unwrap();
     io::Write::write_all(&mut &client, b"a").unwrap();
     scheduler.terminate(owner.pid()).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut byte = [0];
     // It had a byte unread, perhaps: then the connection is reset.
     match io::Read::read(&mut &client, &mut byte) {

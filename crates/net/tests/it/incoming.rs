@@ -1,6 +1,6 @@
 //! Accepting up to a limit, slow clients, and clients that send more than is read.
 
-use crate::support::{PATIENCE, ms, ok, result, start, until};
+use crate::support::{PATIENCE, connect, connected, ms, ok, result, start, until};
 use ganger_net::{TcpListener, TcpStream, commands};
 use ganger_proc_api::{Actor, BoxError, Completion, Context, StepOutput, StepResult};
 use ganger_sched::Address;
@@ -42,12 +42,7 @@ fn no_more_connections_than_the_limit_are_open_and_a_drain_waits_for_them() {
         ok(most as u64)
     });
     let server = server.unwrap();
-    let connect = || {
-        let client = std::net::TcpStream::connect(address).unwrap();
-        client.set_read_timeout(Some(PATIENCE)).unwrap();
-        client
-    };
-    let mut clients: Vec<_> = (0..20 + MOST).map(|_| connect()).collect();
+    let mut clients: Vec<_> = (0..20 + MOST).map(|_| connect(address)).collect();
     let mut byte = [0];
     for mut client in clients.drain(..20) {
         // Each is served when an earlier one has gone.
@@ -95,8 +90,7 @@ fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
             incoming.drain().await;
             ok(())
         });
-        let mut client = std::net::TcpStream::connect(address).unwrap();
-        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut client = connect(address);
         let mut byte = [0];
         client.read_exact(&mut byte).unwrap();
         let report = scheduler
@@ -135,14 +129,9 @@ fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
         }
         ok(())
     });
-    let connect = || {
-        let client = std::net::TcpStream::connect(address).unwrap();
-        client.set_read_timeout(Some(PATIENCE)).unwrap();
-        client
-    };
-    let silent: Vec<_> = (0..200).map(|_| connect()).collect();
+    let silent: Vec<_> = (0..200).map(|_| connect(address)).collect();
     let mut byte = [0];
-    let talking = connect();
+    let talking = connect(address);
     for round in 0..20 {
         (&talking).write_all(&[round]).unwrap();
         (&talking).read_exact(&mut byte).unwrap();
@@ -165,11 +154,8 @@ fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
 #[test]
 fn what_no_operation_asks_for_is_not_read() {
     let (scheduler, net) = start(2);
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let server = net
-        .enter(|| TcpStream::from_std(listener.accept().unwrap().0))
-        .unwrap();
+    let (client, server) = connected();
+    let server = net.enter(|| TcpStream::from_std(server)).unwrap();
     client.set_nonblocking(true).unwrap();
     let (mut sent, mut refused) = (0, 0);
     while refused < 1000 {
@@ -212,6 +198,16 @@ const ACTIVE: u64 = 2;
 const WRITE: u64 = 3;
 
 impl Packets {
+    fn of(listener: TcpListener) -> Self {
+        Self {
+            listener: Arc::new(listener),
+            stream: None,
+            me: None,
+            seen: Vec::new(),
+            rounds: 0,
+        }
+    }
+
     fn go_on(&self, out: &mut StepOutput) {
         if let (Some(stream), Some(me)) = (&self.stream, &self.me) {
             let me = me.clone();
@@ -270,16 +266,9 @@ fn a_state_machine_gets_what_it_asks_for_and_no_more() -> Result<(), BoxError> {
     let (scheduler, net) = start(2);
     let listener = net.enter(|| TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;
-    let packets = scheduler.spawn_actor(Packets {
-        listener: Arc::new(listener),
-        stream: None,
-        me: None,
-        seen: Vec::new(),
-        rounds: 0,
-    })?;
+    let packets = scheduler.spawn_actor(Packets::of(listener))?;
     packets.send(Said::Begin(packets.address().clone()))?;
-    let mut client = std::net::TcpStream::connect(address)?;
-    client.set_read_timeout(Some(PATIENCE))?;
+    let mut client = connect(address);
     client.write_all(b"abcdefghijklmnopqrstuvwxyz")?;
     client.shutdown(Shutdown::Write)?;
     let mut answer = Vec::new();
@@ -297,13 +286,7 @@ fn a_state_machine_gets_what_it_asks_for_and_no_more() -> Result<(), BoxError> {
 fn a_command_ends_with_its_process() -> Result<(), BoxError> {
     let (scheduler, net) = start(2);
     let listener = net.enter(|| TcpListener::bind("127.0.0.1:0"))?;
-    let packets = scheduler.spawn_actor(Packets {
-        listener: Arc::new(listener),
-        stream: None,
-        me: None,
-        seen: Vec::new(),
-        rounds: 0,
-    })?;
+    let packets = scheduler.spawn_actor(Packets::of(listener))?;
     packets.send(Said::Begin(packets.address().clone()))?;
     assert_eq!(net.sockets(), 1);
     scheduler.terminate(packets.pid())?;

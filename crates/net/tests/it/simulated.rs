@@ -1,6 +1,7 @@
 //! The same code in a simulation, with faults by the seed.
 
-use crate::support::{ms, ok};
+use crate::echo::echo;
+use crate::support::{ms, ok, shutdowns_end_waits};
 use ganger_net::sim::{Faults, SimNet};
 use ganger_net::{TcpListener, TcpStream, UdpSocket};
 use ganger_proc_api::{BoxError, ExitReason};
@@ -40,17 +41,6 @@ async fn server(cx: Cx, connections: usize) -> Result<u64, BoxError> {
         ok(sum)
     });
     sum.await
-}
-
-async fn echo(stream: TcpStream) -> Result<u64, BoxError> {
-    let (mut sum, mut buffer) = (0, [0; 300]);
-    loop {
-        match stream.read(&mut buffer).await? {
-            0 => return Ok(sum),
-            length => stream.write_all(&buffer[..length]).await?,
-        }
-        sum += 1;
-    }
 }
 
 /// Sends that many bytes, while it reads them again. Returns what has come back.
@@ -270,21 +260,9 @@ fn a_simulated_shutdown_ends_what_waits_on_the_same_side() {
     simulate(5, &Faults::some(), |rt, _| {
         let task = rt.spawn_task(async |cx: Cx| {
             let listener = TcpListener::bind(SERVER)?;
-            let client = &TcpStream::connect(SERVER).await?;
+            let client = TcpStream::connect(SERVER).await?;
             let (_server, _) = listener.accept().await?;
-            let (mut byte, all) = ([0], text(100_000));
-            let ends = |how| async move { client.shutdown(how) };
-            let (read, end) = cx
-                .join((client.read(&mut byte), ends(Shutdown::Read)))
-                .await;
-            end?;
-            assert_eq!(read?, 0);
-            let (written, end) = cx
-                .join((client.write_all(&all), ends(Shutdown::Write)))
-                .await;
-            end?;
-            assert_eq!(written.unwrap_err().kind(), ErrorKind::BrokenPipe);
-            ok(())
+            shutdowns_end_waits(&cx, &client, &text(100_000)).await
         });
         rt.wait(task.unwrap()).into_result().unwrap();
     });

@@ -1,11 +1,12 @@
-//! Schedulers with a network.
+//! Schedulers with a network, and connections.
 
-use ganger_net::Net;
+use ganger_net::{Net, TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, ExitReason, Payload};
 use ganger_sched::{ProcessHandle, Scheduler};
+use ganger_task::Cx;
 use ganger_time::Timers;
-use std::io::{self, Read};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind, Read};
+use std::net::{self, Shutdown, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,11 +56,54 @@ pub(crate) fn ok<T>(value: T) -> Result<T, BoxError> {
 }
 
 /// Reads, and goes on when a signal of another test comes.
-pub(crate) fn read_some(mut stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_some(mut stream: &net::TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             read => return read,
         }
     }
+}
+
+/// A blocking connection to there, whose reads end in time.
+pub(crate) fn connect(address: SocketAddr) -> net::TcpStream {
+    let client = net::TcpStream::connect(address).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client
+}
+
+/// A side of a blocking connection, and one that is not in a network yet.
+pub(crate) fn connected() -> (net::TcpStream, net::TcpStream) {
+    let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = connect(listener.local_addr().unwrap());
+    (client, listener.accept().unwrap().0)
+}
+
+/// Both sides of a connection.
+pub(crate) async fn pair() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let client = TcpStream::connect(listener.local_addr()?).await?;
+    let (server, _) = listener.accept().await?;
+    Ok((client, server))
+}
+
+/// A side that is shut down ends what waits there. It writes more than there is room for.
+pub(crate) async fn shutdowns_end_waits(
+    cx: &Cx,
+    client: &TcpStream,
+    more: &[u8],
+) -> Result<(), BoxError> {
+    let mut byte = [0];
+    let ends = |how| async move { client.shutdown(how) };
+    let (read, end) = cx
+        .join((client.read(&mut byte), ends(Shutdown::Read)))
+        .await;
+    end?;
+    assert_eq!(read?, 0);
+    let (written, end) = cx
+        .join((client.write_all(more), ends(Shutdown::Write)))
+        .await;
+    end?;
+    assert_eq!(written.unwrap_err().kind(), ErrorKind::BrokenPipe);
+    Ok(())
 }

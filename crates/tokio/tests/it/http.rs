@@ -41,6 +41,26 @@ async fn server(cx: &Cx) -> Result<(Pid, SocketAddr), BoxError> {
     Ok((server.pid(), address))
 }
 
+/// What so many processes with that body return, added up.
+async fn sum_of<F, B>(cx: &Cx, count: u64, body: impl Fn() -> F + Send) -> Result<u64, BoxError>
+where
+    F: FnOnce(Cx) -> B + Send + 'static,
+    B: Future<Output = Result<u64, BoxError>> + Send + 'static,
+{
+    cx.scope(async move |scope| {
+        let mut clients = Vec::new();
+        for _ in 0..count {
+            clients.push(scope.spawn(body())?);
+        }
+        let mut sum = 0;
+        for client in clients {
+            sum += client.await?;
+        }
+        Ok(sum)
+    })
+    .await
+}
+
 // pins: I1
 #[test]
 fn hyper_serves_and_asks() {
@@ -48,37 +68,27 @@ fn hyper_serves_and_asks() {
     let (scheduler, _) = start(2);
     let task = scheduler.spawn_task(async |cx: Cx| {
         let (server, address) = server(&cx).await?;
-        let sum = cx
-            .scope(async |scope| {
-                let mut clients = Vec::new();
-                for _ in 0..CLIENTS {
-                    clients.push(scope.spawn(async move |cx: Cx| {
-                        let io = TokioIo::new(TcpStream::connect(address).await?);
-                        let (mut send, connection) =
-                            hyper::client::conn::http1::handshake(io).await?;
-                        // Its other half, in a process.
-                        cx.context().spawn_task(async move |_: Cx| {
-                            connection.await?;
-                            Ok(())
-                        })?;
-                        let mut sum = 0;
-                        for round in 0..10_usize {
-                            let body = Full::<Bytes>::new("x".repeat(round).into());
-                            let request = Request::post("/").body(body)?;
-                            send.ready().await?;
-                            let answer = send.send_request(request).await?;
-                            sum += answer.into_body().collect().await?.to_bytes().len() as u64;
-                        }
-                        Ok(sum)
-                    })?);
-                }
+        let client = || {
+            async move |cx: Cx| {
+                let io = TokioIo::new(TcpStream::connect(address).await?);
+                let (mut send, connection) = hyper::client::conn::http1::handshake(io).await?;
+                // Its other half, in a process.
+                cx.context().spawn_task(async move |_: Cx| {
+                    connection.await?;
+                    Ok(())
+                })?;
                 let mut sum = 0;
-                for client in clients {
-                    sum += client.await?;
+                for round in 0..10_usize {
+                    let body = Full::<Bytes>::new("x".repeat(round).into());
+                    let request = Request::post("/").body(body)?;
+                    send.ready().await?;
+                    let answer = send.send_request(request).await?;
+                    sum += answer.into_body().collect().await?.to_bytes().len() as u64;
                 }
                 Ok(sum)
-            })
-            .await?;
+            }
+        };
+        let sum = sum_of(&cx, CLIENTS, client).await?;
         cx.context().cancel(server, "enough")?;
         Ok(sum)
     });
@@ -95,29 +105,20 @@ fn reqwest_asks() {
     let task = scheduler.spawn_task(async |cx: Cx| {
         let (server, address) = server(&cx).await?;
         let client = reqwest::Client::builder().no_proxy().build()?;
-        let sum = cx
-            .scope(async |scope| {
-                let mut clients = Vec::new();
-                for _ in 0..CLIENTS {
-                    let client = client.clone();
-                    clients.push(scope.spawn(async move |_: Cx| {
-                        let mut sum = 0;
-                        for round in 0..10_usize {
-                            let request = client.post(format!("http://{address}/"));
-                            let answer = request.body("x".repeat(round)).send().await?;
-                            assert_eq!(answer.status(), reqwest::StatusCode::OK);
-                            sum += answer.bytes().await?.len() as u64;
-                        }
-                        Ok(sum)
-                    })?);
-                }
+        let client = move || {
+            let client = client.clone();
+            async move |_: Cx| {
                 let mut sum = 0;
-                for client in clients {
-                    sum += client.await?;
+                for round in 0..10_usize {
+                    let request = client.post(format!("http://{address}/"));
+                    let answer = request.body("x".repeat(round)).send().await?;
+                    assert_eq!(answer.status(), reqwest::StatusCode::OK);
+                    sum += answer.bytes().await?.len() as u64;
                 }
                 Ok(sum)
-            })
-            .await?;
+            }
+        };
+        let sum = sum_of(&cx, CLIENTS, client).await?;
         cx.context().cancel(server, "enough")?;
         Ok(sum)
     });
