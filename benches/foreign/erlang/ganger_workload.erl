@@ -13,6 +13,7 @@
 %%   idle             W8 memory_idle, W10 wake_latency, W11 idle_cpu
 %%   commands         W9ask command_ask
 %%   race             W13 fairness
+%%   restarting       S3 restart
 %%   timers           W14 to W17: timer_churn, timer_fire, timer_lateness, timers_idle
 %%   machine          memory and processor time of this program
 %%

@@ -59,7 +59,7 @@ catalog() ->
         {"S1", 1000000, 50000, fun command_ask/1},
         {"S1out", 100000, 5000, {missing, "each process is inside"}},
         {"S2", 1000000, 50000, in_parts(1, fun(_, Processes) -> spawning:monitored(Processes) end)},
-        {"S3", 500000, 20000, {missing, "it is not measured with processes that are started again"}},
+        {"S3", 500000, 20000, in_parts(1, fun(_, Restarts) -> restarting:time(Restarts) end)},
         {"S3in", 500000, 20000, {missing, "a process that has failed is gone"}},
         {"S4", 1000000, 50000, in_processes(1000, fun fan:broadcast/2)},
         {"S5", 1000000, 50000, {missing, "it is not measured with jobs"}},

@@ -14,7 +14,13 @@ const MONITORS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Erlan
 const GROUPS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Erlang];
 
 /// Those in which a failure is told, so that another process is started.
-const RESTARTS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Kameo];
+const RESTARTS: &[Peer] = &[
+    Peer::Ganger,
+    Peer::Tokio,
+    Peer::Ractor,
+    Peer::Kameo,
+    Peer::Erlang,
+];
 
 /// Those with something that carries jobs out, so many at a time.
 const POOLS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Rayon];
@@ -61,7 +67,11 @@ pub(super) const RESTART: Spec = Spec {
     quick: 20_000,
     peers: RESTARTS,
     // tokio has no supervisor: its task is what one costs at least.
-    metrics: &[Metric::new("time", "ns").to(&[Of(Peer::Ractor, 0.3), Of(Peer::Kameo, 0.3)])],
+    metrics: &[Metric::new("time", "ns").to(&[
+        Of(Peer::Ractor, 0.3),
+        Of(Peer::Kameo, 0.3),
+        Of(Peer::Erlang, 0.3),
+    ])],
 };
 
 pub(super) const RESTART_IN_PLACE: Spec = Spec {

@@ -10,7 +10,8 @@ pub(crate) enum Route {
     Here(Own),
     /// By the shard of the first argument.
     Key(Operation),
-    /// As `Key`, and the answer may be long, however short the request is.
+    /// As `Key`, and the answer may be long, or the text that it makes, however short the request
+    /// is.
     Long(Operation),
     /// By the shards of all keys: every `usize`-th argument is one.
     Keys(usize, Operation, Merge),
@@ -79,7 +80,7 @@ const ANY: usize = usize::MAX;
 
 /// In the order of their names.
 const COMMANDS: &[Row] = &[
-    ("APPEND", 2, 2, Route::Key(store::append)),
+    ("APPEND", 2, 2, Route::Long(store::append)),
     ("CLIENT", 1, ANY, Route::Here(Own::Client)),
     ("COMMAND", 0, ANY, Route::Here(Own::Command)),
     ("CONFIG", 2, ANY, Route::Here(Own::Config)),

@@ -20,11 +20,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::{io, mem, slice, vec};
 
+/// As many bytes are read at a time at the most.
+pub(crate) const READ: usize = 16 * 1024;
+
 /// As many requests are carried out together at the most.
-const TOGETHER: usize = 256;
+pub(crate) const TOGETHER: usize = 256;
 
 /// Answers of more bytes are written before others are added.
-const MANY_BYTES: usize = 64 * 1024;
+pub(crate) const MANY_BYTES: usize = 64 * 1024;
 
 /// Channels that a client may be subscribed to at a time, and the bytes of a name.
 const MOST_CHANNELS: usize = 1_000;
@@ -32,7 +35,7 @@ const LONGEST_NAME: usize = 1_024;
 
 thread_local! {
     /// What is read comes in here first, so that a connection that is idle needs no buffer.
-    static INPUT: RefCell<Box<[u8]>> = RefCell::new(vec![0; 16 * 1024].into());
+    static INPUT: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
 }
 
 /// How the answer to a request is put together.
@@ -56,7 +59,7 @@ struct Connection<S> {
     slots: Vec<Slot>,
     /// For each shard.
     jobs: Vec<Vec<Job>>,
-    /// Its answers may be long: no more is carried out together with what has been taken.
+    /// What it makes may be long: no more is carried out together with what has been taken.
     is_full: bool,
     output: Vec<u8>,
     subscribed: BTreeSet<Bytes>,

@@ -18,7 +18,7 @@ pub(crate) struct Settings {
     pub(crate) clients: usize,
     /// How long a client may take for a request that it has begun, or for an answer.
     pub(crate) patience: Duration,
-    /// Bytes that may be under way to subscribers, all together.
+    /// Bytes that may be under way to subscribers, all together, with what their mailboxes take.
     pub(crate) under_way: usize,
     pub(crate) limits: Limits,
 }
@@ -56,6 +56,9 @@ pub(crate) struct Server {
     scheduler: WeakHandle,
 }
 
+/// What a message takes in a mailbox, without the bytes that all subscribers have in common.
+const IN_A_MAILBOX: usize = 256;
+
 /// A message to the subscribers of a channel.
 #[derive(Clone)]
 pub(crate) struct Publication {
@@ -64,7 +67,7 @@ pub(crate) struct Publication {
     _counts: Arc<UnderWay>,
 }
 
-/// The bytes of a publication, which count until the last subscriber has taken them.
+/// The bytes of a publication, which count until the last subscriber has taken it.
 struct UnderWay {
     sum: Arc<AtomicUsize>,
     bytes: usize,
@@ -130,7 +133,9 @@ impl Server {
     /// Sends to the subscribers of the channel, and answers how many they are. One that does not
     /// take what it is sent has its connection closed, so that it notices.
     pub(crate) fn publish(&self, ctx: &Context, channel: &Bytes, text: &Bytes) -> Answer {
-        let (sum, bytes) = (Arc::clone(&self.under_way), channel.len() + text.len());
+        let members = self.channel(channel).members();
+        let bytes = channel.len() + text.len() + members.len() * IN_A_MAILBOX;
+        let sum = Arc::clone(&self.under_way);
         // Ordering: Relaxed: a count alone.
         let before = sum.fetch_add(bytes, Ordering::Relaxed);
         let counts = Arc::new(UnderWay { sum, bytes });
@@ -144,8 +149,7 @@ impl Server {
             text: Bytes::copy_from_slice(text),
             _counts: counts,
         };
-        let members = self.channel(channel).members().into_iter();
-        let taken = members.filter(|member| {
+        let taken = members.into_iter().filter(|member| {
             match ctx.send(*member, "publication", Payload::any(publication.clone())) {
                 Ok(()) => true,
                 Err(error) => {

@@ -4,6 +4,7 @@
 #[allow(dead_code, reason = "the example's own `main`")]
 mod example;
 
+mod clients;
 mod cuts;
 mod parser;
 mod server;

@@ -1,113 +1,19 @@
 //! The server, with clients on threads.
 
+use super::clients::{start, started, until};
+use super::example::connection;
 use super::example::protocol::Answer;
 use super::example::server::{Server, Settings};
 use super::example::shard::{Batch, Shard};
-use super::example::{connection, listener};
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ganger::net::Net;
 use ganger::prelude::*;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, BufRead, Read, Write};
+use std::net::TcpStream;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context as Polled, Poll};
-use std::time::{Duration, Instant};
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}: not in time");
-        std::thread::yield_now();
-    }
-}
-
-struct Running {
-    scheduler: Scheduler,
-    address: SocketAddr,
-}
-
-fn start(settings: Settings) -> Running {
-    let builder = Scheduler::builder().workers(2).driver(Net::new().unwrap());
-    let scheduler = builder
-        .mailbox_limit(settings.mailbox_limit())
-        .build()
-        .unwrap();
-    scheduler.start().unwrap();
-    let any = "127.0.0.1:0".parse().unwrap();
-    let (_, address) = listener::start(&scheduler, any, settings).unwrap();
-    Running { scheduler, address }
-}
-
-fn started() -> Running {
-    start(Settings::default())
-}
-
-impl Running {
-    fn client(&self) -> Client {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Client(BufReader::new(stream))
-    }
-
-    fn stop(self) {
-        let report = self.scheduler.stop(PATIENCE).unwrap();
-        assert_eq!((report.forced, report.stuck.len()), (0, 0), "{report:?}");
-    }
-}
-
-struct Client(BufReader<TcpStream>);
-
-impl Client {
-    fn send(&mut self, bytes: &[u8]) {
-        self.0.get_mut().write_all(bytes).unwrap();
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    /// The next answer, in short.
-    fn answer(&mut self) -> String {
-        let line = self.line();
-        let (kind, rest) = line.split_at_checked(1).expect("an answer");
-        match kind {
-            "$" if rest == "-1" => "nil".into(),
-            "$" => {
-                let mut text = vec![0; rest.parse::<usize>().unwrap() + 2];
-                self.0.read_exact(&mut text).unwrap();
-                String::from_utf8_lossy(&text[..text.len() - 2]).into()
-            }
-            "*" => {
-                let parts: Vec<_> = (0..rest.parse().unwrap())
-                    .map(|_: i32| self.answer())
-                    .collect();
-                format!("({})", parts.join(" "))
-            }
-            _ => rest.into(),
-        }
-    }
-
-    fn ask(&mut self, request: &str) -> String {
-        self.send(format!("{request}\r\n").as_bytes());
-        self.answer()
-    }
-
-    fn is_closed(&mut self) -> bool {
-        match self.0.read(&mut [0]) {
-            Ok(count) => count == 0,
-            // What the server has not read is lost.
-            Err(error) => error.kind() == ErrorKind::ConnectionReset,
-        }
-    }
-}
+use std::time::Duration;
 
 #[test]
 fn clients_see_what_others_have_stored() {
