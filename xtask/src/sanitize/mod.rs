@@ -49,6 +49,14 @@ const PACKAGES: [&str; 12] = [
 const LEFT_OUT: [&str; 1] =
     ["a_crowd_takes_what_is_promised_handles_every_message_and_leaves_nothing"];
 
+/// Tests that leave memory on purpose which no suppression can name, since its stack ends in the
+/// standard library: of iterators that are forgotten, and of a simulation that has failed.
+const LEAVES_MEMORY: [&str; 3] = [
+    "a_command_is_dropped_once_though_its_taker_panics_or_forgets_it",
+    "commands_whose_iterator_is_forgotten_are_gone",
+    "a_blocking_wait_in_a_simulation_says_what_to_call_instead",
+];
+
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Counts what could not be run as an error
@@ -174,6 +182,10 @@ fn run_package(
         if LEFT_OUT.contains(&test.name.as_str()) {
             println!("left out: {package} {} {}", test.file, test.name);
             continue;
+        }
+        let mut env = env.clone();
+        if LEAVES_MEMORY.contains(&test.name.as_str()) {
+            env.push(("ASAN_OPTIONS", "detect_leaks=0".to_owned()));
         }
         let Run { ending, time, text } = test.run(&env, None);
         let passed = ending == Ending::Passed;

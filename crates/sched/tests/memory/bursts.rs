@@ -72,7 +72,11 @@ impl Process for Asker {
 fn after_yields(command: CommandId, many: u64) -> (usize, usize) {
     let (kept, completers) = mpsc::channel();
     let kept = Mutex::new(kept);
-    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let scheduler = Scheduler::builder()
+        .workers(1)
+        .max_spares(0)
+        .build()
+        .unwrap();
     let at_once = |_: Command, completer: Completer| -> Result<(), BoxError> {
         completer.complete(());
         Ok(())
@@ -182,7 +186,11 @@ fn monitors_that_have_ended_and_calls_taken_back_leave_nothing() {
     let _alone = alone();
     let (keep, kept) = mpsc::channel();
     let keep = Mutex::new(keep);
-    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let scheduler = Scheduler::builder()
+        .workers(1)
+        .max_spares(0)
+        .build()
+        .unwrap();
     let keeper = move |_: Command, completer: Completer| -> Result<(), BoxError> {
         keep.lock().unwrap().send(completer)?;
         Ok(())

@@ -34,10 +34,14 @@ proptest! {
     }
 }
 
-/// What the fuzzer has found, and its first inputs.
+/// What the fuzzer has found, and its first inputs. A package without the project has none.
 #[test]
 fn corpus() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/wheel");
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    if !fuzz.exists() {
+        return;
+    }
+    let folder = fuzz.join("corpus/wheel");
     let mut inputs = 0;
     for file in fs::read_dir(folder).expect("the corpus is there") {
         let path = file.expect("an entry").path();

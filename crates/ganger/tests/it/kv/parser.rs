@@ -5,6 +5,7 @@ use super::example::protocol::{Answer, Limits, Parser, ProtocolError, number};
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::path::Path;
 
 const SMALL: Limits = Limits {
     arguments: 8,
@@ -65,11 +66,15 @@ proptest! {
     }
 }
 
+/// A package without the project has no inputs of the fuzzer.
 #[test]
 fn what_the_fuzzer_has_found_gives_the_same_however_it_is_cut() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/kv_requests");
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    if !fuzz.exists() {
+        return;
+    }
     let mut count = 0;
-    for input in std::fs::read_dir(folder).unwrap() {
+    for input in fuzz.join("corpus/kv_requests").read_dir().unwrap() {
         let bytes = std::fs::read(input.unwrap().path()).unwrap();
         cuts::check(&bytes, SMALL);
         cuts::check(&bytes, Limits::default());
