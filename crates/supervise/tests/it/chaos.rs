@@ -50,20 +50,22 @@ impl Actor for Wild {
     }
 }
 
+fn seeds() -> u64 {
+    let number = |name| Some(std::env::var(name).ok()?.parse::<u64>().unwrap());
+    number("GANGER_SEEDS").unwrap_or_else(|| 300 * number("GANGER_STRESS").unwrap_or(1))
+}
+
 // pins: S1, S3, S5, S10, S11
 #[test]
 fn whatever_fails_no_child_runs_twice_and_none_is_left() {
-    let number = |name| Some(std::env::var(name).ok()?.parse::<u64>().unwrap());
-    let seeds = || 300 * number("GANGER_STRESS").unwrap_or(1);
-    let seeds = number("GANGER_SEEDS").unwrap_or_else(seeds);
-    chaos(seeds, 5);
+    chaos(seeds(), 5);
 }
 
 /// A supervisor, and what stops its children when it has failed, fail together.
 // pins: S1, S10
 #[test]
 fn where_most_fails_no_child_runs_twice_either() {
-    chaos(300, 60);
+    chaos(seeds(), 60);
 }
 
 /// Trees whose steps panic so many times out of a thousand.
