@@ -83,6 +83,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         .filter(|path| path.extension().is_some_and(|e| e == "md"))
     {
         let document = fs::read_to_string(root().join(path))?;
+        unfinished::check_document(&slashed(path), &document, &mut findings);
         words::check_document(&slashed(path), &document, &mut findings);
     }
     for path in files.iter().filter(|path| path.ends_with("Cargo.toml")) {
