@@ -262,16 +262,29 @@ mod model {
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicU32, Ordering, fence};
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+    use std::sync::mpsc;
     use std::thread;
+    use std::time::Duration;
 
     const ROUNDS: u32 = 100_000;
+
+    /// For how long there are rounds: where the two share a processor, each takes milliseconds.
+    const ENOUGH: Duration = Duration::from_secs(1);
 
     /// How one of two threads stores, and its fence after the store.
     #[derive(Clone, Copy)]
     struct Manner {
         put: fn(&AtomicU32, u32),
         fence: fn(),
+    }
+
+    /// What both threads share.
+    #[derive(Default)]
+    struct Round {
+        stores: [AtomicU32; 2],
+        ready: [AtomicU32; 2],
+        is_over: AtomicBool,
     }
 
     // Ordering: Relaxed, here and below, because the test is about the fence.
@@ -281,35 +294,51 @@ mod tests {
     const FULL: fn() = || fence(Ordering::SeqCst);
 
     /// One of two threads: stores, fences, and returns in which rounds it saw the other's store.
-    fn side(own: &AtomicU32, other: &AtomicU32, ready: [&AtomicU32; 2], how: Manner) -> Vec<bool> {
+    fn side(nth: usize, shared: &Round, how: Manner) -> Vec<bool> {
+        let Round { stores, ready, .. } = shared;
         let mut saw = Vec::new();
         for round in 1..=ROUNDS {
             // Ordering: Relaxed, here and in the loop, because it only makes both start together.
-            ready[0].store(round, Ordering::Relaxed);
+            ready[nth].store(round, Ordering::Relaxed);
             let mut turns = 0;
-            while ready[1].load(Ordering::Relaxed) < round {
+            while ready[1 - nth].load(Ordering::Relaxed) < round {
                 turns += 1;
                 if turns % 1_000 == 0 {
                     thread::yield_now();
+                    // Ordering: Relaxed: it says nothing but that no round follows.
+                    if shared.is_over.load(Ordering::Relaxed) {
+                        return saw;
+                    }
                 }
             }
-            (how.put)(own, round);
+            (how.put)(&stores[nth], round);
             (how.fence)();
             // Ordering: Relaxed, because the test is about the fence.
-            saw.push(other.load(Ordering::Relaxed) >= round);
+            saw.push(stores[1 - nth].load(Ordering::Relaxed) >= round);
         }
         saw
     }
 
     /// Checks that in each round one of the two sees the other's store.
     fn one_sees_the_other(manners: [Manner; 2]) {
-        let [first, second, ready, also] = [const { AtomicU32::new(0) }; 4];
+        let shared = Round::default();
+        let (done, is_done) = mpsc::channel::<()>();
         prepare();
         let (one, other) = thread::scope(|scope| {
-            let one = scope.spawn(|| side(&first, &second, [&ready, &also], manners[0]));
-            let other = side(&second, &first, [&also, &ready], manners[1]);
-            (one.join().unwrap(), other)
+            let one = scope.spawn(|| side(0, &shared, manners[0]));
+            let is_over = &shared.is_over;
+            scope.spawn(move || {
+                if is_done.recv_timeout(ENOUGH).is_err() {
+                    // Ordering: Relaxed: as where it is read.
+                    is_over.store(true, Ordering::Relaxed);
+                }
+            });
+            let other = side(1, &shared, manners[1]);
+            let one = one.join().unwrap();
+            drop(done);
+            (one, other)
         });
+        // A round that one of them has not ended says nothing.
         for (round, (one, other)) in one.iter().zip(&other).enumerate() {
             assert!(one | other, "round {round}: neither saw the other's store");
         }
