@@ -45,6 +45,9 @@ const PACKAGES: [&str; 12] = [
     "ganger-channel",
 ];
 
+/// For how long a test runs: the longest takes minutes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(1_800);
+
 /// Tests that mean nothing under a sanitizer, which has memory of its own: of what is resident.
 const LEFT_OUT: [&str; 1] =
     ["a_crowd_takes_what_is_promised_handles_every_message_and_leaves_nothing"];
@@ -187,7 +190,7 @@ fn run_package(
         if LEAVES_MEMORY.contains(&test.name.as_str()) {
             env.push(("ASAN_OPTIONS", "detect_leaks=0".to_owned()));
         }
-        let Run { ending, time, text } = test.run(&env, None);
+        let Run { ending, time, text } = test.run(&env, Some(LIMIT));
         let passed = ending == Ending::Passed;
         let found = reports(&text);
         if !passed || found > 0 {

@@ -90,7 +90,10 @@ impl Sanitizer {
                 fs::write(&file, all)?;
                 let file = file.display().to_string();
                 let options = format!("suppressions={file:?} print_suppressions=1");
-                Ok(vec![soak, ("TSAN_OPTIONS", options)])
+                // A backtrace of a panic takes the loader's lock, and so does a report: two threads
+                // may wait for each other.
+                let backtrace = ("RUST_BACKTRACE", "0".to_owned());
+                Ok(vec![soak, backtrace, ("TSAN_OPTIONS", options)])
             }
         }
     }
