@@ -252,7 +252,8 @@ mod tests {
     use super::*;
     use crate::Scheduler;
     use crate::still::Still;
-    use ganger_proc_api::{Kind, Message, Payload};
+    use ganger_proc_api::{Events, Kind, Message, Payload, Process, StepOutput, StepResult};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// The place of a cell, whose handle goes at the last moment.
     struct Raced<'a>(&'a Task);
@@ -277,25 +278,47 @@ mod tests {
         }
     }
 
+    /// Counts how often one of its kind is dropped.
+    struct Counted(Arc<AtomicUsize>);
+
+    impl Process for Counted {
+        fn step(
+            &mut self,
+            _: &ganger_proc_api::Context,
+            _: &mut Events<'_>,
+            _: &mut StepOutput,
+        ) -> StepResult {
+            Ok(())
+        }
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            // Ordering: Relaxed: one thread counts.
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     // pins: P12
     #[test]
     fn a_cell_whose_handle_goes_at_the_last_moment_can_be_used_again() {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
-        let home = || ProcessBox::new(Still);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let home = || ProcessBox::new(Counted(Arc::clone(&dropped)));
         let mut cell = ProcessCell::new(shared, pid, "main".into(), home(), Origin::new(0, None));
         let probe = Arc::new(());
-        for _ in 0..2 {
-            // SAFETY: no other thread has the process.
-            drop(unsafe { cell.with_core(|core| core.process.take()) });
+        for nth in 1..=2 {
             let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
-            // SAFETY: as above, and the only time.
+            // SAFETY: no other thread has the process, and it is the only time.
             let reason = unsafe { cell.exit.fill(&Raced(&cell), reason) };
             assert!(reason.unwrap_err().is_done());
             assert_eq!(Arc::strong_count(&probe), 1);
             let cell = Arc::get_mut(&mut cell).unwrap();
             cell.renew(pid, "again".into(), home(), Origin::new(0, None));
+            // Ordering: Relaxed: as where it is counted.
+            assert_eq!(dropped.load(Ordering::Relaxed), nth);
         }
     }
 

@@ -286,6 +286,7 @@ mod tests {
         home.wait();
         assert!(!is_on_heap(&home));
         assert_eq!(sum(home.for_step()), Some(8));
+        assert!(is_on_heap(&home));
         let address = (&raw const *home).addr();
         for _ in 0..4 {
             home.wait();
