@@ -91,6 +91,8 @@ fn a_batch_is_full_or_its_first_value_has_waited_and_no_value_is_lost() {
                     values.len() == MOST || *age >= WAIT,
                     "{values:?} after {age:?}"
                 );
+                // From the first value on, however many come after it.
+                assert!(*age < WAIT + ms(1), "{values:?} after {age:?}");
             }
             let values = done.into_iter().flat_map(|(values, _)| values);
             assert!(values.eq(0..40));
