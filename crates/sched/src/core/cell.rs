@@ -253,7 +253,7 @@ mod tests {
     use crate::Scheduler;
     use crate::still::Still;
     use ganger_proc_api::{Events, Kind, Message, Payload, Process, StepOutput, StepResult};
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use ganger_sync::atomic::{AtomicUsize, Ordering};
 
     /// The place of a cell, whose handle goes at the last moment.
     struct Raced<'a>(&'a Task);
