@@ -8,12 +8,14 @@ mod by_number;
 #[cfg(unix)]
 mod child;
 pub mod commands;
+mod descriptor;
 mod error;
 pub mod fs;
 mod incoming;
 mod listener;
 mod names;
 mod net;
+mod options;
 mod poller;
 mod ready;
 #[cfg(unix)]
@@ -37,6 +39,7 @@ pub use incoming::Incoming;
 pub use listener::Listener;
 pub use names::resolve;
 pub use net::Net;
+pub use options::{Keepalive, TcpOptions};
 #[cfg(unix)]
 pub use signal::{Signal, SignalKind, ctrl_c};
 pub use socket::Closer;

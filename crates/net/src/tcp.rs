@@ -4,12 +4,13 @@ use crate::address::{Target, ToAddress};
 use crate::listener::Listener;
 use crate::names;
 use crate::net::Net;
+use crate::options::{self, Keepalive, TcpOptions};
 use crate::poller::Lent;
 use crate::ready::{Ready, Side};
 use crate::sim::{End, SimListening};
 use crate::socket::Socket;
 use crate::stream::Stream;
-use crate::transport::{Listening, Source, Transport};
+use crate::transport::{BACKLOG, Listening, Source, Transport};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{self, Shutdown, SocketAddr};
@@ -19,9 +20,6 @@ use std::os::fd::AsFd;
 use std::os::windows::io::AsSocket;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// So many connections may wait until they are accepted, where the system allows it.
-const BACKLOG: i32 = 1024;
 
 /// A TCP connection.
 ///
@@ -59,7 +57,7 @@ enum Kind {
 }
 
 /// What a [`TcpListener`] listens with.
-pub struct TcpListening(ListenerKind);
+pub struct TcpListening(ListenerKind, TcpOptions);
 
 enum ListenerKind {
     System(net::TcpListener),
@@ -176,6 +174,7 @@ impl Listening for TcpListening {
             ListenerKind::System(it) => {
                 let (stream, address) = it.accept()?;
                 stream.set_nonblocking(true)?;
+                self.1.set_on_accepted(&SockRef::from(&stream));
                 Ok((Tcp(Kind::System(stream)), address))
             }
             ListenerKind::Simulated(it) => {
@@ -196,7 +195,7 @@ impl Stream<Tcp> {
     /// Those of the system, mostly `ConnectionRefused`, of the last address; `InvalidInput` when a
     /// text is no address; `Other` on a thread without a network.
     pub async fn connect(address: impl ToAddress) -> io::Result<Self> {
-        connect_to(Target::of(&address)?, None).await
+        TcpOptions::new().connect(address).await
     }
 
     /// As [`connect`](Self::connect), within that time.
@@ -204,7 +203,7 @@ impl Stream<Tcp> {
     /// # Errors
     /// As there, and `TimedOut`.
     pub async fn connect_within(address: impl ToAddress, time: Duration) -> io::Result<Self> {
-        connect_to(Target::of(&address)?, Some(time)).await
+        TcpOptions::new().connect_within(address, time).await
     }
 
     /// Takes a connection of the standard library into the network of this thread.
@@ -237,8 +236,32 @@ impl Stream<Tcp> {
     /// # Errors
     /// Those of the system.
     pub fn set_nodelay(&self, is_set: bool) -> io::Result<()> {
+        self.set(|it| it.set_tcp_nodelay(is_set))
+    }
+
+    /// How the connection finds out that its other side is gone, while nothing is sent; `None` is
+    /// not at all, as a new connection does not: see [`Keepalive`]. [`TcpOptions`] sets it for all
+    /// connections of a listener.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
+        self.set(|it| options::set_keepalive(&it, keepalive))
+    }
+
+    /// The connection breaks when the other side has not confirmed for that long what was sent, in
+    /// whole milliseconds. `None` is the limit of the system, on Linux about 15 minutes.
+    ///
+    /// # Errors
+    /// Those of the system; `Unsupported` on others than Linux.
+    pub fn set_user_timeout(&self, time: Option<Duration>) -> io::Result<()> {
+        self.set(|it| options::set_user_timeout(&it, time))
+    }
+
+    /// A simulated connection takes all settings, and behaves as without.
+    fn set(&self, set: impl FnOnce(SockRef<'_>) -> io::Result<()>) -> io::Result<()> {
         self.0.with(|it| match &it.0 {
-            Kind::System(it) => it.set_nodelay(is_set),
+            Kind::System(it) => set(SockRef::from(it)),
             Kind::Simulated(_) => Ok(()),
         })
     }
@@ -254,9 +277,15 @@ impl Stream<Tcp> {
 }
 
 /// Connects to the first address of a target that takes it.
-async fn connect_to(target: Target, within: Option<Duration>) -> io::Result<TcpStream> {
+pub(crate) async fn connect_to(
+    target: Target,
+    options: TcpOptions,
+    within: Option<Duration>,
+) -> io::Result<TcpStream> {
     let (name, port) = match target {
-        Target::Address(address) => return connect(&Net::current()?, address, within).await,
+        Target::Address(address) => {
+            return connect(&Net::current()?, address, options, within).await;
+        }
         Target::Name(name, port) => (name, port),
     };
     let net = Net::current()?;
@@ -267,7 +296,7 @@ async fn connect_to(target: Target, within: Option<Duration>) -> io::Result<TcpS
     };
     let mut last = None;
     for address in names::addresses(name, port, within).await? {
-        match connect(&net, address, left()).await {
+        match connect(&net, address, options, left()).await {
             Err(error) => last = Some(error),
             connected => return connected,
         }
@@ -278,11 +307,12 @@ async fn connect_to(target: Target, within: Option<Duration>) -> io::Result<TcpS
 async fn connect(
     net: &Net,
     address: SocketAddr,
+    options: TcpOptions,
     within: Option<Duration>,
 ) -> io::Result<TcpStream> {
     let tcp = Tcp(match net.reactor().world() {
         Some(world) => Kind::Simulated(End::connect(world, address)),
-        None => Kind::System(begin_connect(address)?),
+        None => Kind::System(begin_connect(address, options)?),
     });
     let socket = Socket::within(net, tcp, None)?;
     if within.is_some() {
@@ -293,10 +323,11 @@ async fn connect(
     Ok(Stream(socket))
 }
 
-fn begin_connect(address: SocketAddr) -> io::Result<net::TcpStream> {
+fn begin_connect(address: SocketAddr, options: TcpOptions) -> io::Result<net::TcpStream> {
     let domain = Domain::for_address(address);
     let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
+    options.set_on(&SockRef::from(&socket))?;
     match socket.connect(&SockAddr::from(address)) {
         Err(error) if !is_under_way(&error) => Err(error),
         _ => Ok(socket.into()),
@@ -329,6 +360,27 @@ fn connected(tcp: &Tcp) -> io::Result<()> {
     }
 }
 
+pub(crate) fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<TcpListener> {
+    if let Some(world) = Net::current()?.reactor().world() {
+        let listening = ListenerKind::Simulated(SimListening::bind(world, address)?);
+        return Socket::new(TcpListening(listening, options)).map(Listener);
+    }
+    let domain = Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+    // On Windows this would take the address away from others.
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    options.set_on_listener(&SockRef::from(&socket), address)?;
+    socket.bind(&SockAddr::from(address))?;
+    socket.listen(BACKLOG)?;
+    take_listener(socket.into(), options)
+}
+
+fn take_listener(listener: net::TcpListener, options: TcpOptions) -> io::Result<TcpListener> {
+    listener.set_nonblocking(true)?;
+    Socket::new(TcpListening(ListenerKind::System(listener), options)).map(Listener)
+}
+
 impl Listener<TcpListening> {
     /// Listens at that address; at a free port when the port is 0.
     ///
@@ -336,19 +388,7 @@ impl Listener<TcpListening> {
     /// Those of the system, mostly `AddrInUse`; `InvalidInput` when a text is no address; `Other`
     /// on a thread without a network.
     pub fn bind(address: impl ToAddress) -> io::Result<Self> {
-        let address = address.to_address()?;
-        if let Some(world) = Net::current()?.reactor().world() {
-            let listening = SimListening::bind(world, address)?;
-            return Socket::new(TcpListening(ListenerKind::Simulated(listening))).map(Self);
-        }
-        let domain = Domain::for_address(address);
-        let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-        // On Windows this would take the address away from others.
-        #[cfg(unix)]
-        socket.set_reuse_address(true)?;
-        socket.bind(&SockAddr::from(address))?;
-        socket.listen(BACKLOG)?;
-        Self::from_std(socket.into())
+        TcpOptions::new().listen(address)
     }
 
     /// Takes a listener of the standard library into the network of this thread.
@@ -356,8 +396,7 @@ impl Listener<TcpListening> {
     /// # Errors
     /// Those of the system; `Other` on a thread without a network.
     pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        Socket::new(TcpListening(ListenerKind::System(listener))).map(Self)
+        take_listener(listener, TcpOptions::new())
     }
 
     /// The address at which it listens.

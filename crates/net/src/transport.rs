@@ -6,6 +6,9 @@ use std::io;
 use std::net::Shutdown;
 use std::sync::Arc;
 
+/// So many connections may wait until they are accepted, where the system allows it.
+pub(crate) const BACKLOG: i32 = 1024;
+
 /// A socket, of the system or of a simulation. None of its operations blocks.
 pub trait Source: Send + Sync + 'static {
     /// Whether less than there was room for means that nothing is left, or no room, until the next

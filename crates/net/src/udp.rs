@@ -20,9 +20,9 @@ use std::time::Duration;
 /// A UDP socket. It is closed when it is dropped.
 ///
 /// Its operations are cancel-safe, and any number of them may wait.
-pub struct UdpSocket(Arc<Socket<Udp>>);
+pub struct UdpSocket(pub(crate) Arc<Socket<Udp>>);
 
-enum Udp {
+pub(crate) enum Udp {
     System(net::UdpSocket),
     Simulated(SimUdp),
 }

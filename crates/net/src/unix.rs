@@ -7,7 +7,7 @@ use crate::ready::{Ready, Side};
 use crate::sim::{End, SimListening, Site};
 use crate::socket::Socket;
 use crate::stream::Stream;
-use crate::transport::{Listening, Source, Transport};
+use crate::transport::{BACKLOG, Listening, Source, Transport};
 use socket2::{Domain, SockAddr, Type};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
@@ -190,7 +190,10 @@ impl Listener<UnixListening> {
             let listening = UnixListening(ListenerKind::Simulated(listening));
             return Socket::new(listening).map(Self);
         }
-        Self::from_std(net::UnixListener::bind(path)?)
+        let socket = socket2::Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.bind(&SockAddr::unix(path)?)?;
+        socket.listen(BACKLOG)?;
+        Self::from_std(OwnedFd::from(socket).into())
     }
 
     /// Takes a listener of the standard library into the network of this thread.

@@ -9,6 +9,7 @@ mod echo;
 mod edges;
 mod ends;
 mod incoming;
+mod options;
 #[cfg(unix)]
 mod signals;
 mod simulated;

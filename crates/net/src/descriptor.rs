@@ -1,0 +1,75 @@
+//! The system's descriptors of sockets, for settings that this crate has no call for.
+//!
+//! A [`Closer`](crate::Closer) closes a socket from anywhere, so a socket can't lend its descriptor
+//! for as long as it lives, which `AsFd` and `AsSocket` would promise. It gives a duplicate.
+
+use crate::error;
+use crate::listener::Listener;
+use crate::poller::Lent;
+use crate::socket::Socket;
+use crate::stream::Stream;
+use crate::transport::{Listening, Source, Transport};
+use crate::udp::UdpSocket;
+use std::io;
+#[cfg(unix)]
+use std::os::fd::OwnedFd as Descriptor;
+#[cfg(windows)]
+use std::os::windows::io::OwnedSocket as Descriptor;
+
+fn of<S: Source>(socket: &Socket<S>) -> io::Result<Descriptor> {
+    let own = |lent: Lent<'_>| lent.try_clone_to_owned();
+    socket.with(|it| it.lent().map_or_else(|| Err(error::no_system()), own))
+}
+
+impl<T: Transport> Stream<T> {
+    /// Another descriptor of the system's socket, for settings that have no call here: it has
+    /// `AsFd` and `AsRawFd`, on Windows `AsSocket` and `AsRawSocket`. What is set there holds for
+    /// this connection. Drop it soon: the other side sees no end before, when this is closed.
+    ///
+    /// ```
+    /// # use ganger_net::Net;
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_task::{Cx, SpawnTask};
+    /// use ganger_net::{TcpListener, TcpStream};
+    /// use socket2::SockRef;
+    ///
+    /// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
+    /// # scheduler.start()?;
+    /// # let task = scheduler.spawn_task(async |_: Cx| {
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let stream = TcpStream::connect(listener.local_addr()?).await?;
+    /// SockRef::from(&stream.descriptor()?).set_ttl_v4(7)?;
+    /// # Ok(())
+    /// # })?;
+    /// # task.wait().into_result()?;
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the system; `NotConnected` when this side has closed the connection; `Unsupported`
+    /// in a simulation.
+    pub fn descriptor(&self) -> io::Result<Descriptor> {
+        of(self.socket())
+    }
+}
+
+impl<L: Listening> Listener<L> {
+    /// Another descriptor of the system's socket: see [`Stream::descriptor`]. While it is there,
+    /// the system takes connections that this listener, when it is closed, accepts no more.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn descriptor(&self) -> io::Result<Descriptor> {
+        of(&self.0)
+    }
+}
+
+impl UdpSocket {
+    /// Another descriptor of the system's socket: see [`Stream::descriptor`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn descriptor(&self) -> io::Result<Descriptor> {
+        of(&self.0)
+    }
+}

@@ -1,0 +1,257 @@
+//! Settings of TCP sockets.
+//!
+//! Some of them have to be there before a socket connects or listens, so they are a value that
+//! makes sockets.
+
+use crate::address::{Target, ToAddress};
+use crate::tcp::{self, TcpListener, TcpStream};
+use socket2::{SockRef, TcpKeepalive};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How a connection on which nothing is sent finds out that its other side is gone: the system
+/// asks, and breaks the connection when no answer comes. A read that waits then ends with
+/// `TimedOut`.
+///
+/// Without it, a connection whose other side has lost its power or its network stays for ever.
+///
+/// By default, the system asks after 60 s without traffic, then every 15 s, four times: such a
+/// connection ends after two minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalive {
+    idle: Duration,
+    interval: Duration,
+    tries: u32,
+}
+
+impl Default for Keepalive {
+    fn default() -> Self {
+        Self::after(Duration::from_secs(60))
+    }
+}
+
+impl Keepalive {
+    /// The system asks after that time without traffic. Systems count in whole seconds.
+    #[must_use]
+    pub const fn after(idle: Duration) -> Self {
+        Self {
+            idle,
+            interval: Duration::from_secs(15),
+            tries: 4,
+        }
+    }
+
+    /// It asks again that much later, until an answer comes.
+    #[must_use]
+    pub const fn every(self, interval: Duration) -> Self {
+        Self { interval, ..self }
+    }
+
+    /// After so many questions without an answer the connection is broken. OpenBSD and old systems
+    /// of Windows have a number of their own.
+    #[must_use]
+    pub const fn tries(self, tries: u32) -> Self {
+        Self { tries, ..self }
+    }
+
+    fn of_system(self) -> TcpKeepalive {
+        let keepalive = TcpKeepalive::new().with_time(self.idle);
+        #[cfg(not(any(target_os = "openbsd", target_os = "haiku", target_os = "vita")))]
+        let keepalive = keepalive
+            .with_interval(self.interval)
+            .with_retries(self.tries);
+        keepalive
+    }
+}
+
+pub(crate) fn set_keepalive(socket: &SockRef<'_>, keepalive: Option<Keepalive>) -> io::Result<()> {
+    match keepalive {
+        Some(keepalive) => socket.set_tcp_keepalive(&keepalive.of_system()),
+        None => socket.set_keepalive(false),
+    }
+}
+
+pub(crate) fn set_user_timeout(socket: &SockRef<'_>, time: Option<Duration>) -> io::Result<()> {
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    return socket.set_tcp_user_timeout(time);
+    #[cfg(not(any(target_os = "android", target_os = "linux")))]
+    {
+        let _ = (socket, time);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Settings with which a [`TcpListener`] or a [`TcpStream`] is made. Those of a listener hold for
+/// each connection that it accepts.
+///
+/// A simulated socket takes all of them, and behaves as without.
+///
+/// ```
+/// # use ganger_net::Net;
+/// use ganger_net::{Keepalive, TcpOptions};
+///
+/// let options = TcpOptions::new().keepalive(Keepalive::default()).nodelay(true);
+/// # let net = Net::new()?;
+/// # net.enter(|| {
+/// let listener = options.listen("127.0.0.1:0")?;
+/// # std::io::Result::Ok(())
+/// # })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpOptions {
+    keepalive: Option<Keepalive>,
+    user_timeout: Option<Duration>,
+    nodelay: bool,
+    recv_buffer: Option<usize>,
+    send_buffer: Option<usize>,
+    reuse_port: bool,
+    dual_stack: Option<bool>,
+}
+
+impl TcpOptions {
+    /// What the system sets.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A connection finds out that its other side is gone, also while nothing is sent: see
+    /// [`Keepalive`].
+    #[must_use]
+    pub fn keepalive(self, keepalive: Keepalive) -> Self {
+        let keepalive = Some(keepalive);
+        Self { keepalive, ..self }
+    }
+
+    /// A connection breaks when the other side has not confirmed for that long what was sent
+    /// (`TCP_USER_TIMEOUT`), in whole milliseconds. Linux alone has it.
+    #[must_use]
+    pub fn user_timeout(self, time: Duration) -> Self {
+        let user_timeout = Some(time);
+        Self {
+            user_timeout,
+            ..self
+        }
+    }
+
+    /// Whether small writes are sent at once, and do not wait for more (`TCP_NODELAY`).
+    #[must_use]
+    pub fn nodelay(self, nodelay: bool) -> Self {
+        Self { nodelay, ..self }
+    }
+
+    /// For how many bytes that have come the system has room (`SO_RCVBUF`). Linux doubles it, and
+    /// no longer adapts it to the traffic.
+    #[must_use]
+    pub fn recv_buffer(self, bytes: usize) -> Self {
+        let recv_buffer = Some(bytes);
+        Self {
+            recv_buffer,
+            ..self
+        }
+    }
+
+    /// For how many bytes that are to be sent the system has room (`SO_SNDBUF`). Linux doubles it,
+    /// and no longer adapts it to the traffic.
+    #[must_use]
+    pub fn send_buffer(self, bytes: usize) -> Self {
+        let send_buffer = Some(bytes);
+        Self {
+            send_buffer,
+            ..self
+        }
+    }
+
+    /// Whether several listeners may have the same address and port, each with this setting
+    /// (`SO_REUSEPORT`): the system deals the connections out. Unix alone has it.
+    #[must_use]
+    pub fn reuse_port(self, reuse_port: bool) -> Self {
+        Self { reuse_port, ..self }
+    }
+
+    /// Whether a listener at `[::]` takes connections of IPv4 as well (`IPV6_V6ONLY`). Systems
+    /// differ in what they do without this setting.
+    #[must_use]
+    pub fn dual_stack(self, dual_stack: bool) -> Self {
+        let dual_stack = Some(dual_stack);
+        Self { dual_stack, ..self }
+    }
+
+    /// Listens, as [`TcpListener::bind`].
+    ///
+    /// # Errors
+    /// As there; those of the system for a setting; `Unsupported` for one that it has not.
+    pub fn listen(&self, address: impl ToAddress) -> io::Result<TcpListener> {
+        tcp::listen(address.to_address()?, *self)
+    }
+
+    /// Connects, as [`TcpStream::connect`].
+    ///
+    /// # Errors
+    /// As there; those of the system for a setting; `Unsupported` for one that it has not.
+    pub async fn connect(&self, address: impl ToAddress) -> io::Result<TcpStream> {
+        tcp::connect_to(Target::of(&address)?, *self, None).await
+    }
+
+    /// As [`connect`](Self::connect), within that time.
+    ///
+    /// # Errors
+    /// As there, and `TimedOut`.
+    pub async fn connect_within(
+        &self,
+        address: impl ToAddress,
+        time: Duration,
+    ) -> io::Result<TcpStream> {
+        tcp::connect_to(Target::of(&address)?, *self, Some(time)).await
+    }
+
+    /// Sets what is of a connection.
+    pub(crate) fn set_on(&self, socket: &SockRef<'_>) -> io::Result<()> {
+        if self.keepalive.is_some() {
+            set_keepalive(socket, self.keepalive)?;
+        }
+        if self.user_timeout.is_some() {
+            set_user_timeout(socket, self.user_timeout)?;
+        }
+        if self.nodelay {
+            socket.set_tcp_nodelay(true)?;
+        }
+        if let Some(bytes) = self.recv_buffer {
+            socket.set_recv_buffer_size(bytes)?;
+        }
+        if let Some(bytes) = self.send_buffer {
+            socket.set_send_buffer_size(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Sets what is of a listener, and what its connections get from it, before it has an address.
+    pub(crate) fn set_on_listener(
+        &self,
+        socket: &SockRef<'_>,
+        address: SocketAddr,
+    ) -> io::Result<()> {
+        if let (Some(dual_stack), SocketAddr::V6(_)) = (self.dual_stack, address) {
+            socket.set_only_v6(!dual_stack)?;
+        }
+        if self.reuse_port {
+            #[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
+            socket.set_reuse_port(true)?;
+            #[cfg(not(all(unix, not(any(target_os = "solaris", target_os = "illumos")))))]
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.set_on(socket)
+    }
+
+    /// Sets what is of a connection on an accepted one. On Linux it has all of it from its listener
+    /// (tcp(7), socket(7)).
+    pub(crate) fn set_on_accepted(&self, socket: &SockRef<'_>) {
+        if cfg!(not(target_os = "linux")) {
+            // The listener has taken the same settings. So it is a broken connection that does not,
+            // and its next operation says so.
+            let _ = self.set_on(socket);
+        }
+    }
+}
