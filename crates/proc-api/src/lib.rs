@@ -20,10 +20,10 @@ pub use events::{
 #[doc(hidden)]
 pub use events::{EventCursor, EventNode};
 pub use process::{
-    Actor, ActorFn, ActorProcess, CancelToken, Context, ContextBackend, DrainYields, Lifecycle,
-    NotFound, Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput, StepResult,
-    SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield, actor_fn,
-    process_fn,
+    Actor, ActorFn, ActorProcess, CancelSignal, CancelToken, Context, ContextBackend, DrainYields,
+    Lifecycle, NotFound, Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput,
+    StepResult, SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield,
+    actor_fn, process_fn,
 };
 pub use raw::{Exclusive, Kind};
 pub use values::{

@@ -11,7 +11,7 @@ use crate::{Join, Select};
 #[cfg(feature = "sched")]
 use ganger_proc_api::SubmitError;
 use ganger_proc_api::{
-    Command, CommandId, Context, Message, Payload, Pid, SendError, TypedCommand,
+    CancelSignal, Command, CommandId, Context, Message, Payload, Pid, SendError, TypedCommand,
 };
 #[cfg(feature = "sched")]
 use ganger_sched::Spawner;
@@ -25,7 +25,8 @@ use std::time::Duration;
 /// A task's own view of its process: what its async function is given. A `Cx<M>` receives messages
 /// of type `M`, and a plain `Cx` any [`Message`].
 ///
-/// Its waits work inside of the task alone, with any combinators; elsewhere they panic. Each is
+/// Its waits work inside of the task alone, with any combinators; elsewhere they panic, and
+/// [`cancel_signal`](Self::cancel_signal) is the one for other code. Each is
 /// cancel-safe: one that is dropped leaves no trace, and has taken nothing. A wait begins when it
 /// is first polled, but for [`monitor`](Self::monitor).
 ///
@@ -275,6 +276,37 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// Waits until the task is asked to finish.
     pub fn cancelled(&self) -> Cancelled {
         Cancelled { task: self.task }
+    }
+
+    /// A future for other code that is ready when the task is asked to finish, or has ended. It
+    /// works on any thread, under any executor, where [`cancelled`](Self::cancelled) panics: for a
+    /// server of another library with a graceful shutdown, for example. There may be many. A
+    /// [`shield`](Self::shield) keeps nothing from it.
+    ///
+    /// ```
+    /// use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask};
+    /// use std::task::{Context, Waker};
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// let task = scheduler.spawn_task(async |cx: Cx| {
+    ///     let mut asked = cx.cancel_signal();
+    ///     let other = std::thread::spawn(move || {
+    ///         let mut context = Context::from_waker(Waker::noop());
+    ///         while std::pin::Pin::new(&mut asked).poll(&mut context).is_pending() {
+    ///             std::thread::yield_now();
+    ///         }
+    ///     });
+    ///     cx.cancelled().await;
+    ///     cx.context().blocking(|| other.join().is_ok());
+    ///     Ok(())
+    /// })?;
+    /// scheduler.cancel(task.pid(), "enough")?;
+    /// assert!(task.wait().is_done());
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    pub fn cancel_signal(&self) -> CancelSignal {
+        self.ctx.cancel_signal()
     }
 
     /// Waits for a future of any kind, but no longer than the task is wanted.

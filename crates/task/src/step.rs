@@ -131,9 +131,17 @@ pub(crate) fn with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Opti
 pub(crate) fn poll_with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> R {
     match with(task, f) {
         Some(result) => result,
-        None => panic!(
-            "a wait of a task is used outside of that task: await it in the async function that \
-             was given the `Cx`, not on another thread, in another task or in a predicate"
-        ),
+        None => used_outside(),
     }
+}
+
+/// An executor that catches the panic may say nothing of it, so the report does not rely on that.
+#[cold]
+#[track_caller]
+fn used_outside() -> ! {
+    const TEXT: &str = "a wait of a task is used outside of that task: await it in the async \
+        function that was given the `Cx`, not on another thread, in another task or in a \
+        predicate; for a cancellation there is `cx.cancel_signal()`, which works anywhere";
+    tracing::error!(target: "ganger::task", "{TEXT}");
+    panic!("{TEXT}");
 }

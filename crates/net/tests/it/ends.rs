@@ -267,8 +267,10 @@ fn the_halt_ends_what_waits() {
     let _report = scheduler.stop(Duration::ZERO);
     drop(task);
     until("the listener is gone", || net.sockets() == 0);
-    let late = net.enter(|| UdpSocket::bind("127.0.0.1:0"));
-    assert_eq!(kind(late), ErrorKind::NotConnected);
+    // The halt comes after the last process has ended.
+    let late = || net.enter(|| UdpSocket::bind("127.0.0.1:0"));
+    until("the network is over", || late().is_err());
+    assert_eq!(kind(late()), ErrorKind::NotConnected);
 }
 
 // pins: K9

@@ -133,6 +133,20 @@ pub trait ContextBackend: Send + Sync {
     /// Whether the process has been asked to finish.
     fn is_cancelled(&self) -> bool;
 
+    /// Has the waker woken when the process is asked to finish or ends, in the place of the waker
+    /// that an earlier call gave that key. Returns the key of the waker, or `None` when the process
+    /// is to finish already, or has ended: then no waker is kept. A backend without such a thing
+    /// keeps none.
+    fn watch_cancel(&self, key: Option<u64>, waker: &Waker) -> Option<u64> {
+        let _ = (key, waker);
+        (!self.is_cancelled()).then_some(0)
+    }
+
+    /// Forgets the waker with that key, if it has not been woken.
+    fn unwatch_cancel(&self, key: u64) {
+        let _ = key;
+    }
+
     /// Calls `f` once. It is about to block this thread.
     fn block(&self, f: &mut dyn FnMut()) {
         f();

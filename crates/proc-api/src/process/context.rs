@@ -1,7 +1,7 @@
 //! What a process may ask of the scheduler that runs it.
 
 use super::backend::{ContextBackend, Detached};
-use super::{CancelToken, NotFound, Process, RegisterNameError, SubmitError};
+use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError};
 use crate::commands::Tag;
 use crate::events::{CancelReason, MonitorError};
 use crate::raw::Kind;
@@ -393,6 +393,16 @@ impl Context {
     #[must_use]
     pub fn cancel_token(&self) -> CancelToken {
         CancelToken::new(Arc::clone(&self.backend))
+    }
+
+    /// A future for other code that is ready when the process is asked to finish, by a cancellation
+    /// or a stop, or has ended: for a server of another library that has a graceful shutdown, for
+    /// example. It works on any thread, under any executor; there may be many.
+    ///
+    /// It sees the request, and not what the process makes of it: it is ready also while a step
+    /// computes, and inside of a shield.
+    pub fn cancel_signal(&self) -> CancelSignal {
+        CancelSignal::new(Arc::clone(&self.backend))
     }
 }
 

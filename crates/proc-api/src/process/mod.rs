@@ -9,6 +9,7 @@
 mod actor;
 mod ask;
 mod backend;
+mod cancel_signal;
 mod cancel_token;
 mod context;
 mod lifecycle;
@@ -20,6 +21,7 @@ mod upgrade;
 
 pub use actor::{Actor, ActorFn, ActorProcess, actor_fn};
 pub use backend::{ContextBackend, NotFound};
+pub use cancel_signal::CancelSignal;
 pub use cancel_token::CancelToken;
 pub use context::Context;
 pub use lifecycle::Lifecycle;

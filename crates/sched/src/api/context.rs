@@ -128,6 +128,20 @@ impl ContextBackend for ProcessCell {
         result
     }
 
+    fn watch_cancel(&self, key: Option<u64>, waker: &Waker) -> Option<u64> {
+        let signals = &self.shared.cancel_signals;
+        let key = signals.enter(self.pid.id(), key, waker.clone());
+        if self.state.watch() {
+            signals.leave(self.pid.id(), key);
+            return None;
+        }
+        Some(key)
+    }
+
+    fn unwatch_cancel(&self, key: u64) {
+        self.shared.cancel_signals.leave(self.pid.id(), key);
+    }
+
     fn block(&self, f: &mut dyn FnMut()) {
         blocking::block_in_place(f);
     }

@@ -23,6 +23,7 @@ use crate::handlers::names::Names;
 use crate::limits::waiters::Waiters;
 use crate::limits::waiting_steps::WaitingSteps;
 use crate::probe::{Active, Probe, Push, Scheduler};
+use crate::process::cancel_signals::CancelSignals;
 use crate::process::exit_actions::ExitRequest;
 use crate::process::taken_back::TakenBack;
 use crate::progress::Progress;
@@ -94,6 +95,7 @@ pub(crate) struct Shared {
     pub(crate) waiters: Option<Waiters<Message>>,
     /// The steps of its processes that wait for room in whichever mailboxes.
     pub(crate) waiting_steps: WaitingSteps,
+    pub(crate) cancel_signals: CancelSignals,
     pub(crate) shutdown: Progress,
     pub(crate) stopper: Stopper,
     /// Has what is queued after the halt ended, for a thread that has queued something.
@@ -177,6 +179,7 @@ impl Shared {
             served: AtomicBool::new(false),
             waiters: config.mailbox_limit.map(Waiters::new),
             waiting_steps: WaitingSteps::default(),
+            cancel_signals: CancelSignals::default(),
             config,
         });
         shared.attach_sources();

@@ -1,5 +1,6 @@
 //! Models of the scheduler's protocols: all interleavings under loom, a stress loop under `std`.
 
+mod loom_cancel_signals;
 mod loom_driver;
 mod loom_exit;
 mod loom_idle;

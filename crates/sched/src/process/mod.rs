@@ -7,6 +7,7 @@
 
 pub(crate) mod about;
 pub(crate) mod accepts;
+pub(crate) mod cancel_signals;
 pub(crate) mod exit_action;
 pub(crate) mod exit_actions;
 pub(crate) mod exit_signal;

@@ -80,6 +80,7 @@
 //! | `ended` | the worker, after the close | whether a `terminate` has come in time: before it |
 //! | `cancelled`, `shutdown` | any thread | nothing here |
 //! | `takes_back` | the worker | nothing here: it has taken yields back |
+//! | `watched` | any thread, once its waker is in a table | whether `cancel` and the end wake |
 //! | `SYSTEM` upwards: a count | senders, before they push; worker | lane; look for system events |
 //!
 //! | `WOKEN` | `IS_IN` | what a waker finds in `wakes` |
@@ -102,9 +103,10 @@ const ENDED: u32 = 1 << 2;
 const CANCELLED: u32 = 1 << 3;
 const SHUTDOWN: u32 = 1 << 4;
 const TAKES_BACK: u32 = 1 << 5;
-/// One system event: the bits from here on are their count. 2^26 events that no step has taken
-/// would wait in 4 GiB of nodes.
-const SYSTEM: u32 = 1 << 6;
+const WATCHED: u32 = 1 << 6;
+/// One system event: the bits from here on are their count. 2^25 events that no step has taken
+/// would wait in 2 GiB of nodes.
+const SYSTEM: u32 = 1 << 7;
 
 const READY: u8 = 0;
 const RUNNING: u8 = 1;
@@ -246,7 +248,7 @@ impl<T> State<T> {
     /// Whether it is to be terminated, or a system event waits or is on its way: time to end the
     /// turn.
     pub(crate) fn must_leave(&self) -> bool {
-        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN | TAKES_BACK) != 0
+        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN | TAKES_BACK | WATCHED) != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -439,10 +441,28 @@ impl<T> State<T> {
         (marks & TERMINATE != 0 || is_to_be_told) && !self.is_closed()
     }
 
-    /// Marks the process as cancelled.
-    pub(crate) fn cancel(&self) {
-        // Ordering: Release pairs with the Acquire in `marks`.
-        self.marks.fetch_or(CANCELLED, Ordering::Release);
+    /// Marks the process as cancelled. Returns whether it is watched: then the caller wakes what
+    /// watches it.
+    pub(crate) fn cancel(&self) -> bool {
+        // Ordering: Release pairs with the Acquire in `marks` and `watch`. Acquire pairs with the
+        // Release in `watch`: the canceller finds the waker in the table.
+        self.marks.fetch_or(CANCELLED, Ordering::AcqRel) & WATCHED != 0
+    }
+
+    /// Marks the process as watched, by a thread that has put its waker into the table. Returns
+    /// whether there is nothing to wait for: the process has been asked to finish, or has ended.
+    pub(crate) fn watch(&self) -> bool {
+        // Ordering: Release pairs with the Acquire in `cancel`, and in `complete`, for
+        // `is_watched`. Acquire pairs with the Release in them: the watcher sees what they did
+        // before.
+        let before = self.marks.fetch_or(WATCHED, Ordering::AcqRel);
+        before & (CANCELLED | TERMINATE | ENDED) != 0
+    }
+
+    /// Whether the process has been watched. After [`complete`](Self::complete): a watcher that is
+    /// not seen here has seen the end.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.marks() & WATCHED != 0
     }
 
     /// Whether it has been cancelled, is to take no further step, or has ended. Once true, it stays

@@ -2,7 +2,7 @@
 //! the deliverer.
 
 use crate::base::config::MAX_LIMIT;
-use crate::base::contain::discard;
+use crate::base::contain::{contain_and_report, discard};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
 use crate::core::item;
@@ -172,10 +172,22 @@ impl ProcessCell {
     pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
         // A process that looks at its context may end before the event comes.
         let is_alive = !self.state.is_closed();
-        self.state.cancel();
+        let is_watched = self.state.cancel();
         let _has_ended = self.push_system(Item::Event(Event::Cancel(reason)));
         self.call_back();
+        if is_watched {
+            self.wake_watchers();
+        }
         is_alive
+    }
+
+    /// The process has been marked: what waits for that, outside of its steps, is woken.
+    #[cold]
+    fn wake_watchers(&self) {
+        let counters = self.shared.own_counters();
+        for waker in self.shared.cancel_signals.take(self.pid.id()) {
+            contain_and_report("waker", self.pid, counters, || waker.wake());
+        }
     }
 
     /// Tells the process of the shutdown, unless it has been told.
@@ -229,6 +241,9 @@ impl ProcessCell {
     pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
         let completed = self.state.complete();
         self.refuse_waiters();
+        if self.state.is_watched() {
+            self.wake_watchers();
+        }
         completed
     }
 

@@ -3,6 +3,7 @@
 mod support;
 
 mod budget;
+mod cancel_signal;
 mod cancelling;
 mod children;
 mod collisions;

@@ -113,8 +113,10 @@ fn marks_leave_the_phase_alone() {
     for state in ALL {
         let word = in_state(state);
         assert_eq!(word.is_unwanted(), state == ProcessState::Complete);
-        word.cancel();
-        assert!(word.is_unwanted());
+        assert!(!word.is_watched());
+        assert_eq!(word.watch(), state == ProcessState::Complete);
+        assert!(word.is_watched() && word.cancel());
+        assert!(word.is_unwanted() && word.watch());
         assert!(word.claim_shutdown_notice());
         assert!(!word.claim_shutdown_notice());
         word.count_upgrade();

@@ -1,0 +1,103 @@
+//! Waiting, outside of a process's steps, until the process is asked to finish: against the
+//! canceller, and against the end. A wake-up that is lost leaves the watcher waiting for ever,
+//! which loom reports.
+
+use crate::process::cancel_signals::CancelSignals;
+use crate::process::state::State;
+use ganger_sync::sync::Arc;
+use ganger_sync::thread::JoinHandle;
+use ganger_sync::{Parker, model, thread};
+use std::task::{Wake, Waker};
+
+const ID: u64 = 7;
+
+struct Token(Parker);
+
+impl Wake for Token {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+struct Process {
+    state: State<u8>,
+    signals: CancelSignals,
+}
+
+impl Process {
+    fn running() -> Arc<Self> {
+        let state = State::new();
+        let _step = state.begin();
+        let signals = CancelSignals::default();
+        Arc::new(Self { state, signals })
+    }
+
+    /// As `ProcessCell::watch_cancel`, until there is nothing to wait for.
+    fn watch(&self) {
+        let token = std::sync::Arc::new(Token(Parker::new()));
+        let waker = Waker::from(std::sync::Arc::clone(&token));
+        let key = self.signals.enter(ID, None, waker);
+        if self.state.watch() {
+            self.signals.leave(ID, key);
+        } else {
+            token.0.park();
+            assert!(self.state.is_unwanted(), "woken for nothing");
+        }
+    }
+
+    fn wake(&self) {
+        self.signals.take(ID).into_iter().for_each(Waker::wake);
+    }
+
+    /// As `ProcessCell::cancel`.
+    fn cancel(&self) {
+        if self.state.cancel() {
+            self.wake();
+        }
+    }
+
+    /// As `ProcessCell::complete`.
+    fn end(&self) {
+        let _rest = self.state.complete();
+        if self.state.is_watched() {
+            self.wake();
+        }
+    }
+
+    fn is_forgotten(&self) -> bool {
+        self.signals.take(ID).is_empty()
+    }
+}
+
+fn spawn(process: &Arc<Process>, f: fn(&Process)) -> JoinHandle<()> {
+    let process = Arc::clone(process);
+    thread::spawn(move || f(&process))
+}
+
+// pins: P10
+#[test]
+fn a_watcher_hears_of_the_request_and_of_the_end() {
+    for ends in [Process::cancel, Process::end] {
+        model::check(3, move || {
+            let process = Process::running();
+            let watcher = spawn(&process, Process::watch);
+            ends(&process);
+            watcher.join().unwrap();
+            assert!(process.is_forgotten());
+        });
+    }
+}
+
+// pins: P10
+#[test]
+fn two_watchers_hear_of_the_request_while_the_process_ends() {
+    model::check(2, || {
+        let process = Process::running();
+        let watchers = [(); 2].map(|()| spawn(&process, Process::watch));
+        let canceller = spawn(&process, Process::cancel);
+        process.end();
+        canceller.join().unwrap();
+        watchers.into_iter().for_each(|it| it.join().unwrap());
+        assert!(process.is_forgotten());
+    });
+}
