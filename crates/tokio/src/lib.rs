@@ -3,5 +3,9 @@
 #![deny(unsafe_code)]
 
 mod driver;
+#[cfg(feature = "serve")]
+mod serve;
 
 pub use driver::{RuntimeRefused, Tokio};
+#[cfg(feature = "serve")]
+pub use serve::{App, HyperApp, Listener, Peer, Serve, TowerApp, serve};

@@ -4,7 +4,7 @@ use crate::api::handle::Handle;
 use crate::base::clock::{Clock, MonotonicClock};
 use crate::core::local;
 use crate::probe::{Decide, Decider};
-use ganger_proc_api::Pid;
+use ganger_proc_api::{Context, Pid};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -15,6 +15,12 @@ pub fn pid() -> Option<Pid> {
         let queue = queue?;
         queue.shared.running_on(queue.index)
     })
+}
+
+/// The context of the process whose turn this thread is in. O(1).
+#[must_use]
+pub fn context() -> Option<Context> {
+    local::own_process().map(|task| Context::new(task))
 }
 
 /// The scheduler that this thread is a worker of.

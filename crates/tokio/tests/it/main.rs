@@ -4,4 +4,8 @@ mod behaviour;
 mod echo;
 mod http;
 mod limits;
+#[cfg(feature = "serve")]
+mod serve;
+#[cfg(feature = "serve")]
+mod serve_ends;
 mod support;

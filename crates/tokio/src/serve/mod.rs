@@ -1,0 +1,311 @@
+//! A web server: a process for each connection, so that all workers serve.
+//!
+//! **Problem.** A server of tokio's world spawns its connections on the runtime, which is one
+//! thread's here. Each server also needs the same things: a limit of connections, time-outs against
+//! clients that send or read nothing, and an end that cuts no client off.
+//!
+//! **Parts.** `app.rs`: what answers requests. `listener.rs`: what accepts. `connection.rs`: the
+//! life of one connection. `activity.rs`: what a connection is in the middle of, which decides its
+//! time-outs. `guarded.rs`: its bytes, with the time-out of writes and its place in the limit.
+//!
+//! **The end.** The server's process is asked to finish: the listener is closed, and each
+//! connection hears of it by a signal of the server's process. The server has ended when the places
+//! of all connections are free.
+
+mod activity;
+mod app;
+mod connection;
+mod guarded;
+mod listener;
+
+use crate::serve::connection::Connection;
+use crate::serve::guarded::Guarded;
+pub use app::{App, HyperApp, TowerApp};
+use ganger_proc_api::{BoxError, CancelSignal, Context};
+use ganger_sched::here;
+use ganger_task::{Cx, SpawnTaskExt};
+pub use listener::Listener;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// When no connection can be accepted, out of descriptors for example, the next try comes so much
+/// later, and each one after that twice as much later, up to the last.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+
+/// The address of the other side of a connection, if it has one: among the extensions of each
+/// request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
+
+/// Serves HTTP/1 and HTTP/2 on the connections of a listener: see [`Serve`], which is to be
+/// awaited.
+///
+/// The app is any service of `tower`, such as a router of axum or the routes of tonic, or a service
+/// of hyper. It is cloned for each connection.
+///
+/// ```
+/// use ganger_proc_api::BoxError;
+/// use ganger_sched::Scheduler;
+/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_tokio::{Tokio, serve};
+/// use http_body_util::Full;
+/// use hyper::body::{Bytes, Incoming};
+/// use hyper::service::service_fn;
+/// use hyper::{Request, Response};
+/// use std::io::{Read, Write};
+/// use std::time::Duration;
+///
+/// async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, BoxError> {
+///     Ok(Response::new("hello".into()))
+/// }
+///
+/// let scheduler = Scheduler::builder().driver(Tokio::new()?).build()?;
+/// scheduler.start()?;
+/// let (send, listens) = std::sync::mpsc::channel();
+/// let server = scheduler.spawn_task(async move |_: Cx| {
+///     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+///     send.send(listener.local_addr()?)?;
+///     serve(listener, service_fn(hello)).await?; // Until it is cancelled, or the scheduler stops.
+///     Ok(())
+/// })?;
+/// let mut client = std::net::TcpStream::connect(listens.recv()?)?;
+/// client.write_all(b"GET / HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n")?;
+/// let mut answer = String::new();
+/// client.read_to_string(&mut answer)?;
+/// assert!(answer.ends_with("\r\n\r\nhello"));
+/// scheduler.stop(Duration::from_secs(5))?;
+/// assert!(server.wait().is_done());
+/// # Ok::<(), BoxError>(())
+/// ```
+pub fn serve<L: Listener, A: App<K>, K>(listener: L, app: A) -> Serve<L, A, K> {
+    Serve {
+        listener,
+        app,
+        limits: Limits::default(),
+        kind: PhantomData,
+    }
+}
+
+/// A web server, before it is awaited: see [`serve`](serve()).
+///
+/// It is awaited by a process. Each connection is a process beside that, and so is each request of
+/// HTTP/2; a panic of one ends that connection, or that request, alone.
+///
+/// **The end.** When the process that awaits it is asked to finish, by a cancellation or a stop of
+/// the scheduler, it accepts no more. Each connection ends after the answer that it is in the
+/// middle of; one that is between two requests, or has sent none yet, waits 0.1 s for a request
+/// that is under way. `await` is over when all connections are closed. The deadline of a stop is
+/// that of the connections as well: what is left is cut off then.
+///
+/// **Time-outs** close a connection whose client sends no whole head in time, sends no request for
+/// long, or does not read its answer. The time that the app takes has no limit here.
+///
+/// **Upgraded** connections, such as web sockets, count until their socket is closed.
+#[must_use = "a server does nothing unless it is awaited"]
+pub struct Serve<L, A, K> {
+    listener: L,
+    app: A,
+    limits: Limits,
+    kind: PhantomData<fn(K)>,
+}
+
+/// What a connection may take.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    connections: usize,
+    header: Duration,
+    idle: Duration,
+    write: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            header: Duration::from_secs(30),
+            idle: Duration::from_secs(75),
+            write: Duration::from_secs(30),
+        }
+    }
+}
+
+impl<L, A, K> Serve<L, A, K> {
+    /// How many connections may be open at a time; others wait in the system's queue. From 1 up.
+    /// Default: 10,000. The system's limit of descriptors (`ulimit -n`) is to be above that: at it,
+    /// the server waits for connections to close.
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.limits.connections =
+            connections.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        self
+    }
+
+    /// How long the head of a request may take from its first byte on, and how long a new
+    /// connection may take until its first head is there. Default: 30 s.
+    pub fn header_timeout(mut self, time: Duration) -> Self {
+        self.limits.header = time;
+        self
+    }
+
+    /// How long a connection may be between two requests. Default: 75 s.
+    pub fn idle_timeout(mut self, time: Duration) -> Self {
+        self.limits.idle = time;
+        self
+    }
+
+    /// How long a write may wait for a client that does not read. Default: 30 s. What is kept for
+    /// the client is given back then.
+    pub fn write_timeout(mut self, time: Duration) -> Self {
+        self.limits.write = time;
+        self
+    }
+}
+
+impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
+    async fn run(self) -> io::Result<()> {
+        let Some(context) = here::context() else {
+            let text = "a server is to be awaited by a process: in a task of the scheduler";
+            return Err(io::Error::other(text));
+        };
+        let Self {
+            mut listener,
+            app,
+            limits,
+            ..
+        } = self;
+        let places = Arc::new(Semaphore::new(limits.connections));
+        let mut asked = context.cancel_signal();
+        let mut pause = PAUSES.0;
+        while let Some(place) = unless(&mut asked, Arc::clone(&places).acquire_owned()).await {
+            let Ok(place) = place else { break };
+            let Some(accepted) = unless(&mut asked, listener.accept()).await else {
+                break;
+            };
+            match accepted {
+                Ok((io, peer)) => {
+                    pause = PAUSES.0;
+                    start::<L, A, K>(&context, &app, limits, (io, peer, place));
+                }
+                Err(error) if is_of_connection(&error) => {}
+                Err(error) => {
+                    tracing::error!(target: "ganger::tokio", %error, "no connection is accepted");
+                    if unless(&mut asked, tokio::time::sleep(pause))
+                        .await
+                        .is_none()
+                    {
+                        break;
+                    }
+                    pause = (2 * pause).min(PAUSES.1);
+                }
+            }
+            if context.should_yield() {
+                yield_once().await;
+            }
+        }
+        // What has connected before that is served.
+        while let Ok(place) = Arc::clone(&places).try_acquire_owned()
+            && let Some(Ok((io, peer))) = at_once(listener.accept()).await
+        {
+            start::<L, A, K>(&context, &app, limits, (io, peer, place));
+        }
+        drop(listener);
+        // It fits: see `max_connections`.
+        let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+        // The semaphore is never closed.
+        let _all_closed = places.acquire_many(all).await;
+        Ok(())
+    }
+}
+
+impl<L: Listener, A: App<K>, K: 'static> IntoFuture for Serve<L, A, K> {
+    type Output = io::Result<()>;
+    type IntoFuture = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
+    /// # Errors
+    /// Of the kind `Other` when it is awaited elsewhere than in a process.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// Starts the process of a connection. Where that is refused, by a limit of the scheduler, the
+/// connection is closed.
+fn start<L: Listener, A: App<K>, K: 'static>(
+    context: &Context,
+    app: &A,
+    limits: Limits,
+    (io, peer, place): (L::Io, Option<SocketAddr>, OwnedSemaphorePermit),
+) {
+    let (app, server) = (app.clone(), context.cancel_signal());
+    let started = context.spawn_task(async move |cx: Cx| {
+        let io = Guarded::new(io, limits.write, place);
+        let connection = Connection::new(app, peer, limits);
+        connection.serve(&cx, io, server).await;
+        Ok::<_, BoxError>(())
+    });
+    if let Err(error) = started {
+        tracing::error!(target: "ganger::tokio", %error, "a connection is closed");
+    }
+}
+
+/// What the future gives, unless the signal comes first.
+async fn unless<T>(asked: &mut CancelSignal, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if Pin::new(&mut *asked).poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+/// What the future gives, if it is ready.
+async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Has other processes run first.
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Whether the connection that was to be accepted is at fault: the next one may be well.
+fn is_of_connection(error: &io::Error) -> bool {
+    let kinds = [
+        io::ErrorKind::ConnectionAborted,
+        io::ErrorKind::ConnectionRefused,
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::Interrupted,
+    ];
+    kinds.contains(&error.kind())
+}
+
+impl<L, A, K> fmt::Debug for Serve<L, A, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Serve")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
