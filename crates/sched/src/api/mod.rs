@@ -12,6 +12,7 @@ pub(crate) mod context;
 pub(crate) mod dump;
 pub(crate) mod exit_actions;
 pub(crate) mod handle;
+pub(crate) mod hash_key;
 pub(crate) mod here;
 mod inherited;
 pub(crate) mod process_handle;
