@@ -1,6 +1,6 @@
 //! The right and the duty to give an answer of one type.
 
-use super::Completer;
+use super::{Completer, EndWatch};
 use crate::values::{BoxError, Payload, Pid};
 use std::fmt;
 use std::marker::PhantomData;
@@ -74,7 +74,13 @@ impl<T: Send + 'static> Reply<T> {
         self.completer.is_cancelled()
     }
 
-    /// The completer beneath, for [`Completer::on_end`] and for answers that are payloads.
+    /// Has `call` called when the answer is wanted no longer: see [`Completer::on_end`].
+    #[must_use = "dropping it takes the call back"]
+    pub fn on_end(&self, call: impl FnOnce() + Send + 'static) -> Option<EndWatch> {
+        self.completer.on_end(call)
+    }
+
+    /// The completer beneath, for answers that are payloads.
     pub fn untyped(self) -> Completer {
         self.completer
     }
