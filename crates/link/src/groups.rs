@@ -4,18 +4,24 @@
 //! process that joins gets an entry, and then an exit action, which has it leave all groups before
 //! others are told of its end. If it takes no action any more, the entry goes again.
 //!
+//! A scope lives as long as it is used: by values, or by exit actions, which keep it by a [`Hold`].
+//! When the last entry of a process goes, the hold is released: the exit action keeps nothing then.
+//!
 //! No message is sent under the lock. A change goes into the outboxes of its monitors under the
 //! lock. After that, one thread at a time empties an outbox, so changes arrive in their order.
 
+mod monitors;
 mod outbox;
+mod scope;
 
-use crate::shrink::shrink;
 use ganger_proc_api::{Message, Pid, SendErrorKind};
-use ganger_sched::{Address, ExitAction, Handle, Recipient};
+use ganger_sched::{Address, Handle, HashKey, Recipient};
 use ganger_sync::sync::{Mutex, lock};
+use monitors::{EndMonitor, Monitor, Place};
 use outbox::Outbox;
 pub use outbox::{GroupChange, GroupMonitor, GroupNotice};
-use std::collections::{BTreeMap, HashMap};
+use scope::{Hold, Members, Scope};
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
@@ -55,42 +61,6 @@ pub struct Group {
     name: Arc<str>,
 }
 
-/// It lives as long as it has members, monitors, or values by which it is used.
-struct Scope {
-    name: Box<str>,
-    scopes: Weak<Scopes>,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    groups: BTreeMap<Arc<str>, Members>,
-    joined: HashMap<Pid, Joined>,
-    /// Monitors of the whole scope.
-    monitors: BTreeMap<u64, Arc<Outbox>>,
-    /// The number of the last join or monitor.
-    last: u64,
-}
-
-/// A process that has joined, and has an exit action for that.
-struct Joined {
-    number: u64,
-    process: Address,
-    /// The numbers of its joins of each group.
-    groups: BTreeMap<Arc<str>, Vec<u64>>,
-}
-
-#[derive(Default)]
-struct Members {
-    /// One for each join, in their order.
-    joins: BTreeMap<u64, Address>,
-    monitors: BTreeMap<u64, Arc<Outbox>>,
-    /// Each member once. None after a change.
-    snapshot: Option<Arc<[Address]>>,
-    /// Whose turn it is.
-    turn: usize,
-}
-
 /// A process was not taken into a group, because it has ended or is of another scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{pid} can't join a group: it has ended")]
@@ -121,12 +91,16 @@ pub struct Delivered {
 pub enum Pick {
     /// The next one, in the order of joining.
     RoundRobin,
-    /// The one that this key leads to: the same one while that is a member.
+    /// The one that this key leads to. When a member leaves, its keys alone lead to others. When
+    /// one joins as the `n`-th, one key of `n` leads to that one, and all others as before.
+    ///
+    /// Which one that is differs from scope to scope, and from group to group: strangers can't
+    /// choose keys that all meet at one member.
     Key(u64),
 }
 
 impl Pick {
-    /// The member that this key leads to.
+    /// The member that this key [leads to](Self::Key).
     pub fn key(key: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
@@ -147,6 +121,7 @@ impl Groups {
         let made = Arc::new(Scope {
             name: name.clone(),
             scopes: Arc::downgrade(&scopes),
+            key: HashKey::random(),
             inner: Mutex::default(),
         });
         all.insert(name, Arc::downgrade(&made));
@@ -174,10 +149,10 @@ impl Groups {
     /// [`Group::monitor`].
     #[must_use]
     pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (AllMembers, GroupMonitor) {
-        let outbox = Outbox::new(to);
+        let (outbox, hold) = (Outbox::new(to), Hold::new(&self.scope));
         let mut inner = lock(&self.scope.inner);
         let number = inner.next();
-        inner.monitors.insert(number, Arc::clone(&outbox));
+        inner.monitors.insert(number, Monitor::new(&outbox, &hold));
         let groups = inner.groups.iter().filter(|it| !it.1.joins.is_empty());
         let groups = groups.map(|(name, members)| (Arc::clone(name), members.pids()));
         let groups = groups.collect();
@@ -187,7 +162,7 @@ impl Groups {
             group: None,
             number,
         };
-        EndMonitor::begin(&place, &outbox);
+        EndMonitor::begin(&place, &outbox, hold);
         let monitor = outbox.monitored_at(place);
         (groups, monitor)
     }
@@ -246,11 +221,13 @@ impl Group {
     /// ```
     #[must_use]
     pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (Vec<Pid>, GroupMonitor) {
-        let outbox = Outbox::new(to);
+        let (outbox, hold) = (Outbox::new(to), Hold::new(&self.scope));
         let mut inner = lock(&self.scope.inner);
         let number = inner.next();
         let members = inner.groups.entry(Arc::clone(&self.name)).or_default();
-        members.monitors.insert(number, Arc::clone(&outbox));
+        members
+            .monitors
+            .insert(number, Monitor::new(&outbox, &hold));
         let members = members.pids();
         drop(inner);
         let place = Place {
@@ -258,7 +235,7 @@ impl Group {
             group: Some(Arc::clone(&self.name)),
             number,
         };
-        EndMonitor::begin(&place, &outbox);
+        EndMonitor::begin(&place, &outbox, hold);
         let monitor = outbox.monitored_at(place);
         (members, monitor)
     }
@@ -279,7 +256,9 @@ impl Group {
         delivered
     }
 
-    /// One of the members, each of which counts once.
+    /// One of the members, each of which counts once. O(1) in turn, and O(n) with a key, without a
+    /// lock. The first pick or broadcast after a change of the group costs O(n), during which no
+    /// process of the scope joins or leaves.
     #[must_use]
     pub fn pick(&self, pick: Pick) -> Option<Address> {
         let members = self.snapshot();
@@ -288,13 +267,10 @@ impl Group {
                 let turn = self.scope.next_turn(&self.name);
                 members.get(turn.checked_rem(members.len())?).cloned()
             }
-            // The highest of all pairs: when one leaves, the keys of the others stay.
+            // The highest of all pairs: keys of the others stay. (Rendezvous hashing)
             Pick::Key(key) => {
-                let score = |it: &&Address| {
-                    let mut hasher = DefaultHasher::new();
-                    (key, it.pid().id()).hash(&mut hasher);
-                    hasher.finish()
-                };
+                let key = self.scope.key.hash((&*self.name, key));
+                let score = |it: &&Address| mixed(key ^ mixed(it.pid().id()));
                 members.iter().max_by_key(score).cloned()
             }
         }
@@ -309,265 +285,12 @@ impl Group {
     }
 }
 
-impl Members {
-    fn pids(&self) -> Vec<Pid> {
-        self.joins.values().map(Address::pid).collect()
-    }
-
-    fn snapshot(&mut self) -> Arc<[Address]> {
-        let joins = &self.joins;
-        let snapshot = self.snapshot.get_or_insert_with(|| {
-            let mut seen = std::collections::HashSet::new();
-            let members = joins.values().filter(|it| seen.insert(it.pid()));
-            members.cloned().collect()
-        });
-        Arc::clone(snapshot)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.joins.is_empty() && self.monitors.is_empty()
-    }
-}
-
-/// What is to be done without the lock.
-#[derive(Default)]
-struct Later {
-    outboxes: Vec<Arc<Outbox>>,
-    /// The destructor of an address may be another's code.
-    gone: Vec<Address>,
-    snapshots: Vec<Arc<[Address]>>,
-}
-
-impl Later {
-    fn carry_out(self) {
-        for outbox in &self.outboxes {
-            outbox.empty();
-        }
-    }
-}
-
-impl Inner {
-    fn next(&mut self) -> u64 {
-        self.last += 1;
-        self.last
-    }
-
-    /// Notes a change of a group for its monitors.
-    fn tell(&mut self, group: &Arc<str>, pid: Pid, is_join: bool, later: &mut Later) {
-        let members = self.groups.get_mut(group);
-        let of_group = members.map(|it| {
-            later.snapshots.extend(it.snapshot.take());
-            &it.monitors
-        });
-        let of_group = of_group.into_iter().flat_map(BTreeMap::values);
-        for outbox in of_group.chain(self.monitors.values()) {
-            let group = Arc::clone(group);
-            outbox.put(GroupChange {
-                group,
-                pid,
-                is_join,
-            });
-            later.outboxes.push(Arc::clone(outbox));
-        }
-    }
-
-    /// Takes that join of the process out of the group.
-    fn take_join(&mut self, group: &Arc<str>, pid: Pid, join: u64, later: &mut Later) {
-        if let Some(members) = self.groups.get_mut(group) {
-            later.gone.extend(members.joins.remove(&join));
-        }
-        self.tell(group, pid, false, later);
-        self.forget_if_empty(group);
-    }
-
-    fn forget_if_empty(&mut self, group: &Arc<str>) {
-        if self.groups.get(group).is_some_and(Members::is_empty) {
-            self.groups.remove(group);
-        }
-    }
-
-    /// The process leaves all groups.
-    fn take_all(&mut self, pid: Pid, number: u64, later: &mut Later) {
-        if self.joined.get(&pid).is_none_or(|it| it.number != number) {
-            return;
-        }
-        let Some(joined) = self.joined.remove(&pid) else {
-            return;
-        };
-        shrink(&mut self.joined);
-        for (group, joins) in joined.groups {
-            for join in joins.into_iter().rev() {
-                self.take_join(&group, pid, join, later);
-            }
-        }
-        later.gone.push(joined.process);
-    }
-}
-
-impl Drop for Scope {
-    fn drop(&mut self) {
-        if let Some(scopes) = self.scopes.upgrade() {
-            let mut all = lock(&scopes.0);
-            // Another one may have its name by now.
-            if all.get(&self.name).is_some_and(|it| it.strong_count() == 0) {
-                all.remove(&self.name);
-                shrink(&mut all);
-            }
-        }
-    }
-}
-
-impl Scope {
-    fn join(self: &Arc<Self>, group: &Arc<str>, process: &Address) -> Result<(), JoinError> {
-        let pid = process.pid();
-        if process.is_closed() {
-            return Err(JoinError { pid });
-        }
-        let mut later = Later::default();
-        let mut inner = lock(&self.inner);
-        // One that has had the PID before.
-        if let Some(earlier) = inner.joined.get(&pid)
-            && !earlier.process.is_same(process)
-        {
-            let number = earlier.number;
-            inner.take_all(pid, number, &mut later);
-        }
-        let number = inner.next();
-        let is_new = !inner.joined.contains_key(&pid);
-        let joined = inner.joined.entry(pid).or_insert_with(|| Joined {
-            number,
-            process: process.clone(),
-            groups: BTreeMap::new(),
-        });
-        let joins = joined.groups.entry(Arc::clone(group)).or_default();
-        joins.push(number);
-        let members = inner.groups.entry(Arc::clone(group)).or_default();
-        members.joins.insert(number, process.clone());
-        inner.tell(group, pid, true, &mut later);
-        drop(inner);
-        later.carry_out();
-        if !is_new {
-            return Ok(());
-        }
-        let scope = Arc::clone(self);
-        let action = Box::new(LeaveAll { scope, number });
-        if process.add_exit_action(action).is_ok() {
-            return Ok(());
-        }
-        self.leave_all(pid, number);
-        Err(JoinError { pid })
-    }
-
-    fn leave(&self, group: &Arc<str>, pid: Pid) -> bool {
-        let mut later = Later::default();
-        let mut inner = lock(&self.inner);
-        let Some(joined) = inner.joined.get_mut(&pid) else {
-            return false;
-        };
-        let Some(joins) = joined.groups.get_mut(group) else {
-            return false;
-        };
-        let last = joins.pop();
-        if joins.is_empty() {
-            joined.groups.remove(group);
-        }
-        let Some(last) = last else { return false };
-        inner.take_join(group, pid, last, &mut later);
-        drop(inner);
-        later.carry_out();
-        true
-    }
-
-    fn leave_all(&self, pid: Pid, number: u64) {
-        let mut later = Later::default();
-        lock(&self.inner).take_all(pid, number, &mut later);
-        later.carry_out();
-    }
-
-    fn next_turn(&self, group: &Arc<str>) -> usize {
-        let mut inner = lock(&self.inner);
-        let Some(members) = inner.groups.get_mut(group) else {
-            return 0;
-        };
-        let turn = members.turn;
-        members.turn = turn.wrapping_add(1);
-        turn
-    }
-}
-
-/// The action at the end of a process that has joined.
-struct LeaveAll {
-    scope: Arc<Scope>,
-    number: u64,
-}
-
-impl ExitAction for LeaveAll {
-    fn release(&mut self, process: Pid) {
-        self.scope.leave_all(process, self.number);
-    }
-}
-
-/// Where a monitor is: at a group, or without a name at the scope.
-#[derive(Clone)]
-struct Place {
-    scope: Arc<Scope>,
-    group: Option<Arc<str>>,
-    number: u64,
-}
-
-impl Place {
-    /// Takes the monitor away, if it is there. O(log n).
-    fn leave(&self) {
-        let mut inner = lock(&self.scope.inner);
-        let inner_mut = &mut *inner;
-        let gone = match &self.group {
-            None => inner_mut.monitors.remove(&self.number),
-            Some(group) => {
-                let members = inner_mut.groups.get_mut(group);
-                let gone = members.and_then(|it| it.monitors.remove(&self.number));
-                inner_mut.forget_if_empty(group);
-                gone
-            }
-        };
-        drop(inner);
-        // Its destructor may be another's code.
-        drop(gone);
-    }
-}
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Place").field(&self.group).finish()
-    }
-}
-
-/// The action at the end of a process that monitors.
-struct EndMonitor {
-    place: Place,
-    outbox: Weak<Outbox>,
-}
-
-impl EndMonitor {
-    fn begin(place: &Place, outbox: &Arc<Outbox>) {
-        let monitor = outbox.monitor();
-        let action = Self {
-            place: place.clone(),
-            outbox: Arc::downgrade(outbox),
-        };
-        if let Err(gone) = monitor.add_exit_action(Box::new(action)) {
-            gone.into_action().release(monitor.pid());
-        }
-    }
-}
-
-impl ExitAction for EndMonitor {
-    fn release(&mut self, _: Pid) {
-        self.place.leave();
-    }
-
-    fn is_over(&self) -> bool {
-        self.outbox.strong_count() == 0
-    }
+/// The bits of a number, mixed. The key is secret, so this need not be. (SplitMix64)
+fn mixed(number: u64) -> u64 {
+    let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 impl fmt::Debug for Groups {

@@ -1,6 +1,6 @@
 //! Changes of groups on their way to a monitor.
 
-use super::Place;
+use super::monitors::Place;
 use crate::contain::contain;
 use ganger_proc_api::{Pid, Withdrawal};
 use ganger_sched::{Address, Recipient};

@@ -41,11 +41,54 @@ fn a_scope_goes_with_its_last_member_monitor_and_user() {
     member.address().send(()).unwrap();
     assert!(member.wait().is_done());
     drop(again);
+    assert_eq!(names(&scheduler), ["watched".into()]);
     watch.end();
-    // The monitor's exit action has the other one until it ends.
+    assert!(names(&scheduler).is_empty());
+    // The monitor that is dropped ends with its process.
+    drop(Groups::of(&scheduler, "watched").monitor(&recipient));
+    drop(
+        Groups::of(&scheduler, "one group")
+            .group("g")
+            .monitor(&recipient),
+    );
+    assert_eq!(names(&scheduler).len(), 2);
     scheduler.terminate(monitor.pid()).unwrap();
     let _terminated = monitor.wait();
     assert!(names(&scheduler).is_empty());
+}
+
+/// The process lives on.
+// pins: N3
+#[test]
+fn a_scope_goes_when_all_processes_have_left_it() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let process = || {
+        let waits = actor_fn(|_, (): (), _| Ok(()));
+        scheduler.spawn_actor(waits).unwrap()
+    };
+    let (one, other) = (process(), process());
+    for number in 0..1_000 {
+        let groups = Groups::of(&scheduler, &format!("scope {number}"));
+        for name in ["a", "a", "b"] {
+            groups.group(name).join(&one).unwrap();
+        }
+        groups.group("b").join(&other).unwrap();
+        let scope = Arc::downgrade(&groups.scope);
+        drop(groups);
+        let group = |name| Groups::of(&scheduler, &format!("scope {number}")).group(name);
+        assert!(group("b").leave(other.pid()) && group("b").leave(one.pid()));
+        assert!(group("a").leave(one.pid()));
+        assert_eq!(group("a").members(), [one.pid()], "it has joined twice");
+        assert!(group("a").leave(one.pid()));
+        assert!(scope.upgrade().is_none());
+    }
+    assert!(names(&scheduler).is_empty());
+    // One that comes again is a member as before, until its end.
+    let groups = Groups::of(&scheduler, "scope 7");
+    groups.group("a").join(&one).unwrap();
+    scheduler.terminate(one.pid()).unwrap();
+    let _terminated = one.wait();
+    assert!(groups.group("a").members().is_empty());
 }
 
 // pins: N3

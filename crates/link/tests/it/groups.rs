@@ -6,7 +6,7 @@ use ganger_proc_api::{Pid, StepResult, actor_fn};
 use ganger_sched::{Handle, ProcessHandle, Scheduler};
 use ganger_sim::Sim;
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -260,6 +260,32 @@ fn members_are_picked_in_turn_and_a_key_leads_to_the_same_one() {
     for (key, before) in (0..300).zip(before) {
         assert!(of_key(key) == before || before == pids[0]);
     }
+    // It joins again, as the third: a third of the keys goes to it, and none elsewhere.
+    let before: Vec<_> = (0..300).map(of_key).collect();
+    group.join(&members[0]).unwrap();
+    let moved = (0..300).zip(before).filter(|(key, before)| {
+        let now = of_key(*key);
+        assert!(now == *before || now == pids[0]);
+        now != *before
+    });
+    let moved = moved.count();
+    assert!((50..150).contains(&moved), "{moved}");
+}
+
+/// A stranger that knows where a key leads in one group does not know it of another one.
+// pins: N5
+#[test]
+fn the_member_of_a_key_differs_from_group_to_group() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let (_, members) = three(&scheduler);
+    let picked = |(scope, group): (u32, u32)| {
+        let group = Groups::of(&scheduler, &scope.to_string()).group(&group.to_string());
+        members.iter().for_each(|it| group.join(it).unwrap());
+        group.pick(Pick::key("key")).unwrap().pid()
+    };
+    let of_scopes: HashSet<_> = (0..40).map(|scope| picked((scope, 0))).collect();
+    let of_groups: HashSet<_> = (0..40).map(|group| picked((7, group))).collect();
+    assert!(of_scopes.len() > 1 && of_groups.len() > 1);
 }
 
 // pins: N3

@@ -1,0 +1,99 @@
+//! Monitors of groups and of scopes, and their ends.
+
+use super::outbox::Outbox;
+use super::scope::{Hold, Scope};
+use ganger_proc_api::Pid;
+use ganger_sched::ExitAction;
+use ganger_sync::sync::lock;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+/// A monitor, whose process has an exit action for that.
+pub(super) struct Monitor {
+    pub(super) outbox: Arc<Outbox>,
+    hold: Weak<Hold>,
+}
+
+impl Monitor {
+    pub(super) fn new(outbox: &Arc<Outbox>, hold: &Arc<Hold>) -> Self {
+        Self {
+            outbox: Arc::clone(outbox),
+            hold: Arc::downgrade(hold),
+        }
+    }
+}
+
+/// Where a monitor is: at a group, or without a name at the scope.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) scope: Arc<Scope>,
+    pub(super) group: Option<Arc<str>>,
+    pub(super) number: u64,
+}
+
+impl Place {
+    /// Takes the monitor away, if it is there. O(log n).
+    pub(super) fn leave(&self) {
+        let mut inner = lock(&self.scope.inner);
+        let inner_mut = &mut *inner;
+        let gone = match &self.group {
+            None => inner_mut.monitors.remove(&self.number),
+            Some(group) => {
+                let members = inner_mut.groups.get_mut(group);
+                let gone = members.and_then(|it| it.monitors.remove(&self.number));
+                inner_mut.forget_if_empty(group);
+                gone
+            }
+        };
+        drop(inner);
+        let hold = gone.as_ref().and_then(|it| it.hold.upgrade());
+        let scope = hold.and_then(|it| it.release());
+        // Their destructors may be another's code.
+        drop((gone, scope));
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Place").field(&self.group).finish()
+    }
+}
+
+/// The action at the end of a process that monitors.
+pub(super) struct EndMonitor {
+    hold: Arc<Hold>,
+    group: Option<Arc<str>>,
+    number: u64,
+}
+
+impl EndMonitor {
+    pub(super) fn begin(place: &Place, outbox: &Arc<Outbox>, hold: Arc<Hold>) {
+        let monitor = outbox.monitor();
+        let action = Self {
+            hold,
+            group: place.group.clone(),
+            number: place.number,
+        };
+        if let Err(gone) = monitor.add_exit_action(Box::new(action)) {
+            gone.into_action().release(monitor.pid());
+        }
+    }
+}
+
+impl ExitAction for EndMonitor {
+    fn release(&mut self, _: Pid) {
+        if let Some(scope) = self.hold.release() {
+            let (group, number) = (self.group.take(), self.number);
+            let place = Place {
+                scope,
+                group,
+                number,
+            };
+            place.leave();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.hold.is_released()
+    }
+}

@@ -1,0 +1,305 @@
+//! What a scope knows, under its lock, and what keeps it.
+
+use super::monitors::Monitor;
+use super::outbox::{GroupChange, Outbox};
+use super::{JoinError, Scopes};
+use crate::shrink::shrink;
+use ganger_proc_api::Pid;
+use ganger_sched::{Address, ExitAction, HashKey};
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
+
+/// It lives as long as it has members, monitors, or values by which it is used.
+pub(super) struct Scope {
+    pub(super) name: Box<str>,
+    pub(super) scopes: Weak<Scopes>,
+    /// Keys that lead to members are hashed with it.
+    pub(super) key: HashKey,
+    pub(super) inner: Mutex<Inner>,
+}
+
+/// What keeps a scope for an exit action, until it is released.
+pub(super) struct Hold(Mutex<Option<Arc<Scope>>>);
+
+impl Hold {
+    pub(super) fn new(scope: &Arc<Scope>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(Arc::clone(scope)))))
+    }
+
+    /// The caller drops the scope without a lock.
+    #[must_use]
+    pub(super) fn release(&self) -> Option<Arc<Scope>> {
+        lock(&self.0).take()
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        lock(&self.0).is_none()
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Inner {
+    pub(super) groups: BTreeMap<Arc<str>, Members>,
+    joined: HashMap<Pid, Joined>,
+    /// Monitors of the whole scope.
+    pub(super) monitors: BTreeMap<u64, Monitor>,
+    /// The number of the last join or monitor.
+    last: u64,
+}
+
+/// A process that has joined, and has an exit action for that.
+struct Joined {
+    number: u64,
+    process: Address,
+    hold: Weak<Hold>,
+    /// The numbers of its joins of each group.
+    groups: BTreeMap<Arc<str>, Vec<u64>>,
+}
+
+pub(super) struct Join {
+    process: Address,
+    /// It is the first of the process in this group, which leaves as the last.
+    is_first: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Members {
+    /// One for each join, in their order.
+    pub(super) joins: BTreeMap<u64, Join>,
+    pub(super) monitors: BTreeMap<u64, Monitor>,
+    /// Each member once. None after a change.
+    snapshot: Option<Arc<[Address]>>,
+    /// Whose turn it is.
+    turn: usize,
+}
+
+impl Members {
+    pub(super) fn pids(&self) -> Vec<Pid> {
+        self.joins.values().map(|it| it.process.pid()).collect()
+    }
+
+    pub(super) fn snapshot(&mut self) -> Arc<[Address]> {
+        let joins = &self.joins;
+        let snapshot = self.snapshot.get_or_insert_with(|| {
+            let members = joins.values().filter(|it| it.is_first);
+            members.map(|it| it.process.clone()).collect()
+        });
+        Arc::clone(snapshot)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.joins.is_empty() && self.monitors.is_empty()
+    }
+}
+
+/// What is to be done without the lock.
+#[derive(Default)]
+struct Later {
+    outboxes: Vec<Arc<Outbox>>,
+    /// The destructor of an address may be another's code.
+    gone: Vec<Address>,
+    snapshots: Vec<Arc<[Address]>>,
+    /// The last that uses a scope drops it.
+    scopes: Vec<Option<Arc<Scope>>>,
+}
+
+impl Later {
+    fn carry_out(self) {
+        for outbox in &self.outboxes {
+            outbox.empty();
+        }
+    }
+}
+
+impl Inner {
+    pub(super) fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Notes a change of a group for its monitors.
+    fn tell(&mut self, group: &Arc<str>, pid: Pid, is_join: bool, later: &mut Later) {
+        let members = self.groups.get_mut(group);
+        let of_group = members.map(|it| {
+            later.snapshots.extend(it.snapshot.take());
+            &it.monitors
+        });
+        let of_group = of_group.into_iter().flat_map(BTreeMap::values);
+        for Monitor { outbox, .. } in of_group.chain(self.monitors.values()) {
+            let group = Arc::clone(group);
+            outbox.put(GroupChange {
+                group,
+                pid,
+                is_join,
+            });
+            later.outboxes.push(Arc::clone(outbox));
+        }
+    }
+
+    /// Takes that join of the process out of the group.
+    fn take_join(&mut self, group: &Arc<str>, pid: Pid, join: u64, later: &mut Later) {
+        if let Some(members) = self.groups.get_mut(group) {
+            let join = members.joins.remove(&join);
+            later.gone.extend(join.map(|it| it.process));
+        }
+        self.tell(group, pid, false, later);
+        self.forget_if_empty(group);
+    }
+
+    pub(super) fn forget_if_empty(&mut self, group: &Arc<str>) {
+        if self.groups.get(group).is_some_and(Members::is_empty) {
+            self.groups.remove(group);
+        }
+    }
+
+    /// The process leaves all groups.
+    fn take_all(&mut self, pid: Pid, number: u64, later: &mut Later) {
+        if self.joined.get(&pid).is_none_or(|it| it.number != number) {
+            return;
+        }
+        let groups = self.forget_process(pid, later);
+        for (group, joins) in groups {
+            for join in joins.into_iter().rev() {
+                self.take_join(&group, pid, join, later);
+            }
+        }
+    }
+
+    /// The process has left, or leaves, and its exit action is over.
+    fn forget_process(&mut self, pid: Pid, later: &mut Later) -> BTreeMap<Arc<str>, Vec<u64>> {
+        let Some(joined) = self.joined.remove(&pid) else {
+            return BTreeMap::new();
+        };
+        shrink(&mut self.joined);
+        let hold = joined.hold.upgrade();
+        later.scopes.extend(hold.map(|it| it.release()));
+        later.gone.push(joined.process);
+        joined.groups
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        if let Some(scopes) = self.scopes.upgrade() {
+            let mut all = lock(&scopes.0);
+            // Another one may have its name by now.
+            if all.get(&self.name).is_some_and(|it| it.strong_count() == 0) {
+                all.remove(&self.name);
+                shrink(&mut all);
+            }
+        }
+    }
+}
+
+impl Scope {
+    pub(super) fn join(
+        self: &Arc<Self>,
+        group: &Arc<str>,
+        process: &Address,
+    ) -> Result<(), JoinError> {
+        let pid = process.pid();
+        if process.is_closed() {
+            return Err(JoinError { pid });
+        }
+        let mut later = Later::default();
+        let mut inner = lock(&self.inner);
+        // One that has had the PID before.
+        if let Some(earlier) = inner.joined.get(&pid)
+            && !earlier.process.is_same(process)
+        {
+            let number = earlier.number;
+            inner.take_all(pid, number, &mut later);
+        }
+        let number = inner.next();
+        let mut new = None;
+        let joined = inner.joined.entry(pid).or_insert_with(|| {
+            let hold = new.insert(Hold::new(self));
+            Joined {
+                number,
+                process: process.clone(),
+                hold: Arc::downgrade(hold),
+                groups: BTreeMap::new(),
+            }
+        });
+        let joins = joined.groups.entry(Arc::clone(group)).or_default();
+        joins.push(number);
+        let is_first = joins.len() == 1;
+        let members = inner.groups.entry(Arc::clone(group)).or_default();
+        let join = Join {
+            process: process.clone(),
+            is_first,
+        };
+        members.joins.insert(number, join);
+        inner.tell(group, pid, true, &mut later);
+        drop(inner);
+        later.carry_out();
+        let Some(hold) = new else {
+            return Ok(());
+        };
+        let action = Box::new(LeaveAll { hold, number });
+        if process.add_exit_action(action).is_ok() {
+            return Ok(());
+        }
+        self.leave_all(pid, number);
+        Err(JoinError { pid })
+    }
+
+    pub(super) fn leave(&self, group: &Arc<str>, pid: Pid) -> bool {
+        let mut later = Later::default();
+        let mut inner = lock(&self.inner);
+        let Some(joined) = inner.joined.get_mut(&pid) else {
+            return false;
+        };
+        let Some(joins) = joined.groups.get_mut(group) else {
+            return false;
+        };
+        let last = joins.pop();
+        if joins.is_empty() {
+            joined.groups.remove(group);
+        }
+        let is_out = joined.groups.is_empty();
+        let Some(last) = last else { return false };
+        inner.take_join(group, pid, last, &mut later);
+        if is_out {
+            inner.forget_process(pid, &mut later);
+        }
+        drop(inner);
+        later.carry_out();
+        true
+    }
+
+    fn leave_all(&self, pid: Pid, number: u64) {
+        let mut later = Later::default();
+        lock(&self.inner).take_all(pid, number, &mut later);
+        later.carry_out();
+    }
+
+    pub(super) fn next_turn(&self, group: &Arc<str>) -> usize {
+        let mut inner = lock(&self.inner);
+        let Some(members) = inner.groups.get_mut(group) else {
+            return 0;
+        };
+        let turn = members.turn;
+        members.turn = turn.wrapping_add(1);
+        turn
+    }
+}
+
+/// The action at the end of a process that has joined.
+struct LeaveAll {
+    hold: Arc<Hold>,
+    number: u64,
+}
+
+impl ExitAction for LeaveAll {
+    fn release(&mut self, process: Pid) {
+        if let Some(scope) = self.hold.release() {
+            scope.leave_all(process, self.number);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.hold.is_released()
+    }
+}
