@@ -13,6 +13,10 @@ use ganger_sched::Moment;
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// While another one tries, the others are told to come again no sooner.
+const SOON: Duration = Duration::from_millis(1);
 
 /// Has callers leave alone for a while what fails again and again, such as a service that is
 /// overloaded. Clones are the same breaker.
@@ -66,7 +70,8 @@ enum Phase {
 #[error("it has failed too often, and is left alone for a while")]
 #[non_exhaustive]
 pub struct BreakerOpen {
-    /// From then on a try may be admitted.
+    /// When to try again: a moment to come. While a probe is under way, whose end is not known, it
+    /// is the first wait of the breaker from now on.
     pub until: Moment,
 }
 
@@ -105,7 +110,12 @@ impl Breaker {
         let mut state = lock(&self.inner.state);
         match state.phase {
             Phase::Open(until) if until <= now => state.phase = Phase::Probed(until),
-            Phase::Open(until) | Phase::Probed(until) => return Err(BreakerOpen { until }),
+            Phase::Open(until) => return Err(BreakerOpen { until }),
+            Phase::Probed(_) => {
+                let wait = self.inner.back_off.without_jitter(0).max(SOON);
+                let until = now.after(wait);
+                return Err(BreakerOpen { until });
+            }
             Phase::Closed => {}
         }
         Ok(Attempt {

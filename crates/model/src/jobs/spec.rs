@@ -82,6 +82,8 @@ struct Entry {
     number: usize,
     job: Job,
     caller: Caller,
+    /// The caller tells of its leaving.
+    is_watched: bool,
     since: u64,
 }
 
@@ -141,8 +143,12 @@ impl Spec {
                 {
                     entry.caller = Caller::Left;
                 }
+                self.give_up_places(|it| it.is_watched);
             }
-            PoolAct::Wait => self.now += 3,
+            PoolAct::Wait => {
+                self.now += 3;
+                self.expire();
+            }
             PoolAct::Suspend => self.is_suspended = !self.has_stopped,
             PoolAct::Resume => self.is_suspended = false,
             PoolAct::Stop => {
@@ -161,8 +167,15 @@ impl Spec {
             self.counts.refused += 1;
             return Some(Answer::Stopping);
         }
+        let is_limited = self.plan.overload != Overload::Wait;
+        if is_limited && self.queue.len() >= self.plan.most {
+            self.give_up_places(|_| true);
+            for entry in &mut self.queue {
+                entry.is_watched = true;
+            }
+        }
         let queued = self.queue.len();
-        if queued >= self.plan.most && self.plan.overload != Overload::Wait {
+        if is_limited && queued >= self.plan.most {
             self.counts.refused += 1;
             match self.plan.overload {
                 Overload::RefuseOldest if queued > 0 => {
@@ -176,6 +189,7 @@ impl Spec {
             number,
             job,
             caller,
+            is_watched: false,
             since: self.now,
         });
         self.serve();
@@ -193,15 +207,35 @@ impl Spec {
         }
     }
 
+    /// Those of callers that have left, and that are among these.
+    fn give_up_places(&mut self, among: impl Fn(&Entry) -> bool) {
+        let before = self.queue.len();
+        self.queue
+            .retain(|it| it.caller != Caller::Left || !among(it));
+        self.counts.left += (before - self.queue.len()) as u64;
+    }
+
+    fn expire(&mut self) {
+        while self.plan.expires
+            && let Some(oldest) = self.queue.front()
+            && self.now - oldest.since >= TIME_TO_LIVE
+            && let Some(Entry { number, caller, .. }) = self.queue.pop_front()
+        {
+            if caller == Caller::Left {
+                self.counts.left += 1;
+            } else {
+                self.counts.expired += 1;
+                self.refuse(number, caller, Answer::Expired);
+            }
+        }
+    }
+
     fn serve(&mut self) {
         while !self.is_suspended
             && let Some(entry) = self.queue.pop_front()
         {
             if entry.caller == Caller::Left {
                 self.counts.left += 1;
-            } else if self.plan.expires && self.now - entry.since >= TIME_TO_LIVE {
-                self.counts.expired += 1;
-                self.refuse(entry.number, entry.caller, Answer::Expired);
             } else {
                 let answer = self.carry_out(entry.number, entry.job);
                 self.answer(entry.number, entry.caller, answer);

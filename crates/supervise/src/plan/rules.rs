@@ -87,6 +87,8 @@ pub struct BackOff {
     longest: Duration,
     jitter: f64,
     stable: Duration,
+    /// A child that was started and has failed is restarted at once, and begins anew.
+    is_of_starts: bool,
 }
 
 impl From<Duration> for BackOff {
@@ -99,6 +101,7 @@ impl From<Duration> for BackOff {
             longest: Duration::from_secs(90),
             jitter: 0.1,
             stable: Duration::from_secs(5),
+            is_of_starts: false,
         }
     }
 }
@@ -137,6 +140,15 @@ impl BackOff {
         self.longest.min(saturating(self.initial, times))
     }
 
+    /// The waits are for starts that fail, and for nothing else.
+    pub(crate) fn of_starts(self) -> Self {
+        let is_of_starts = true;
+        Self {
+            is_of_starts,
+            ..self
+        }
+    }
+
     /// The same, longer or shorter by chance. `chance` is from 0 to 1.
     pub(crate) fn wait(&self, failures: u32, chance: f64) -> Duration {
         let times = 1.0 + self.jitter * (2.0 * chance - 1.0);
@@ -170,6 +182,10 @@ impl Streak {
         };
         if since.is_some_and(|since| now.since(since) >= back_off.stable) {
             self.failures = 0;
+        }
+        if since.is_some() && back_off.is_of_starts {
+            self.failures = 0;
+            return Duration::ZERO;
         }
         let wait = back_off.wait(self.failures, chance);
         self.failures = self.failures.saturating_add(1);

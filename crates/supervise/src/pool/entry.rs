@@ -1,7 +1,8 @@
 //! Jobs on their way, what limits them, and what has become of them.
 
+use super::state::{LineOf, Watch};
 use super::{Overload, PoolError};
-use ganger_proc_api::Reply;
+use ganger_proc_api::{EndWatch, Reply};
 use ganger_sched::Moment;
 use std::time::Duration;
 
@@ -17,9 +18,11 @@ pub(crate) struct Entry<J, A> {
     pub(crate) reply: Option<Reply<A>>,
     /// How often it was tried before.
     pub(crate) tries: u32,
-    /// When it was admitted, where that counts, and in which place.
+    /// When it was admitted, where that counts, and as which one.
     pub(super) since: Moment,
     pub(super) number: u64,
+    /// Has its caller tell of its leaving, while it waits.
+    pub(super) watch: Option<EndWatch>,
 }
 
 impl<J, A> Entry<J, A> {
@@ -30,15 +33,24 @@ impl<J, A> Entry<J, A> {
             tries: 0,
             since: START,
             number: 0,
+            watch: None,
         }
     }
+}
 
-    /// A copy of the job with what belongs to it, to be tried once more.
-    pub(super) fn again(job: J, reply: Option<Reply<A>>, tries: u32) -> Self {
-        Self {
-            tries,
-            ..Self::new(job, reply)
-        }
+impl<J, A: Send + 'static> Entry<J, A> {
+    /// Whether its caller has left.
+    pub(super) fn has_left(&self) -> bool {
+        self.reply.as_ref().is_some_and(Reply::is_cancelled)
+    }
+
+    /// Whether its caller is there, which from now on tells of its leaving.
+    pub(super) fn is_there(&mut self, of: LineOf, watch: Watch<'_, A>) -> bool {
+        let Some(reply) = &self.reply else {
+            return true;
+        };
+        self.watch = watch(reply, of, self.number);
+        self.watch.is_some() && !reply.is_cancelled()
     }
 }
 
@@ -66,6 +78,14 @@ impl Limits {
     /// Whether it counts since when a job waits.
     pub(super) fn has_times(&self) -> bool {
         self.time_to_live.is_some() || self.patience.is_some()
+    }
+
+    /// When a job that was not begun has waited for too long.
+    pub(super) fn expiry<J, A>(&self, entry: &Entry<J, A>) -> Moment {
+        match self.time_to_live {
+            Some(time) => entry.since.after(time),
+            None => Moment::NEVER,
+        }
     }
 }
 

@@ -1,9 +1,13 @@
-//! The process that starts workers for jobs, and ends the pool when nothing is left to do.
+//! The process that starts workers for jobs, gives up jobs that are too old, and ends the pool when
+//! nothing is left to do.
 
-use super::queue::{Next, Queue};
+use super::entry::START;
+use super::queue::Queue;
+use super::state::Next;
 use super::worker::Settings;
 use super::worker_child;
 use crate::order::Order;
+use crate::plan::Streak;
 use crate::tree::Tree;
 use crate::view::View;
 use ganger_proc_api::{
@@ -12,13 +16,12 @@ use ganger_proc_api::{
 use ganger_sched::{ContextExt, Moment};
 use ganger_time::{TimerOutput, Timers};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// The tag of its timer. Below are the numbers of workers that are started.
+/// The tag of its timer. Below are the numbers of workers that are started or monitored.
 const DUE: Tag = Tag::MAX;
 
-/// How long it waits when a worker could not be started.
-const AGAIN: Duration = Duration::from_millis(100);
+/// The tag of its monitor of the supervisor of the workers.
+const NO_WORKERS: Tag = DUE - 1;
 
 pub(super) struct Front<J, A> {
     queue: Arc<Queue<J, A>>,
@@ -30,7 +33,9 @@ pub(super) struct Front<J, A> {
     timers: Option<Arc<Timers>>,
     /// The moment for which the timer runs.
     armed: Moment,
-    /// When to look again, since a worker could not be started.
+    /// How often in a row workers could not be started.
+    streak: Streak,
+    /// No worker is started before that moment.
     again: Moment,
     /// Why it was asked to finish.
     reason: Option<CancelReason>,
@@ -49,7 +54,8 @@ impl<J, A> Front<J, A> {
             workers: None,
             timers: None,
             armed: Moment::NEVER,
-            again: Moment::NEVER,
+            streak: Streak::default(),
+            again: START,
             reason: None,
         }
     }
@@ -65,12 +71,17 @@ impl<J, A> Front<J, A> {
     }
 }
 
+/// The place of the worker that the tag says.
+fn place(tag: Tag) -> usize {
+    usize::try_from(tag).unwrap_or(usize::MAX)
+}
+
 impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.timers = ctx.source();
         self.workers = self.find_workers(ctx);
         if let Some(workers) = &self.workers {
-            ctx.monitor(workers.pid(), 0)?;
+            ctx.monitor(workers.pid(), NO_WORKERS)?;
         }
         self.queue.open(ctx.waker());
         Ok(())
@@ -81,35 +92,40 @@ impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
         out.defer_cancel();
         for event in events {
             match event {
-                Event::Completion(it) if it.tag == DUE => {
-                    self.armed = Moment::NEVER;
-                    self.again = Moment::NEVER;
-                }
-                Event::Completion(started) if started.result.is_err() => {
-                    let index = usize::try_from(started.tag).unwrap_or(usize::MAX);
-                    self.queue.not_started(index);
-                    self.again = timers.now().after(AGAIN);
-                }
+                Event::Completion(it) if it.tag == DUE => self.armed = Moment::NEVER,
+                Event::Completion(it) => match it.result {
+                    Ok(_) => self.streak = Streak::default(),
+                    Err(_) => {
+                        let now = timers.now();
+                        self.queue.not_started(place(it.tag));
+                        // Any number from 0 to 1 will do.
+                        let chance = (now.as_nanos() % 1_000) as f64 / 999.0;
+                        let back_off = Some(self.settings.back_off);
+                        self.again = now.after(self.streak.failed(now, back_off, chance));
+                    }
+                },
                 Event::Cancel(reason) => {
                     self.reason.get_or_insert(reason);
                     self.queue.drain();
                 }
                 // Nothing carries jobs out any more.
-                Event::Exit(_) => self.queue.end(),
+                Event::Exit(notice) if notice.tag == NO_WORKERS => self.queue.end(),
+                Event::Exit(notice) => self.queue.ended(place(notice.tag), notice.pid),
                 _ => {}
             }
         }
-        let mut due = self.again;
-        if let Some(workers) = &self.workers
-            && self.again == Moment::NEVER
-        {
+        let mut due = Moment::NEVER;
+        if let Some(workers) = &self.workers {
+            let may_start = self.again <= timers.now();
             due = loop {
-                match self.queue.next() {
+                match self.queue.next(may_start) {
                     Next::Start(index) => {
                         let child = worker_child(&self.queue, &self.settings, index);
                         out.ask(workers.start_child(child), index as Tag);
                     }
-                    Next::Wait(due) => break due.unwrap_or(Moment::NEVER),
+                    Next::Monitor(index, pid) => ctx.monitor(pid, index as Tag)?,
+                    Next::Wait(due) if may_start => break due,
+                    Next::Wait(due) => break due.min(self.again),
                 }
             };
         }

@@ -54,7 +54,7 @@ impl<J: Send + 'static, A: Send + 'static> Inline<J, A> {
                 Err(message) => reply.fail(PoolError::Panicked(message.into())),
             }
         }
-        queue.ended(|stats| {
+        queue.done(|stats| {
             stats.retried += u64::from(retries);
             stats.panicked += u64::from(has_panicked);
             stats.served += u64::from(!has_panicked);

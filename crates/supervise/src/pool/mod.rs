@@ -11,7 +11,7 @@
 //!    an idle worker.
 //! 3. A worker that takes a job skips those whose callers have left, and those that are too old.
 //! 4. A worker whose job panics answers that job, or puts it back, and then fails. It is restarted
-//!    in place, and what waits for it stays.
+//!    in place, and what waits for it stays. Until its process has ended, its place is taken.
 //! 5. The front, a process, starts workers for jobs where the pool has not all of them from the
 //!    start. It was started last, so a stop asks it first. It ends when all jobs are done.
 //!
@@ -24,27 +24,28 @@ mod entry;
 mod front;
 mod inline;
 mod queue;
+mod remote;
+mod state;
 mod then;
 mod worker;
 
-use self::entry::{Entry, Limits, Refusal};
+use self::entry::Limits;
 use self::front::Front;
 use self::inline::Inline;
 use self::queue::Queue;
 use self::worker::Worker;
 use crate::child::Child;
-use crate::plan::StopTime;
+use crate::plan::{BackOff, StopTime};
 use crate::supervisor::Supervisor;
-use crate::tree::{Tree, TreeHandle};
-use ganger_proc_api::{BoxError, ExitReason, Reply, SubmitError};
-use ganger_sched::{Call, ContextExt, Handle};
+use ganger_proc_api::{BoxError, SubmitError};
+use ganger_sched::{ContextExt, Handle};
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::entry::PoolStats;
+pub use self::remote::{PoolHandle, PoolRemote};
 
 /// What a worker does with a job.
 type Work<J, A> = Box<dyn FnMut(J) -> Result<A, BoxError> + Send>;
@@ -153,12 +154,13 @@ pub struct Pool<J, A> {
     idle: Duration,
     retries: u32,
     copy: Option<fn(&J) -> J>,
+    back_off: BackOff,
     on_refused: Option<OnRefused<J>>,
 }
 
 impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// A pool of that many workers, at least one. `make` makes the function of each worker, and a
-    /// new one when the worker has panicked.
+    /// new one when the worker has panicked: at once, or later when [that fails](Self::back_off).
     pub fn new<W>(workers: usize, make: impl Fn() -> W + Send + Sync + 'static) -> Self
     where
         W: FnMut(J) -> Result<A, BoxError> + Send + 'static,
@@ -208,6 +210,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             idle: Duration::from_secs(30),
             retries: 0,
             copy: None,
+            back_off: BackOff::from(Duration::from_millis(100)).longest(Duration::from_secs(10)),
             on_refused: None,
         }
     }
@@ -299,8 +302,19 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// How many workers may panic within that time: with one more, the pool fails. By default 100
-    /// within 5 seconds.
+    /// How long to wait before the function of a worker is made again, when that has panicked. By
+    /// default 100 milliseconds, then twice as long each time, 10 seconds at the most.
+    ///
+    /// A worker that panics with a job is replaced at once. Its place is free, and the waits begin
+    /// anew, when its function has been made. The stable time of the [`BackOff`] does not count.
+    #[must_use]
+    pub fn back_off(mut self, wait: impl Into<BackOff>) -> Self {
+        self.back_off = wait.into();
+        self
+    }
+
+    /// How many workers may panic within that time, with jobs or while they are made: with one
+    /// more, the pool fails. By default 100 within 5 seconds.
     #[must_use]
     pub fn intensity(mut self, most: u32, within: Duration) -> Self {
         self.intensity = (most, within);
@@ -314,7 +328,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     pub fn start(self, scheduler: &Handle) -> Result<PoolHandle<J, A>, SubmitError> {
         let remote = self.remote();
         let tree = self.supervisor(&remote).start(scheduler)?;
-        Ok(PoolHandle { tree, remote })
+        Ok(PoolHandle::new(tree, remote))
     }
 
     /// The pool as a child of a supervisor, and what gives it jobs. A restart of the pool leaves
@@ -353,21 +367,21 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             copy: self.copy,
             always: self.workers.start,
             idle: self.idle,
+            back_off: self.back_off,
         }
     }
 
     fn remote(&self) -> PoolRemote<J, A> {
         let workers = self.workers.clone();
         let on_refused = self.on_refused.clone();
-        PoolRemote {
-            queue: Arc::new(Queue::new(self.routing, workers, self.limits, on_refused)),
-            inline: (self.workers.end == 0).then(|| Arc::new(Inline::new(self.settings()))),
-        }
+        let queue = Queue::new(self.routing, workers, self.limits, on_refused);
+        let inline = (self.workers.end == 0).then(|| Inline::new(self.settings()));
+        PoolRemote::new(queue, inline)
     }
 
     /// The supervisor of the pool: first the workers, and then the front.
     fn supervisor(&self, remote: &PoolRemote<J, A>) -> Supervisor {
-        let queue = Arc::clone(&remote.queue);
+        let queue = Arc::clone(remote.queue());
         let settings = Arc::new(self.settings());
         let theirs = Arc::clone(&queue);
         let mut supervisor = Supervisor::one_for_one()
@@ -379,7 +393,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             let (workers, (most, within)) = (self.workers.clone(), self.intensity);
             supervisor = supervisor.child(WORKERS, move || {
                 let supervisor = match workers.start < workers.end {
-                    // One that ends for want of jobs may have a successor before it has ended.
+                    // It forgets workers that have ended for want of jobs.
                     true => Supervisor::dynamic(),
                     false => Supervisor::one_for_one(),
                 };
@@ -405,8 +419,11 @@ fn worker_child<J: Send + 'static, A: Send + 'static>(
 ) -> Child {
     let (queue, settings) = (Arc::clone(queue), Arc::clone(settings));
     let has_idle_end = settings.idle_end(index).is_some();
-    let make = move || Worker::new(Arc::clone(&queue), Arc::clone(&settings), index);
-    let child = Child::new(format!("worker {index}"), make).in_place();
+    let theirs = Arc::clone(&settings);
+    let make = move || Worker::new(Arc::clone(&queue), Arc::clone(&theirs), index);
+    let child = Child::new(format!("worker {index}"), make)
+        .in_place()
+        .back_off(settings.back_off.of_starts());
     if has_idle_end {
         child.temporary()
     } else {
@@ -421,150 +438,5 @@ impl<J, A> fmt::Debug for Pool<J, A> {
             .field("workers", &self.workers)
             .field("routing", &self.routing)
             .finish_non_exhaustive()
-    }
-}
-
-/// Gives jobs to a pool. Cloning it is cheap.
-pub struct PoolRemote<J, A> {
-    queue: Arc<Queue<J, A>>,
-    /// What carries jobs out without workers.
-    inline: Option<Arc<Inline<J, A>>>,
-}
-
-impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
-    /// A job whose answer the caller waits for. A caller that leaves before the job is begun takes
-    /// it along.
-    ///
-    /// The error is what the worker's function has returned, or a [`PoolError`].
-    pub fn call(&self, job: J) -> Call<A> {
-        self.ask(job, None)
-    }
-
-    /// A job for the worker of that key: always the same one.
-    pub fn call_by(&self, key: impl Hash, job: J) -> Call<A> {
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        self.ask(job, Some(hasher.finish()))
-    }
-
-    fn ask(&self, job: J, key: Option<u64>) -> Call<A> {
-        let this = self.clone();
-        Call::by(move |reply| {
-            if let Err(refusal) = this.admit(job, key, Some(reply)) {
-                this.queue.refuse(refusal);
-            }
-            Ok(())
-        })
-    }
-
-    fn admit(
-        &self,
-        job: J,
-        key: Option<u64>,
-        reply: Option<Reply<A>>,
-    ) -> Result<(), Refusal<J, A>> {
-        let entry = Entry::new(job, reply);
-        match &self.inline {
-            None => self.queue.try_admit(entry, key),
-            Some(inline) => {
-                inline.serve(&self.queue, self.queue.try_begin(entry)?);
-                Ok(())
-            }
-        }
-    }
-
-    /// A job without an answer. Never blocks; an inline pool carries it out.
-    ///
-    /// # Errors
-    /// [`Refused`], with the job inside.
-    pub fn send(&self, job: J) -> Result<(), Refused<J>> {
-        let sent = self.admit(job, None, None);
-        sent.map_err(|(Entry { job, .. }, error)| Refused { job, error })
-    }
-
-    /// From now on workers begin no job, until [`resume`](Self::resume).
-    pub fn suspend(&self) {
-        self.queue.suspend(true);
-    }
-
-    /// Workers begin jobs again.
-    pub fn resume(&self) {
-        self.queue.suspend(false);
-    }
-
-    /// What has become of jobs, and what is being done.
-    #[must_use]
-    pub fn stats(&self) -> PoolStats {
-        self.queue.stats()
-    }
-}
-
-impl<J, A> Clone for PoolRemote<J, A> {
-    fn clone(&self) -> Self {
-        Self {
-            queue: Arc::clone(&self.queue),
-            inline: self.inline.clone(),
-        }
-    }
-}
-
-impl<J, A> fmt::Debug for PoolRemote<J, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PoolRemote")
-            .field(&self.queue.stats())
-            .finish()
-    }
-}
-
-/// A pool that runs. Dropping it leaves the pool alone.
-pub struct PoolHandle<J, A> {
-    tree: TreeHandle,
-    remote: PoolRemote<J, A>,
-}
-
-impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
-    /// The supervisor with the workers.
-    #[must_use]
-    pub fn tree(&self) -> &Tree {
-        &self.tree
-    }
-
-    /// For those that give it jobs.
-    #[must_use]
-    pub fn remote(&self) -> PoolRemote<J, A> {
-        self.remote.clone()
-    }
-
-    /// From now on jobs are refused with [`PoolError::Stopping`]. When those are done that have
-    /// been admitted, the pool ends. Returns at once.
-    pub fn begin_stop(&self) {
-        self.remote.queue.drain();
-    }
-
-    /// Has the pool stop, and waits until it has. The end is
-    /// [`ExitReason::Cancelled`](ganger_proc_api::ExitReason::Cancelled) where all went well.
-    pub fn stop(self) -> ExitReason {
-        self.begin_stop();
-        self.tree.wait()
-    }
-
-    /// The handle of the supervisor: to wait for the end.
-    #[must_use]
-    pub fn into_tree(self) -> TreeHandle {
-        self.tree
-    }
-}
-
-impl<J, A> std::ops::Deref for PoolHandle<J, A> {
-    type Target = PoolRemote<J, A>;
-
-    fn deref(&self) -> &PoolRemote<J, A> {
-        &self.remote
-    }
-}
-
-impl<J, A> fmt::Debug for PoolHandle<J, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.remote.fmt(f)
     }
 }

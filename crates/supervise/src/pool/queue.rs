@@ -3,13 +3,13 @@
 //! Users' values are not dropped under the lock, and wakers are called outside of it.
 
 use super::entry::{Entry, Limits, PoolStats, Refusal, START};
+use super::state::{Life, LineOf, Next, Phase, Slot, State};
 use super::then::Then;
 use super::{OnRefused, Overload, PoolError, Routing};
-use ganger_proc_api::{Pid, Reply};
+use ganger_proc_api::{BoxError, EndWatch, Pid, Reply};
 use ganger_sched::Moment;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::Timers;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
@@ -23,67 +23,6 @@ pub(crate) struct Queue<J, A> {
     timers: OnceLock<Arc<Timers>>,
 }
 
-struct State<J, A> {
-    /// Jobs for the first worker that is free.
-    common: VecDeque<Entry<J, A>>,
-    workers: Vec<Slot<J, A>>,
-    /// Those that wait for a job, the one that has waited longest first.
-    idle: VecDeque<usize>,
-    /// Workers from this number on are started for jobs.
-    always: usize,
-    phase: Phase,
-    is_suspended: bool,
-    /// The worker that had the last turn.
-    turn: usize,
-    random: u64,
-    admitted: u64,
-    /// With patience: when a worker was started for a job last.
-    grown: Moment,
-    /// The front has been told that it may have a worker to start, and has not looked yet.
-    front_knows: bool,
-    front: Option<Waker>,
-    /// The pool's supervisor.
-    owner: Option<Pid>,
-    stats: PoolStats,
-}
-
-struct Slot<J, A> {
-    /// Jobs for this worker alone.
-    own: VecDeque<Entry<J, A>>,
-    life: Life,
-    /// How many have begun.
-    epoch: u64,
-    is_busy: bool,
-    waker: Option<Waker>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
-    Off,
-    /// It has been asked for.
-    Starts,
-    Runs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// It has not started, or has stopped.
-    Over,
-    Open,
-    /// What has been admitted is carried out.
-    Drains,
-}
-
-/// What the front does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(super) enum Next {
-    /// It starts that worker, for jobs.
-    Start(usize),
-    /// It looks again when it is told to, or at that moment.
-    Wait(Option<Moment>),
-}
-
 impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     pub(super) fn new(
         routing: Routing,
@@ -91,29 +30,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         limits: Limits,
         on_refused: Option<OnRefused<J>>,
     ) -> Self {
-        let slot = |_| Slot {
-            own: VecDeque::new(),
-            life: Life::Off,
-            epoch: 0,
-            is_busy: false,
-            waker: None,
-        };
-        let state = Mutex::new(State {
-            common: VecDeque::new(),
-            workers: (0..workers.end).map(slot).collect(),
-            idle: VecDeque::new(),
-            always: workers.start,
-            phase: Phase::Over,
-            is_suspended: false,
-            turn: 0,
-            random: 0,
-            admitted: 0,
-            grown: START,
-            front_knows: false,
-            front: None,
-            owner: None,
-            stats: PoolStats::default(),
-        });
+        let state = Mutex::new(State::new(workers));
         Self {
             state,
             routing,
@@ -138,8 +55,12 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
+    /// The pool begins. The processes of one before it have ended.
     pub(super) fn set_owner(&self, owner: Pid, timers: Option<Arc<Timers>>) {
-        lock(&self.state).owner = Some(owner);
+        let mut state = lock(&self.state);
+        state.owner = Some(owner);
+        state.workers.iter_mut().for_each(Slot::clear);
+        drop(state);
         if let Some(timers) = timers {
             self.timers.get_or_init(|| timers);
         }
@@ -159,19 +80,25 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 
     /// Admits a job, or gives it back.
     pub(super) fn try_admit(
-        &self,
+        self: &Arc<Self>,
         mut entry: Entry<J, A>,
         key: Option<u64>,
     ) -> Result<(), Refusal<J, A>> {
         entry.since = self.now();
         let limits = &self.limits;
         self.with(|state, then| {
-            let queued = state.stats.queued;
             if state.phase != Phase::Open {
                 state.stats.refused += 1;
                 return Err((entry, PoolError::Stopping));
             }
-            if queued >= limits.most && limits.overload != Overload::Wait {
+            let is_full = |stats: &PoolStats| {
+                stats.queued >= limits.most && limits.overload != Overload::Wait
+            };
+            if is_full(&state.stats) {
+                state.look_at_callers(&|reply, of, number| self.watch(reply, of, number), then);
+            }
+            let queued = state.stats.queued;
+            if is_full(&state.stats) {
                 state.stats.refused += 1;
                 let error = PoolError::Full { queued };
                 let oldest = match limits.overload {
@@ -183,8 +110,6 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
                     None => return Err((entry, error)),
                 }
             }
-            entry.number = state.admitted;
-            state.admitted += 1;
             state.put(entry, key, self.routing, limits, then);
             Ok(())
         })
@@ -209,7 +134,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     }
 
     /// That job was carried out by the thread that has begun it.
-    pub(super) fn ended(&self, count: impl FnOnce(&mut PoolStats)) {
+    pub(super) fn done(&self, count: impl FnOnce(&mut PoolStats)) {
         self.with(|state, then| {
             state.stats.in_flight -= 1;
             count(&mut state.stats);
@@ -240,13 +165,9 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
                     state.rest(index);
                     break None;
                 };
-                let is_old = |time| now.since(entry.since) >= time;
-                if entry.reply.as_ref().is_some_and(Reply::is_cancelled) {
-                    state.stats.left += 1;
-                    then.left.push(entry);
-                } else if entry.tries == 0 && self.limits.time_to_live.is_some_and(is_old) {
-                    state.stats.expired += 1;
-                    then.refused.push((entry, PoolError::Expired));
+                let is_old = entry.tries == 0 && self.limits.expiry(&entry) <= now;
+                if entry.has_left() || is_old {
+                    state.give_up(entry, then);
                 } else {
                     state.workers[index].is_busy = true;
                     state.stats.in_flight += 1;
@@ -267,39 +188,38 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     }
 
     /// The worker has panicked with a job, which is to be tried again if it is here.
-    pub(super) fn panicked(&self, index: usize, again: Option<Entry<J, A>>) {
+    pub(super) fn panicked(self: &Arc<Self>, index: usize, again: Option<Entry<J, A>>) {
         self.with(|state, then| {
             state.over(index, |stats| match again {
                 Some(_) => stats.retried += 1,
                 None => stats.panicked += 1,
             });
             if let Some(entry) = again {
-                state.stats.queued += 1;
-                state.workers[index].own.push_front(entry);
+                let watch = |reply: &_, of, number| self.watch(reply, of, number);
+                state.put_back(entry, index, &watch, then);
             }
             state.look_at_drain(then);
         });
     }
 
-    /// The worker begins. What is returned tells it from those before it.
-    pub(super) fn begin(&self, index: usize, waker: Waker) -> u64 {
-        let slot = &mut lock(&self.state).workers[index];
-        slot.life = Life::Runs;
-        slot.waker = Some(waker);
-        slot.epoch += 1;
-        slot.epoch
-    }
-
-    /// The worker has ended. What waits for it waits for the next one.
-    pub(super) fn gone(&self, index: usize, epoch: u64) {
+    /// The worker begins, in that process.
+    pub(super) fn begin(&self, index: usize, pid: Pid, waker: Waker) -> Result<(), BoxError> {
         self.with(|state, then| {
-            if state.workers[index].epoch == epoch {
-                state.leave(index);
-                if !state.workers[index].own.is_empty() || !state.common.is_empty() {
+            let slot = &mut state.workers[index];
+            if slot.life == Life::Runs {
+                return Err("another process has the place of this worker".into());
+            }
+            if slot.pid != Some(pid) {
+                slot.clear();
+                slot.pid = Some(pid);
+                if index >= state.always {
                     state.tell_front(then);
                 }
             }
-        });
+            let slot = &mut state.workers[index];
+            (slot.life, slot.waker) = (Life::Runs, Some(waker));
+            Ok(())
+        })
     }
 
     /// The worker has been idle for long, and ends if it still is.
@@ -308,44 +228,47 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         let is_idle = state.idle.contains(&index) && state.phase == Phase::Open;
         debug_assert!(index >= state.always, "it always runs");
         if is_idle {
-            state.leave(index);
+            state.close(index);
         }
         is_idle
     }
 
-    /// What the front does next: starts a worker, or waits.
-    pub(super) fn next(&self) -> Next {
-        let now = self.now();
-        let mut state = lock(&self.state);
-        let state = &mut *state;
-        state.front_knows = false;
-        if state.phase == Phase::Over || state.is_suspended {
-            return Next::Wait(None);
+    /// The process of a worker that was started for jobs has ended.
+    pub(super) fn ended(&self, index: usize, pid: Pid) {
+        if let Some(slot) = lock(&self.state).workers.get_mut(index)
+            && slot.pid == Some(pid)
+        {
+            slot.clear();
         }
-        let grows_at = state.grows_at(&self.limits);
-        let is_due = match self.limits.patience {
-            // Those that start take jobs of all.
-            None => state.common.len() > state.starting() && state.idle.is_empty(),
-            Some(_) => grows_at.is_some_and(|at| at <= now),
-        };
-        let is_wanted =
-            |slot: &Slot<J, A>| slot.life == Life::Off && (is_due || !slot.own.is_empty());
-        let mut slots = state.workers.iter().enumerate().skip(state.always);
-        let Some((index, _)) = slots.find(|(_, slot)| is_wanted(slot)) else {
-            state.front_knows = grows_at.is_some();
-            return Next::Wait(grows_at);
-        };
-        state.workers[index].life = Life::Starts;
-        state.grown = now;
-        Next::Start(index)
     }
 
+    /// A worker that was to be started was not.
     pub(super) fn not_started(&self, index: usize) {
         if let Some(slot) = lock(&self.state).workers.get_mut(index)
             && slot.life == Life::Starts
         {
             slot.life = Life::Off;
         }
+    }
+
+    /// Gives up what has waited for too long. Says what the front does next; it starts no worker if
+    /// it may not.
+    pub(super) fn next(&self, may_start: bool) -> Next {
+        let now = self.now();
+        self.with(|state, then| {
+            state.expire(&self.limits, now, then);
+            state.next(&self.limits, now, may_start)
+        })
+    }
+
+    /// See [`Watch`](super::state::Watch).
+    fn watch(self: &Arc<Self>, reply: &Reply<A>, of: LineOf, number: u64) -> Option<EndWatch> {
+        let queue = Arc::downgrade(self);
+        reply.on_end(move || {
+            if let Some(queue) = queue.upgrade() {
+                queue.with(|state, then| state.left(of, number, then));
+            }
+        })
     }
 
     pub(super) fn suspend(&self, is_suspended: bool) {
@@ -392,6 +315,11 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 }
 
 impl<J, A> Queue<J, A> {
+    /// The worker is over, and its process may get another one. What waits for it stays.
+    pub(super) fn gone(&self, index: usize) {
+        lock(&self.state).close(index);
+    }
+
     pub(super) fn stats(&self) -> PoolStats {
         let state = lock(&self.state);
         let running = state.workers.iter().filter(|it| it.life == Life::Runs);
@@ -399,175 +327,6 @@ impl<J, A> Queue<J, A> {
             workers: running.count(),
             idle: state.idle.len(),
             ..state.stats
-        }
-    }
-}
-
-impl<J, A> State<J, A> {
-    /// Queues a job, and wakes the worker that it is for.
-    fn put(
-        &mut self,
-        entry: Entry<J, A>,
-        key: Option<u64>,
-        by: Routing,
-        limits: &Limits,
-        then: &mut Then<J, A>,
-    ) {
-        self.stats.queued += 1;
-        let index = match key {
-            Some(key) => usize::try_from(key % self.workers.len() as u64).ok(),
-            None => self.choose(by, limits),
-        };
-        let woken = match index {
-            Some(index) => {
-                self.workers[index].own.push_back(entry);
-                if self.workers[index].life == Life::Off {
-                    then.wakers.extend(self.front.clone());
-                }
-                let place = self.idle.iter().position(|it| *it == index);
-                place.and_then(|place| self.idle.remove(place))
-            }
-            None => {
-                self.common.push_back(entry);
-                self.idle.pop_front()
-            }
-        };
-        match woken.and_then(|index| self.workers[index].waker.clone()) {
-            Some(waker) => then.waker = Some(waker),
-            None if self.may_grow() => self.tell_front(then),
-            None => {}
-        }
-    }
-
-    /// The worker that gets a job without a key; `None` for the first that is free.
-    fn choose(&mut self, by: Routing, limits: &Limits) -> Option<usize> {
-        // Where workers are started by a rule, those that run share.
-        let takes =
-            |index: &usize| limits.patience.is_none() || self.workers[*index].life != Life::Off;
-        let all = self.workers.len();
-        match by {
-            Routing::Free => None,
-            Routing::RoundRobin => {
-                let mut others = (1..=all).map(|step| (self.turn + step) % all);
-                let index = others.find(takes)?;
-                self.turn = index;
-                Some(index)
-            }
-            Routing::Random => {
-                let those = (0..all).filter(takes).count().max(1) as u64;
-                // Of a linear congruential generator, the upper bits. (Knuth's MMIX)
-                let random = self.random.wrapping_mul(6_364_136_223_846_793_005);
-                let random = random.wrapping_add(1_442_695_040_888_963_407);
-                let place = usize::try_from((random >> 32) % those).ok()?;
-                let index = (0..all).filter(takes).nth(place);
-                self.random = random;
-                index
-            }
-            Routing::LeastLoaded => {
-                let load = |index: &usize| {
-                    let slot = &self.workers[*index];
-                    slot.own.len() + usize::from(slot.is_busy)
-                };
-                (0..all).filter(takes).min_by_key(load)
-            }
-        }
-    }
-
-    fn pop(&mut self, index: usize) -> Option<Entry<J, A>> {
-        if self.is_suspended || self.phase == Phase::Over {
-            return None;
-        }
-        let own = self.workers[index].own.pop_front();
-        let entry = own.or_else(|| self.common.pop_front())?;
-        self.stats.queued -= 1;
-        Some(entry)
-    }
-
-    /// The jobs that wait at the head of a queue.
-    fn heads(&self) -> impl Iterator<Item = &Entry<J, A>> {
-        let queues = self.workers.iter().map(|slot| &slot.own);
-        queues.chain([&self.common]).filter_map(VecDeque::front)
-    }
-
-    /// The job that has waited longest.
-    fn pop_oldest(&mut self) -> Option<Entry<J, A>> {
-        let oldest = self.heads().map(|it| it.number).min()?;
-        let queues = self.workers.iter_mut().map(|slot| &mut slot.own);
-        let mut queues = queues.chain([&mut self.common]);
-        let has_it =
-            |it: &&mut VecDeque<Entry<J, A>>| it.front().is_some_and(|it| it.number == oldest);
-        let entry = queues.find(has_it)?.pop_front()?;
-        self.stats.queued -= 1;
-        Some(entry)
-    }
-
-    /// The worker waits for a job.
-    fn rest(&mut self, index: usize) {
-        if !self.idle.contains(&index) {
-            self.idle.push_back(index);
-        }
-    }
-
-    /// The worker's job is over.
-    fn over(&mut self, index: usize, count: impl FnOnce(&mut PoolStats)) {
-        self.workers[index].is_busy = false;
-        self.stats.in_flight -= 1;
-        count(&mut self.stats);
-    }
-
-    fn leave(&mut self, index: usize) {
-        self.idle.retain(|it| *it != index);
-        let slot = &mut self.workers[index];
-        slot.life = Life::Off;
-        slot.waker = None;
-    }
-
-    fn starting(&self) -> usize {
-        let starting = self.workers.iter().filter(|it| it.life == Life::Starts);
-        starting.count()
-    }
-
-    /// Whether there is a worker that is started for jobs and does not run.
-    fn may_grow(&self) -> bool {
-        let some = &self.workers[self.always..];
-        some.iter().any(|it| it.life == Life::Off)
-    }
-
-    /// With patience: when one more worker is to be started, as it stands.
-    fn grows_at(&self, limits: &Limits) -> Option<Moment> {
-        let patience = limits.patience?;
-        if self.starting() > 0 || !self.idle.is_empty() || !self.may_grow() {
-            return None;
-        }
-        let since = self.heads().map(|it| it.since).min()?;
-        Some(since.max(self.grown).after(patience))
-    }
-
-    fn tell_front(&mut self, then: &mut Then<J, A>) {
-        if !self.front_knows {
-            self.front_knows = true;
-            then.wakers.extend(self.front.clone());
-        }
-    }
-
-    fn suspend(&mut self, is_suspended: bool, then: &mut Then<J, A>) {
-        self.is_suspended = is_suspended;
-        if !is_suspended {
-            self.idle.clear();
-            let wakers = self.workers.iter().filter_map(|it| it.waker.clone());
-            then.wakers.extend(wakers);
-            then.wakers.extend(self.front.clone());
-        }
-    }
-
-    fn is_drained(&self) -> bool {
-        self.phase != Phase::Open && self.stats.queued == 0 && self.stats.in_flight == 0
-    }
-
-    /// The front ends a pool that has nothing left to do.
-    fn look_at_drain(&mut self, then: &mut Then<J, A>) {
-        if self.is_drained() {
-            then.wakers.extend(self.front.clone());
         }
     }
 }

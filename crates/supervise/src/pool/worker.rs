@@ -4,6 +4,7 @@ use super::entry::Entry;
 use super::queue::Queue;
 use super::{MakeWork, PoolError, Work};
 use crate::log::contain;
+use crate::plan::BackOff;
 use ganger_proc_api::{
     BoxError, Context, Event, Events, Payloads, Process, Reply, StepOutput, StepResult, Tag,
 };
@@ -25,6 +26,7 @@ pub(super) struct Settings<J, A> {
     /// So many workers stay, and the others end when they were idle for that long.
     pub(super) always: usize,
     pub(super) idle: Duration,
+    pub(super) back_off: BackOff,
 }
 
 impl<J, A> Settings<J, A> {
@@ -38,13 +40,11 @@ pub(super) struct Worker<J, A> {
     queue: Arc<Queue<J, A>>,
     settings: Arc<Settings<J, A>>,
     index: usize,
-    /// Tells it from those before it.
-    epoch: u64,
     work: Option<Work<J, A>>,
     /// The timer runs.
     is_armed: bool,
-    /// It has told the queue that it ends.
-    is_gone: bool,
+    /// The queue knows it, and has not been told of its end.
+    has_begun: bool,
 }
 
 impl<J, A> Worker<J, A> {
@@ -57,11 +57,26 @@ impl<J, A> Worker<J, A> {
             queue,
             settings,
             index,
-            epoch: 0,
             work: None,
             is_armed: false,
-            is_gone: false,
+            has_begun: false,
         }
+    }
+}
+
+impl<J, A> Worker<J, A> {
+    /// Tells the queue, once, that it is over.
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.has_begun) {
+            self.queue.gone(self.index);
+        }
+    }
+}
+
+/// One that was begun and not started is not closed.
+impl<J, A> Drop for Worker<J, A> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -81,9 +96,8 @@ impl<A: Send + 'static> Done<A> {
 impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
     /// Carries a job out. A panic is the worker's failure.
     fn serve(&mut self, entry: Entry<J, A>) -> Result<Done<A>, BoxError> {
-        let Entry {
-            job, reply, tries, ..
-        } = entry;
+        let (tries, since, number) = (entry.tries, entry.since, entry.number);
+        let Entry { job, reply, .. } = entry;
         let Some(work) = &mut self.work else {
             return Err("a worker steps after its `init`".into());
         };
@@ -99,7 +113,12 @@ impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
         };
         match again {
             Some(job) => {
-                let entry = Entry::again(job, reply, tries + 1);
+                let entry = Entry {
+                    tries: tries + 1,
+                    since,
+                    number,
+                    ..Entry::new(job, reply)
+                };
                 self.queue.panicked(self.index, Some(entry));
             }
             None => {
@@ -116,7 +135,8 @@ impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
 impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.work = Some((self.settings.make)());
-        self.epoch = self.queue.begin(self.index, ctx.waker());
+        self.queue.begin(self.index, ctx.pid(), ctx.waker())?;
+        self.has_begun = true;
         Ok(())
     }
 
@@ -125,7 +145,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
             if let Event::Completion(_) = event {
                 self.is_armed = false;
                 if self.queue.retire(self.index) {
-                    self.is_gone = true;
+                    self.has_begun = false;
                     out.done(());
                     return Ok(());
                 }
@@ -167,8 +187,6 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
     }
 
     fn close(&mut self) {
-        if !self.is_gone {
-            self.queue.gone(self.index, self.epoch);
-        }
+        self.leave();
     }
 }

@@ -101,6 +101,27 @@ impl Actor for Client {
     }
 }
 
+/// A process that sleeps until then does not wake in vain, again and again.
+// pins: W12
+#[test]
+fn what_is_refused_during_a_probe_is_told_of_a_moment_to_come() {
+    for wait in [ms(0), secs(1)] {
+        let breaker = Breaker::new(1, BackOff::from(wait).jitter(0.0));
+        let now = Moment::from_nanos(5);
+        breaker.admit(now).unwrap().failed(now);
+        let now = now.after(secs(5));
+        let probe = breaker.admit(now).unwrap();
+        for later in [ms(0), secs(1), secs(60)].map(|it| now.after(it)) {
+            let until = breaker.admit(later).unwrap_err().until;
+            assert_eq!(until, later.after(wait.max(ms(1))));
+        }
+        // Its end without a result, and its failure, count from where they did.
+        drop(probe);
+        breaker.admit(now).unwrap().failed(now);
+        assert_eq!(breaker.admit(now).is_err(), wait > ms(0));
+    }
+}
+
 // pins: W12
 #[test]
 fn a_process_leaves_a_service_alone_that_fails() {

@@ -1,0 +1,178 @@
+//! What gives a pool its jobs.
+
+use super::Refused;
+use super::entry::{Entry, PoolStats, Refusal};
+use super::inline::Inline;
+use super::queue::Queue;
+use crate::tree::{Tree, TreeHandle};
+use ganger_proc_api::{ExitReason, Reply};
+use ganger_sched::{Call, HashKey};
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Gives jobs to a pool. Cloning it is cheap.
+pub struct PoolRemote<J, A> {
+    queue: Arc<Queue<J, A>>,
+    /// What carries jobs out without workers.
+    inline: Option<Arc<Inline<J, A>>>,
+    /// Keys of jobs are hashed with it.
+    key: HashKey,
+}
+
+impl<J, A> PoolRemote<J, A> {
+    pub(super) fn new(queue: Queue<J, A>, inline: Option<Inline<J, A>>) -> Self {
+        Self {
+            queue: Arc::new(queue),
+            inline: inline.map(Arc::new),
+            key: HashKey::random(),
+        }
+    }
+
+    pub(super) fn queue(&self) -> &Arc<Queue<J, A>> {
+        &self.queue
+    }
+}
+
+impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
+    /// A job whose answer the caller waits for. A caller that leaves before the job is begun takes
+    /// it along.
+    ///
+    /// The error is what the worker's function has returned, or a [`PoolError`].
+    pub fn call(&self, job: J) -> Call<A> {
+        self.ask(job, None)
+    }
+
+    /// A job for the worker of that key: always the same one. Which one that is differs from pool
+    /// to pool, so that strangers can't choose keys that all meet at one worker. An inline pool has
+    /// no workers, and carries the job out as others.
+    pub fn call_by(&self, key: impl Hash, job: J) -> Call<A> {
+        self.ask(job, Some(self.key.hash(key)))
+    }
+
+    fn ask(&self, job: J, key: Option<u64>) -> Call<A> {
+        let this = self.clone();
+        Call::by(move |reply| {
+            if let Err(refusal) = this.admit(job, key, Some(reply)) {
+                this.queue.refuse(refusal);
+            }
+            Ok(())
+        })
+    }
+
+    fn admit(
+        &self,
+        job: J,
+        key: Option<u64>,
+        reply: Option<Reply<A>>,
+    ) -> Result<(), Refusal<J, A>> {
+        let entry = Entry::new(job, reply);
+        match &self.inline {
+            None => self.queue.try_admit(entry, key),
+            Some(inline) => {
+                inline.serve(&self.queue, self.queue.try_begin(entry)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// A job without an answer. Never blocks; an inline pool carries it out.
+    ///
+    /// # Errors
+    /// [`Refused`], with the job inside.
+    pub fn send(&self, job: J) -> Result<(), Refused<J>> {
+        let sent = self.admit(job, None, None);
+        sent.map_err(|(Entry { job, .. }, error)| Refused { job, error })
+    }
+
+    /// From now on workers begin no job, until [`resume`](Self::resume).
+    pub fn suspend(&self) {
+        self.queue.suspend(true);
+    }
+
+    /// Workers begin jobs again.
+    pub fn resume(&self) {
+        self.queue.suspend(false);
+    }
+
+    /// What has become of jobs, and what is being done.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        self.queue.stats()
+    }
+}
+
+impl<J, A> Clone for PoolRemote<J, A> {
+    fn clone(&self) -> Self {
+        Self {
+            queue: Arc::clone(&self.queue),
+            inline: self.inline.clone(),
+            key: self.key,
+        }
+    }
+}
+
+impl<J, A> fmt::Debug for PoolRemote<J, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PoolRemote")
+            .field(&self.queue.stats())
+            .finish()
+    }
+}
+
+/// A pool that runs. Dropping it leaves the pool alone.
+pub struct PoolHandle<J, A> {
+    tree: TreeHandle,
+    remote: PoolRemote<J, A>,
+}
+
+impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
+    pub(super) fn new(tree: TreeHandle, remote: PoolRemote<J, A>) -> Self {
+        Self { tree, remote }
+    }
+
+    /// The supervisor with the workers.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// For those that give it jobs.
+    #[must_use]
+    pub fn remote(&self) -> PoolRemote<J, A> {
+        self.remote.clone()
+    }
+
+    /// From now on jobs are refused with [`PoolError::Stopping`]. When those are done that have
+    /// been admitted, the pool ends. Returns at once.
+    pub fn begin_stop(&self) {
+        self.remote.queue.drain();
+    }
+
+    /// Has the pool stop, and waits until it has. The end is
+    /// [`ExitReason::Cancelled`](ganger_proc_api::ExitReason::Cancelled) where all went well.
+    pub fn stop(self) -> ExitReason {
+        self.begin_stop();
+        self.tree.wait()
+    }
+
+    /// The handle of the supervisor: to wait for the end.
+    #[must_use]
+    pub fn into_tree(self) -> TreeHandle {
+        self.tree
+    }
+}
+
+impl<J, A> std::ops::Deref for PoolHandle<J, A> {
+    type Target = PoolRemote<J, A>;
+
+    fn deref(&self) -> &PoolRemote<J, A> {
+        &self.remote
+    }
+}
+
+impl<J, A> fmt::Debug for PoolHandle<J, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.remote.fmt(f)
+    }
+}

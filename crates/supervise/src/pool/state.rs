@@ -1,0 +1,482 @@
+//! What the lock of the [`Queue`](super::queue::Queue) guards: lines of jobs, and the places of the
+//! workers.
+//!
+//! **Places.** A place has one process at a time. The front starts it, sees it in its place, and
+//! hears of its end by a monitor. Until then the place is taken, also between two lives of a worker
+//! that is replaced in place, which may last.
+//!
+//! **Lines.** A line has its jobs in the order of their admission, which is that of their numbers.
+//! A job that is tried again has the number that it had. So each line begins with its oldest, and
+//! a job in its middle is found by its number when its caller leaves.
+//!
+//! **Callers that leave.** A worker that takes a job asks whether its caller is there, which is
+//! enough while there are places. When there is none, the queue looks at all callers that it has
+//! not seen, and has each of them tell it of its leaving from then on: once for each job.
+
+use super::entry::{Entry, Limits, PoolStats, START};
+use super::then::Then;
+use super::{PoolError, Routing};
+use ganger_proc_api::{EndWatch, Pid, Reply};
+use ganger_sched::Moment;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::task::Waker;
+
+/// Jobs that wait, by their numbers.
+type Line<J, A> = BTreeMap<u64, Entry<J, A>>;
+
+/// Which line a job waits in: that of a worker, or that of all.
+pub(super) type LineOf = Option<usize>;
+
+pub(super) struct State<J, A> {
+    /// Jobs for the first worker that is free.
+    common: Line<J, A>,
+    pub(super) workers: Vec<Slot<J, A>>,
+    /// Those that wait for a job, the one that has waited longest first.
+    pub(super) idle: VecDeque<usize>,
+    /// Workers from this number on are started for jobs.
+    pub(super) always: usize,
+    pub(super) phase: Phase,
+    pub(super) is_suspended: bool,
+    /// The worker that had the last turn.
+    turn: usize,
+    random: u64,
+    admitted: u64,
+    /// The callers of jobs with lower numbers tell of their leaving.
+    watched: u64,
+    /// With patience: when a worker was started for a job last.
+    grown: Moment,
+    /// The front has been told that it may have something to do, and has not looked yet.
+    pub(super) front_knows: bool,
+    /// When the front looks by itself.
+    front_looks: Moment,
+    pub(super) front: Option<Waker>,
+    /// The pool's supervisor.
+    pub(super) owner: Option<Pid>,
+    pub(super) stats: PoolStats,
+}
+
+pub(super) struct Slot<J, A> {
+    /// Jobs for this worker alone.
+    own: Line<J, A>,
+    pub(super) life: Life,
+    /// The process that has the place, as far as the queue knows it.
+    pub(super) pid: Option<Pid>,
+    /// The front monitors it.
+    is_seen: bool,
+    pub(super) is_busy: bool,
+    pub(super) waker: Option<Waker>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// No process has the place.
+    Off,
+    /// One has been asked for.
+    Starts,
+    Runs,
+    /// The worker is over. Its process gets another one, or ends.
+    Closed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It has not started, or has stopped.
+    Over,
+    Open,
+    /// What has been admitted is carried out.
+    Drains,
+}
+
+/// What the front does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Next {
+    /// It starts that worker, for jobs.
+    Start(usize),
+    /// It monitors the process of that worker.
+    Monitor(usize, Pid),
+    /// It looks again when it is told to, or at that moment.
+    Wait(Moment),
+}
+
+/// Has the caller of the job with that number, in that line, tell of its leaving. Nothing when it
+/// has left.
+pub(super) type Watch<'a, A> = &'a dyn Fn(&Reply<A>, LineOf, u64) -> Option<EndWatch>;
+
+impl<J, A> Slot<J, A> {
+    fn new() -> Self {
+        Self {
+            own: Line::new(),
+            life: Life::Off,
+            pid: None,
+            is_seen: false,
+            is_busy: false,
+            waker: None,
+        }
+    }
+
+    /// No process has the place any more.
+    pub(super) fn clear(&mut self) {
+        (self.life, self.pid, self.is_seen) = (Life::Off, None, false);
+    }
+}
+
+impl<J, A> State<J, A> {
+    pub(super) fn new(workers: Range<usize>) -> Self {
+        Self {
+            common: Line::new(),
+            workers: (0..workers.end).map(|_| Slot::new()).collect(),
+            idle: VecDeque::new(),
+            always: workers.start,
+            phase: Phase::Over,
+            is_suspended: false,
+            turn: 0,
+            random: 0,
+            admitted: 0,
+            watched: 0,
+            grown: START,
+            front_knows: false,
+            front_looks: Moment::NEVER,
+            front: None,
+            owner: None,
+            stats: PoolStats::default(),
+        }
+    }
+
+    fn line(&mut self, of: LineOf) -> &mut Line<J, A> {
+        match of {
+            Some(index) => &mut self.workers[index].own,
+            None => &mut self.common,
+        }
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &Line<J, A>> {
+        let own = self.workers.iter().map(|slot| &slot.own);
+        own.chain([&self.common])
+    }
+
+    fn lines_mut(&mut self) -> impl Iterator<Item = (LineOf, &mut Line<J, A>)> {
+        let own = self.workers.iter_mut().map(|slot| &mut slot.own);
+        let own = own.enumerate().map(|(index, line)| (Some(index), line));
+        own.chain([(None, &mut self.common)])
+    }
+
+    /// Takes the job with that number out of its line, if it is there.
+    fn remove(&mut self, of: LineOf, number: u64) -> Option<Entry<J, A>> {
+        let entry = self.line(of).remove(&number)?;
+        self.stats.queued -= 1;
+        Some(entry)
+    }
+
+    /// A caller has left. Its job gives its place up.
+    pub(super) fn left(&mut self, of: LineOf, number: u64, then: &mut Then<J, A>) {
+        if let Some(entry) = self.remove(of, number) {
+            self.stats.left += 1;
+            then.left.push(entry);
+            self.look_at_drain(then);
+        }
+    }
+
+    /// Gives up the places of all callers that have left, and has the others tell of it. O(1) for
+    /// each job, and O(w) with w workers.
+    pub(super) fn look_at_callers(&mut self, watch: Watch<'_, A>, then: &mut Then<J, A>)
+    where
+        A: Send + 'static,
+    {
+        let from = std::mem::replace(&mut self.watched, self.admitted);
+        let mut gone = Vec::new();
+        for (of, line) in self.lines_mut() {
+            for (number, entry) in line.range_mut(from..) {
+                if !entry.is_there(of, watch) {
+                    gone.push((of, *number));
+                }
+            }
+        }
+        for (of, number) in gone {
+            self.left(of, number, then);
+        }
+    }
+
+    /// A job that was begun waits for its next try, at the head of its worker's line.
+    pub(super) fn put_back(
+        &mut self,
+        mut entry: Entry<J, A>,
+        index: usize,
+        watch: Watch<'_, A>,
+        then: &mut Then<J, A>,
+    ) where
+        A: Send + 'static,
+    {
+        if entry.number < self.watched && !entry.is_there(Some(index), watch) {
+            self.stats.left += 1;
+            return then.left.push(entry);
+        }
+        self.stats.queued += 1;
+        self.workers[index].own.insert(entry.number, entry);
+    }
+
+    /// Queues a job, and wakes the worker that it is for.
+    pub(super) fn put(
+        &mut self,
+        mut entry: Entry<J, A>,
+        key: Option<u64>,
+        by: Routing,
+        limits: &Limits,
+        then: &mut Then<J, A>,
+    ) {
+        entry.number = self.admitted;
+        self.admitted += 1;
+        self.stats.queued += 1;
+        let index = match key {
+            Some(key) => usize::try_from(key % self.workers.len() as u64).ok(),
+            None => self.choose(by, limits),
+        };
+        let expiry = limits.expiry(&entry);
+        if expiry < self.front_looks {
+            self.front_looks = expiry;
+            then.wakers.extend(self.front.clone());
+        }
+        self.line(index).insert(entry.number, entry);
+        let woken = match index {
+            Some(index) => {
+                if self.workers[index].life == Life::Off {
+                    then.wakers.extend(self.front.clone());
+                }
+                let place = self.idle.iter().position(|it| *it == index);
+                place.and_then(|place| self.idle.remove(place))
+            }
+            None => self.idle.pop_front(),
+        };
+        match woken.and_then(|index| self.workers[index].waker.clone()) {
+            Some(waker) => then.waker = Some(waker),
+            None if self.may_grow() => self.tell_front(then),
+            None => {}
+        }
+    }
+
+    /// The worker that gets a job without a key; `None` for the first that is free.
+    fn choose(&mut self, by: Routing, limits: &Limits) -> Option<usize> {
+        // Where workers are started by a rule, those that run share.
+        let takes =
+            |index: &usize| limits.patience.is_none() || self.workers[*index].life != Life::Off;
+        let all = self.workers.len();
+        match by {
+            Routing::Free => None,
+            Routing::RoundRobin => {
+                let mut others = (1..=all).map(|step| (self.turn + step) % all);
+                let index = others.find(takes)?;
+                self.turn = index;
+                Some(index)
+            }
+            Routing::Random => {
+                let those = (0..all).filter(takes).count().max(1) as u64;
+                // Of a linear congruential generator, the upper bits. (Knuth's MMIX)
+                let random = self.random.wrapping_mul(6_364_136_223_846_793_005);
+                let random = random.wrapping_add(1_442_695_040_888_963_407);
+                let place = usize::try_from((random >> 32) % those).ok()?;
+                let index = (0..all).filter(takes).nth(place);
+                self.random = random;
+                index
+            }
+            Routing::LeastLoaded => {
+                let load = |index: &usize| {
+                    let slot = &self.workers[*index];
+                    slot.own.len() + usize::from(slot.is_busy)
+                };
+                (0..all).filter(takes).min_by_key(load)
+            }
+        }
+    }
+
+    pub(super) fn pop(&mut self, index: usize) -> Option<Entry<J, A>> {
+        if self.is_suspended || self.phase == Phase::Over {
+            return None;
+        }
+        let own = self.workers[index].own.pop_first();
+        let (_, entry) = own.or_else(|| self.common.pop_first())?;
+        self.stats.queued -= 1;
+        Some(entry)
+    }
+
+    /// The job that has waited longest.
+    pub(super) fn pop_oldest(&mut self) -> Option<Entry<J, A>> {
+        let heads = self.lines_mut().filter_map(|(of, line)| {
+            let number = *line.first_key_value()?.0;
+            Some((number, of))
+        });
+        let (number, of) = heads.min()?;
+        self.remove(of, number)
+    }
+
+    /// Gives up the jobs that have waited for too long. O(1) for each, and O(w) with w workers.
+    pub(super) fn expire(&mut self, limits: &Limits, now: Moment, then: &mut Then<J, A>)
+    where
+        A: Send + 'static,
+    {
+        if self.expires_at(limits) > now {
+            return;
+        }
+        let mut old = Vec::new();
+        for (of, line) in self.lines_mut() {
+            let not_begun = line.values().filter(|it| it.tries == 0);
+            let expired = not_begun.take_while(|it| limits.expiry(it) <= now);
+            old.extend(expired.map(|it| (of, it.number)));
+        }
+        old.sort_unstable_by_key(|it| it.1);
+        for (of, number) in old {
+            if let Some(entry) = self.remove(of, number) {
+                self.give_up(entry, then);
+            }
+        }
+        self.look_at_drain(then);
+    }
+
+    /// A job that is too old, if its caller has not left.
+    pub(super) fn give_up(&mut self, entry: Entry<J, A>, then: &mut Then<J, A>)
+    where
+        A: Send + 'static,
+    {
+        if entry.has_left() {
+            self.stats.left += 1;
+            then.left.push(entry);
+        } else {
+            self.stats.expired += 1;
+            then.refused.push((entry, PoolError::Expired));
+        }
+    }
+
+    /// When the first job has waited for too long, as it stands. A line has one job at the most
+    /// that was begun before, its first.
+    fn expires_at(&self, limits: &Limits) -> Moment {
+        let first = |line: &Line<J, A>| {
+            let mut not_begun = line.values().filter(|it| it.tries == 0);
+            not_begun.next().map(|it| limits.expiry(it))
+        };
+        let of_lines = self.lines().filter_map(first);
+        of_lines.min().unwrap_or(Moment::NEVER)
+    }
+
+    /// The worker waits for a job.
+    pub(super) fn rest(&mut self, index: usize) {
+        if !self.idle.contains(&index) {
+            self.idle.push_back(index);
+        }
+    }
+
+    /// The worker's job is over.
+    pub(super) fn over(&mut self, index: usize, count: impl FnOnce(&mut PoolStats)) {
+        self.workers[index].is_busy = false;
+        self.stats.in_flight -= 1;
+        count(&mut self.stats);
+    }
+
+    /// The worker is over.
+    pub(super) fn close(&mut self, index: usize) {
+        self.idle.retain(|it| *it != index);
+        let slot = &mut self.workers[index];
+        slot.life = Life::Closed;
+        slot.waker = None;
+    }
+
+    pub(super) fn starting(&self) -> usize {
+        let starting = self.workers.iter().filter(|it| it.life == Life::Starts);
+        starting.count()
+    }
+
+    /// Whether there is a worker that is started for jobs and does not run.
+    fn may_grow(&self) -> bool {
+        let some = &self.workers[self.always..];
+        some.iter().any(|it| it.life == Life::Off)
+    }
+
+    /// With patience: when one more worker is to be started, as it stands.
+    fn grows_at(&self, limits: &Limits) -> Option<Moment> {
+        let patience = limits.patience?;
+        if self.starting() > 0 || !self.idle.is_empty() || !self.may_grow() {
+            return None;
+        }
+        let heads = self.lines().filter_map(|line| line.first_key_value());
+        let since = heads.map(|(_, it)| it.since).min()?;
+        Some(since.max(self.grown).after(patience))
+    }
+
+    /// What the front does next. It starts no worker if it may not.
+    pub(super) fn next(&mut self, limits: &Limits, now: Moment, may_start: bool) -> Next {
+        self.front_knows = false;
+        self.front_looks = Moment::NEVER;
+        let unseen = |it: &(usize, &Slot<J, A>)| it.1.pid.is_some() && !it.1.is_seen;
+        let places = self.workers.iter().enumerate().skip(self.always);
+        if let Some((index, pid)) = places
+            .clone()
+            .find(unseen)
+            .and_then(|(i, it)| Some((i, it.pid?)))
+        {
+            self.workers[index].is_seen = true;
+            return Next::Monitor(index, pid);
+        }
+        if self.phase == Phase::Over {
+            return Next::Wait(Moment::NEVER);
+        }
+        let starts = if self.is_suspended || !may_start {
+            Err(None)
+        } else {
+            self.start(limits, now)
+        };
+        match starts {
+            Ok(index) => Next::Start(index),
+            Err(grows_at) => {
+                self.front_knows = grows_at.is_some();
+                let grows_at = grows_at.unwrap_or(Moment::NEVER);
+                self.front_looks = grows_at.min(self.expires_at(limits));
+                Next::Wait(self.front_looks)
+            }
+        }
+    }
+
+    /// The worker that is to be started, or when one is.
+    fn start(&mut self, limits: &Limits, now: Moment) -> Result<usize, Option<Moment>> {
+        let grows_at = self.grows_at(limits);
+        let is_due = match limits.patience {
+            // Those that start take jobs of all.
+            None => self.common.len() > self.starting() && self.idle.is_empty(),
+            Some(_) => grows_at.is_some_and(|at| at <= now),
+        };
+        let is_wanted =
+            |slot: &Slot<J, A>| slot.life == Life::Off && (is_due || !slot.own.is_empty());
+        let mut places = self.workers.iter().enumerate().skip(self.always);
+        let wanted = places.find(|(_, slot)| is_wanted(slot));
+        let (index, _) = wanted.ok_or(grows_at)?;
+        self.workers[index].life = Life::Starts;
+        self.grown = now;
+        Ok(index)
+    }
+
+    pub(super) fn tell_front(&mut self, then: &mut Then<J, A>) {
+        if !self.front_knows {
+            self.front_knows = true;
+            then.wakers.extend(self.front.clone());
+        }
+    }
+
+    pub(super) fn suspend(&mut self, is_suspended: bool, then: &mut Then<J, A>) {
+        self.is_suspended = is_suspended;
+        if !is_suspended {
+            self.idle.clear();
+            let wakers = self.workers.iter().filter_map(|it| it.waker.clone());
+            then.wakers.extend(wakers);
+            then.wakers.extend(self.front.clone());
+        }
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.phase != Phase::Open && self.stats.queued == 0 && self.stats.in_flight == 0
+    }
+
+    /// The front ends a pool that has nothing left to do.
+    pub(super) fn look_at_drain(&mut self, then: &mut Then<J, A>) {
+        if self.is_drained() {
+            then.wakers.extend(self.front.clone());
+        }
+    }
+}
