@@ -51,7 +51,7 @@ impl Actor for Asks {
     fn receive(&mut self, _: &Context, asks: bool, out: &mut StepOutput) -> StepResult {
         match asks {
             true => _ = out.ask(self.0.call(7), 1),
-            false => _ = out.cancel(1),
+            false => out.cancel(1),
         }
         Ok(())
     }
