@@ -3,7 +3,7 @@
 #![no_main]
 
 #[allow(dead_code, reason = "what the server needs besides")]
-#[path = "../../crates/ganger/examples/kv/protocol.rs"]
+#[path = "../../examples/kv/protocol.rs"]
 mod protocol;
 
 mod example {

@@ -8,7 +8,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     let mut files = files()?;
     // Each crate has links to the project's licences, and nothing is counted twice.
     files.retain(|file| !root().join(file).is_symlink());
-    let wordfreq = Cargo::new(["run", "--release", "-p", "ganger", "--example", "wordfreq"]);
+    let run = ["run", "--release", "-p", "ganger-examples"];
+    let wordfreq = Cargo::new(run).args(["--bin", "wordfreq", "--features", "wordfreq"]);
     let json = wordfreq
         .args(["--", "--json", "--top", "5"])
         .paths(&files)

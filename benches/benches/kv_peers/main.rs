@@ -4,7 +4,7 @@
 //! Whatever else runs on the machine makes figures worse: the peers take turns, and the table has
 //! the best run of each, with the median beside it.
 
-#[path = "../../../crates/ganger/examples/kv/main.rs"]
+#[path = "../../../examples/kv/main.rs"]
 #[allow(dead_code, reason = "the example's own `main`")]
 mod example;
 mod tokio_server;

@@ -1,4 +1,4 @@
-//! One program under valgrind's memcheck: the facade's example, on the project's own documentation.
+//! One program under valgrind's memcheck: the example `wordfreq`, on the project's documentation.
 //!
 //! It finds what AddressSanitizer does not: reads of memory that was never written. It runs the
 //! program as users build it, optimised, and with the usual allocator. It runs one thread at a
@@ -25,12 +25,14 @@ pub(super) fn run() -> Result<Option<String>, Failure> {
         "build",
         "--release",
         "-p",
-        "ganger",
-        "--example",
+        "ganger-examples",
+        "--bin",
+        "wordfreq",
+        "--features",
         "wordfreq",
     ];
     Cargo::new(example).run()?;
-    let program = Tree::own().target.join("release/examples/wordfreq");
+    let program = Tree::own().target.join("release/wordfreq");
     let mut valgrind = Command::new("valgrind");
     let valgrind = valgrind
         .args(["--leak-check=full", "--errors-for-leak-kinds=definite"])

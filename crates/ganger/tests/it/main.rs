@@ -4,12 +4,8 @@
 mod bank;
 mod errors;
 mod first_programs;
-#[cfg(feature = "tokio")]
-mod http;
 #[cfg(feature = "relay")]
 mod in_front;
-#[cfg(feature = "net")]
-mod kv;
 mod pipeline;
 #[cfg(feature = "relay")]
 mod pool;
@@ -18,4 +14,3 @@ mod tasks_with_timers;
 mod tree;
 #[cfg(feature = "relay")]
 mod two_nodes;
-mod wordfreq;

@@ -1,5 +1,5 @@
 //! A web server by hyper, on the scheduler's workers: files, JSON, server-sent events, a graceful
-//! shutdown. `cargo run -p ganger --example http --features tokio -- FOLDER`, and then
+//! shutdown. `cargo run -p ganger-examples --features http --bin http -- FOLDER`, and then
 //! `curl localhost:8080/stats`, `curl -N localhost:8080/events`, `curl localhost:8080/files/NAME`.
 
 use bytes::Bytes;

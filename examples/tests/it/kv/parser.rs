@@ -69,7 +69,7 @@ proptest! {
 /// A package without the project has no inputs of the fuzzer.
 #[test]
 fn what_the_fuzzer_has_found_gives_the_same_however_it_is_cut() {
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
     if !fuzz.exists() {
         return;
     }

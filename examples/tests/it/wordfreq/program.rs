@@ -1,43 +1,13 @@
-//! Finding, starting and understanding the program.
+//! Starting and understanding the program.
 
 use super::plain::Counts;
-use std::env;
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-use std::time::SystemTime;
 
 /// A command that runs the program.
 pub(crate) fn wordfreq() -> Command {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    Command::new(PROGRAM.get_or_init(find))
-}
-
-/// Where cargo has put it: beside the folder of this test. `cargo test` builds examples before it
-/// runs tests, unless it is told which test programs to build.
-fn find() -> PathBuf {
-    let test = env::current_exe().unwrap();
-    let profile = test.ancestors().nth(2).unwrap();
-    let name = format!("wordfreq{}", env::consts::EXE_SUFFIX);
-    let program = profile.join("examples").join(name);
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/wordfreq");
-    let changed = fs::read_dir(sources).unwrap();
-    let changed = changed.map(|entry| modified(&entry.unwrap().path()).unwrap());
-    let is_current = modified(&program).is_ok_and(|built| changed.max() <= Some(built));
-    assert!(
-        is_current,
-        "{} is not there, or older than its sources: run `cargo test -p ganger`, or first `cargo \
-         build -p ganger --example wordfreq` with this test's profile and features",
-        program.display()
-    );
-    program
-}
-
-fn modified(path: &Path) -> io::Result<SystemTime> {
-    fs::metadata(path)?.modified()
+    Command::new(env!("CARGO_BIN_EXE_wordfreq"))
 }
 
 /// How the program ended.

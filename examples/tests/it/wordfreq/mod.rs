@@ -3,7 +3,7 @@
 
 mod behaviour;
 mod counts;
-#[path = "../../../examples/wordfreq/main.rs"]
+#[path = "../../../wordfreq/main.rs"]
 #[expect(dead_code, reason = "the example's own `main`")]
 mod example;
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 //! The example of a web server, and a client on a thread.
 
-#[path = "../../examples/http.rs"]
+#[path = "../../http.rs"]
 #[allow(dead_code, reason = "`main` is for those that run it")]
 mod example;
 

@@ -1,5 +1,5 @@
 //! A server that speaks the Redis protocol: a process for each connection, and one for each shard
-//! of the keys. `cargo run --release -p ganger --example kv --features net`, and then
+//! of the keys. `cargo run --release -p ganger-examples --features kv --bin kv`, and then
 //! `redis-cli -p 6400 set name value`.
 
 pub(crate) mod commands;

@@ -5,7 +5,7 @@
 #[path = "it/kv/clients.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod clients;
-#[path = "../examples/kv/main.rs"]
+#[path = "../kv/main.rs"]
 #[allow(dead_code, reason = "the example's own `main`")]
 mod example;
 

@@ -1,7 +1,7 @@
 //! Counts words: a main job for the scheduler.
 //!
-//! `cargo run --release --example wordfreq -- PATH...` counts the words in all text files at and
-//! below the paths. See `--help`.
+//! Counts the words in all text files at and below the paths. See `--help`.
+//! `cargo run --release -p ganger-examples --features wordfreq --bin wordfreq -- PATH...`
 //!
 //! ```text
 //!                  submits one a file            yields READ        queues

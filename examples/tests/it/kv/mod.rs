@@ -1,6 +1,6 @@
 //! The example `kv`: its parser, its store, and the server with clients on threads.
 
-#[path = "../../../examples/kv/main.rs"]
+#[path = "../../../kv/main.rs"]
 #[allow(dead_code, reason = "the example's own `main`")]
 mod example;
 

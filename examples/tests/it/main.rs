@@ -1,0 +1,5 @@
+//! The programs, each with its clients.
+
+mod http;
+mod kv;
+mod wordfreq;
