@@ -112,6 +112,33 @@ fn a_pool_whose_functions_can_not_be_made_waits_longer_each_time() {
     }
 }
 
+/// No job waits, so the stop does not wait either.
+// pins: W2, W13
+#[test]
+fn a_pool_stops_while_a_worker_waits_for_its_function() {
+    sim(50).check_seeds(20, |rt| {
+        let broken = Arc::new(AtomicUsize::new(0));
+        let theirs = Arc::clone(&broken);
+        let work = move || {
+            assert_eq!(theirs.load(Ordering::SeqCst), 0, "on purpose");
+            |by: u32| Ok(100 / by)
+        };
+        let pool = Pool::new(2, work);
+        let pool = match rt.choose(2) {
+            0 => pool,
+            _ => pool.adaptive(1, ms(5), secs(60)),
+        };
+        let pool = pool.start(rt).unwrap();
+        broken.store(1, Ordering::SeqCst);
+        let panics = pool.call(0).begin();
+        rt.run_for(secs(3));
+        assert!(panics.is_ready());
+        let before = rt.now();
+        stop(rt, pool);
+        assert!(rt.now() < before + ms(1));
+    });
+}
+
 /// Panics with jobs are no reason to wait.
 // pins: W13
 #[test]
