@@ -102,6 +102,7 @@ pub enum Pick {
 impl Pick {
     /// The member that this key [leads to](Self::Key).
     pub fn key(key: impl Hash) -> Self {
+        // Without a secret: the group hashes it once more, with that of its scope.
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         Self::Key(hasher.finish())

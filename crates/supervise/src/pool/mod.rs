@@ -23,6 +23,7 @@
 mod entry;
 mod front;
 mod inline;
+mod line;
 mod queue;
 mod remote;
 mod state;
@@ -261,14 +262,16 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// How many jobs may wait, and what becomes of more. Without this all wait.
+    /// How many jobs may wait, and what becomes of more. Without this all wait. A job whose caller
+    /// has left has no place.
     #[must_use]
     pub fn queue(mut self, most: usize, overload: Overload) -> Self {
         (self.limits.most, self.limits.overload) = (most, overload);
         self
     }
 
-    /// A job that has waited for so long is not begun.
+    /// A job that has waited for so long is not begun. Its caller is told then, also while the pool
+    /// is suspended or all workers are busy. One that is to be tried again has been begun.
     #[must_use]
     pub fn time_to_live(mut self, time: Duration) -> Self {
         self.limits.time_to_live = Some(time);

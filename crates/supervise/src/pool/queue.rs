@@ -91,28 +91,42 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
                 state.stats.refused += 1;
                 return Err((entry, PoolError::Stopping));
             }
-            let is_full = |stats: &PoolStats| {
-                stats.queued >= limits.most && limits.overload != Overload::Wait
-            };
-            if is_full(&state.stats) {
-                state.look_at_callers(&|reply, of, number| self.watch(reply, of, number), then);
-            }
-            let queued = state.stats.queued;
-            if is_full(&state.stats) {
-                state.stats.refused += 1;
-                let error = PoolError::Full { queued };
-                let oldest = match limits.overload {
-                    Overload::RefuseOldest => state.pop_oldest(),
-                    _ => None,
-                };
-                match oldest {
-                    Some(oldest) => then.refused.push((oldest, error)),
-                    None => return Err((entry, error)),
-                }
+            if state.stats.queued >= limits.most
+                && limits.overload != Overload::Wait
+                && let Err(error) = self.make_room(state, then)
+            {
+                return Err((entry, error));
             }
             state.put(entry, key, self.routing, limits, then);
             Ok(())
         })
+    }
+
+    /// Makes room for a job where none is, or says why there is none.
+    #[cold]
+    fn make_room(
+        self: &Arc<Self>,
+        state: &mut State<J, A>,
+        then: &mut Then<J, A>,
+    ) -> Result<(), PoolError> {
+        state.look_at_callers(&|reply, of, number| self.watch(reply, of, number), then);
+        let queued = state.stats.queued;
+        if queued < self.limits.most {
+            return Ok(());
+        }
+        state.stats.refused += 1;
+        let error = PoolError::Full { queued };
+        let oldest = match self.limits.overload {
+            Overload::RefuseOldest => state.pop_oldest(),
+            _ => None,
+        };
+        match oldest {
+            Some(oldest) => {
+                then.refused.push((oldest, error));
+                Ok(())
+            }
+            None => Err(error),
+        }
     }
 
     /// Admits a job that is carried out at once, by this thread, or gives it back.

@@ -6,24 +6,23 @@
 //! that is replaced in place, which may last.
 //!
 //! **Lines.** A line has its jobs in the order of their admission, which is that of their numbers.
-//! A job that is tried again has the number that it had. So each line begins with its oldest, and
-//! a job in its middle is found by its number when its caller leaves.
+//! A job that is tried again has the number that it had: that is lower than those of the jobs that
+//! wait for its worker alone, since the worker takes these first. So each line begins with its
+//! oldest, and a job in its middle is found by its number when its caller leaves.
 //!
 //! **Callers that leave.** A worker that takes a job asks whether its caller is there, which is
 //! enough while there are places. When there is none, the queue looks at all callers that it has
 //! not seen, and has each of them tell it of its leaving from then on: once for each job.
 
 use super::entry::{Entry, Limits, PoolStats, START};
+use super::line::Line;
 use super::then::Then;
 use super::{PoolError, Routing};
 use ganger_proc_api::{EndWatch, Pid, Reply};
 use ganger_sched::Moment;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::task::Waker;
-
-/// Jobs that wait, by their numbers.
-type Line<J, A> = BTreeMap<u64, Entry<J, A>>;
 
 /// Which line a job waits in: that of a worker, or that of all.
 pub(super) type LineOf = Option<usize>;
@@ -164,7 +163,7 @@ impl<J, A> State<J, A> {
 
     /// Takes the job with that number out of its line, if it is there.
     fn remove(&mut self, of: LineOf, number: u64) -> Option<Entry<J, A>> {
-        let entry = self.line(of).remove(&number)?;
+        let entry = self.line(of).remove(number)?;
         self.stats.queued -= 1;
         Some(entry)
     }
@@ -187,9 +186,9 @@ impl<J, A> State<J, A> {
         let from = std::mem::replace(&mut self.watched, self.admitted);
         let mut gone = Vec::new();
         for (of, line) in self.lines_mut() {
-            for (number, entry) in line.range_mut(from..) {
+            for entry in line.since(from) {
                 if !entry.is_there(of, watch) {
-                    gone.push((of, *number));
+                    gone.push((of, entry.number));
                 }
             }
         }
@@ -208,15 +207,20 @@ impl<J, A> State<J, A> {
     ) where
         A: Send + 'static,
     {
+        if self.phase == Phase::Over {
+            self.stats.refused += 1;
+            return then.refused.push((entry, PoolError::Stopping));
+        }
         if entry.number < self.watched && !entry.is_there(Some(index), watch) {
             self.stats.left += 1;
             return then.left.push(entry);
         }
         self.stats.queued += 1;
-        self.workers[index].own.insert(entry.number, entry);
+        self.workers[index].own.push_front(entry);
     }
 
     /// Queues a job, and wakes the worker that it is for.
+    #[inline]
     pub(super) fn put(
         &mut self,
         mut entry: Entry<J, A>,
@@ -237,7 +241,7 @@ impl<J, A> State<J, A> {
             self.front_looks = expiry;
             then.wakers.extend(self.front.clone());
         }
-        self.line(index).insert(entry.number, entry);
+        self.line(index).push_back(entry);
         let woken = match index {
             Some(index) => {
                 if self.workers[index].life == Life::Off {
@@ -289,12 +293,13 @@ impl<J, A> State<J, A> {
         }
     }
 
+    #[inline]
     pub(super) fn pop(&mut self, index: usize) -> Option<Entry<J, A>> {
         if self.is_suspended || self.phase == Phase::Over {
             return None;
         }
-        let own = self.workers[index].own.pop_first();
-        let (_, entry) = own.or_else(|| self.common.pop_first())?;
+        let own = self.workers[index].own.pop_front();
+        let entry = own.or_else(|| self.common.pop_front())?;
         self.stats.queued -= 1;
         Some(entry)
     }
@@ -302,7 +307,7 @@ impl<J, A> State<J, A> {
     /// The job that has waited longest.
     pub(super) fn pop_oldest(&mut self) -> Option<Entry<J, A>> {
         let heads = self.lines_mut().filter_map(|(of, line)| {
-            let number = *line.first_key_value()?.0;
+            let number = line.first()?.number;
             Some((number, of))
         });
         let (number, of) = heads.min()?;
@@ -319,7 +324,7 @@ impl<J, A> State<J, A> {
         }
         let mut old = Vec::new();
         for (of, line) in self.lines_mut() {
-            let not_begun = line.values().filter(|it| it.tries == 0);
+            let not_begun = line.iter().filter(|it| it.tries == 0);
             let expired = not_begun.take_while(|it| limits.expiry(it) <= now);
             old.extend(expired.map(|it| (of, it.number)));
         }
@@ -350,7 +355,7 @@ impl<J, A> State<J, A> {
     /// that was begun before, its first.
     fn expires_at(&self, limits: &Limits) -> Moment {
         let first = |line: &Line<J, A>| {
-            let mut not_begun = line.values().filter(|it| it.tries == 0);
+            let mut not_begun = line.iter().filter(|it| it.tries == 0);
             not_begun.next().map(|it| limits.expiry(it))
         };
         let of_lines = self.lines().filter_map(first);
@@ -396,8 +401,8 @@ impl<J, A> State<J, A> {
         if self.starting() > 0 || !self.idle.is_empty() || !self.may_grow() {
             return None;
         }
-        let heads = self.lines().filter_map(|line| line.first_key_value());
-        let since = heads.map(|(_, it)| it.since).min()?;
+        let heads = self.lines().filter_map(Line::first);
+        let since = heads.map(|it| it.since).min()?;
         Some(since.max(self.grown).after(patience))
     }
 

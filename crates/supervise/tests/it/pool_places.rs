@@ -3,8 +3,8 @@
 use crate::pools::{stop, why};
 use crate::support::*;
 use ganger_supervise::{Pool, PoolError};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// How many are at something now, and were at a time at the most.
@@ -110,6 +110,34 @@ fn a_pool_whose_functions_can_not_be_made_waits_longer_each_time() {
             stop(rt, pool);
         });
     }
+}
+
+/// What is to be tried again has no worker any more.
+// pins: W2, W3
+#[test]
+fn a_job_that_panics_after_the_end_of_its_pool_is_refused() {
+    let scheduler = start(2);
+    let (open, gate) = std::sync::mpsc::channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let work = move || {
+        let gate = Arc::clone(&gate);
+        move |(): ()| -> Result<(), _> {
+            gate.lock().unwrap().recv().unwrap();
+            panic!("on purpose");
+        }
+    };
+    let pool = Pool::new(1, work).retries(1).start(&scheduler).unwrap();
+    let call = pool.call(()).begin();
+    until("the job is begun", || pool.stats().in_flight == 1);
+    scheduler
+        .terminate(pool.tree().child("front").unwrap())
+        .unwrap();
+    until("the pool is over", || pool.send(()).is_err());
+    open.send(()).unwrap();
+    let error = call.wait_timeout(PATIENCE).unwrap_err();
+    assert_eq!(why(&error), Some(&PoolError::Stopping));
+    let stats = pool.stats();
+    assert_eq!((stats.queued, stats.retried), (0, 1));
 }
 
 /// No job waits, so the stop does not wait either.

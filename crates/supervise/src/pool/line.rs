@@ -1,0 +1,182 @@
+//! Jobs that wait in a line, in the order of their numbers. One may leave from the middle.
+
+use super::entry::Entry;
+use std::collections::VecDeque;
+
+/// A line with less room keeps it.
+const SMALL: usize = 1024;
+
+/// The first is always there. O(1) amortised, but for the search for a number, which is O(log n).
+pub(super) struct Line<J, A> {
+    spots: VecDeque<Spot<J, A>>,
+    /// So many have left.
+    gone: usize,
+}
+
+enum Spot<J, A> {
+    Waits(Entry<J, A>),
+    /// The job with that number has left.
+    Gone(u64),
+}
+
+impl<J, A> Spot<J, A> {
+    fn number(&self) -> u64 {
+        match self {
+            Self::Waits(entry) => entry.number,
+            Self::Gone(number) => *number,
+        }
+    }
+
+    fn entry(&self) -> Option<&Entry<J, A>> {
+        match self {
+            Self::Waits(entry) => Some(entry),
+            Self::Gone(_) => None,
+        }
+    }
+}
+
+impl<J, A> Line<J, A> {
+    pub(super) fn new() -> Self {
+        Self {
+            spots: VecDeque::new(),
+            gone: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.spots.len() - self.gone
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.spots.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn first(&self) -> Option<&Entry<J, A>> {
+        self.spots.front().and_then(Spot::entry)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<J, A>> {
+        self.spots.iter().filter_map(Spot::entry)
+    }
+
+    /// Those with that number and later ones.
+    pub(super) fn since(&mut self, number: u64) -> impl Iterator<Item = &mut Entry<J, A>> {
+        let from = self.spots.partition_point(|it| it.number() < number);
+        self.spots.range_mut(from..).filter_map(|it| match it {
+            Spot::Waits(entry) => Some(entry),
+            Spot::Gone(_) => None,
+        })
+    }
+
+    /// Its number is the highest.
+    #[inline]
+    pub(super) fn push_back(&mut self, entry: Entry<J, A>) {
+        let last = self.spots.back().map(Spot::number);
+        debug_assert!(last.is_none_or(|it| it < entry.number), "not the last");
+        self.spots.push_back(Spot::Waits(entry));
+    }
+
+    /// Its number is the lowest.
+    pub(super) fn push_front(&mut self, entry: Entry<J, A>) {
+        let first = self.spots.front().map(Spot::number);
+        debug_assert!(first.is_none_or(|it| entry.number < it), "not the first");
+        self.spots.push_front(Spot::Waits(entry));
+    }
+
+    #[inline]
+    pub(super) fn pop_front(&mut self) -> Option<Entry<J, A>> {
+        let Some(Spot::Waits(entry)) = self.spots.pop_front() else {
+            return None;
+        };
+        self.tidy();
+        Some(entry)
+    }
+
+    /// Takes the job with that number out, if it is there.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Entry<J, A>> {
+        let place = self.spots.binary_search_by_key(&number, Spot::number);
+        let spot = self.spots.get_mut(place.ok()?)?;
+        let Spot::Waits(entry) = std::mem::replace(spot, Spot::Gone(number)) else {
+            return None;
+        };
+        self.gone += 1;
+        self.tidy();
+        Some(entry)
+    }
+
+    /// Has a job at the head, and not more spots of those that have left than jobs. Gives memory
+    /// back.
+    #[inline]
+    fn tidy(&mut self) {
+        while self.gone > 0 && matches!(self.spots.front(), Some(Spot::Gone(_))) {
+            self.spots.pop_front();
+            self.gone -= 1;
+        }
+        if self.gone > self.spots.len() / 2 {
+            self.spots.retain(|it| it.entry().is_some());
+            self.gone = 0;
+        }
+        if self.spots.capacity() > SMALL && self.spots.len() < self.spots.capacity() / 8 {
+            self.spots.shrink_to(SMALL.max(2 * self.spots.len()));
+        }
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn entry(number: u64) -> Entry<u64, ()> {
+        Entry {
+            number,
+            ..Entry::new(number, None)
+        }
+    }
+
+    /// Beside a sorted set. Numbers are drawn by a linear congruential generator.
+    // pins: W4, W5
+    #[test]
+    fn a_line_is_a_sorted_list_whatever_leaves_it() {
+        let (mut line, mut list, mut next, mut random) = (Line::new(), BTreeSet::new(), 0, 1_u64);
+        let mut chance = |of: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005);
+            random = random.wrapping_add(1_442_695_040_888_963_407);
+            (random >> 32) % of
+        };
+        for round in 0..20_000_u64 {
+            // It grows for long, and shrinks for long.
+            let grows = (round / 2_500).is_multiple_of(2);
+            match chance(if grows { 8 } else { 4 }) {
+                0 => assert_eq!(line.pop_front().map(|it| it.job), list.pop_first()),
+                1 | 2 => {
+                    let number = chance(next + 1);
+                    let removed = line.remove(number).map(|it| it.job);
+                    assert_eq!(removed, list.take(&number));
+                }
+                3 if !grows => {
+                    let first = line.pop_front();
+                    first.into_iter().for_each(|it| line.push_front(it));
+                }
+                _ => {
+                    line.push_back(entry(next));
+                    list.insert(next);
+                    next += 1;
+                }
+            }
+            assert_eq!(line.first().map(|it| &it.job), list.first());
+            assert_eq!((line.len(), line.is_empty()), (list.len(), list.is_empty()));
+            assert!(line.spots.len() <= 2 * list.len());
+            if round.is_multiple_of(100) {
+                assert!(line.iter().map(|it| &it.job).eq(&list));
+                let from = chance(next + 1);
+                let since = line.since(from).map(|it| it.job);
+                assert!(since.eq(list.range(from..).copied()));
+            }
+        }
+        (0..100_000).for_each(|it| line.push_back(entry(next + it)));
+        while line.pop_front().is_some() {}
+        assert!(line.spots.capacity() <= SMALL);
+    }
+}
