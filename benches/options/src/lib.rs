@@ -6,7 +6,8 @@
 //! threshold
 //! catalog          what there is: workloads, peers, units, sizes, targets
 //! specs,           the workloads, one by one
-//! depend_specs
+//! depend_specs,
+//! wake_specs
 //! queue_figures,   what some of them measure
 //! time_figures
 //! ```
@@ -23,3 +24,4 @@ pub mod size;
 mod specs;
 pub mod threshold;
 mod time_figures;
+mod wake_specs;

@@ -9,6 +9,7 @@ use super::time_figures::{
     ASYNC_IDLE, ASYNC_SPAWN, ASYNC_TIME, CHURN, FIRE, LATE, LATE_BESIDE, LATE_BESIDE_10,
     LATE_STUCK, WAIT,
 };
+use super::wake_specs as wake;
 
 /// Those that run the workloads whose messages are values of one type.
 const TYPED: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
@@ -265,20 +266,10 @@ pub(super) const SPECS: &[Spec] = &[
         peers: SCHEDULERS,
         metrics: &[Metric::new("time", "ns").to(&[Best(0.56)])],
     },
-    Spec {
-        id: Id::W10,
-        name: "wake_latency",
-        what: "All is idle; from a send of the main thread to the process's own look at the clock",
-        of: "samples",
-        full: 2_000,
-        quick: 200,
-        peers: SCHEDULERS,
-        metrics: &[
-            Metric::new("p50", "us").to(&[Best(0.95), Of(Peer::Tokio, 0.4)]),
-            Metric::new("p99", "us").to(&[Best(0.95), Of(Peer::Tokio, 0.4)]),
-            Metric::new("switches", "a sample"),
-        ],
-    },
+    wake::CALM,
+    wake::CALM_SPINNING,
+    wake::BUSY,
+    wake::BUSY_SPINNING,
     Spec {
         id: Id::W11,
         name: "idle_cpu",

@@ -20,10 +20,18 @@ struct Options {
     /// Writes a line for each workload and peer that there are, and runs nothing
     #[arg(long, exclusive = true)]
     list: bool,
+
+    /// Computes as long as that process is the parent of this one
+    #[arg(long, value_name = "PID", exclusive = true, hide = true)]
+    compute_beside: Option<u32>,
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    if let Some(parent) = options.compute_beside {
+        whole::busy::compute_beside(parent);
+        return ExitCode::SUCCESS;
+    }
     // There is a job unless `--list` says that there is to be none.
     let Some(job) = options.job else {
         for (id, peer) in whole::list() {

@@ -1,9 +1,19 @@
 //! How long a process that waits takes to run (W10).
 
 use super::contestant::LAST;
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
+
+/// What the thread does after it has sent, until it hears the bell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// It parks.
+    Parks,
+    /// It computes.
+    Spins,
+}
 
 /// Struck by a process, heard by the thread that made it.
 #[derive(Debug)]
@@ -42,12 +52,15 @@ impl Bell {
 
     /// The time from before `send` until the process that it wakes has read its clock. `number` is
     /// another than the last time. For the thread that made the bell.
-    pub fn hear(&self, number: u64, send: impl FnOnce(u64)) -> Duration {
+    pub fn hear(&self, number: u64, sender: Sender, send: impl FnOnce(u64)) -> Duration {
         let sent = nanos(self.epoch.elapsed());
         send(number);
         // Ordering: Acquire pairs with the Release in `strike`.
         while self.number.load(Ordering::Acquire) != number {
-            thread::park();
+            match sender {
+                Sender::Parks => thread::park(),
+                Sender::Spins => (0..100).for_each(|n: u64| _ = black_box(n)),
+            }
         }
         // Ordering: Relaxed: the Acquire above has seen it.
         Duration::from_nanos(self.at.load(Ordering::Relaxed).saturating_sub(sent))
@@ -67,18 +80,20 @@ mod tests {
     fn the_time_ends_when_the_process_reads_its_clock() {
         let bell = Bell::new();
         let pause = Duration::from_millis(20);
-        let heard = bell.hear(7, |number| {
+        let heard = bell.hear(7, Sender::Parks, |number| {
             thread::spawn(move || {
                 thread::sleep(pause);
                 assert!(!bell.strike(number));
             });
         });
         assert!(heard >= pause, "{heard:?}");
-        let heard = bell.hear(8, |number| {
-            assert!(!bell.strike(number));
-            thread::sleep(pause);
-        });
-        assert!(heard < pause, "{heard:?}: what comes after does not count");
+        for (number, sender) in [(8, Sender::Parks), (9, Sender::Spins)] {
+            let heard = bell.hear(number, sender, |number| {
+                assert!(!bell.strike(number));
+                thread::sleep(pause);
+            });
+            assert!(heard < pause, "{heard:?}: what comes after does not count");
+        }
         assert!(bell.strike(LAST));
     }
 }

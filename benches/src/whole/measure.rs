@@ -2,8 +2,9 @@
 //! what came out. The same for every peer.
 
 mod depend;
+mod wake;
 
-use super::bell::Bell;
+use super::bell::Sender;
 use super::board::{Board, PERIOD, duration};
 use super::catalog::{Id, Kind, Peer};
 use super::contestant::{Contestant, Deliver, LAST, Timed, failed};
@@ -117,7 +118,10 @@ pub(super) fn measure<C: Contestant>(
         Id::S1 | Id::S1out | Id::S2 | Id::S3 | Id::S3in | Id::S4 | Id::S5 | Id::S5us => {
             run.depend()
         }
-        Id::W10 => run.wake_latency(),
+        Id::W10 => run.wake_latency(Sender::Parks),
+        Id::W10spin => run.wake_latency(Sender::Spins),
+        Id::W10busy => run.wake_latency_beside_busy(Sender::Parks),
+        Id::W10busyspin => run.wake_latency_beside_busy(Sender::Spins),
         Id::W11 => run.idle_cpu(processes(1_000)),
         Id::W12 => run.stuck_workers(processes(1_000), How::Sleep),
         Id::W12cpu => run.stuck_workers(processes(1_000), How::Compute),
@@ -198,40 +202,6 @@ impl<C: Contestant> Run<'_, C> {
             self.sample("rss", processes, more as f64 / processes as f64),
             self.sample("spawn", processes, nanos_each(spawn, processes)),
             self.sample("wake", processes, nanos_each(wake, processes)),
-        ])
-    }
-
-    fn wake_latency(&self) -> Result<Vec<Sample>, Error> {
-        let samples = self.job.elements();
-        let bell = Bell::new();
-        let mut deliver = self.peer.sleeper(bell)?;
-        let mut latencies = Latencies::new()?;
-        let warm_up = samples / WARM_UP;
-        let mut before = 0;
-        for number in 0..warm_up + samples {
-            if number == warm_up {
-                before = memory::switches()?;
-            }
-            thread::sleep(Duration::from_millis(1));
-            let latency = bell.hear(number, &mut deliver);
-            if number >= warm_up {
-                latencies.record(latency)?;
-            }
-        }
-        let switches = memory::switches()?.saturating_sub(before);
-        self.gate.time(1, || {
-            deliver(LAST);
-            Ok(())
-        })?;
-        let p50 = latencies.percentile(50.0) / NANOS_A_MICRO;
-        let p99 = latencies.percentile(99.0) / NANOS_A_MICRO;
-        let mut p50 = self.sample("p50", samples, p50);
-        latencies.describe(&mut p50, NANOS_A_MICRO);
-        let switches = switches as f64 / samples as f64;
-        Ok(vec![
-            p50,
-            self.sample("p99", samples, p99),
-            self.sample("switches", samples, switches),
         ])
     }
 

@@ -7,7 +7,8 @@
 //! peers       each peer does that, in a folder of its own
 //! measure     runs a job: how often, warm-up, the clock, what has to come out
 //! gate        many hits, one wake-up: what every workload ends at
-//! bell        W10
+//! bell        W10, W10spin, W10busy, W10busyspin
+//! busy        W10busy, W10busyspin: programs beside
 //! board       W12, W13b, W13c: how late processes are
 //! turns       W12, W13, W13b, W13c, W16: what processes do in a step
 //! jobs        S5: what is done
@@ -19,6 +20,7 @@
 
 mod bell;
 mod board;
+pub mod busy;
 mod contestant;
 mod gate;
 pub mod job;

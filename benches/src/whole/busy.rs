@@ -1,0 +1,75 @@
+//! Programs that compute beside the one that is measured.
+//!
+//! They are processes, not threads: a fence that reaches all threads of a program would interrupt
+//! these as well. Each has the priority of any program, and a processor of its own. It ends when
+//! it is told to, or finds that the process that has started it is gone, however that has ended.
+
+use super::contestant::failed;
+use super::job::Error;
+use crate::contest::cpu;
+use std::env;
+use std::hint::black_box;
+use std::process::{Child, Command, Stdio};
+
+/// The argument that makes `ganger-workload` such a program; the number of a process follows.
+pub const ARGUMENT: &str = "--compute-beside";
+
+/// A program on each processor, until this is dropped.
+#[must_use]
+#[derive(Debug)]
+pub struct Busy {
+    programs: Vec<Child>,
+}
+
+impl Busy {
+    /// Starts them. To be called by `ganger-workload`.
+    ///
+    /// # Errors
+    /// When one can't be started; then none is left.
+    pub fn start() -> Result<Self, Error> {
+        let program = env::current_exe().map_err(failed)?;
+        let mut busy = Self {
+            programs: Vec::new(),
+        };
+        for nth in 0..cpu::count() {
+            let mut command = Command::new(&program);
+            command.arg(ARGUMENT).arg(std::process::id().to_string());
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+            // What is started runs where the thread that starts it runs.
+            let _pinned = cpu::pin(nth);
+            busy.programs.push(command.spawn().map_err(failed)?);
+        }
+        Ok(busy)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for program in &mut self.programs {
+            // One that has ended by itself is waited for as well.
+            let _ended = program.kill();
+            let _ended = program.wait();
+        }
+    }
+}
+
+/// Computes while the process with that number is the parent of this one.
+#[cfg(unix)]
+pub fn compute_beside(parent: u32) {
+    while std::os::unix::process::parent_id() == parent {
+        compute();
+    }
+}
+
+/// Computes until it is ended.
+#[cfg(not(unix))]
+pub fn compute_beside(_: u32) {
+    loop {
+        compute();
+    }
+}
+
+/// For a fraction of a millisecond. No pauses: a host may take the processor away for these.
+fn compute() {
+    (0..100_000).for_each(|n: u64| _ = black_box(n));
+}

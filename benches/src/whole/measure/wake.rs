@@ -1,0 +1,54 @@
+//! How long a process that waits takes to run.
+
+use super::super::bell::{Bell, Sender};
+use super::super::busy::Busy;
+use super::super::contestant::{Contestant, LAST};
+use super::super::job::Error;
+use super::super::latency::Latencies;
+use super::super::memory;
+use super::super::sample::Sample;
+use super::{NANOS_A_MICRO, Run, WARM_UP};
+use std::thread;
+use std::time::Duration;
+
+impl<C: Contestant> Run<'_, C> {
+    pub(super) fn wake_latency(&self, sender: Sender) -> Result<Vec<Sample>, Error> {
+        let samples = self.job.elements();
+        let bell = Bell::new();
+        let mut deliver = self.peer.sleeper(bell)?;
+        let mut latencies = Latencies::new()?;
+        let warm_up = samples / WARM_UP;
+        let mut before = 0;
+        for number in 0..warm_up + samples {
+            if number == warm_up {
+                before = memory::switches()?;
+            }
+            thread::sleep(Duration::from_millis(1));
+            let latency = bell.hear(number, sender, &mut deliver);
+            if number >= warm_up {
+                latencies.record(latency)?;
+            }
+        }
+        let switches = memory::switches()?.saturating_sub(before);
+        self.gate.time(1, || {
+            deliver(LAST);
+            Ok(())
+        })?;
+        let p50 = latencies.percentile(50.0) / NANOS_A_MICRO;
+        let p99 = latencies.percentile(99.0) / NANOS_A_MICRO;
+        let mut p50 = self.sample("p50", samples, p50);
+        latencies.describe(&mut p50, NANOS_A_MICRO);
+        let switches = switches as f64 / samples as f64;
+        Ok(vec![
+            p50,
+            self.sample("p99", samples, p99),
+            self.sample("switches", samples, switches),
+        ])
+    }
+
+    /// The same while another program computes on each processor.
+    pub(super) fn wake_latency_beside_busy(&self, sender: Sender) -> Result<Vec<Sample>, Error> {
+        let _busy = Busy::start()?;
+        self.wake_latency(sender)
+    }
+}
