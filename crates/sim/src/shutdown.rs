@@ -29,10 +29,10 @@ impl Rt<'_> {
     /// a call.
     #[track_caller]
     pub fn stop(&self, deadline: Duration) -> StopReport {
+        self.set_end(deadline);
         if !self.machine(|machine| machine.is_stopping()) {
             self.machine(|machine| machine.begin_stop());
         }
-        self.set_end(deadline);
         self.go_on_stopping();
         while !self.machine(|machine| machine.is_over()) {
             if !self.step() {
@@ -83,6 +83,7 @@ impl Rt<'_> {
             .get()
             .map_or(end, |before| before.min(end));
         self.shutdown.end.set(Some(end));
+        self.machine(|machine| machine.must_stop_by(end));
         if end > self.now() {
             // A timer without an action, so that time goes on until then.
             self.clock.after(end.saturating_sub(self.now()), || {});

@@ -15,7 +15,7 @@ use crate::child::Child;
 use crate::error::SuperviseError;
 use crate::in_place::{Place, Site};
 use crate::log::{contain, log};
-use crate::order::{ChildRef, Kind, Order};
+use crate::order::{ChildRef, Kind, Order, must_stop_by, time_for_children};
 use crate::orphans::Orphans;
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
 use crate::view::{ChildState, Entry, View};
@@ -225,8 +225,7 @@ impl Driver {
         if reason == CancelReason::Shutdown
             && let Some(left) = self.scheduler.upgrade().and_then(|it| it.time_to_stop())
         {
-            // The rest is for this process and for those above it.
-            by = self.timers.now().after(left - left / 8);
+            by = time_for_children(self.timers.now(), left);
         }
         self.reason.get_or_insert(reason);
         self.plan.stop(Verdict::Stopped, by);
@@ -370,13 +369,8 @@ impl Driver {
             return;
         };
         self.show(id);
-        if by < Moment::NEVER
-            && let Some(scheduler) = self.scheduler.upgrade()
-            && let Some(below) = scheduler.address(pid)
-            && let Ok(below) = below.typed::<Order>()
-        {
-            // Refused by one that has ended.
-            let _ = below.send_control(Order(Kind::StopBy(by)));
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            must_stop_by(&scheduler, pid, by);
         }
         let reason = match &self.reason {
             Some(reason) => reason.clone(),
@@ -471,7 +465,10 @@ impl Driver {
 
     fn ordered(&mut self, order: Kind) {
         match order {
-            Kind::StopBy(by) => self.plan.must_stop_by(by),
+            Kind::StopBy(by) => {
+                let now = self.timers.now();
+                self.plan.must_stop_by(time_for_children(now, by.since(now)));
+            }
             Kind::StopAll(reply) => {
                 self.stopping.push(reply);
                 self.plan.stop(Verdict::Stopped, Moment::NEVER);

@@ -2,9 +2,10 @@
 
 use crate::child::Child;
 use ganger_proc_api::{Pid, Reply, Tag};
-use ganger_sched::{Address, Moment};
+use ganger_sched::{Address, Handle, Moment};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A message to a supervisor. [`Tree`](crate::Tree) makes them.
 pub struct Order(pub(crate) Kind);
@@ -29,6 +30,23 @@ pub enum ChildRef {
     Name(Arc<str>),
     /// Its process.
     Pid(Pid),
+}
+
+/// When the children of a process have to have ended, where there is so much time left for all: the
+/// rest is for that process and for those above it.
+pub(crate) fn time_for_children(now: Moment, left: Duration) -> Moment {
+    now.after(left - left / 8)
+}
+
+/// Tells a process, if it is a supervisor, by when it has to have stopped.
+pub(crate) fn must_stop_by(scheduler: &Handle, pid: Pid, by: Moment) {
+    if by < Moment::NEVER
+        && let Some(supervisor) = scheduler.address(pid)
+        && let Ok(supervisor) = supervisor.typed::<Order>()
+    {
+        // Refused by one that has ended.
+        let _ = supervisor.send_control(Order(Kind::StopBy(by)));
+    }
 }
 
 impl From<&str> for ChildRef {

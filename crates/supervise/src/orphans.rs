@@ -1,5 +1,6 @@
 //! Children whose supervisor has ended before them.
 
+use crate::order::{must_stop_by, time_for_children};
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Rules, Verdict, Window};
 use crate::view::{Entry, View};
 use ganger_proc_api::{
@@ -227,6 +228,12 @@ impl Process for Guardian {
         for event in events {
             match event {
                 Event::Exit(notice) => self.orphaned.push(ChildId(notice.tag)),
+                Event::Cancel(CancelReason::Shutdown) => {
+                    if let Some(left) = ctx.scheduler().and_then(|it| it.time_to_stop()) {
+                        let by = time_for_children(self.timers.now(), left);
+                        self.plan.must_stop_by(by);
+                    }
+                }
                 Event::Completion(_) => self.armed = Moment::NEVER,
                 _ => {}
             }
@@ -240,7 +247,10 @@ impl Process for Guardian {
         }
         while let Some(act) = self.plan.next(self.timers.now()) {
             match act {
-                Act::Cancel(id, _) => {
+                Act::Cancel(id, by) => {
+                    if let Some(scheduler) = ctx.scheduler() {
+                        must_stop_by(&scheduler, self.children[&id].pid, by);
+                    }
                     let _ = ctx.cancel(self.children[&id].pid, "its supervisor has ended");
                 }
                 Act::Terminate(id) => {

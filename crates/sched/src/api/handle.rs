@@ -370,7 +370,9 @@ impl Handle {
     /// are left are terminated. `None` before a stop.
     #[must_use]
     pub fn time_to_stop(&self) -> Option<Duration> {
-        self.shared.stopper.time_left()
+        let left = self.shared.stopper.time_left()?;
+        let virtually = Decider::time().zip(Decider::stop_by());
+        Some(virtually.map_or(left, |(now, end)| end.saturating_sub(now)))
     }
 
     /// The name of the host that the scheduler is.

@@ -62,6 +62,12 @@ pub(crate) trait Decide {
     fn begin_stop(_scheduler: &dyn Scheduler, _deadline: Duration) -> bool {
         false
     }
+
+    /// When a stop has to be over, by [`time`](Self::time).
+    #[inline(always)]
+    fn stop_by() -> Option<Duration> {
+        None
+    }
 }
 
 /// Nothing is decided.

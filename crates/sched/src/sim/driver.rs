@@ -132,6 +132,10 @@ impl Decide for Simulation {
         }
         Self::is_driven()
     }
+
+    fn stop_by() -> Option<Duration> {
+        interleave::stop_by()
+    }
 }
 
 /// Whether something goes wrong; `what` says what.

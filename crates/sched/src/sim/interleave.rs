@@ -27,6 +27,8 @@ type Moves = dyn Fn(&'static str, bool);
 thread_local! {
     /// The deadline that a process, or the test, has asked for since the last look.
     static DEADLINE: Cell<Option<Duration>> = const { Cell::new(None) };
+    /// When the shutdown has to be over, by the clock of the simulation.
+    static STOP_BY: Cell<Option<Duration>> = const { Cell::new(None) };
     static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
     static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
     /// Another thread acts. Its acts are not interrupted.
@@ -189,6 +191,9 @@ pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
 pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
     let asked = DEADLINE.get();
     DEADLINE.set(Some(asked.map_or(deadline, |asked| asked.min(deadline))));
+    if let Some(now) = Simulation::time() {
+        must_stop_by(now.saturating_add(deadline));
+    }
     if !shared.shutdown.is_stopping() {
         tell_of_stop(shared);
     }
@@ -197,6 +202,16 @@ pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
 /// The deadline that has been asked for since the last look.
 pub(super) fn take_deadline() -> Option<Duration> {
     DEADLINE.take()
+}
+
+/// The shutdown has to be over by that moment, or an earlier one that has been said before.
+pub(super) fn must_stop_by(end: Duration) {
+    STOP_BY.set(Some(STOP_BY.get().map_or(end, |before| before.min(end))));
+}
+
+/// When it has to be over.
+pub(super) fn stop_by() -> Option<Duration> {
+    STOP_BY.get()
 }
 
 /// Second part: the deadline has passed. What is left ends at its next step boundary.
@@ -209,6 +224,7 @@ pub(super) fn force(shared: &Arc<Shared>) {
 /// Forgets all of this simulation, so that another one may follow.
 pub(super) fn forget() {
     DEADLINE.set(None);
+    STOP_BY.set(None);
     UPGRADES.take();
     ACTS.take();
 }

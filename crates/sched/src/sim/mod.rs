@@ -375,6 +375,11 @@ impl Machine<'_> {
         interleave::take_deadline()
     }
 
+    /// When the shutdown has to be over, by the clock of the simulation. The earliest moment counts.
+    pub fn must_stop_by(&self, end: Duration) {
+        interleave::must_stop_by(end);
+    }
+
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
     pub fn force(&self) {
         interleave::force(self.shared);

@@ -31,6 +31,7 @@ pub(crate) use self::window::Window;
 use ganger_sched::Moment;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -243,9 +244,21 @@ impl Plan {
         }
     }
 
-    /// A stop has to be over by that moment.
+    /// A stop has to be over by that moment. Children that have been asked to finish are asked
+    /// again, as they may have less time now.
     pub(crate) fn must_stop_by(&mut self, by: Moment) {
-        self.stop_by = self.stop_by.min(by);
+        if by >= self.stop_by {
+            return;
+        }
+        self.stop_by = by;
+        for id in &self.leaving {
+            if let Some(child) = self.children.get(id)
+                && child.state == State::Asked
+                && child.rules.stop != StopTime::AtOnce
+            {
+                self.to_ask.insert(*id);
+            }
+        }
     }
 
     /// Whether it does not run, and waits to be started.
@@ -499,13 +512,17 @@ impl Plan {
     fn ask(&mut self, id: ChildId, now: Moment) -> Option<Act> {
         let (share, last) = (self.share(now), self.stop_by);
         let child = self.children.get_mut(&id)?;
-        child.state = State::Asked;
+        let was_asked = mem::replace(&mut child.state, State::Asked) == State::Asked;
         let time = match child.rules.stop {
             StopTime::AtOnce => return Some(Act::Terminate(id)),
             StopTime::Within(time) => time,
             StopTime::Unlimited => Duration::MAX,
         };
-        let by = now.after(time.min(share)).min(last).max(now);
+        let mut by = now.after(time.min(share)).min(last).max(now);
+        if was_asked {
+            by = by.min(child.kill_at);
+            self.kills.remove(&(child.kill_at, id));
+        }
         child.kill_at = by;
         if by < Moment::NEVER {
             self.kills.insert((by, id));
@@ -513,14 +530,15 @@ impl Plan {
         Some(Act::Cancel(id, by))
     }
 
-    /// What the next child that stops may have of the time in which all have to.
+    /// What the next child that stops may have of the time in which all have to. Most need hardly
+    /// any, and which do is not known: a part for each would be too little for these.
     fn share(&self, now: Moment) -> Duration {
         if self.stop_by == Moment::NEVER {
             return Duration::MAX;
         }
         let left = self.stop_by.since(now);
-        if self.is_ordered() {
-            left / u32::try_from(self.leaving.len().max(1)).unwrap_or(u32::MAX)
+        if self.is_ordered() && self.leaving.len() > 1 {
+            left - left / 3
         } else {
             left
         }

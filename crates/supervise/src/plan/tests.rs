@@ -269,11 +269,37 @@ fn a_stop_with_an_end_shares_the_time_that_is_left() {
     let by = play.now.after(8 * SECOND);
     play.plan.stop(Verdict::Stopped, by);
     play.settle();
-    assert_eq!(play.wait(2 * SECOND).said(), "-3 !3 -2");
+    assert_eq!(play.wait(5 * SECOND).said(), "-3");
+    assert_eq!(play.wait(SECOND / 2).said(), "!3 -2");
     assert_eq!(play.ends(2, Ended::Asked).said(), "-1");
-    assert_eq!(play.wait(3 * SECOND).said(), "!1 -0");
-    assert_eq!(play.wait(3 * SECOND).said(), "!0 end");
-    assert!(play.now <= by);
+    assert_eq!(play.wait(SECOND).said(), "");
+    assert_eq!(play.wait(SECOND).said(), "!1 -0");
+    assert_eq!(play.plan.due(), by, "the last one has all that is left");
+    assert_eq!(play.wait(SECOND).said(), "!0 end");
+}
+
+// pins: S5, S11
+#[test]
+fn a_stop_that_gets_an_end_asks_again_with_less_time() {
+    let mut play = Play::new(Strategy::OneForOne, 3, &[PERMANENT; 3]);
+    play.obey = false;
+    play.said();
+    play.plan.stop(Verdict::Stopped, Moment::NEVER);
+    play.settle();
+    assert_eq!(play.said(), "-2");
+    let due = play.plan.due();
+    // More time than the child has by itself.
+    play.plan.must_stop_by(due.after(9 * SECOND));
+    play.settle();
+    assert_eq!((play.said().as_str(), play.plan.due()), ("-2", due));
+    play.plan.must_stop_by(play.now.after(SECOND * 9 / 10));
+    play.settle();
+    assert_eq!(play.said(), "-2");
+    assert_eq!(play.wait(SECOND * 6 / 10).said(), "!2 -1");
+    play.plan.must_stop_by(play.now.after(2 * SECOND));
+    play.settle();
+    assert_eq!(play.said(), "", "the earliest moment counts");
+    assert_eq!(play.wait(SECOND * 3 / 10).said(), "!1 -0 !0 end");
 }
 
 // pins: S6

@@ -11,5 +11,6 @@ mod pool_children;
 mod pool_lines;
 mod pool_places;
 mod pools;
+mod stops;
 mod support;
 mod trees;

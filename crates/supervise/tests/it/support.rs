@@ -1,10 +1,12 @@
 //! Schedulers with timers, and children that note what happens to them.
 
-use ganger_proc_api::{Actor, BoxError, CancelReason, Context, ExitReason, StepOutput, StepResult};
+use ganger_proc_api::{
+    Actor, BoxError, CancelReason, Completion, Context, ExitReason, StepOutput, StepResult,
+};
 use ganger_sched::{Builder, Handle, Scheduler};
 use ganger_sim::{Rt, Sim};
 use ganger_supervise::TreeHandle;
-use ganger_time::Timers;
+use ganger_time::{TimerOutput, Timers};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -82,6 +84,8 @@ pub(crate) enum Do {
 pub(crate) enum Stops {
     AtOnce,
     Never,
+    /// It has to clean up for so long first, and notes that it has.
+    After(Duration),
 }
 
 pub(crate) struct Noting {
@@ -110,9 +114,18 @@ impl Actor for Noting {
     }
 
     fn cancelled(&mut self, _: &Context, _: CancelReason, out: &mut StepOutput) -> StepResult {
-        if self.stops == Stops::Never {
+        if self.stops != Stops::AtOnce {
             out.defer_cancel();
         }
+        if let Stops::After(time) = self.stops {
+            out.sleep(time, 0);
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self, _: &Context, _: Completion, out: &mut StepOutput) -> StepResult {
+        self.log.note(format!("clean {}", self.name));
+        out.show_cancel("it has cleaned up".into());
         Ok(())
     }
 

@@ -55,6 +55,8 @@ fn play_with_slow_children(strategy: Strategy, most: u32, children: &[Rules], al
     let mut ids: Vec<_> = children.iter().map(|it| plan.add(*it, now)).collect();
     // Whether it runs, and has been asked to end.
     let mut alive: BTreeMap<ChildId, bool> = BTreeMap::new();
+    // By when they have last been asked to.
+    let mut asked: BTreeMap<ChildId, Moment> = BTreeMap::new();
     let (mut starts, mut verdict) = (0, None);
     let is_group = matches!(strategy, Strategy::OneForAll | Strategy::RestForOne);
     let mut go_on = |plan: &mut Plan, now, alive: &mut BTreeMap<ChildId, bool>| {
@@ -78,7 +80,11 @@ fn play_with_slow_children(strategy: Strategy, most: u32, children: &[Rules], al
                         };
                         assert!(is_last, "{id:?} is asked before later ones have ended");
                     }
-                    assert_eq!(alive.insert(id, true), Some(false));
+                    let before = asked.insert(id, by);
+                    match alive.insert(id, true) {
+                        Some(true) => assert!(before.is_some_and(|before| by <= before)),
+                        was_asked => assert_eq!(was_asked, Some(false)),
+                    }
                 }
                 Act::Terminate(id) => {
                     assert!(alive.remove(&id).is_some());
