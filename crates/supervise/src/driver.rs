@@ -467,7 +467,8 @@ impl Driver {
         match order {
             Kind::StopBy(by) => {
                 let now = self.timers.now();
-                self.plan.must_stop_by(time_for_children(now, by.since(now)));
+                self.plan
+                    .must_stop_by(time_for_children(now, by.since(now)));
             }
             Kind::StopAll(reply) => {
                 self.stopping.push(reply);

@@ -135,12 +135,11 @@ impl<S> Builder<S> {
     }
 
     /// How a worker waits for work: below `spin` empty looks it spins, below `yields` it yields its
-    /// thread, then it blocks. Default: 4 and 16.
+    /// thread, then it blocks. Default: 4 and 4, so that it never yields.
     ///
-    /// Where other programs compete for the processors, a thread that yields may get its own back a
-    /// time slice later, and is not woken meanwhile because it is awake. With `yields` not above
-    /// `spin` a worker never yields. Then it is woken more often, because a pusher on its processor
-    /// finds it asleep.
+    /// Where other programs compete for the processors, a thread that yields gets its own back a
+    /// time slice later, which is milliseconds, and is not woken meanwhile because it is awake. So
+    /// `yields` above `spin` is for machines that run this program alone.
     pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }

@@ -148,7 +148,7 @@ impl Default for Config {
             event_batch: 256,
             global_batch: 16,
             spin_looks: 4,
-            yield_looks: 16,
+            yield_looks: 4,
             rotation: 127,
             chain_limit: Duration::from_millis(10),
             hand_off_delay: Duration::from_micros(50),

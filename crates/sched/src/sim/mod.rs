@@ -375,7 +375,7 @@ impl Machine<'_> {
         interleave::take_deadline()
     }
 
-    /// When the shutdown has to be over, by the clock of the simulation. The earliest moment counts.
+    /// The shutdown has to be over by that moment of the simulation's clock. The earliest counts.
     pub fn must_stop_by(&self, end: Duration) {
         interleave::must_stop_by(end);
     }

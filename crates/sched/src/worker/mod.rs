@@ -2,11 +2,16 @@
 //!
 //! Where it looks, and how long a process waits for that at the most: `worker/ladder.rs`.
 //!
-//! **Without work** a worker spins below 4 empty looks, yields its thread below 16, and then
-//! sleeps. `queues/idle.rs` says how it sleeps, and why no process is left lying beside a sleeper.
-//! A worker that may not search, because enough others do, rests in the same way: it looks at its
-//! own deque and the global queue alone. If it slept at once, a thread that pushes one process
-//! after the other would find it asleep each time that the searcher has found the last one.
+//! **Without work** a worker spins below 4 empty looks, and then sleeps. `queues/idle.rs` says how
+//! it sleeps, and why no process is left lying beside a sleeper. A worker that may not search,
+//! because enough others do, rests in the same way: it looks at its own deque and the global queue
+//! alone. If it slept at once, a thread that pushes one process after the other would find it
+//! asleep each time that the searcher has found the last one.
+//!
+//! **Rejected.** To yield the thread before it sleeps, unless that is asked for by
+//! `Builder::spin_limits`. A worker that yields counts as awake. Where another program computes on
+//! its processor, it comes back a time slice later, and what is pushed meanwhile waits. Linux also
+//! charges a thread for a yield: when it is woken next, it waits behind a waker that goes on.
 
 mod balance;
 pub(crate) mod ladder;

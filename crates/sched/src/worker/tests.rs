@@ -205,22 +205,31 @@ fn arrivals_come_in_their_order_and_others_between_them() {
 
 // pins: G5
 #[test]
-fn a_worker_without_work_spins_then_yields_then_sleeps() {
-    let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let queue = LocalQueue::of_first(&scheduler.shared);
-    let mut worker = Worker::new(&queue);
-    let mut empty_looks = 0;
-    for look in 1..=20 {
-        let rest = match worker.look_once(&mut empty_looks) {
-            Looked::Nothing(rest) => rest,
-            Looked::Found(_) | Looked::Halted => panic!("there is nothing"),
-        };
-        let expected = match look {
-            ..4 => Rest::Spin,
-            4..16 => Rest::Yield,
-            16.. => Rest::Sleep,
-        };
-        assert_eq!((rest, empty_looks), (expected, look));
+fn a_worker_without_work_spins_then_sleeps_and_yields_only_when_that_is_asked_for() {
+    let builder = || Scheduler::builder().workers(1);
+    for (builder, spin, yields) in [
+        (builder(), 4, 4),
+        (builder().spin_limits(4, 12), 4, 12),
+        (builder().spin_limits(4, 3), 4, 4),
+    ] {
+        let scheduler = builder.build().unwrap();
+        let queue = LocalQueue::of_first(&scheduler.shared);
+        let mut worker = Worker::new(&queue);
+        let mut empty_looks = 0;
+        for look in 1..=20 {
+            let rest = match worker.look_once(&mut empty_looks) {
+                Looked::Nothing(rest) => rest,
+                Looked::Found(_) | Looked::Halted => panic!("there is nothing"),
+            };
+            let expected = if look < spin {
+                Rest::Spin
+            } else if look < yields {
+                Rest::Yield
+            } else {
+                Rest::Sleep
+            };
+            assert_eq!((rest, empty_looks), (expected, look));
+        }
     }
 }
 
