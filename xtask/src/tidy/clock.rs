@@ -5,13 +5,14 @@ use super::Finding;
 use super::source::Source;
 
 /// The clock module of the scheduler, the time-outs of channels and waits that are used without
-/// one, the deadlines of sockets, those of a web server, which are tokio's, and the wait for
-/// another thread's answer to a signal.
-const MAY_ASK_THE_CLOCK: [&str; 8] = [
+/// one, how long a yield lasts, the deadlines of sockets, those of a web server, which are tokio's,
+/// and the wait for another thread's answer to a signal.
+const MAY_ASK_THE_CLOCK: [&str; 9] = [
     "crates/sched/src/base/clock.rs",
     "crates/channel/src/block.rs",
     "crates/mpsc/src/channel/receiver.rs",
     "crates/mpsc/src/channel/room.rs",
+    "crates/mpsc/src/channel/yields.rs",
     "crates/net/src/net.rs",
     "crates/tokio/src/serve/activity.rs",
     "crates/wait/src/block.rs",

@@ -24,9 +24,9 @@
 //! deadline may leave a token behind. That token can only end a later sleep early, and a look
 //! follows every sleep.
 //!
-//! **Layers.** From the bottom: `error`, `line`, `backlog`; `room` and `shared`; `sender` and
-//! `receiver`; `bounded`, `iter` and `task`; `send_future`. This folder may import `queue` and
-//! `list`.
+//! **Layers.** From the bottom: `error`, `line`, `backlog`, `yields`; `room` and `shared`;
+//! `sender` and `receiver`; `bounded`, `iter` and `task`; `send_future`. This folder may import
+//! `queue` and `list`.
 
 mod backlog;
 mod bounded;
@@ -43,6 +43,7 @@ mod sender;
 mod shared;
 #[cfg(feature = "async")]
 mod task;
+mod yields;
 
 pub use bounded::BoundedSender;
 pub use error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError};

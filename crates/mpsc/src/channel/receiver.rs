@@ -4,10 +4,11 @@ use super::backlog::Backlog;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::room::Giver;
 use super::shared::Shared;
+use super::yields::Yields;
 use crate::list::Batch;
 use crate::queue::{Closing, Park};
+use ganger_sync::hint;
 use ganger_sync::sync::Arc;
-use ganger_sync::{hint, thread};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How often a receiver that waits pauses before it yields. In a model no time passes.
 const SPINS: u32 = if cfg!(ganger_loom) { 0 } else { 7 };
 
-/// How often a receiver that waits yields before it sleeps.
+/// How often a receiver that waits yields before it sleeps, as long as that pays.
 const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 3 };
 
 /// Receives from any number of [`Sender`](crate::Sender)s. One thread at a time has it.
@@ -33,6 +34,7 @@ pub struct Receiver<T> {
     backlog: Backlog<T>,
     /// Gives places back, if there is a bound.
     giver: Option<Giver>,
+    yields: Yields,
 }
 
 // No foreign code runs while the backlog changes.
@@ -45,6 +47,7 @@ impl<T> Receiver<T> {
             shared,
             giver,
             backlog: Backlog::new(),
+            yields: Yields::new(),
         }
     }
 
@@ -232,17 +235,14 @@ impl<T> Receiver<T> {
 
     /// Waits for a few microseconds, because a sleep and a wake-up take longer, and says whether
     /// there is something to see. First it makes longer and longer pauses, in which senders have
-    /// the queue to themselves. Then it lets other threads run.
+    /// the queue to themselves. Then it lets other threads run, as long as that pays.
     fn spin(&self) -> bool {
         let queue = &self.shared.queue;
         let has_changed = || !queue.is_empty() || queue.is_closed();
         (0..SPINS).any(|spin| {
             (0..1 << spin).for_each(|_| hint::spin_loop());
             has_changed()
-        }) || (0..YIELDS).any(|_| {
-            thread::yield_now();
-            has_changed()
-        })
+        }) || self.yields.any(YIELDS, has_changed)
     }
 
     /// Blocks until there may be something to see, or until `timeout` has passed. It may return

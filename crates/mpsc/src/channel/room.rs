@@ -39,14 +39,16 @@
 //! the number that it has compared with `received`, and `received` only grows.
 
 use super::line::{Line, ParkerWaker, Ticket};
+use super::yields::Yields;
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
-use ganger_sync::{CachePadded, hint, thread};
+use ganger_sync::{CachePadded, hint};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// How often a sender that waits for a lot pauses, and then yields, before it sleeps. In a model no
+/// How often a sender that waits for a lot pauses, and then yields as long as that pays, before it
+/// sleeps. In a model no
 /// time passes.
 const SPINS: u32 = if cfg!(ganger_loom) { 0 } else { 6 };
 const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 1 };
@@ -63,6 +65,8 @@ pub(super) struct Room {
     /// How many places have been given back. The receiver writes it.
     received: CachePadded<AtomicUsize>,
     line: Line,
+    /// Senders alone write it.
+    yields: Yields,
 }
 
 struct TakenPlaces {
@@ -98,6 +102,7 @@ impl Room {
             }),
             received: CachePadded::new(AtomicUsize::new(0)),
             line: Line::new(),
+            yields: Yields::new(),
         }
     }
 
@@ -151,10 +156,7 @@ impl Room {
         (0..SPINS).any(|spin| {
             (0..1 << spin).for_each(|_| hint::spin_loop());
             has_place()
-        }) || (0..YIELDS).any(|_| {
-            thread::yield_now();
-            !is_over() && has_place()
-        })
+        }) || self.yields.any(YIELDS, || !is_over() && has_place())
     }
 
     /// How many places there are at this moment.

@@ -1,0 +1,144 @@
+//! Whether a thread that waits yields before it sleeps.
+//!
+//! **Problem.** Where sender and receiver take turns on one processor, a yield saves a sleep and a
+//! wake-up. Where another program computes on that processor, the yield lasts for a time slice,
+//! whatever the other side has done meanwhile. Where nothing comes for a while it is in vain, and
+//! not free: Linux charges the thread for it, and lets it wait behind a waker that goes on when it
+//! is woken next.
+//!
+//! **Rejected.** Never to yield: channels with few places take twice as long. Always to yield: on a
+//! busy machine a receiver that is sent an item each millisecond gets it a time slice late.
+//!
+//! **Protocol.** A round of yields pays if the other side has acted within a short time. One that
+//! has lasted long is the last for [`WAITS`] waits, and so is the [`TRUST`]th of those that were in
+//! vain, less those that paid. Then a single one is tried.
+
+use ganger_sync::atomic::{AtomicU32, Ordering};
+use ganger_sync::thread;
+use std::time::{Duration, Instant};
+
+/// How many rounds in vain end the yields.
+const TRUST: u32 = 4;
+
+/// How many waits do without them.
+const WAITS: u32 = 1_000;
+
+const MOST: u32 = WAITS + TRUST - 1;
+
+/// How long a round that pays takes at the most.
+const LONG: Duration = Duration::from_micros(500);
+
+/// What the waits of one side of a channel have come to. All its threads write it, and each change
+/// is a guess: one that gets lost does no harm.
+#[derive(Debug)]
+pub(super) struct Yields {
+    /// Below [`WAITS`]: so many waits have done without. From there on: so many more rounds than
+    /// one may be in vain.
+    count: AtomicU32,
+}
+
+impl Yields {
+    pub(super) fn new() -> Self {
+        Self {
+            count: AtomicU32::new(MOST),
+        }
+    }
+
+    /// Yields that often, or until `has_changed`, as long as it pays. Returns whether it has.
+    pub(super) fn any(&self, most: u32, has_changed: impl Fn() -> bool) -> bool {
+        if most == 0 || !self.begin() {
+            return false;
+        }
+        let start = Instant::now();
+        let found = (0..most).any(|_| {
+            thread::yield_now();
+            has_changed()
+        });
+        self.end(found, start.elapsed());
+        found
+    }
+
+    /// Whether the next wait yields.
+    fn begin(&self) -> bool {
+        // Ordering: Relaxed, all here and below: a guess, which publishes nothing.
+        let count = self.count.load(Ordering::Relaxed);
+        if count < WAITS {
+            self.count.store(count + 1, Ordering::Relaxed);
+        }
+        count >= WAITS
+    }
+
+    /// A round has found something or not, and has lasted for so long.
+    fn end(&self, found: bool, lasted: Duration) {
+        // Ordering: Relaxed, as above.
+        let count = self.count.load(Ordering::Relaxed);
+        let count = match (found, lasted < LONG) {
+            (true, true) => (count + 1).min(MOST),
+            (false, true) if count > WAITS => count - 1,
+            _ => 0,
+        };
+        // Ordering: Relaxed, as above.
+        self.count.store(count, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::ZERO;
+
+    /// How many of so many waits yield, each with that end.
+    fn rounds(yields: &Yields, waits: u32, found: bool, lasted: Duration) -> u32 {
+        let wait = |_| {
+            let begun = yields.begin();
+            if begun {
+                yields.end(found, lasted);
+            }
+            u32::from(begun)
+        };
+        (0..waits).map(wait).sum()
+    }
+
+    #[test]
+    fn yields_in_vain_end_and_are_tried_again() {
+        let yields = Yields::new();
+        assert_eq!(rounds(&yields, TRUST, false, SHORT), TRUST);
+        for _ in 0..3 {
+            assert_eq!(rounds(&yields, WAITS, false, SHORT), 0);
+            assert_eq!(rounds(&yields, 1, false, SHORT), 1);
+        }
+        assert_eq!(rounds(&yields, WAITS, false, SHORT), 0);
+        assert_eq!(rounds(&yields, 100, true, SHORT), 100, "one that pays");
+        assert_eq!(
+            rounds(&yields, WAITS, false, SHORT),
+            TRUST,
+            "is followed by others"
+        );
+    }
+
+    #[test]
+    fn a_yield_that_lasts_for_a_time_slice_is_the_last() {
+        for found in [true, false] {
+            let yields = Yields::new();
+            assert_eq!(rounds(&yields, WAITS + 1, found, LONG), 1);
+            assert_eq!(rounds(&yields, 1, found, LONG), 1, "it is tried again");
+        }
+    }
+
+    #[test]
+    fn yields_that_pay_in_turn_with_others_go_on() {
+        let yields = Yields::new();
+        for _ in 0..100 {
+            assert_eq!(rounds(&yields, TRUST - 1, false, SHORT), TRUST - 1);
+            assert_eq!(rounds(&yields, TRUST, true, SHORT), TRUST);
+        }
+    }
+
+    #[test]
+    fn what_is_found_is_said() {
+        let yields = Yields::new();
+        assert!(yields.any(1, || true) && !yields.any(3, || false));
+        assert!(!yields.any(0, || true), "none was asked for");
+    }
+}
