@@ -41,7 +41,7 @@ pub use names::resolve;
 pub use net::Net;
 pub use options::{Keepalive, TcpOptions};
 #[cfg(unix)]
-pub use signal::{Signal, SignalKind, ctrl_c};
+pub use signal::{Signal, SignalKind, ctrl_c, shutdown_signal};
 pub use socket::Closer;
 pub use stream::{ReadHalf, Stream, WriteHalf};
 pub use tcp::{TcpListener, TcpStream};

@@ -12,10 +12,13 @@ use crate::transport::Source;
 use rustix::process::Signal as Named;
 use signal_hook_registry::{FORBIDDEN, SigId, register, unregister};
 use std::fmt;
+use std::future::poll_fn;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Which signal.
@@ -92,6 +95,40 @@ enum Raised {
 /// As for [`Signal::new`].
 pub fn ctrl_c() -> io::Result<Signal> {
     Signal::new(SignalKind::INTERRUPT)
+}
+
+/// Waits until the program is asked to end: by SIGINT, Ctrl-C in a terminal, or by SIGTERM, as
+/// systems and containers send it.
+///
+/// From its first poll on, neither ends the program. What comes later changes nothing: the deadline
+/// of the stop says how long that takes, and SIGKILL is for those that can't wait. A signal may
+/// come twice without being meant so, from a terminal and from the program that has started this
+/// one.
+///
+/// ```no_run
+/// use ganger_net::{Net, shutdown_signal};
+/// use ganger_sched::Scheduler;
+/// use ganger_task::{Cx, SpawnTask};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
+/// scheduler.start()?;
+/// let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
+/// asked.wait().into_result()?;
+/// scheduler.stop(Duration::from_secs(10))?; // All processes are asked to finish.
+/// # Ok::<(), ganger_proc_api::BoxError>(())
+/// ```
+///
+/// # Errors
+/// As for [`Signal::new`], and for [`Signal::recv`].
+pub async fn shutdown_signal() -> io::Result<()> {
+    let (interrupt, terminate) = (ctrl_c()?, Signal::new(SignalKind::TERMINATE)?);
+    let (mut interrupt, mut terminate) = (pin!(interrupt.recv()), pin!(terminate.recv()));
+    poll_fn(|context| match interrupt.as_mut().poll(context) {
+        Poll::Pending => terminate.as_mut().poll(context),
+        asked => asked,
+    })
+    .await
 }
 
 impl Signal {

@@ -5,7 +5,9 @@
 mod driver;
 #[cfg(feature = "serve")]
 mod serve;
+mod signal;
 
 pub use driver::{RuntimeRefused, Tokio};
 #[cfg(feature = "serve")]
 pub use serve::{App, HyperApp, Listener, Peer, Serve, TowerApp, serve};
+pub use signal::shutdown_signal;

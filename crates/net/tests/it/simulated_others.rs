@@ -137,7 +137,9 @@ fn addresses_and_peers_are_those_of_udp() {
 #[cfg(unix)]
 mod unix {
     use super::*;
-    use ganger_net::{Child, Signal, SignalKind, UnixListener, UnixStream, commands};
+    use ganger_net::{
+        Child, Signal, SignalKind, UnixListener, UnixStream, commands, shutdown_signal,
+    };
     use ganger_proc_api::{BoxError, Event, process_fn};
     use std::net::Shutdown;
     use std::path::Path;
@@ -251,6 +253,26 @@ mod unix {
             task.send(()).unwrap();
             rt.wait(task).into_result().unwrap();
         });
+    }
+
+    // pins: I9
+    #[test]
+    fn a_program_is_asked_to_end_by_either_signal() {
+        for signal in [SignalKind::INTERRUPT, SignalKind::TERMINATE] {
+            simulate(5, &Faults::default(), |rt, net| {
+                let task = rt.spawn_task(async |_: Cx| {
+                    shutdown_signal().await?;
+                    ok(())
+                });
+                let task = task.unwrap();
+                rt.settle();
+                net.raise(SignalKind::HANGUP);
+                rt.settle();
+                assert!(!task.is_finished());
+                net.raise(signal);
+                rt.wait(task).into_result().unwrap();
+            });
+        }
     }
 
     // pins: I9

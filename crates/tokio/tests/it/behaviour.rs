@@ -3,7 +3,7 @@
 use crate::support::{ms, ok, result, start};
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, SpawnTask};
-use ganger_tokio::{RuntimeRefused, Tokio};
+use ganger_tokio::{RuntimeRefused, Tokio, shutdown_signal};
 use std::time::Instant;
 use tokio::time::timeout;
 
@@ -133,4 +133,39 @@ fn a_runtime_without_timers_is_refused() {
     assert!(refused.to_string().contains("`enable_time`"));
     let runtime = runtime.enable_time().build().unwrap();
     assert!(Tokio::with_runtime(runtime).is_ok());
+}
+
+/// The second signal changes nothing: the program goes on.
+// pins: I4
+#[cfg(unix)]
+#[test]
+fn a_program_is_asked_to_end_by_either_signal_and_by_both() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kill = |signal: &str| {
+        let me = std::process::id().to_string();
+        let killed = std::process::Command::new("kill")
+            .args([signal, &me])
+            .status();
+        assert!(killed.unwrap().success());
+    };
+    let (scheduler, _) = start(2);
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        for (name, kind) in [
+            ("-INT", SignalKind::interrupt()),
+            ("-TERM", SignalKind::terminate()),
+        ] {
+            let mut seen = signal(kind)?;
+            let asked = shutdown_signal();
+            let comes = async {
+                kill(name);
+                seen.recv().await
+            };
+            let (asked, seen) = cx.join((asked, comes)).await;
+            asked?;
+            seen.ok_or("no signal")?;
+            kill(name);
+        }
+        ok(())
+    });
+    result(task.unwrap());
 }
