@@ -1,7 +1,7 @@
 //! Which commands there are, how many arguments they take, and where they are carried out.
 
 use super::protocol::Answer;
-use super::store::{self, Operation, whole};
+use super::store::{self, Operation, hashes, whole};
 
 /// Where a command is carried out.
 #[derive(Clone, Copy)]
@@ -25,14 +25,34 @@ pub(crate) enum Own {
     Client,
     Command,
     Config,
+    Discard,
     Echo,
+    Exec,
+    Hello,
     Info,
+    Multi,
     Ping,
     Publish,
     Quit,
+    Scan,
     Select,
     Subscribe,
     Unsubscribe,
+    Unwatch,
+    Watch,
+}
+
+/// The commands on keys that change nothing.
+const READS: &[&str] = &[
+    "DBSIZE", "EXISTS", "GET", "HEXISTS", "HGET", "HGETALL", "HKEYS", "HLEN", "HMGET", "HVALS",
+    "KEYS", "LINDEX", "LLEN", "LRANGE", "MGET", "PTTL", "STRLEN", "TTL", "TYPE",
+];
+
+/// Whether the command may change the values of its keys.
+pub(crate) fn writes(name: &[u8]) -> bool {
+    !READS
+        .iter()
+        .any(|it| name.eq_ignore_ascii_case(it.as_bytes()))
 }
 
 /// What becomes of the answers to the parts of a command.
@@ -88,23 +108,26 @@ const COMMANDS: &[Row] = &[
     ("DECR", 1, 1, Route::Key(store::decr)),
     ("DECRBY", 2, 2, Route::Key(store::decrby)),
     ("DEL", 1, ANY, Route::Keys(1, store::del, Merge::Add)),
+    ("DISCARD", 0, 0, Route::Here(Own::Discard)),
     ("ECHO", 1, 1, Route::Here(Own::Echo)),
+    ("EXEC", 0, 0, Route::Here(Own::Exec)),
     ("EXISTS", 1, ANY, Route::Keys(1, store::exists, Merge::Add)),
     ("EXPIRE", 2, 2, Route::Key(store::expire)),
     ("FLUSHALL", 0, 1, Route::All(whole::flush, Merge::Ok)),
     ("FLUSHDB", 0, 1, Route::All(whole::flush, Merge::Ok)),
     ("GET", 1, 1, Route::Key(store::get)),
     ("GETDEL", 1, 1, Route::Key(store::getdel)),
-    ("HDEL", 2, ANY, Route::Key(store::hdel)),
-    ("HEXISTS", 2, 2, Route::Key(store::hexists)),
-    ("HGET", 2, 2, Route::Key(store::hget)),
-    ("HGETALL", 1, 1, Route::Long(store::hgetall)),
-    ("HINCRBY", 3, 3, Route::Key(store::hincrby)),
-    ("HKEYS", 1, 1, Route::Long(store::hkeys)),
-    ("HLEN", 1, 1, Route::Key(store::hlen)),
-    ("HMGET", 2, ANY, Route::Key(store::hmget)),
-    ("HSET", 3, ANY, Route::Key(store::hset)),
-    ("HVALS", 1, 1, Route::Long(store::hvals)),
+    ("HDEL", 2, ANY, Route::Key(hashes::hdel)),
+    ("HELLO", 0, ANY, Route::Here(Own::Hello)),
+    ("HEXISTS", 2, 2, Route::Key(hashes::hexists)),
+    ("HGET", 2, 2, Route::Key(hashes::hget)),
+    ("HGETALL", 1, 1, Route::Long(hashes::hgetall)),
+    ("HINCRBY", 3, 3, Route::Key(hashes::hincrby)),
+    ("HKEYS", 1, 1, Route::Long(hashes::hkeys)),
+    ("HLEN", 1, 1, Route::Key(hashes::hlen)),
+    ("HMGET", 2, ANY, Route::Key(hashes::hmget)),
+    ("HSET", 3, ANY, Route::Key(hashes::hset)),
+    ("HVALS", 1, 1, Route::Long(hashes::hvals)),
     ("INCR", 1, 1, Route::Key(store::incr)),
     ("INCRBY", 2, 2, Route::Key(store::incrby)),
     ("INFO", 0, ANY, Route::Here(Own::Info)),
@@ -116,6 +139,7 @@ const COMMANDS: &[Row] = &[
     ("LRANGE", 3, 3, Route::Long(store::lrange)),
     ("MGET", 1, ANY, Route::Keys(1, store::mget, Merge::Each)),
     ("MSET", 2, ANY, Route::Keys(2, store::set, Merge::Ok)),
+    ("MULTI", 0, 0, Route::Here(Own::Multi)),
     ("PERSIST", 1, 1, Route::Key(store::persist)),
     ("PEXPIRE", 2, 2, Route::Key(store::pexpire)),
     ("PING", 0, 1, Route::Here(Own::Ping)),
@@ -124,6 +148,7 @@ const COMMANDS: &[Row] = &[
     ("QUIT", 0, ANY, Route::Here(Own::Quit)),
     ("RPOP", 1, 2, Route::Key(store::rpop)),
     ("RPUSH", 2, ANY, Route::Key(store::rpush)),
+    ("SCAN", 1, 7, Route::Here(Own::Scan)),
     ("SELECT", 1, 1, Route::Here(Own::Select)),
     ("SET", 2, ANY, Route::Key(store::set)),
     ("SETEX", 3, 3, Route::Key(store::setex)),
@@ -134,6 +159,8 @@ const COMMANDS: &[Row] = &[
     ("TYPE", 1, 1, Route::Key(store::kind)),
     ("UNLINK", 1, ANY, Route::Keys(1, store::del, Merge::Add)),
     ("UNSUBSCRIBE", 0, ANY, Route::Here(Own::Unsubscribe)),
+    ("UNWATCH", 0, 0, Route::Here(Own::Unwatch)),
+    ("WATCH", 1, ANY, Route::Here(Own::Watch)),
 ];
 
 /// The command of that name, for that many arguments.

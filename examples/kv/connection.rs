@@ -3,13 +3,20 @@
 //! What a client sends in one go is carried out in one go: each shard gets its part of it as one
 //! message. Answers come in the order of the requests. As long as a client does not take its
 //! answers, no more is read of it.
+//!
+//! A transaction is carried out as a whole, also where its keys are of several shards: `shard.rs`.
+
+mod exec;
+mod own;
 
 use super::commands::{self, Merge, Own, Route};
 use super::protocol::{Answer, Parser, ProtocolError, Request};
 use super::server::{Publication, Server};
-use super::shard::{Batch, Job};
-use super::store;
+use super::shard::{Batch, Job, Work};
+use super::store::{self, whole};
+use super::transaction::Transaction;
 use bytes::Bytes;
+use exec::scanned;
 use futures_util::future::join_all;
 use futures_util::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use ganger::prelude::*;
@@ -29,10 +36,6 @@ pub(crate) const TOGETHER: usize = 256;
 /// Answers of more bytes are written before others are added.
 pub(crate) const MANY_BYTES: usize = 64 * 1024;
 
-/// Channels that a client may be subscribed to at a time, and the bytes of a name.
-const MOST_CHANNELS: usize = 1_000;
-const LONGEST_NAME: usize = 1_024;
-
 thread_local! {
     /// What is read comes in here first, so that a connection that is idle needs no buffer.
     static INPUT: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
@@ -47,6 +50,10 @@ enum Slot {
     Merged(Merge, Vec<usize>),
     /// The counts of all shards.
     Info,
+    /// Of that shard, a part of a `SCAN`.
+    Scan(usize),
+    /// To be published when what is before it has been done.
+    Publish(Request),
 }
 
 struct Connection<S> {
@@ -63,6 +70,7 @@ struct Connection<S> {
     is_full: bool,
     output: Vec<u8>,
     subscribed: BTreeSet<Bytes>,
+    transaction: Transaction,
     is_over: bool,
 }
 
@@ -82,6 +90,7 @@ where
         is_full: false,
         output: Vec::new(),
         subscribed: BTreeSet::new(),
+        transaction: Transaction::default(),
         is_over: false,
         server,
     };
@@ -192,157 +201,158 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     async fn take(&mut self, mut request: Request) -> io::Result<()> {
+        if is_of_web(&request[0]) {
+            self.is_over = true;
+            return Ok(());
+        }
         let name = request.remove(0);
         let route = match commands::find(&name, request.len()) {
             Ok(route) => route,
             Err(error) => {
-                self.slots.push(Slot::Ready(Answer::Error(error)));
+                let error = self.transaction.refuse(error);
+                self.slots.push(Slot::Ready(error));
                 return Ok(());
             }
         };
-        let is_for_subscribers = matches!(
+        if let Some(error) = self.not_here(&name, route) {
+            let error = self.transaction.refuse(error);
+            self.slots.push(Slot::Ready(error));
+            return Ok(());
+        }
+        let ends = matches!(
             route,
-            Route::Here(Own::Subscribe | Own::Unsubscribe | Own::Ping | Own::Quit)
+            Route::Here(Own::Discard | Own::Exec | Own::Multi | Own::Quit)
         );
-        if !self.subscribed.is_empty() && !is_for_subscribers {
-            let name = name.escape_ascii().to_string().to_ascii_lowercase();
-            let error = format!(
-                "ERR Can't execute '{name}': only SUBSCRIBE / UNSUBSCRIBE / PING / QUIT are \
-                 allowed in this context"
-            );
-            self.slots.push(Slot::Ready(Answer::Error(error)));
+        if self.transaction.is_open() && !ends {
+            request.insert(0, name);
+            let limits = &self.server.settings.limits;
+            let answer = self.transaction.queue(&request, is_long(route), limits);
+            self.slots.push(Slot::Ready(answer));
             return Ok(());
         }
         match route {
+            Route::Here(Own::Exec) => {
+                // What the client has asked for before is done before, and not with it.
+                self.answer().await?;
+                let answer = self.exec().await;
+                self.slots.push(Slot::Ready(answer));
+                self.is_full = true;
+            }
+            Route::Here(Own::Watch) => {
+                self.answer().await?;
+                let answer = self.watch(&request).await;
+                self.slots.push(Slot::Ready(answer));
+            }
+            Route::Here(Own::Publish) => {
+                self.answer().await?;
+                self.slots.push(Slot::Publish(request));
+            }
+            route => self.put(&name, route, request),
+        }
+        Ok(())
+    }
+
+    /// Why a command can't be carried out now, if it can't.
+    fn not_here(&self, name: &[u8], route: Route) -> Option<String> {
+        let name = || name.escape_ascii().to_string().to_ascii_lowercase();
+        let Route::Here(own) = route else {
+            return (!self.subscribed.is_empty()).then(|| only_for_subscribers(&name()));
+        };
+        let is_for_subscribers = matches!(
+            own,
+            Own::Subscribe | Own::Unsubscribe | Own::Ping | Own::Quit
+        );
+        if !self.subscribed.is_empty() && !is_for_subscribers {
+            return Some(only_for_subscribers(&name()));
+        }
+        let is_for_others = matches!(own, Own::Subscribe | Own::Unsubscribe | Own::Watch);
+        (self.transaction.is_open() && is_for_others).then(|| {
+            format!(
+                "ERR {} inside MULTI is not allowed",
+                name().to_ascii_uppercase()
+            )
+        })
+    }
+
+    /// Puts a command among those that are carried out together.
+    fn put(&mut self, name: &[u8], route: Route, request: Request) {
+        self.is_full |= is_long(route);
+        let writes = commands::writes(name);
+        match route {
             Route::Key(operation) | Route::Long(operation) => {
-                self.is_full = matches!(route, Route::Long(_));
-                let shard = self.give(operation, request);
+                let shard = self.give(operation, request, writes);
                 self.slots.push(Slot::Of(shard));
             }
             Route::Keys(width, operation, merge) => {
                 let parts = request.chunks(width);
                 let shards = parts
-                    .map(|part| self.give(operation, part.to_vec()))
+                    .map(|part| self.give(operation, part.to_vec(), writes))
                     .collect();
                 self.slots.push(Slot::Merged(merge, shards));
             }
             Route::All(operation, merge) => {
-                self.is_full = merge == Merge::Append;
                 let shards = self.give_all(operation, &request);
                 self.slots.push(Slot::Merged(merge, shards));
             }
             Route::Here(Own::Info) => {
-                self.give_all(store::whole::counts, &[]);
+                self.give_all(whole::counts, &[]);
                 self.slots.push(Slot::Info);
             }
-            Route::Here(Own::Publish) => {
-                // What the client has asked for before is done before.
-                self.answer().await?;
-                let (channel, text) = (&request[0], &request[1]);
-                let answer = self.server.publish(self.cx.context(), channel, text);
-                self.slots.push(Slot::Ready(answer));
-            }
+            Route::Here(Own::Scan) => self.scan(request),
+            Route::Here(Own::Publish) => self.slots.push(Slot::Publish(request)),
             Route::Here(own) => self.here(own, request),
         }
-        Ok(())
     }
 
     /// Gives a shard something to do, and returns its number.
-    fn give(&mut self, operation: store::Operation, args: Vec<Bytes>) -> usize {
+    fn give(&mut self, operation: store::Operation, args: Vec<Bytes>, writes: bool) -> usize {
         let shard = self.server.shard_of(&args[0]);
-        self.jobs[shard].push(Job { operation, args });
+        self.jobs[shard].push(Job {
+            operation,
+            args,
+            writes,
+        });
         shard
     }
 
     fn give_all(&mut self, operation: store::Operation, args: &[Bytes]) -> Vec<usize> {
         for jobs in &mut self.jobs {
-            let args = args.to_vec();
-            jobs.push(Job { operation, args });
+            jobs.push(Job {
+                operation,
+                args: args.to_vec(),
+                writes: false,
+            });
         }
         (0..self.jobs.len()).collect()
     }
 
-    fn here(&mut self, own: Own, args: Request) {
-        let subscribed = !self.subscribed.is_empty();
-        let answer = match own {
-            Own::Ping if subscribed => {
-                let text = args.into_iter().next().unwrap_or_default();
-                Answer::List(vec![Answer::text("pong"), Answer::Text(text)])
-            }
-            Own::Ping => args
-                .into_iter()
-                .next()
-                .map_or(Answer::Status("PONG"), Answer::Text),
-            Own::Echo => Answer::optional(args.into_iter().next()),
-            Own::Select if *args[0] == *b"0" => Answer::OK,
-            Own::Select => Answer::Error("ERR DB index is out of range".into()),
-            Own::Client => Answer::OK,
-            Own::Command => Answer::List(Vec::new()),
-            Own::Config => config(&args),
-            Own::Quit => {
-                self.is_over = true;
-                Answer::OK
-            }
-            Own::Subscribe => {
-                args.into_iter()
-                    .for_each(|channel| self.subscribe(&channel));
-                return;
-            }
-            Own::Unsubscribe => {
-                self.unsubscribe(args);
-                return;
-            }
-            Own::Info | Own::Publish => return,
-        };
-        self.slots.push(Slot::Ready(answer));
-    }
-
-    fn subscribe(&mut self, channel: &Bytes) {
-        if channel.len() > LONGEST_NAME || self.subscribed.len() >= MOST_CHANNELS {
-            let error = "ERR too many channels, or a name that is too long";
-            self.slots.push(Slot::Ready(Answer::Error(error.into())));
-            return;
-        }
-        let channel = Bytes::copy_from_slice(channel);
-        if self.subscribed.insert(channel.clone()) {
-            let address = self.cx.context().address::<Publication>();
-            let joined = address.map(|it| self.server.channel(&channel).join(it));
-            debug_assert!(matches!(joined, Ok(Ok(()))), "a process that runs can join");
-        }
-        self.confirm("subscribe", Answer::Text(channel));
-    }
-
-    fn unsubscribe(&mut self, channels: Request) {
-        let channels = match channels.is_empty() {
-            true => self.subscribed.iter().cloned().collect(),
-            false => channels,
-        };
-        if channels.is_empty() {
-            self.confirm("unsubscribe", Answer::Nothing);
-        }
-        for channel in channels {
-            if self.subscribed.remove(&channel) {
-                self.server.channel(&channel).leave(self.cx.pid());
-            }
-            self.confirm("unsubscribe", Answer::Text(channel));
-        }
-    }
-
-    fn confirm(&mut self, what: &str, channel: Answer) {
-        let count = Answer::count(self.subscribed.len());
-        let list = vec![Answer::text(what), channel, count];
-        self.slots.push(Slot::Ready(Answer::List(list)));
-    }
-
     /// Has the shards do what they have been given, and encodes the answers.
     async fn answer(&mut self) -> io::Result<()> {
+        let mut answers = self.ask(None).await;
+        let mut answers = self.settle(&mut answers);
+        let holding = self.server.held.hold(&mut answers);
+        for answer in &answers {
+            self.encode(answer).await?;
+        }
+        drop(holding);
+        Ok(())
+    }
+
+    /// Has the shards do what they have been given. `holder` holds them, and gives them back.
+    async fn ask(&mut self, holder: Option<Pid>) -> Answers {
         let (cx, server) = (&self.cx, &self.server);
         let ask = |shard: usize, jobs: Vec<Job>| async move {
             let count = jobs.len();
             if count == 0 {
                 return Vec::new().into_iter();
             }
-            let call = server.shards[shard].call(|reply| Batch { jobs, reply });
+            let call = server.shards[shard].call(move |reply| {
+                Work::Batch(Batch {
+                    jobs,
+                    holder,
+                    reply,
+                })
+            });
             let answers = cx.ask(call).await.unwrap_or_else(|error| {
                 let error = Answer::Error(format!("ERR the shard has failed: {error}"));
                 vec![error; count]
@@ -352,7 +362,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut busy = (0..self.jobs.len()).filter(|it| !self.jobs[*it].is_empty());
         let (first, is_alone) = (busy.next(), busy.next().is_none());
         // What has been read is answered, also when the process is to end.
-        let mut answers = match first {
+        match first {
             // Mostly one shard is asked: that is no join.
             Some(shard) if is_alone => {
                 let none = self.jobs.iter().map(|_| Vec::new().into_iter());
@@ -367,59 +377,83 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let asked = jobs.map(|(shard, jobs)| ask(shard, jobs));
                 cx.shield(join_all(asked)).await
             }
-        };
-        for slot in mem::take(&mut self.slots) {
-            let answer = match slot {
-                Slot::Ready(answer) => answer,
-                Slot::Of(shard) => next(&mut answers, shard),
-                Slot::Merged(merge, shards) => {
-                    let parts = shards.into_iter().map(|it| next(&mut answers, it));
-                    merge.merge(parts.collect())
-                }
-                Slot::Info => {
-                    let parts = (0..answers.len()).map(|it| next(&mut answers, it));
-                    let parts = parts.collect();
-                    self.server.info(parts)
-                }
-            };
-            self.encode(&answer).await?;
         }
-        Ok(())
+    }
+
+    /// The answers to the requests, of those of the shards.
+    fn settle(&mut self, answers: &mut Answers) -> Vec<Answer> {
+        let shards = self.jobs.len();
+        let slots = mem::take(&mut self.slots).into_iter();
+        let settled = slots.map(|slot| match slot {
+            Slot::Ready(answer) => answer,
+            Slot::Of(shard) => next(answers, shard),
+            Slot::Merged(merge, shards) => {
+                let parts = shards.into_iter().map(|it| next(answers, it));
+                merge.merge(parts.collect())
+            }
+            Slot::Info => {
+                let parts = (0..shards).map(|it| next(answers, it)).collect();
+                self.server.info(parts)
+            }
+            Slot::Scan(shard) => scanned(next(answers, shard), shard, shards),
+            Slot::Publish(request) => {
+                let (channel, text) = (&request[0], &request[1]);
+                self.server.publish(self.cx.context(), channel, text)
+            }
+        });
+        settled.collect()
     }
 
     /// Encodes an answer. What is long is written before all of it is encoded: `MGET` has one value
-    /// as often as it is asked for it.
+    /// as often as it is asked for it. A long text is written from where it is stored.
     async fn encode(&mut self, answer: &Answer) -> io::Result<()> {
-        let parts = match answer {
-            Answer::List(parts) => {
-                Answer::begin_list(parts.len(), &mut self.output);
-                &parts[..]
-            }
-            one => slice::from_ref(one),
-        };
-        for part in parts {
-            part.encode(&mut self.output);
-            if self.output.len() >= MANY_BYTES {
-                self.write().await?;
+        let mut lists = vec![slice::from_ref(answer).iter()];
+        while let Some(parts) = lists.last_mut() {
+            match parts.next() {
+                None => _ = lists.pop(),
+                Some(Answer::List(parts)) => {
+                    Answer::begin_list(parts.len(), &mut self.output);
+                    lists.push(parts.iter());
+                }
+                Some(Answer::Text(text)) if text.len() >= MANY_BYTES => {
+                    Answer::begin_text(text.len(), &mut self.output);
+                    self.write().await?;
+                    self.write_all(text).await?;
+                    self.output.extend_from_slice(b"\r\n");
+                }
+                Some(part) => {
+                    part.encode(&mut self.output);
+                    if self.output.len() >= MANY_BYTES {
+                        self.write().await?;
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    /// Writes what there is to write. The client may take so long, and no longer.
+    /// Writes what there is to write.
     async fn write(&mut self) -> io::Result<()> {
         if self.output.is_empty() {
             return Ok(());
         }
         let output = mem::take(&mut self.output);
+        self.write_all(&output).await
+    }
+
+    /// The client may take so long, and no longer.
+    async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let patience = self.server.settings.patience;
-        let write = self.cx.timeout(patience, self.stream.write_all(&output));
+        let write = self.cx.timeout(patience, self.stream.write_all(bytes));
         match self.cx.shield(write).await {
             Ok(written) => written,
             Err(_late) => Err(io::ErrorKind::TimedOut.into()),
         }
     }
 }
+
+/// Of each shard, in their order.
+type Answers = Vec<vec::IntoIter<Answer>>;
 
 enum Input {
     Bytes(usize),
@@ -446,19 +480,23 @@ fn next(answers: &mut [vec::IntoIter<Answer>], shard: usize) -> Answer {
     answers[shard].next().unwrap_or_else(lost)
 }
 
-/// What clients ask for before they start: nothing is saved.
-fn config(args: &[Bytes]) -> Answer {
-    if !args[0].eq_ignore_ascii_case(b"get") {
-        return Answer::Error("ERR only CONFIG GET is there".into());
-    }
-    let known = args[1..].iter().filter_map(|name| {
-        let value = match name.to_ascii_lowercase().as_slice() {
-            b"save" => "",
-            b"appendonly" => "no",
-            b"databases" => "1",
-            _ => return None,
-        };
-        Some([Answer::Text(name.clone()), Answer::text(value)])
-    });
-    Answer::List(known.flatten().collect())
+/// The answer may be long, or the text that the command makes.
+fn is_long(route: Route) -> bool {
+    matches!(
+        route,
+        Route::Long(_) | Route::All(_, Merge::Append) | Route::Here(Own::Scan)
+    )
+}
+
+/// A page in a browser may have it send requests to here, with lines of its user's among them. None
+/// of those is carried out.
+fn is_of_web(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}
+
+fn only_for_subscribers(name: &str) -> String {
+    format!(
+        "ERR Can't execute '{name}': only SUBSCRIBE / UNSUBSCRIBE / PING / QUIT are allowed in \
+         this context"
+    )
 }

@@ -2,12 +2,13 @@
 
 use super::connection;
 use super::server::{Server, Settings};
-use super::shard::{Batch, Shard};
-use ganger::net::{TcpListener, TcpStream};
+use super::shard::{Shard, Work};
+use ganger::net::{Keepalive, TcpListener, TcpStream};
 use ganger::prelude::*;
 use std::io;
 use std::net::{self, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Starts a server, and returns its processes, and where it listens.
 pub(crate) fn start(
@@ -22,12 +23,18 @@ pub(crate) fn start(
         supervisor = supervisor.with(Child::new(name(number), Shard::new).in_place());
     }
     let tree = supervisor.start(scheduler)?;
-    let shards = (0..settings.shards).map(|it| tree.address::<Batch>(&name(it)));
+    let shards = (0..settings.shards).map(|it| tree.address::<Work>(&name(it)));
     let shards = shards.collect::<Result<_, _>>()?;
     let server = Arc::new(Server::new(scheduler, settings, shards));
 
-    let socket = net::TcpListener::bind(address)?;
+    let socket = listen(scheduler, address)?;
     let address = socket.local_addr()?;
+    let idle = Arc::clone(&server);
+    let memory = Child::new("memory", move || {
+        let server = Arc::clone(&idle);
+        process(async move |cx: Cx| give_back(cx, server).await)
+    });
+    tree.start_child(memory).wait()?;
     // It stops first, and waits for the connections then, which need the shards.
     let accepts = Child::new("listener", move || {
         let (socket, server) = (socket.try_clone(), Arc::clone(&server));
@@ -35,6 +42,33 @@ pub(crate) fn start(
     });
     tree.start_child(accepts).wait()?;
     Ok((tree, address))
+}
+
+/// Listens, with room for many clients that have not been accepted yet.
+fn listen(scheduler: &Handle, address: SocketAddr) -> Result<net::TcpListener, BoxError> {
+    let listens = scheduler.spawn_task(async move |_: Cx| {
+        let listener = TcpListener::bind(address)?;
+        // It outlives the process that accepts, which may be started again.
+        Ok(Payload::any(net::TcpListener::from(listener.descriptor()?)))
+    })?;
+    Ok(listens.wait().take()?)
+}
+
+/// How long no command comes until the server gives memory back.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Gives back what the scheduler and the allocator keep of a burst, when that is over.
+async fn give_back(cx: Cx, server: Arc<Server>) -> Result<(), BoxError> {
+    let (mut before, mut given_back) = (0, 0);
+    while cx.sleep(IDLE).await.is_ok() {
+        let commands = server.commands();
+        if commands == before && commands != given_back {
+            given_back = commands;
+            server.release_memory();
+        }
+        before = commands;
+    }
+    Ok(())
 }
 
 /// So many connections more than there may be are accepted at a time, to be told so.
@@ -60,6 +94,9 @@ async fn connection(
 ) -> Result<(), BoxError> {
     match server.enter() {
         Some(_place) => {
+            // A connection whose client is gone without a word ends. One that has ended takes no
+            // setting.
+            let _ = stream.set_keepalive(Some(Keepalive::default()));
             let _ = stream.set_nodelay(true);
             // That a client has gone, or is too slow, is no failure of the server.
             let _: io::Result<()> = connection::serve(cx, stream, server).await;

@@ -4,11 +4,13 @@
 
 pub(crate) mod commands;
 pub(crate) mod connection;
+pub(crate) mod held;
 pub(crate) mod listener;
 pub(crate) mod protocol;
 pub(crate) mod server;
 pub(crate) mod shard;
 pub(crate) mod store;
+pub(crate) mod transaction;
 
 use clap::Parser;
 use ganger::net::Net;

@@ -260,7 +260,7 @@ impl Answer {
             }
             Self::Number(number) => put(to, &[b":", number.to_string().as_bytes(), b"\r\n"]),
             Self::Text(text) => {
-                put(to, &[b"$", text.len().to_string().as_bytes(), b"\r\n"]);
+                Self::begin_text(text.len(), to);
                 put(to, &[text, b"\r\n"]);
             }
             Self::Nothing => to.extend_from_slice(b"$-1\r\n"),
@@ -269,6 +269,11 @@ impl Answer {
                 list.iter().for_each(|it| it.encode(to));
             }
         }
+    }
+
+    /// Appends what stands before a text.
+    pub(crate) fn begin_text(length: usize, to: &mut Vec<u8>) {
+        put(to, &[b"$", length.to_string().as_bytes(), b"\r\n"]);
     }
 
     /// Appends what stands before the answers of a list.

@@ -1,7 +1,8 @@
 //! What all connections share: the shards, the channels, limits and counts.
 
+use super::held::Held;
 use super::protocol::{Answer, Limits};
-use super::shard::Batch;
+use super::shard::Work;
 use bytes::Bytes;
 use ganger::prelude::*;
 use std::collections::hash_map::RandomState;
@@ -20,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) patience: Duration,
     /// Bytes that may be under way to subscribers, all together, with what their mailboxes take.
     pub(crate) under_way: usize,
+    /// Bytes of long texts that may be on their way to clients, all together.
+    pub(crate) answers: usize,
     pub(crate) limits: Limits,
 }
 
@@ -30,6 +33,7 @@ impl Default for Settings {
             clients: 10_000,
             patience: Duration::from_secs(30),
             under_way: 256 * 1024 * 1024,
+            answers: 256 * 1024 * 1024,
             limits: Limits::default(),
         }
     }
@@ -45,7 +49,8 @@ impl Settings {
 
 pub(crate) struct Server {
     pub(crate) settings: Settings,
-    pub(crate) shards: Vec<Address<Batch>>,
+    pub(crate) shards: Vec<Address<Work>>,
+    pub(crate) held: Arc<Held>,
     pub(crate) channels: Groups,
     pub(crate) clients: AtomicUsize,
     under_way: Arc<AtomicUsize>,
@@ -91,8 +96,9 @@ impl Drop for Place {
 }
 
 impl Server {
-    pub(crate) fn new(scheduler: &Handle, settings: Settings, shards: Vec<Address<Batch>>) -> Self {
+    pub(crate) fn new(scheduler: &Handle, settings: Settings, shards: Vec<Address<Work>>) -> Self {
         Self {
+            held: Held::new(settings.answers),
             settings,
             shards,
             channels: Groups::of(scheduler, "channels"),
@@ -119,6 +125,18 @@ impl Server {
         let commands = u64::try_from(commands).unwrap_or(u64::MAX);
         // Ordering: Relaxed: a count alone.
         self.commands.fetch_add(commands, Ordering::Relaxed);
+    }
+
+    /// How many commands there have been.
+    pub(crate) fn commands(&self) -> u64 {
+        // Ordering: Relaxed: a count alone.
+        self.commands.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn release_memory(&self) {
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            scheduler.release_memory();
+        }
     }
 
     pub(crate) fn shard_of(&self, key: &[u8]) -> usize {
@@ -179,7 +197,7 @@ impl Server {
         // Ordering: Relaxed: counts alone.
         let clients = self.clients.load(Ordering::Relaxed);
         let accepted = self.accepted.load(Ordering::Relaxed);
-        let commands = self.commands.load(Ordering::Relaxed);
+        let commands = self.commands();
         let version = env!("CARGO_PKG_VERSION");
         let uptime = self.started.elapsed().as_secs();
         let shards = self.shards.len();

@@ -1,12 +1,13 @@
 //! The data of one shard, and the commands on them. It knows no clock and no process: a command is
 //! a function of what is stored, and of the moment at which it is carried out.
 
+pub(crate) mod hashes;
 pub(crate) mod whole;
 
 use super::protocol::{Answer, number};
 use bytes::{Bytes, BytesMut};
 use ganger::time::Moment;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem;
 use std::ops::Range;
 use std::time::Duration;
@@ -45,17 +46,35 @@ enum Value {
     Hash(HashMap<Bytes, Bytes>),
 }
 
+impl Value {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "string",
+            Self::List(_) => "list",
+            Self::Hash(_) => "hash",
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Entry {
     value: Value,
     /// From then on there is no such key.
     until: Option<Moment>,
+    /// Of the key, from when it was put here: those that come later have higher ones.
+    number: u64,
+    /// Of the last command that may have changed it.
+    version: u64,
 }
 
 /// Keys with their values.
 #[derive(Debug)]
 pub(crate) struct Store {
     entries: HashMap<Bytes, Entry>,
+    /// The keys by their numbers, for `SCAN`.
+    numbered: BTreeMap<u64, Bytes>,
+    /// The last number, and the last version.
+    last: u64,
     now: Moment,
     /// Keys whose end has changed, for the timers.
     changed: Vec<Bytes>,
@@ -65,6 +84,8 @@ impl Store {
     pub(crate) fn new(now: Moment) -> Self {
         Self {
             entries: HashMap::new(),
+            numbered: BTreeMap::new(),
+            last: 0,
             now,
             changed: Vec::new(),
         }
@@ -97,8 +118,33 @@ impl Store {
     pub(crate) fn expire(&mut self, key: &Bytes) {
         let until = self.entries.get(key).and_then(|it| it.until);
         if until.is_some_and(|it| it <= self.now) {
-            self.entries.remove(key);
+            let _expired = self.take(key);
         }
+    }
+
+    fn take(&mut self, key: &Bytes) -> Option<(Bytes, Entry)> {
+        let taken = self.entries.remove_entry(key)?;
+        self.numbered.remove(&taken.1.number);
+        Some(taken)
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// A command may have changed the value of that key.
+    pub(crate) fn touch(&mut self, key: &Bytes) {
+        let version = self.next_number();
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.version = version;
+        }
+    }
+
+    /// The version of the value of that key; 0 when there is none.
+    pub(crate) fn version(&mut self, key: &Bytes) -> u64 {
+        self.expire(key);
+        self.entries.get(key).map_or(0, |it| it.version)
     }
 
     fn value(&mut self, key: &Bytes) -> Option<&mut Value> {
@@ -109,8 +155,8 @@ impl Store {
     /// Stores a value, and removes the end that the key had.
     fn put(&mut self, key: &Bytes, value: Value, until: Option<Moment>) {
         if let Some(entry) = self.entries.get_mut(key) {
-            let before = mem::replace(entry, Entry { value, until });
-            if before.until != until {
+            entry.value = value;
+            if mem::replace(&mut entry.until, until) != until {
                 self.changed.push(owned(key));
             }
             return;
@@ -119,12 +165,20 @@ impl Store {
         if until.is_some() {
             self.changed.push(key.clone());
         }
-        self.entries.insert(key, Entry { value, until });
+        let number = self.next_number();
+        self.numbered.insert(number, key.clone());
+        let entry = Entry {
+            value,
+            until,
+            number,
+            version: number,
+        };
+        self.entries.insert(key, entry);
     }
 
     fn remove(&mut self, key: &Bytes) -> bool {
         self.expire(key);
-        let Some((key, entry)) = self.entries.remove_entry(key) else {
+        let Some((key, entry)) = self.take(key) else {
             return false;
         };
         if entry.until.is_some() {
@@ -314,12 +368,9 @@ pub(crate) fn exists(store: &mut Store, args: &[Bytes]) -> Answered {
 }
 
 pub(crate) fn kind(store: &mut Store, args: &[Bytes]) -> Answered {
-    Ok(Answer::Status(match store.value(&args[0]) {
-        None => "none",
-        Some(Value::Text(_)) => "string",
-        Some(Value::List(_)) => "list",
-        Some(Value::Hash(_)) => "hash",
-    }))
+    Ok(Answer::Status(
+        store.value(&args[0]).map_or("none", |it| it.kind()),
+    ))
 }
 
 /// How long that is; `None` for what is over already.
@@ -473,99 +524,4 @@ pub(crate) fn lindex(store: &mut Store, args: &[Bytes]) -> Answered {
     Ok(Answer::optional(
         places.next().filter(|_| is_there).cloned(),
     ))
-}
-
-pub(crate) fn hset(store: &mut Store, args: &[Bytes]) -> Answered {
-    if args.len().is_multiple_of(2) {
-        return Err(Refused::Arguments);
-    }
-    let Value::Hash(hash) = store.value_or(&args[0], || Value::Hash(HashMap::new())) else {
-        return Err(Refused::WrongType);
-    };
-    let before = hash.len();
-    for pair in args[1..].chunks_exact(2) {
-        match hash.get_mut(&pair[0]) {
-            Some(value) => *value = owned(&pair[1]),
-            None => drop(hash.insert(owned(&pair[0]), owned(&pair[1]))),
-        }
-    }
-    Ok(Answer::count(hash.len() - before))
-}
-
-pub(crate) fn hget(store: &mut Store, args: &[Bytes]) -> Answered {
-    let hash = store.hash(&args[0])?;
-    Ok(Answer::optional(
-        hash.and_then(|it| it.get(&args[1]).cloned()),
-    ))
-}
-
-pub(crate) fn hmget(store: &mut Store, args: &[Bytes]) -> Answered {
-    let hash = store.hash(&args[0])?;
-    let values = args[1..]
-        .iter()
-        .map(|field| hash.as_ref().and_then(|it| it.get(field).cloned()));
-    Ok(Answer::List(values.map(Answer::optional).collect()))
-}
-
-pub(crate) fn hdel(store: &mut Store, args: &[Bytes]) -> Answered {
-    let Some(hash) = store.hash(&args[0])? else {
-        return Ok(Answer::Number(0));
-    };
-    let removed = args[1..]
-        .iter()
-        .filter(|field| hash.remove(*field).is_some());
-    let removed = removed.count();
-    if hash.is_empty() {
-        store.remove(&args[0]);
-    }
-    Ok(Answer::count(removed))
-}
-
-pub(crate) fn hexists(store: &mut Store, args: &[Bytes]) -> Answered {
-    let hash = store.hash(&args[0])?;
-    Ok(Answer::Number(
-        hash.is_some_and(|it| it.contains_key(&args[1])).into(),
-    ))
-}
-
-pub(crate) fn hlen(store: &mut Store, args: &[Bytes]) -> Answered {
-    Ok(Answer::count(
-        store.hash(&args[0])?.map_or(0, |it| it.len()),
-    ))
-}
-
-fn pairs(
-    store: &mut Store,
-    args: &[Bytes],
-    of: fn((&Bytes, &Bytes)) -> [Option<Bytes>; 2],
-) -> Answered {
-    let hash = store.hash(&args[0])?;
-    let texts = hash.iter().flat_map(|it| it.iter()).flat_map(of).flatten();
-    Ok(Answer::List(texts.map(Answer::Text).collect()))
-}
-
-pub(crate) fn hgetall(store: &mut Store, args: &[Bytes]) -> Answered {
-    pairs(store, args, |(field, value)| {
-        [Some(field.clone()), Some(value.clone())]
-    })
-}
-
-pub(crate) fn hkeys(store: &mut Store, args: &[Bytes]) -> Answered {
-    pairs(store, args, |(field, _)| [Some(field.clone()), None])
-}
-
-pub(crate) fn hvals(store: &mut Store, args: &[Bytes]) -> Answered {
-    pairs(store, args, |(_, value)| [Some(value.clone()), None])
-}
-
-pub(crate) fn hincrby(store: &mut Store, args: &[Bytes]) -> Answered {
-    let by = integer(&args[2])?;
-    let hash = store.hash(&args[0])?;
-    let before = hash
-        .and_then(|it| it.get(&args[1]))
-        .map_or(Ok(0), |it| integer(it))?;
-    let sum = before.checked_add(by).ok_or(Refused::Overflow)?;
-    let written = Bytes::from(sum.to_string());
-    hset(store, &[args[0].clone(), args[1].clone(), written])?;
-    Ok(Answer::Number(sum))
 }

@@ -230,6 +230,37 @@ fn clients_that_read_no_answers_of_changed_texts_take_one_of_them() {
     server.stop();
 }
 
+/// As a burst of slow readers of one value: it is in memory once.
+#[test]
+fn clients_that_do_not_read_a_long_text_share_it() {
+    let _alone = alone();
+    const CLIENTS: usize = 20;
+    const BYTES: usize = 6 << 20;
+    let server = start(settings());
+    let mut control = server.client();
+    let mut set = format!("*3\r\n$3\r\nset\r\n$1\r\nk\r\n${BYTES}\r\n").into_bytes();
+    set.resize(set.len() + BYTES, b'x');
+    set.extend_from_slice(b"\r\n");
+    control.send(&set);
+    assert_eq!(control.answer(), "OK");
+    drop(set);
+
+    let counted = Counted::begin();
+    let mut slow: Vec<_> = (0..CLIENTS).map(|_| server.client()).collect();
+    for client in &mut slow {
+        client.send(b"get k\r\n");
+        // The rest does not fit into the sockets.
+        assert_eq!(client.line(), format!("${BYTES}"));
+    }
+    let each = of_a_client(1, 0) + slow[0].0.capacity();
+    let (most, allowed) = (counted.most(), SHARED + CLIENTS * each);
+    assert!(most <= allowed, "{most} bytes, not {allowed}");
+    drop(slow);
+    counted.until_given_back(&mut control);
+    drop(control);
+    server.stop();
+}
+
 #[test]
 fn slow_clients_take_what_they_have_sent_and_not_what_they_announce() {
     let _alone = alone();

@@ -1,15 +1,17 @@
 //! Commands for all keys of a shard.
 
-use super::super::protocol::Answer;
-use super::{Answered, Refused, Store};
+use super::super::protocol::{Answer, number};
+use super::{Answered, Refused, Store, integer};
 use bytes::Bytes;
 use std::mem;
+use std::ops::Bound;
 
 pub(crate) fn dbsize(store: &mut Store, _: &[Bytes]) -> Answered {
     Ok(Answer::count(store.entries.len()))
 }
 
 pub(crate) fn flush(store: &mut Store, _: &[Bytes]) -> Answered {
+    store.numbered.clear();
     let entries = mem::take(&mut store.entries).into_iter();
     let ended = entries.filter(|it| it.1.until.is_some());
     store.changed.extend(ended.map(|it| it.0));
@@ -32,6 +34,60 @@ pub(crate) fn keys(store: &mut Store, args: &[Bytes]) -> Answered {
     Ok(Answer::List(
         keys.map(|it| Answer::Text(it.0.clone())).collect(),
     ))
+}
+
+/// The version of the value of a key, for `WATCH`.
+pub(crate) fn version(store: &mut Store, args: &[Bytes]) -> Answered {
+    let version = store.version(&args[0]);
+    Ok(Answer::Number(i64::try_from(version).unwrap_or(0)))
+}
+
+/// So many keys are looked at for one `SCAN` at the most.
+const MOST_SCANNED: usize = 1_000;
+
+/// `SCAN number [MATCH pattern] [COUNT count] [TYPE kind]`, for one shard: the keys with the next
+/// higher numbers. Answers the number to go on from, or 0 when there are no more, and the keys. A
+/// key that is there all the while is found once.
+pub(crate) fn scan(store: &mut Store, args: &[Bytes]) -> Answered {
+    let after = number(&args[0]).and_then(|it| u64::try_from(it).ok());
+    let after = after.ok_or(Refused::NoNumber)?;
+    let (mut pattern, mut count, mut wanted) = (None, 10, None);
+    for option in args[1..].chunks(2) {
+        let [name, value] = option else {
+            return Err(Refused::Syntax);
+        };
+        match name.to_ascii_uppercase().as_slice() {
+            b"MATCH" if value.len() > LONGEST_PATTERN => return Err(Refused::TooLong),
+            b"MATCH" => pattern = Some(value),
+            b"TYPE" => wanted = Some(value.to_ascii_lowercase()),
+            b"COUNT" => {
+                let asked = usize::try_from(integer(value)?).map_err(|_| Refused::Syntax)?;
+                count = asked.clamp(1, MOST_SCANNED);
+            }
+            _ => return Err(Refused::Syntax),
+        }
+    }
+    let mut left = store
+        .numbered
+        .range((Bound::Excluded(after), Bound::Unbounded));
+    let (mut last, mut found) = (0, Vec::new());
+    for (number, key) in left.by_ref().take(count) {
+        last = *number;
+        let Some(entry) = store.entries.get(key) else {
+            continue;
+        };
+        let is_wanted = entry.until.is_none_or(|it| it > store.now)
+            && pattern.is_none_or(|it| matches(it, key))
+            && wanted
+                .as_ref()
+                .is_none_or(|it| entry.value.kind() == str::from_utf8(it).unwrap_or(""));
+        if is_wanted {
+            found.push(Answer::Text(key.clone()));
+        }
+    }
+    let next = left.next().map_or(0, |_| last);
+    let next = Answer::Number(i64::try_from(next).unwrap_or(0));
+    Ok(Answer::List(vec![next, Answer::List(found)]))
 }
 
 /// Numbers for `INFO`.

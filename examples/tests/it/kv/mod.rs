@@ -9,3 +9,4 @@ mod cuts;
 mod parser;
 mod server;
 mod store;
+mod transactions;

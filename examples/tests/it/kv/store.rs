@@ -2,7 +2,7 @@
 
 use super::example::commands::{self, Route};
 use super::example::protocol::Answer;
-use super::example::store::Store;
+use super::example::store::{Store, whole};
 use bytes::Bytes;
 use ganger::time::Moment;
 use proptest::prelude::*;
@@ -252,4 +252,80 @@ proptest! {
         let size = plain.len().to_string();
         prop_assert_eq!(short(&run(&mut store, "dbsize")), size);
     }
+}
+
+/// Each key is found once, however many come and go meanwhile.
+#[test]
+fn a_scan_finds_each_key_that_stays_once() {
+    let mut store = Store::new(START);
+    for number in 0..100 {
+        run(&mut store, &format!("set key{number} {number}"));
+    }
+    run(&mut store, "rpush list a");
+    let (mut cursor, mut found, mut parts) = ("0".to_owned(), Vec::new(), 0);
+    loop {
+        let scan = format!("{cursor} match key* count 7 type string");
+        let args: Vec<_> = scan
+            .split(' ')
+            .map(|it| Bytes::from(it.to_owned()))
+            .collect();
+        let Ok(Answer::List(answer)) = whole::scan(&mut store, &args) else {
+            panic!("a part of a scan");
+        };
+        let [Answer::Number(next), Answer::List(keys)] = &answer[..] else {
+            panic!("{answer:?}");
+        };
+        assert!(keys.len() <= 7);
+        found.extend(keys.iter().map(short));
+        parts += 1;
+        run(&mut store, &format!("del key{}", 99 - parts));
+        run(&mut store, &format!("set late{parts} x"));
+        if *next == 0 {
+            break;
+        }
+        cursor = next.to_string();
+    }
+    found.sort();
+    let before = found.len();
+    found.dedup();
+    assert_eq!(found.len(), before, "a key is found twice");
+    for number in 0..=99 - parts - 1 {
+        assert!(found.contains(&format!("key{number}")), "{number}");
+    }
+    for refused in ["x", "0 count", "0 count x", "0 count -1", "0 some thing"] {
+        let args: Vec<_> = refused
+            .split(' ')
+            .map(|it| Bytes::from(it.to_owned()))
+            .collect();
+        assert!(whole::scan(&mut store, &args).is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn a_version_changes_with_the_value_and_is_none_without() {
+    let mut store = Store::new(START);
+    let key = Bytes::from_static(b"a");
+    assert_eq!(store.version(&key), 0);
+    run(&mut store, "set a 1");
+    let first = store.version(&key);
+    run(&mut store, "get a");
+    assert_eq!(store.version(&key), first);
+    store.touch(&key);
+    assert!(store.version(&key) > first);
+    run(&mut store, "del a");
+    assert_eq!(store.version(&key), 0);
+}
+
+#[test]
+fn commands_that_change_nothing_are_known() {
+    assert!(
+        ["GET", "get", "Ttl", "LRANGE"]
+            .iter()
+            .all(|it| !commands::writes(it.as_bytes()))
+    );
+    assert!(
+        ["SET", "del", "EXPIRE", "LPOP"]
+            .iter()
+            .all(|it| commands::writes(it.as_bytes()))
+    );
 }
