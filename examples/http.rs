@@ -1,25 +1,23 @@
-//! A web server by hyper, on the scheduler's workers: files, JSON, server-sent events, a graceful
-//! shutdown. `cargo run -p ganger-examples --features http --bin http -- FOLDER`, and then
+//! A web server on the scheduler's workers, with a process for each connection: files, JSON,
+//! server-sent events, a graceful shutdown.
+//! `cargo run -p ganger-examples --features http --bin http -- FOLDER`, and then
 //! `curl localhost:8080/stats`, `curl -N localhost:8080/events`, `curl localhost:8080/files/NAME`.
 
 use bytes::Bytes;
 use ganger::prelude::*;
-use ganger::tokio::Tokio;
+use ganger::tokio::{Tokio, serve, shutdown_signal};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 type Body = BoxBody<Bytes, BoxError>;
 
@@ -33,16 +31,17 @@ fn main() -> Result<(), BoxError> {
     let folder = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
     let scheduler = Scheduler::builder().driver(Tokio::new()?).build()?;
     scheduler.start()?;
-    let address = serve(&scheduler, "127.0.0.1:8080", folder.into())?;
+    let address = start(&scheduler, "127.0.0.1:8080", folder.into())?;
     println!("http://{address}/stats, /events, /files/…; Ctrl-C stops it");
-    let interrupt = scheduler.spawn_task(async |_: Cx| Ok(tokio::signal::ctrl_c().await?))?;
-    interrupt.wait().into_result()?;
+    let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
+    asked.wait().into_result()?;
+    // Each request that has begun is answered.
     println!("{:?}", scheduler.stop(Duration::from_secs(5))?);
     Ok(())
 }
 
 /// Starts a server, and returns where it listens.
-pub(crate) fn serve(
+pub(crate) fn start(
     scheduler: &Scheduler,
     address: &'static str,
     folder: PathBuf,
@@ -53,38 +52,11 @@ pub(crate) fn serve(
     scheduler.spawn_task(async move |cx: Cx| {
         let listener = TcpListener::bind(address).await?;
         send.send(listener.local_addr()?)?;
-        // A stop cancels all processes: this one accepts no more then.
-        while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
-            let Ok((stream, _)) = accepted else {
-                // Out of descriptors, for example: others may be closed in the meantime.
-                cx.sleep(Duration::from_millis(50)).await?;
-                continue;
-            };
-            let site = Arc::clone(&site);
-            cx.context()
-                .spawn_task(async move |cx: Cx| connection(cx, stream, site).await)?;
-        }
-        Ok(())
+        let context = cx.context().clone();
+        let app = service_fn(move |request| answer(context.clone(), Arc::clone(&site), request));
+        Ok(serve(listener, app).await?)
     })?;
     Ok(listens.recv()?)
-}
-
-/// A process for each connection. When it is cancelled, it answers what it has begun to read.
-async fn connection(cx: Cx, stream: TcpStream, site: Arc<Site>) -> Result<(), BoxError> {
-    let context = cx.context().clone();
-    let service = service_fn(move |request| answer(context.clone(), Arc::clone(&site), request));
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(10));
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-    match cx.until_cancelled(connection.as_mut()).await {
-        Ok(ended) => ended?,
-        Err(_cancelled) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await?;
-        }
-    }
-    Ok(())
 }
 
 async fn answer(

@@ -114,8 +114,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// A part of a `SCAN`, with the cursor for the next one: of the next shard when this one has no more
-/// keys, and 0 after the last.
+/// A part of a `SCAN`, with the cursor for the next one: of the next shard when this one has no
+/// more keys, and 0 after the last.
 pub(super) fn scanned(answer: Answer, shard: usize, shards: usize) -> Answer {
     let Answer::List(mut parts) = answer else {
         return answer;

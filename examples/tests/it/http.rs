@@ -34,7 +34,7 @@ fn files_json_and_events_are_served_until_the_server_stops() {
     let builder = Scheduler::builder().workers(2);
     let scheduler = builder.driver(Tokio::new().unwrap()).build().unwrap();
     scheduler.start().unwrap();
-    let address = example::serve(&scheduler, "127.0.0.1:0", folder.path().into()).unwrap();
+    let address = example::start(&scheduler, "127.0.0.1:0", folder.path().into()).unwrap();
 
     let file = get(address, "/files/hello.txt");
     assert!(
