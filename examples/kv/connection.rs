@@ -10,7 +10,7 @@ mod exec;
 mod own;
 
 use super::commands::{self, Merge, Own, Route};
-use super::protocol::{Answer, Parser, ProtocolError, Request};
+use super::protocol::{Answer, Parser, ProtocolError, Request, Version};
 use super::server::{Publication, Server};
 use super::shard::{Batch, Job, Work};
 use super::store::{self, whole};
@@ -61,6 +61,7 @@ struct Connection<S> {
     server: Arc<Server>,
     stream: S,
     parser: Parser,
+    version: Version,
     /// When the request that has not come whole has begun.
     begun: Option<Moment>,
     slots: Vec<Slot>,
@@ -84,6 +85,7 @@ where
         cx,
         stream,
         parser: Parser::new(server.settings.limits),
+        version: Version::Two,
         begun: None,
         slots: Vec::new(),
         jobs: server.shards.iter().map(|_| Vec::new()).collect(),
@@ -103,7 +105,8 @@ where
 /// Tells a client that there are too many.
 pub(crate) async fn turn_away<S: AsyncWrite + Unpin>(stream: &mut S) {
     let mut output = Vec::new();
-    Answer::Error("ERR max number of clients reached".into()).encode(&mut output);
+    let error = Answer::Error("ERR max number of clients reached".into());
+    error.encode(Version::Two, &mut output);
     // It fits into the socket's buffer. If the client has gone, there is nothing to say.
     let _ = stream.write_all(&output).await;
     let _ = stream.close().await;
@@ -155,7 +158,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         // What was on its way when the client unsubscribed is not for it any more.
         if self.subscribed.contains(&message.channel) {
             let parts = [Bytes::from("message"), message.channel, message.text];
-            Answer::List(parts.map(Answer::Text).into()).encode(&mut self.output);
+            let push = Answer::Push(parts.map(Answer::Text).into());
+            push.encode(self.version, &mut self.output);
         }
     }
 
@@ -252,17 +256,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
+    /// Whether the client has subscribed, and answers can't be told from pushes, as in version 2.
+    fn is_for_pushes(&self) -> bool {
+        !self.subscribed.is_empty() && self.version == Version::Two
+    }
+
     /// Why a command can't be carried out now, if it can't.
     fn not_here(&self, name: &[u8], route: Route) -> Option<String> {
         let name = || name.escape_ascii().to_string().to_ascii_lowercase();
         let Route::Here(own) = route else {
-            return (!self.subscribed.is_empty()).then(|| only_for_subscribers(&name()));
+            return self.is_for_pushes().then(|| only_for_subscribers(&name()));
         };
         let is_for_subscribers = matches!(
             own,
             Own::Subscribe | Own::Unsubscribe | Own::Ping | Own::Quit
         );
-        if !self.subscribed.is_empty() && !is_for_subscribers {
+        if self.is_for_pushes() && !is_for_subscribers {
             return Some(only_for_subscribers(&name()));
         }
         let is_for_others = matches!(own, Own::Subscribe | Own::Unsubscribe | Own::Watch);
@@ -411,10 +420,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         while let Some(parts) = lists.last_mut() {
             match parts.next() {
                 None => _ = lists.pop(),
-                Some(Answer::List(parts)) => {
-                    Answer::begin_list(parts.len(), &mut self.output);
-                    lists.push(parts.iter());
-                }
                 Some(Answer::Text(text)) if text.len() >= MANY_BYTES => {
                     Answer::begin_text(text.len(), &mut self.output);
                     self.write().await?;
@@ -422,7 +427,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     self.output.extend_from_slice(b"\r\n");
                 }
                 Some(part) => {
-                    part.encode(&mut self.output);
+                    match part.begin(self.version, &mut self.output) {
+                        Some(parts) => lists.push(parts.iter()),
+                        None => part.encode(self.version, &mut self.output),
+                    }
                     if self.output.len() >= MANY_BYTES {
                         self.write().await?;
                     }

@@ -74,7 +74,9 @@ impl Held {
 impl Holding {
     fn add(&mut self, answer: &mut Answer) {
         match answer {
-            Answer::List(parts) => parts.iter_mut().for_each(|it| self.add(it)),
+            Answer::List(parts) | Answer::Map(parts) | Answer::Push(parts) => {
+                parts.iter_mut().for_each(|it| self.add(it));
+            }
             Answer::Text(text) if text.len() >= MANY_BYTES => {
                 let place = text.as_ptr().addr();
                 if self.held.add(place, text.len()) {

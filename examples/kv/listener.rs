@@ -51,7 +51,7 @@ fn listen(scheduler: &Handle, address: SocketAddr) -> Result<net::TcpListener, B
         // It outlives the process that accepts, which may be started again.
         Ok(Payload::any(net::TcpListener::from(listener.descriptor()?)))
     })?;
-    Ok(listens.wait().take()?)
+    listens.wait().take()
 }
 
 /// How long no command comes until the server gives memory back.

@@ -1,4 +1,5 @@
-//! The Redis protocol, version 2: requests are parsed as they come in, and answers are encoded.
+//! The Redis protocol, versions 2 and 3: requests are parsed as they come in, and answers are
+//! encoded. A client that says nothing speaks version 2.
 //!
 //! A request takes no more memory than [`Limits`] allow, and nothing is set aside for what a client
 //! has only announced. Each byte is looked at a bounded number of times, however the bytes are cut.
@@ -223,6 +224,13 @@ pub(crate) fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+/// How answers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    Two,
+    Three,
+}
+
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -232,6 +240,11 @@ pub(crate) enum Answer {
     Text(Bytes),
     Nothing,
     List(Vec<Answer>),
+    /// Keys and values by turns. In version 2 a list.
+    Map(Vec<Answer>),
+    /// What the client has not just asked for. In version 2 a list.
+    Push(Vec<Answer>),
+    NoList,
 }
 
 impl Answer {
@@ -245,12 +258,23 @@ impl Answer {
         Self::Number(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
+    /// A map, of a list that has keys and values by turns.
+    pub(crate) fn into_map(self) -> Self {
+        match self {
+            Self::List(parts) => Self::Map(parts),
+            other => other,
+        }
+    }
+
     pub(crate) fn optional(text: Option<Bytes>) -> Self {
         text.map_or(Self::Nothing, Self::Text)
     }
 
     /// Appends it as the protocol writes it.
-    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, version: Version, to: &mut Vec<u8>) {
+        if let Some(parts) = self.begin(version, to) {
+            return parts.iter().for_each(|it| it.encode(version, to));
+        }
         match self {
             Self::Status(text) => put(to, &[b"+", text.as_bytes(), b"\r\n"]),
             Self::Error(text) => {
@@ -263,22 +287,32 @@ impl Answer {
                 Self::begin_text(text.len(), to);
                 put(to, &[text, b"\r\n"]);
             }
-            Self::Nothing => to.extend_from_slice(b"$-1\r\n"),
-            Self::List(list) => {
-                Self::begin_list(list.len(), to);
-                list.iter().for_each(|it| it.encode(to));
+            Self::Nothing | Self::NoList if version == Version::Three => {
+                to.extend_from_slice(b"_\r\n");
             }
+            Self::Nothing => to.extend_from_slice(b"$-1\r\n"),
+            Self::NoList => to.extend_from_slice(b"*-1\r\n"),
+            Self::List(_) | Self::Map(_) | Self::Push(_) => {}
         }
+    }
+
+    /// Appends what stands before the parts of an answer that has some, and gives them.
+    pub(crate) fn begin(&self, version: Version, to: &mut Vec<u8>) -> Option<&[Self]> {
+        let (kind, count, parts): (&[u8], _, _) = match (self, version) {
+            (Self::Map(parts), Version::Three) => (b"%", parts.len() / 2, parts),
+            (Self::Push(parts), Version::Three) => (b">", parts.len(), parts),
+            (Self::List(parts) | Self::Map(parts) | Self::Push(parts), _) => {
+                (b"*", parts.len(), parts)
+            }
+            _ => return None,
+        };
+        put(to, &[kind, count.to_string().as_bytes(), b"\r\n"]);
+        Some(parts)
     }
 
     /// Appends what stands before a text.
     pub(crate) fn begin_text(length: usize, to: &mut Vec<u8>) {
         put(to, &[b"$", length.to_string().as_bytes(), b"\r\n"]);
-    }
-
-    /// Appends what stands before the answers of a list.
-    pub(crate) fn begin_list(length: usize, to: &mut Vec<u8>) {
-        put(to, &[b"*", length.to_string().as_bytes(), b"\r\n"]);
     }
 }
 

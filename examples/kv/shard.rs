@@ -6,6 +6,7 @@
 
 use super::protocol::Answer;
 use super::store::{Operation, Store};
+use super::transaction::Watched;
 use bytes::Bytes;
 use ganger::prelude::*;
 use std::collections::VecDeque;
@@ -36,7 +37,7 @@ pub(crate) struct Job {
 /// The shard is to be the holder's, if the watched keys have these versions. Answers whether it is.
 pub(crate) struct Hold {
     pub(crate) holder: Pid,
-    pub(crate) watched: Vec<(Bytes, u64)>,
+    pub(crate) watched: Vec<Watched>,
     pub(crate) reply: Reply<bool>,
 }
 
@@ -82,7 +83,7 @@ impl Shard {
     }
 
     fn hold(&mut self, ctx: &Context, hold: Hold) {
-        let as_watched = |(key, version): &(Bytes, u64)| self.store.version(key) == *version;
+        let as_watched = |(key, version): &Watched| self.store.version(key) == *version;
         // One that has ended already gives nothing back.
         let is_held =
             hold.watched.iter().all(as_watched) && ctx.monitor(hold.holder, HOLDER_ENDS).is_ok();

@@ -7,13 +7,16 @@ use std::mem;
 /// A long answer counts as so many commands.
 const LONG: usize = 1_024;
 
+/// A key that must not change, with the version of its value.
+pub(crate) type Watched = (Bytes, u64);
+
 /// The state of a client's transaction.
 #[derive(Default)]
 pub(crate) struct Transaction {
     /// What is to be carried out, from `MULTI` on.
     queued: Option<Queue>,
     /// Keys that must not change before `EXEC`, with their versions.
-    watched: Vec<(Bytes, u64)>,
+    watched: Vec<Watched>,
 }
 
 #[derive(Default)]
@@ -66,7 +69,7 @@ impl Transaction {
     ///
     /// # Errors
     /// The answer for the client.
-    pub(crate) fn end(&mut self) -> Result<(Vec<Request>, Vec<(Bytes, u64)>), Answer> {
+    pub(crate) fn end(&mut self) -> Result<(Vec<Request>, Vec<Watched>), Answer> {
         let Some(queue) = self.queued.take() else {
             return Err(Answer::Error("ERR EXEC without MULTI".into()));
         };

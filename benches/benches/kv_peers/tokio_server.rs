@@ -2,7 +2,7 @@
 //! A connection is a task, and a shard is behind a lock, as such servers are written there.
 
 use crate::example::commands::{self, Route};
-use crate::example::protocol::{Answer, Limits, Parser};
+use crate::example::protocol::{Answer, Limits, Parser, Version};
 use crate::example::store::Store;
 use ganger::time::Moment;
 use std::collections::hash_map::RandomState;
@@ -61,7 +61,9 @@ async fn connection(mut stream: TcpStream, server: &Server) -> io::Result<()> {
         parser.feed(&input[..count]);
         while let Some(mut request) = parser.next().map_err(io::Error::other)? {
             let name = request.remove(0);
-            server.run(&name, &request).encode(&mut output);
+            server
+                .run(&name, &request)
+                .encode(Version::Two, &mut output);
         }
         stream.write_all(&output).await?;
         output.clear();

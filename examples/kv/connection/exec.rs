@@ -4,6 +4,7 @@ use super::super::commands;
 use super::super::protocol::{Answer, Request, number};
 use super::super::shard::{Hold, Job, Work};
 use super::super::store::whole;
+use super::super::transaction::Watched;
 use super::{Connection, Slot, next};
 use bytes::Bytes;
 use futures_util::io::{AsyncRead, AsyncWrite};
@@ -61,7 +62,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Err(error) => self.slots.push(Slot::Ready(Answer::Error(error))),
             }
         }
-        let mut held: BTreeMap<usize, Vec<(Bytes, u64)>> = BTreeMap::new();
+        let mut held: BTreeMap<usize, Vec<Watched>> = BTreeMap::new();
         let busy = (0..self.jobs.len()).filter(|it| !self.jobs[*it].is_empty());
         held.extend(busy.map(|it| (it, Vec::new())));
         let is_held = held.len() > 1 || !watched.is_empty();
@@ -77,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if is_held && !self.hold(held).await {
             self.jobs.iter_mut().for_each(Vec::clear);
             self.slots.clear();
-            return Answer::Nothing;
+            return Answer::NoList;
         }
         let mut answers = self.ask(is_held.then(|| self.cx.pid())).await;
         self.release(only_watched);
@@ -85,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Holds those shards, if the watched keys are as they were.
-    async fn hold(&self, shards: BTreeMap<usize, Vec<(Bytes, u64)>>) -> bool {
+    async fn hold(&self, shards: BTreeMap<usize, Vec<Watched>>) -> bool {
         let mut held = Vec::new();
         for (shard, watched) in shards {
             let holder = self.cx.pid();

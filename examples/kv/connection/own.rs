@@ -1,7 +1,7 @@
 //! The commands of a connection.
 
 use super::super::commands::Own;
-use super::super::protocol::{Answer, Request};
+use super::super::protocol::{Answer, Request, Version};
 use super::super::server::Publication;
 use super::{Connection, Slot};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ const LONGEST_NAME: usize = 1_024;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(super) fn here(&mut self, own: Own, args: Request) {
-        let subscribed = !self.subscribed.is_empty();
+        let subscribed = self.is_for_pushes();
         let answer = match own {
             Own::Ping if subscribed => {
                 let text = args.into_iter().next().unwrap_or_default();
@@ -31,7 +31,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Own::Command => Answer::List(Vec::new()),
             Own::Config => config(&args),
             Own::Discard => self.transaction.discard(),
-            Own::Hello => hello(&args),
+            Own::Hello => match hello(&args, self.version) {
+                Ok((version, answer)) => {
+                    self.version = version;
+                    answer
+                }
+                Err(error) => error,
+            },
             Own::Multi => self.transaction.begin(),
             Own::Unwatch => {
                 self.transaction.unwatch();
@@ -89,15 +95,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn confirm(&mut self, what: &str, channel: Answer) {
         let count = Answer::count(self.subscribed.len());
         let list = vec![Answer::text(what), channel, count];
-        self.slots.push(Slot::Ready(Answer::List(list)));
+        self.slots.push(Slot::Ready(Answer::Push(list)));
     }
 }
 
-/// Which protocol is spoken: version 2.
-fn hello(args: &[Bytes]) -> Answer {
-    if args.first().is_some_and(|it| **it != *b"2") {
-        return Answer::Error("NOPROTO unsupported protocol version".into());
-    }
+/// Which version of the protocol is spoken from now on.
+fn hello(args: &[Bytes], before: Version) -> Result<(Version, Answer), Answer> {
+    let version = match args.first().map(|it| &it[..]) {
+        None => before,
+        Some(b"2") => Version::Two,
+        Some(b"3") => Version::Three,
+        Some(_) => {
+            let error = "NOPROTO unsupported protocol version";
+            return Err(Answer::Error(error.into()));
+        }
+    };
     let texts = [
         ("server", "ganger"),
         ("version", env!("CARGO_PKG_VERSION")),
@@ -106,8 +118,9 @@ fn hello(args: &[Bytes]) -> Answer {
     ];
     let texts = texts.iter().flat_map(|it| [it.0, it.1]);
     let mut list: Vec<_> = texts.map(Answer::text).collect();
-    list.extend([Answer::text("proto"), Answer::Number(2)]);
-    Answer::List(list)
+    let number = if version == Version::Two { 2 } else { 3 };
+    list.extend([Answer::text("proto"), Answer::Number(number)]);
+    Ok((version, Answer::Map(list)))
 }
 
 /// What clients ask for before they start: nothing is saved.
@@ -124,5 +137,5 @@ fn config(args: &[Bytes]) -> Answer {
         };
         Some([Answer::Text(name.clone()), Answer::text(value)])
     });
-    Answer::List(known.flatten().collect())
+    Answer::Map(known.flatten().collect())
 }

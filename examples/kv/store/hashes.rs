@@ -75,9 +75,10 @@ fn pairs(
 }
 
 pub(crate) fn hgetall(store: &mut Store, args: &[Bytes]) -> Answered {
-    pairs(store, args, |(field, value)| {
+    let pairs = pairs(store, args, |(field, value)| {
         [Some(field.clone()), Some(value.clone())]
-    })
+    });
+    pairs.map(Answer::into_map)
 }
 
 pub(crate) fn hkeys(store: &mut Store, args: &[Bytes]) -> Answered {

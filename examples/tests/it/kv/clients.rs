@@ -78,7 +78,15 @@ impl Client {
                 self.0.read_exact(&mut text).unwrap();
                 String::from_utf8_lossy(&text[..text.len() - 2]).into()
             }
-            "*" => {
+            "*" if rest == "-1" => "nil".into(),
+            "_" => "none".into(),
+            "%" => {
+                let parts: Vec<_> = (0..2 * rest.parse::<usize>().unwrap())
+                    .map(|_| self.answer())
+                    .collect();
+                format!("{{{}}}", parts.join(" "))
+            }
+            "*" | ">" => {
                 let parts: Vec<_> = (0..rest.parse().unwrap())
                     .map(|_: i32| self.answer())
                     .collect();

@@ -1,7 +1,7 @@
 //! The parser gives the requests that were sent, however they are cut, and fails for what is none.
 
 use super::cuts;
-use super::example::protocol::{Answer, Limits, Parser, ProtocolError, number};
+use super::example::protocol::{Answer, Limits, Parser, ProtocolError, Version, number};
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ const SMALL: Limits = Limits {
 fn encode(request: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let texts = request.iter().cloned().map(Answer::text);
-    Answer::List(texts.collect()).encode(&mut bytes);
+    Answer::List(texts.collect()).encode(Version::Two, &mut bytes);
     bytes
 }
 
@@ -149,6 +149,6 @@ fn numbers_are_read_as_they_are_written() {
 #[test]
 fn an_error_stays_on_its_line() {
     let mut bytes = Vec::new();
-    Answer::Error("ERR a\r\n+OK".into()).encode(&mut bytes);
+    Answer::Error("ERR a\r\n+OK".into()).encode(Version::Two, &mut bytes);
     assert_eq!(bytes, b"-ERR a  +OK\r\n");
 }

@@ -37,8 +37,8 @@ fn short(answer: &Answer) -> String {
         Answer::Error(text) => text.split(' ').next().unwrap().into(),
         Answer::Number(number) => number.to_string(),
         Answer::Text(text) => String::from_utf8_lossy(text).into(),
-        Answer::Nothing => "nil".into(),
-        Answer::List(list) => {
+        Answer::Nothing | Answer::NoList => "nil".into(),
+        Answer::List(list) | Answer::Map(list) | Answer::Push(list) => {
             let list: Vec<_> = list.iter().map(short).collect();
             format!("({})", list.join(" "))
         }

@@ -188,6 +188,31 @@ fn a_scan_goes_through_all_shards() {
     server.stop();
 }
 
+/// A client of version 3 tells pushes, maps and nothing from lists and texts.
+#[test]
+fn a_client_chooses_its_version_of_the_protocol() {
+    let server = started();
+    let (mut client, mut other) = (server.client(), server.client());
+    assert!(client.ask("hello").contains("proto 2"));
+    assert!(client.ask("hello 4").starts_with("NOPROTO"));
+    assert!(client.ask("hello 3").ends_with("proto 3}"));
+    assert_eq!(
+        each(&mut client, ["hset h f v", "hgetall h"]),
+        ["1", "{f v}"]
+    );
+    assert_eq!(client.ask("get nothing"), "none");
+    assert_eq!(client.ask("subscribe news"), "(subscribe news 1)");
+    // It is not for messages alone.
+    assert_eq!(each(&mut client, ["set a 1", "ping"]), ["OK", "PONG"]);
+    assert_eq!(other.ask("publish news hello"), "1");
+    assert_eq!(client.answer(), "(message news hello)");
+    assert_eq!(
+        each(&mut other, ["hgetall h", "get nothing"]),
+        ["(f v)", "nil"]
+    );
+    server.stop();
+}
+
 /// As by a page in a browser.
 #[test]
 fn lines_of_the_web_are_hung_up_on() {
