@@ -105,11 +105,21 @@ impl<J, A> Line<J, A> {
         Some(entry)
     }
 
-    /// Has a job at the head, and not more spots of those that have left than jobs. Gives memory
-    /// back.
+    /// Has a job at the head, not more spots of those that have left than jobs, and not much more
+    /// room than it needs.
     #[inline]
     fn tidy(&mut self) {
-        while self.gone > 0 && matches!(self.spots.front(), Some(Spot::Gone(_))) {
+        if self.gone > 0 {
+            self.leave_out();
+        }
+        if self.spots.len() < self.spots.capacity() / 8 && self.spots.capacity() > SMALL {
+            self.give_back();
+        }
+    }
+
+    #[cold]
+    fn leave_out(&mut self) {
+        while let Some(Spot::Gone(_)) = self.spots.front() {
             self.spots.pop_front();
             self.gone -= 1;
         }
@@ -117,9 +127,11 @@ impl<J, A> Line<J, A> {
             self.spots.retain(|it| it.entry().is_some());
             self.gone = 0;
         }
-        if self.spots.capacity() > SMALL && self.spots.len() < self.spots.capacity() / 8 {
-            self.spots.shrink_to(SMALL.max(2 * self.spots.len()));
-        }
+    }
+
+    #[cold]
+    fn give_back(&mut self) {
+        self.spots.shrink_to(SMALL.max(2 * self.spots.len()));
     }
 }
 

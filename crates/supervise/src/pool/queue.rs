@@ -175,17 +175,18 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
                 state.over(index, |stats| stats.served += 1);
             }
             let taken = loop {
-                let Some(entry) = state.pop(index) else {
+                let Some((of, entry)) = state.head(index) else {
                     state.rest(index);
                     break None;
                 };
-                let is_old = entry.tries == 0 && self.limits.expiry(&entry) <= now;
+                let is_old = entry.tries == 0 && self.limits.expiry(entry) <= now;
                 if entry.has_left() || is_old {
-                    state.give_up(entry, then);
+                    let entry = state.pop(of);
+                    entry.into_iter().for_each(|it| state.give_up(it, then));
                 } else {
                     state.workers[index].is_busy = true;
                     state.stats.in_flight += 1;
-                    break Some(entry);
+                    break state.pop(of);
                 }
             };
             state.look_at_drain(then);

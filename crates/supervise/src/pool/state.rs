@@ -293,15 +293,21 @@ impl<J, A> State<J, A> {
         }
     }
 
+    /// The next job for that worker, and the line that it is in.
     #[inline]
-    pub(super) fn pop(&mut self, index: usize) -> Option<Entry<J, A>> {
+    pub(super) fn head(&self, index: usize) -> Option<(LineOf, &Entry<J, A>)> {
         if self.is_suspended || self.phase == Phase::Over {
             return None;
         }
-        let own = self.workers[index].own.pop_front();
-        let entry = own.or_else(|| self.common.pop_front())?;
-        self.stats.queued -= 1;
-        Some(entry)
+        let own = self.workers[index].own.first().map(|it| (Some(index), it));
+        own.or_else(|| Some((None, self.common.first()?)))
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self, of: LineOf) -> Option<Entry<J, A>> {
+        let entry = self.line(of).pop_front();
+        self.stats.queued -= usize::from(entry.is_some());
+        entry
     }
 
     /// The job that has waited longest.
@@ -310,8 +316,8 @@ impl<J, A> State<J, A> {
             let number = line.first()?.number;
             Some((number, of))
         });
-        let (number, of) = heads.min()?;
-        self.remove(of, number)
+        let (_, of) = heads.min()?;
+        self.pop(of)
     }
 
     /// Gives up the jobs that have waited for too long. O(1) for each, and O(w) with w workers.
