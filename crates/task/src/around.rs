@@ -7,31 +7,62 @@
 use crate::error::WaitError;
 use crate::step;
 use crate::wait::Answer;
+use crate::waits::Mark;
 use ganger_proc_api::CancelReason;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Waits until the task is asked to finish: see [`Cx::cancelled`](crate::Cx::cancelled).
 #[must_use = "futures do nothing unless they are awaited"]
 #[derive(Debug)]
 pub struct Cancelled {
-    pub(crate) task: u64,
+    task: u64,
+    mark: Mark,
+}
+
+impl Cancelled {
+    pub(crate) fn new(task: u64) -> Self {
+        let mark = Mark::default();
+        Self { task, mark }
+    }
 }
 
 impl Future for Cancelled {
     type Output = CancelReason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CancelReason> {
-        step::poll_with(self.task, |step| match step.cancelled() {
+        let this = self.get_mut();
+        step::poll_with(this.task, |step| match step.cancelled() {
             Some(reason) => Poll::Ready(reason.clone()),
             None => {
-                step.watch(context.waker());
+                step.watch(&mut this.mark, context.waker());
                 Poll::Pending
             }
         })
     }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        step::forget(self.task, &mut self.mark);
+    }
+}
+
+/// Whether a wait with that mark polls its future in this step; the budget before that. A
+/// cancellation comes first: a value that the future would take stays where it is.
+fn begin(task: u64, mark: &mut Mark, waker: &Waker) -> Result<u32, Poll<WaitError>> {
+    step::poll_with(task, |step| {
+        if !step.may_be_ready(mark, waker) {
+            return Err(Poll::Pending);
+        }
+        if let Some(reason) = step.cancelled().cloned() {
+            step.spend();
+            return Err(Poll::Ready(WaitError::Cancelled(reason)));
+        }
+        Ok(step.budget)
+    })
 }
 
 pin_project! {
@@ -50,16 +81,18 @@ impl<F: Future> Future for UntilCancelled<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let task = this.cancelled.task;
-        if step::poll_with(task, |step| step.is_spent(context.waker())) {
-            return Poll::Pending;
-        }
-        if let Poll::Ready(result) = this.future.poll(context) {
-            step::poll_with(task, |step| step.spend());
-            return Poll::Ready(Ok(result));
-        }
-        let cancelled = Pin::new(this.cancelled).poll(context);
-        cancelled.map(|reason| Err(WaitError::Cancelled(reason)))
+        let Cancelled { task, mark } = this.cancelled;
+        let waker = context.waker();
+        let budget = match begin(*task, mark, waker) {
+            Ok(budget) => budget,
+            Err(over) => return over.map(Err),
+        };
+        let polled = this.future.poll(context);
+        step::poll_with(*task, |step| match &polled {
+            Poll::Ready(_) => step.spend_once(budget),
+            Poll::Pending => step.watch(mark, waker),
+        });
+        polled.map(Ok)
     }
 }
 
@@ -100,6 +133,7 @@ pin_project! {
         #[pin]
         pub(crate) future: F,
         pub(crate) sleep: Answer<()>,
+        pub(crate) mark: Mark,
     }
 }
 
@@ -108,7 +142,13 @@ impl<F: Future> Future for Timeout<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
+        let task = this.sleep.task();
+        let budget = match begin(task, this.mark, context.waker()) {
+            Ok(budget) => budget,
+            Err(over) => return over.map(Err),
+        };
         if let Poll::Ready(result) = this.future.poll(context) {
+            step::poll_with(task, |step| step.spend_once(budget));
             return Poll::Ready(Ok(result));
         }
         let sleep = Pin::new(this.sleep).poll(context);

@@ -1,6 +1,7 @@
 //! Waiting for several futures at once.
 
 use crate::step;
+use crate::waits::Mark;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -25,9 +26,9 @@ pub trait Join {
     /// The wait for them.
     type Joining: Future<Output = Self::Output>;
 
-    /// Waits for all.
+    /// Waits in that task for all.
     #[doc(hidden)]
-    fn join(self) -> Self::Joining;
+    fn join(self, task: u64) -> Self::Joining;
 }
 
 macro_rules! combine {
@@ -50,6 +51,7 @@ macro_rules! combine {
             pub struct $selecting<$($name),+> {
                 $(#[pin] $future: $name,)+
                 task: u64,
+                mark: Mark,
             }
         }
 
@@ -58,12 +60,19 @@ macro_rules! combine {
 
             fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
                 let mut this = self.project();
-                // Each step begins with another one.
-                let start = step::poll_with(*this.task, |step| step.waits.step);
+                let task = *this.task;
+                let begun = step::poll_with(task, |step| {
+                    let may = step.may_be_ready(this.mark, context.waker());
+                    may.then(|| (step.next_turn($count), step.budget))
+                });
+                let Some((start, budget)) = begun else {
+                    return Poll::Pending;
+                };
                 for turn in 0..$count {
                     match (start + turn) % $count {
                         $($place => {
                             if let Poll::Ready(result) = this.$future.as_mut().poll(context) {
+                                step::poll_with(task, |step| step.spend_once(budget));
                                 return Poll::Ready($one_of::$name(result));
                             }
                         })+
@@ -80,7 +89,8 @@ macro_rules! combine {
 
             fn select(self, task: u64) -> Self::Selecting {
                 let ($($future,)+) = self;
-                $selecting { $($future,)+ task }
+                let mark = Mark::default();
+                $selecting { $($future,)+ task, mark }
             }
         }
 
@@ -90,6 +100,7 @@ macro_rules! combine {
             pub struct $joining<$($name, $result),+> {
                 $(#[pin] $future: $name,)+
                 results: ($(Option<$result>,)+),
+                task: u64,
             }
         }
 
@@ -99,16 +110,21 @@ macro_rules! combine {
             type Output = ($($result,)+);
 
             fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-                let this = self.project();
+                let mut this = self.project();
+                // What is polled first may use up the budget of the step.
+                let start = step::poll_with(*this.task, |step| step.next_turn($count));
                 let mut is_ready = true;
-                $(
-                    if this.results.$place.is_none() {
-                        match this.$future.poll(context) {
-                            Poll::Ready(result) => this.results.$place = Some(result),
-                            Poll::Pending => is_ready = false,
-                        }
+                for turn in 0..$count {
+                    match (start + turn) % $count {
+                        $($place if this.results.$place.is_none() => {
+                            match this.$future.as_mut().poll(context) {
+                                Poll::Ready(result) => this.results.$place = Some(result),
+                                Poll::Pending => is_ready = false,
+                            }
+                        })+
+                        _ => {}
                     }
-                )+
+                }
                 if !is_ready {
                     return Poll::Pending;
                 }
@@ -123,9 +139,9 @@ macro_rules! combine {
             type Output = ($($name::Output,)+);
             type Joining = $joining<$($name, $name::Output),+>;
 
-            fn join(self) -> Self::Joining {
+            fn join(self, task: u64) -> Self::Joining {
                 let ($($future,)+) = self;
-                $joining { $($future,)+ results: Default::default() }
+                $joining { $($future,)+ results: Default::default(), task }
             }
         }
     };

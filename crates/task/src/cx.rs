@@ -7,6 +7,7 @@ use crate::step::{self, Then};
 #[cfg(feature = "sched")]
 use crate::wait::HasPid;
 use crate::wait::{self, Answer, Monitor, Recv, Where};
+use crate::waits::Mark;
 use crate::{Join, Select};
 #[cfg(feature = "sched")]
 use ganger_proc_api::SubmitError;
@@ -257,13 +258,14 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// Counts as a wait that was ready, for a loop whose own futures are always ready: after 256
     /// of them, or when the step has used up its share of time, others run first.
     pub async fn consume_budget(&self) {
+        let mut mark = Mark::default();
         poll_fn(|context| {
             let is_late = self.ctx.should_yield();
             step::poll_with(self.task, |step| {
                 if is_late {
                     step.budget = 0;
                 }
-                if step.is_spent(context.waker()) {
+                if !step.may_be_ready(&mut mark, context.waker()) {
                     return Poll::Pending;
                 }
                 step.spend();
@@ -275,7 +277,7 @@ impl<M: Messages + ?Sized> Cx<M> {
 
     /// Waits until the task is asked to finish.
     pub fn cancelled(&self) -> Cancelled {
-        Cancelled { task: self.task }
+        Cancelled::new(self.task)
     }
 
     /// A future for other code that is ready when the task is asked to finish, or has ended. It
@@ -309,7 +311,8 @@ impl<M: Messages + ?Sized> Cx<M> {
         self.ctx.cancel_signal()
     }
 
-    /// Waits for a future of any kind, but no longer than the task is wanted.
+    /// Waits for a future of any kind, but no longer than the task is wanted. After the request to
+    /// finish the future is not polled, so a value that it would take is not lost.
     ///
     /// # Errors
     /// [`WaitError::Cancelled`] when the task is asked to finish first.
@@ -342,16 +345,20 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// Waits for a future, but no longer than that: a [`sleep`](Self::sleep) runs beside it.
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`] when the time is over first, and the error of the sleep when that
-    /// has one: `Cancelled` when the task is asked to finish.
+    /// [`WaitError::TimedOut`] when the time is over first, `Cancelled` when the task is asked to
+    /// finish, after which the future is not polled, and the error of the sleep when that has one.
     pub fn timeout<F: Future>(&self, duration: Duration, future: F) -> Timeout<F> {
-        let sleep = self.sleep(duration);
-        Timeout { future, sleep }
+        let (sleep, mark) = (self.sleep(duration), Mark::default());
+        Timeout {
+            future,
+            sleep,
+            mark,
+        }
     }
 
     /// Waits for the first of several futures, and drops the others: a tuple of two to four gives
-    /// [`OneOf2`](crate::OneOf2) to [`OneOf4`](crate::OneOf4). Each step begins with another one,
-    /// so that none is always behind.
+    /// [`OneOf2`](crate::OneOf2) to [`OneOf4`](crate::OneOf4). Of several that are ready each is
+    /// as often the first. A select that is ready counts as a wait, whatever its futures are.
     ///
     /// For sends and receives at channels there is the `select` of Ganger's channels, which moves
     /// one value and chooses at random. Their guide page says which of the two is for what.
@@ -375,7 +382,7 @@ impl<M: Messages + ?Sized> Cx<M> {
 
     /// Waits for all of several futures: a tuple of two to four gives a tuple of their results.
     pub fn join<J: Join>(&self, futures: J) -> J::Joining {
-        futures.join()
+        futures.join(self.task)
     }
 
     /// Whether the task is asked to finish.

@@ -11,7 +11,7 @@
 use crate::cx::Cx;
 use crate::error::is_cancelled;
 use crate::messages::Messages;
-use crate::step::{self, BUDGET, Step, Then};
+use crate::step::{self, BUDGET, Step, Then, first_turn};
 use crate::waits::Waits;
 use ganger_proc_api::{
     BoxError, Context, Events, Payload, Payloads, Process, StepOutput, StepResult,
@@ -136,6 +136,7 @@ where
         // the future once it is here.
         let future = unsafe { Pin::new_unchecked(future) };
         let waits = &mut self.waits;
+        let turn = first_turn(waits.step);
         let (polled, then) = with_waker(ctx, |waker| {
             let mut step = Step {
                 task: self.id,
@@ -145,6 +146,7 @@ where
                 waker,
                 then: Then::Wait,
                 budget: BUDGET,
+                turn,
                 shields: 0,
             };
             let mut context = task::Context::from_waker(waker);

@@ -11,7 +11,7 @@
 //! 2. [`with`] takes the pointer out, lends the step to a closure if the task is the wait's own,
 //!    and puts the pointer back. So a wait inside of that closure finds none.
 
-use crate::waits::Waits;
+use crate::waits::{Mark, Waits};
 use ganger_proc_api::{CancelReason, Events, StepOutput};
 use std::cell::Cell;
 use std::ptr;
@@ -42,8 +42,20 @@ pub(crate) struct Step<'a, 'b> {
     pub(crate) then: Then,
     /// How many more waits may be ready.
     pub(crate) budget: u32,
+    /// Where the next select begins, as a fraction of 2^64.
+    pub(crate) turn: u64,
     /// How many shields the wait is inside of.
     pub(crate) shields: u32,
+}
+
+/// The golden ratio and the square root of 2, less 1, of 2^64: the multiples of each are spread
+/// evenly, also every other one, every third one, and so on.
+const A_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+const A_SELECT: u64 = 0x6A09_E667_F3BC_C909;
+
+/// Where the first select of that step begins.
+pub(crate) fn first_turn(step: u64) -> u64 {
+    step.wrapping_mul(A_STEP)
 }
 
 impl Step<'_, '_> {
@@ -64,9 +76,35 @@ impl Step<'_, '_> {
         is_spent
     }
 
+    /// Whether the wait with that mark may be ready in this step. A wait that is refused has its
+    /// turn in the next step, so none is always behind those that use up the budget. Otherwise the
+    /// task steps again.
+    pub(crate) fn may_be_ready(&mut self, mark: &mut Mark, waker: &Waker) -> bool {
+        if self.budget > 0 || mark.was_refused_before(self.waits.step) {
+            return true;
+        }
+        self.waits.refuse(mark);
+        self.step_again(Then::GoOn, waker);
+        false
+    }
+
+    /// Which of `count` futures a select polls first: each is as often the first, within a step and
+    /// from step to step, also beside other selects.
+    pub(crate) fn next_turn(&mut self, count: u64) -> u64 {
+        self.turn = self.turn.wrapping_add(A_SELECT);
+        ((self.turn >> 32) * count) >> 32
+    }
+
     /// A wait is ready.
     pub(crate) fn spend(&mut self) {
         self.budget = self.budget.saturating_sub(1);
+    }
+
+    /// A select is ready whose turn began with that budget: it counts once, with its own waits.
+    pub(crate) fn spend_once(&mut self, budget: u32) {
+        if self.budget == budget {
+            self.spend();
+        }
     }
 
     /// The task is to step again, and to poll the future that is polled with `waker`.
@@ -83,10 +121,10 @@ impl Step<'_, '_> {
     }
 
     /// The future that is polled with `waker` is to be polled when a message or a cancellation has
-    /// come.
-    pub(crate) fn watch(&mut self, waker: &Waker) {
+    /// come. Its wait has that mark.
+    pub(crate) fn watch(&mut self, mark: &mut Mark, waker: &Waker) {
         if let Some(waker) = self.foreign(waker) {
-            self.waits.watch(waker);
+            self.waits.watch(mark, waker);
         }
     }
 }
@@ -121,6 +159,15 @@ pub(crate) fn with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Opti
     // lifetimes of what is inside are any that `f` is given, and nothing of it leaves `f`.
     let step = unsafe { current.cast::<Step<'_, '_>>().as_mut() }?;
     (step.task == task).then(|| f(step))
+}
+
+/// The wait with that mark is dropped. The waker that it has left is dropped outside of the step,
+/// because it is user code.
+pub(crate) fn forget(task: u64, mark: &mut Mark) {
+    if mark.is_watching() {
+        // Outside of its task's step, the task is ending, or the wait has left it.
+        drop(with(task, |step| step.waits.forget(mark)));
+    }
 }
 
 /// As [`with`], for the poll of a wait.

@@ -3,7 +3,7 @@
 use crate::error::WaitError;
 use crate::messages::Messages;
 use crate::step::{self, Step};
-use crate::waits;
+use crate::waits::{self, Mark};
 #[cfg(feature = "sched")]
 use ganger_proc_api::SubmitError;
 use ganger_proc_api::{
@@ -27,6 +27,7 @@ pub(crate) fn next<M: Messages + ?Sized>(events: &mut Events<'_>) -> Option<M::I
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Recv<M: ?Sized, P> {
     task: u64,
+    mark: Mark,
     wanted: P,
     takes: PhantomData<fn(&M)>,
 }
@@ -59,6 +60,7 @@ impl<M: ?Sized, P> Recv<M, P> {
     pub(crate) fn new(task: u64, wanted: P) -> Self {
         Self {
             task,
+            mark: Mark::default(),
             wanted,
             takes: PhantomData,
         }
@@ -110,7 +112,7 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         step::poll_with(this.task, |step| {
-            if step.is_spent(context.waker()) {
+            if !step.may_be_ready(&mut this.mark, context.waker()) {
                 return Poll::Pending;
             }
             if step.cancelled().is_some() {
@@ -122,9 +124,15 @@ where
                 step.spend();
                 return Poll::Ready(message);
             }
-            step.watch(context.waker());
+            step.watch(&mut this.mark, context.waker());
             Poll::Pending
         })
+    }
+}
+
+impl<M: ?Sized, P> Drop for Recv<M, P> {
+    fn drop(&mut self) {
+        step::forget(self.task, &mut self.mark);
     }
 }
 
@@ -158,6 +166,10 @@ impl<T> Answer<T> {
         let state = Asked::Not(command);
         Self { task, state, take }
     }
+
+    pub(crate) fn task(&self) -> u64 {
+        self.task
+    }
 }
 
 impl<T> Unpin for Answer<T> {}
@@ -180,10 +192,8 @@ impl Asked {
         step: &mut Step<'_, '_>,
         context: &mut task::Context<'_>,
     ) -> Poll<Result<Payload, WaitError>> {
-        if step.is_spent(context.waker()) {
-            return Poll::Pending;
-        }
         let waker = step.foreign(context.waker());
+        // An answer is taken also when the budget is spent: there is one for each command.
         if let Self::Yielded(tag) = *self
             && let Some(answer) = step.waits.take(tag, waker)
         {
@@ -195,6 +205,10 @@ impl Asked {
             });
         }
         if let Some(reason) = step.cancelled().cloned() {
+            // A loop that ignores its cancellation ends one wait after another.
+            if matches!(self, Self::Not(_)) && step.is_spent(context.waker()) {
+                return Poll::Pending;
+            }
             self.abandon(step);
             step.spend();
             return Poll::Ready(Err(WaitError::Cancelled(reason)));
@@ -318,16 +332,15 @@ impl Future for Monitor {
             Err(error) => return Poll::Ready(Err(WaitError::Monitor(error))),
         };
         step::poll_with(this.task, |step| {
-            if step.is_spent(context.waker()) {
-                return Poll::Pending;
-            }
             let waker = step.foreign(context.waker());
-            let result = match (step.waits.take(tag, waker), step.cancelled()) {
+            // As an answer, the notice is taken also when the budget is spent.
+            let result = match (step.waits.take(tag, waker), step.cancelled().cloned()) {
                 (Some(waits::Answer::Exit(cause)), _) => {
                     this.state = Ok(None);
                     Ok(cause)
                 }
-                (_, Some(reason)) => Err(WaitError::Cancelled(reason.clone())),
+                (_, Some(_)) if step.is_spent(context.waker()) => return Poll::Pending,
+                (_, Some(reason)) => Err(WaitError::Cancelled(reason)),
                 _ => return Poll::Pending,
             };
             step.spend();

@@ -5,7 +5,7 @@
 
 use ganger_proc_api::{CancelReason, CommandError, Event, Events, ExitCause, Payload, Pid, Tag};
 use smallvec::SmallVec;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::task::Waker;
 
@@ -35,12 +35,42 @@ struct Table {
     free: u32,
     /// How many waits want a completion or a notice.
     open: usize,
-    /// What to wake when a message or a cancellation has come.
-    watchers: Vec<Waker>,
+    /// What to wake when a message or a cancellation has come, by the number in the wait's mark.
+    watchers: BTreeMap<u64, Waker>,
+    /// The number of the last watcher.
+    last: u64,
     /// Why the task is asked to finish.
     cancel: Option<CancelReason>,
     /// How many events the last step has left.
     left: usize,
+}
+
+/// What a wait without a place in the table keeps about itself, in one word: nothing, the number
+/// under which the table has its waker, or the last step in which the budget was spent before it.
+#[derive(Debug, Default)]
+pub(crate) struct Mark(u64);
+
+impl Mark {
+    fn watcher(number: u64) -> Self {
+        Self(number << 1 | 1)
+    }
+
+    fn refused(step: u64) -> Self {
+        Self(step << 1)
+    }
+
+    pub(crate) fn is_watching(&self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// Whether the wait was refused in a step before that one.
+    pub(crate) fn was_refused_before(&self, step: u64) -> bool {
+        !self.is_watching() && self.0 != 0 && self.0 >> 1 < step
+    }
+
+    fn number(&self) -> Option<u64> {
+        self.is_watching().then_some(self.0 >> 1)
+    }
 }
 
 /// No place.
@@ -189,11 +219,28 @@ impl Waits {
         first
     }
 
-    pub(crate) fn watch(&mut self, waker: &Waker) {
-        let watchers = &mut self.table_mut().watchers;
-        if !watchers.iter().any(|it| it.will_wake(waker)) {
-            watchers.push(waker.clone());
+    /// The waker is to be woken when a message or a cancellation has come. O(log watchers).
+    pub(crate) fn watch(&mut self, mark: &mut Mark, waker: &Waker) {
+        let table = self.table_mut();
+        if let Some(kept) = mark.number().and_then(|it| table.watchers.get_mut(&it)) {
+            kept.clone_from(waker);
+            return;
         }
+        table.last += 1;
+        *mark = Mark::watcher(table.last);
+        table.watchers.insert(table.last, waker.clone());
+    }
+
+    /// The waker of that wait is not to be woken any more.
+    pub(crate) fn forget(&mut self, mark: &mut Mark) -> Option<Waker> {
+        let number = mem::take(mark).number()?;
+        self.table.as_mut()?.watchers.remove(&number)
+    }
+
+    /// The budget was spent before the wait. The next step polls the wait without its watcher.
+    pub(crate) fn refuse(&mut self, mark: &mut Mark) {
+        drop(self.forget(mark));
+        *mark = Mark::refused(self.step);
     }
 }
 
@@ -203,7 +250,8 @@ impl Default for Table {
             places: SmallVec::new(),
             free: NONE,
             open: 0,
-            watchers: Vec::new(),
+            watchers: BTreeMap::new(),
+            last: 0,
             cancel: None,
             left: 0,
         }
@@ -255,7 +303,7 @@ impl Table {
         }
         if must_wake {
             mem::take(&mut self.watchers)
-                .into_iter()
+                .into_values()
                 .for_each(Waker::wake);
         }
     }

@@ -10,6 +10,7 @@ mod collisions;
 mod combinators;
 mod commands;
 mod conformance;
+mod fairness;
 mod messages;
 mod model;
 mod pinning;
