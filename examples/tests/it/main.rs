@@ -1,5 +1,6 @@
 //! The programs, each with its clients.
 
+mod axum;
 mod http;
 mod kv;
 mod wordfreq;
