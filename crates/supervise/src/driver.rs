@@ -11,11 +11,13 @@
 //! has failed, its exit action has another process stop them: see [`Orphans`]. A supervisor above
 //! takes it for ended when they are gone, and so starts its successor after that.
 
+mod questions;
+
 use crate::child::Child;
 use crate::error::SuperviseError;
 use crate::in_place::{Place, Site};
 use crate::log::{contain, log};
-use crate::order::{ChildRef, Kind, Order, must_stop_by, time_for_children};
+use crate::order::{Order, must_stop_by, time_for_children};
 use crate::orphans::Orphans;
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
 use crate::view::{ChildState, Entry, View};
@@ -55,6 +57,8 @@ pub(crate) struct Driver {
     orphaned: Vec<(ChildId, Ended, Arc<View>)>,
     /// Those that wait for the end of all children.
     stopping: Vec<Reply<Vec<String>>>,
+    /// It stops, and those that waited for starts have been told.
+    has_refused: bool,
 }
 
 /// How a child has failed.
@@ -120,6 +124,7 @@ impl Driver {
             failure: None,
             orphaned: Vec::new(),
             stopping: Vec::new(),
+            has_refused: false,
         })
     }
 
@@ -203,12 +208,17 @@ impl Driver {
                 Act::Cancel(id, by) => self.cancel(ctx, id, by),
                 Act::Terminate(id) => self.terminate(ctx, id),
                 Act::Forget(id) => {
+                    self.answer_overtaken(id);
                     self.children.remove(&id);
                     self.view.remove(id);
                 }
-                Act::End(verdict) => return self.end(verdict, out),
+                Act::End(verdict) => {
+                    self.refuse_starts();
+                    return self.end(verdict, out);
+                }
             }
         }
+        self.refuse_starts();
         let due = self.plan.due();
         if due != self.armed {
             out.cancel(DUE);
@@ -298,12 +308,8 @@ impl Driver {
                     entry.was_slow = false;
                     entry.stop = stop;
                 });
-                for waiting in known.waiting.drain(..) {
-                    match waiting {
-                        Waiting::Start(reply) => reply.complete(pid),
-                        Waiting::End(reply) => reply.complete(()),
-                    }
-                }
+                let waiting = std::mem::take(&mut known.waiting);
+                questions::answer_starts(waiting, pid);
                 if !is_first {
                     log(|| {
                         tracing::info!(
@@ -347,19 +353,7 @@ impl Driver {
             }
             _ => self.plan.not_started(id, self.timers.now()),
         }
-        let text = error.to_string();
-        if let Some(known) = self.children.get_mut(&id) {
-            for waiting in known.waiting.drain(..) {
-                match waiting {
-                    Waiting::Start(reply) => {
-                        let child = Arc::clone(&known.child.name);
-                        let error = text.clone().into();
-                        reply.fail(SuperviseError::NotStarted { child, error });
-                    }
-                    Waiting::End(reply) => reply.complete(()),
-                }
-            }
-        }
+        self.answer_not_started(id, &error);
         self.failure = Some(Failure::NotStarted(error));
         self.show(id);
     }
@@ -440,16 +434,7 @@ impl Driver {
 
     /// The child, and what it has left, have ended.
     fn has_ended(&mut self, id: ChildId) {
-        if let Some(known) = self.children.get_mut(&id) {
-            for end in known
-                .waiting
-                .extract_if(.., |it| matches!(it, Waiting::End(_)))
-            {
-                if let Waiting::End(reply) = end {
-                    reply.complete(());
-                }
-            }
-        }
+        self.answer_ends(id);
         self.show(id);
     }
 
@@ -461,74 +446,6 @@ impl Driver {
             );
         });
         (self.view).tell_of_failure(id, notice.pid, &notice.cause);
-    }
-
-    fn ordered(&mut self, order: Kind) {
-        match order {
-            Kind::StopBy(by) => {
-                let now = self.timers.now();
-                self.plan
-                    .must_stop_by(time_for_children(now, by.since(now)));
-            }
-            Kind::StopAll(reply) => {
-                self.stopping.push(reply);
-                self.plan.stop(Verdict::Stopped, Moment::NEVER);
-            }
-            _ if self.plan.is_stopping() => order.refuse(SuperviseError::Stopping),
-            Kind::Start(child, watcher, reply) => match self.add(*child) {
-                Ok(id) => {
-                    if let Some(known) = self.children.get_mut(&id) {
-                        known.watcher = watcher;
-                    }
-                    self.wait(id, Waiting::Start(reply));
-                }
-                Err(error) => reply.fail(error),
-            },
-            Kind::Stop(child, is_removed, reply) => match self.find(&child) {
-                Some(id) if self.plan.stop_child(id, is_removed) => {
-                    self.wait(id, Waiting::End(reply));
-                }
-                Some(id) => {
-                    if let Some(known) = self.children.get_mut(&id) {
-                        // They hear that no answer comes.
-                        known.waiting.clear();
-                    }
-                    self.show(id);
-                    reply.complete(());
-                }
-                None => reply.fail(SuperviseError::NoChild(child)),
-            },
-            Kind::Restart(child, reply) => match self.find(&child) {
-                Some(id) => {
-                    self.plan.restart_child(id, self.timers.now());
-                    self.wait(id, Waiting::Start(reply));
-                }
-                None => reply.fail(SuperviseError::NoChild(child)),
-            },
-        }
-    }
-
-    fn wait(&mut self, id: ChildId, waiting: Waiting) {
-        if let Some(known) = self.children.get_mut(&id) {
-            known.waiting.push(waiting);
-        }
-    }
-
-    fn find(&self, child: &ChildRef) -> Option<ChildId> {
-        match child {
-            ChildRef::Pid(pid) => self.by_pid.get(pid).copied(),
-            ChildRef::Name(name) => self.view.id_of(name),
-        }
-    }
-}
-
-impl Kind {
-    fn refuse(self, error: SuperviseError) {
-        match self {
-            Self::Start(_, _, reply) | Self::Restart(_, reply) => reply.fail(error),
-            Self::Stop(_, _, reply) => reply.fail(error),
-            Self::StopBy(_) | Self::StopAll(_) => {}
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What goes wrong with supervisors and their children.
 
 use crate::order::ChildRef;
-use ganger_proc_api::BoxError;
+use ganger_proc_api::{BoxError, Pid};
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +41,14 @@ pub enum SuperviseError {
     NoChild(ChildRef),
     /// The supervisor is stopping.
     Stopping,
+    /// The child was to be started, and is to be stopped or forgotten meanwhile.
+    Overtaken {
+        /// The child's name.
+        child: Arc<str>,
+    },
+    /// That process has asked for its own stop or restart, or for the stop of a supervisor above it.
+    /// That is under way. The process would wait for itself, and finishes instead.
+    WaitsForItself(Pid),
     /// The scheduler was built without timers.
     NoTimers,
 }
@@ -64,6 +72,15 @@ impl fmt::Display for SuperviseError {
             }
             Self::NoChild(child) => write!(f, "there is no child {child}"),
             Self::Stopping => f.write_str("the supervisor is stopping"),
+            Self::Overtaken { child } => write!(
+                f,
+                "the child {child:?} is not started: it is to be stopped meanwhile"
+            ),
+            Self::WaitsForItself(pid) => write!(
+                f,
+                "the stop that {pid} has asked for is under way, and {pid} is to finish: it can't \
+                 wait for its own end"
+            ),
             Self::NoTimers => f.write_str(
                 "a supervisor needs timers: give the scheduler's builder `.source(Timers)`",
             ),

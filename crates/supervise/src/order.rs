@@ -2,7 +2,7 @@
 
 use crate::child::Child;
 use ganger_proc_api::{Pid, Reply, Tag};
-use ganger_sched::{Address, Handle, Moment};
+use ganger_sched::{Address, Handle, Moment, here};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,18 @@ pub struct Order(pub(crate) Kind);
 pub(crate) enum Kind {
     /// With the process that is told of the child's end.
     Start(Box<Child>, Option<(Address, Tag)>, Reply<Pid>),
-    Stop(ChildRef, bool, Reply<()>),
-    Restart(ChildRef, Reply<Pid>),
+    /// With the process that asks, as in the following two.
+    Stop(ChildRef, bool, Option<Pid>, Reply<()>),
+    Restart(ChildRef, Option<Pid>, Reply<Pid>),
     /// All children, and then the supervisor. The answer says which were too slow.
-    StopAll(Reply<Vec<String>>),
+    StopAll(Option<Pid>, Reply<Vec<String>>),
     /// All has to have ended by that moment.
     StopBy(Moment),
+}
+
+/// The process that asks: by a yield, or in its step, as a task does.
+pub(crate) fn asker<T: Send + 'static>(reply: &Reply<T>) -> Option<Pid> {
+    reply.pid().or_else(here::pid)
 }
 
 /// A child, by its name or the PID of its process. Of several children with that name it is the
@@ -82,7 +88,7 @@ impl fmt::Debug for Order {
             Kind::Start(..) => "Order(Start)",
             Kind::Stop(..) => "Order(Stop)",
             Kind::Restart(..) => "Order(Restart)",
-            Kind::StopAll(_) => "Order(StopAll)",
+            Kind::StopAll(..) => "Order(StopAll)",
             Kind::StopBy(_) => "Order(StopBy)",
         })
     }

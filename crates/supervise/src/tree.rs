@@ -1,7 +1,7 @@
 //! Looking at a supervisor from outside, and asking it for changes.
 
 use crate::child::Child;
-use crate::order::{ChildRef, Kind, Order};
+use crate::order::{ChildRef, Kind, Order, asker};
 use crate::view::{ChildInfo, ChildState, View};
 use ganger_proc_api::{CancelReason, Context, ExitReason, NotFound, Pid, Tag};
 use ganger_sched::{Address, Call, ContextExt, ProcessHandle, WeakHandle, WrongAddress};
@@ -15,7 +15,14 @@ use std::sync::Arc;
 /// It prints itself as a tree. What it shows is what the supervisor has noted last: a child that
 /// has just ended may still run by it. The calls that change something are questions to the
 /// supervisor: a thread waits for the answer, a step asks with `out.ask(call, tag)`, and a task
-/// awaits it.
+/// awaits it. Each has one answer. A start that a stop overtakes fails at once, with
+/// [`SuperviseError::Overtaken`](crate::SuperviseError::Overtaken) or
+/// [`Stopping`](crate::SuperviseError::Stopping).
+///
+/// A process that asks for its own stop or restart, or for the stop of a tree that it is in, can't
+/// wait for that: it would wait for itself. It gets
+/// [`SuperviseError::WaitsForItself`](crate::SuperviseError::WaitsForItself) at once, and what it
+/// has asked for is done.
 #[derive(Clone)]
 pub struct Tree {
     pub(crate) view: Arc<View>,
@@ -135,14 +142,14 @@ impl Tree {
     pub fn stop_child(&self, child: impl Into<ChildRef>) -> Call<()> {
         let child = child.into();
         self.address
-            .call(move |reply| Order(Kind::Stop(child, false, reply)))
+            .call(move |reply| Order(Kind::Stop(child, false, asker(&reply), reply)))
     }
 
     /// Stops a child, and forgets it.
     pub fn remove_child(&self, child: impl Into<ChildRef>) -> Call<()> {
         let child = child.into();
         self.address
-            .call(move |reply| Order(Kind::Stop(child, true, reply)))
+            .call(move |reply| Order(Kind::Stop(child, true, asker(&reply), reply)))
     }
 
     /// Starts a child that is stopped, or stops and starts one that runs. The answer is the PID of
@@ -150,7 +157,7 @@ impl Tree {
     pub fn restart_child(&self, child: impl Into<ChildRef>) -> Call<Pid> {
         let child = child.into();
         self.address
-            .call(move |reply| Order(Kind::Restart(child, reply)))
+            .call(move |reply| Order(Kind::Restart(child, asker(&reply), reply)))
     }
 
     /// Stops all children, and the supervisor. The answer comes when the children have ended, and
@@ -173,7 +180,8 @@ impl Tree {
     /// # Ok::<(), BoxError>(())
     /// ```
     pub fn stop_all(&self) -> Call<Vec<String>> {
-        self.address.call(|reply| Order(Kind::StopAll(reply)))
+        self.address
+            .call(|reply| Order(Kind::StopAll(asker(&reply), reply)))
     }
 
     /// Asks the supervisor to stop: its children end in the reverse order of their start, and then

@@ -183,6 +183,23 @@ impl View {
         lock(&self.inner).names.get(name)?.first().copied()
     }
 
+    /// The children of that child, if it is a supervisor that runs.
+    pub(crate) fn below(&self, id: ChildId) -> Option<Arc<Self>> {
+        lock(&self.inner).entries.get(&id)?.below.clone()
+    }
+
+    /// Whether that is the process of a child, or of one below. O(children).
+    pub(crate) fn has(&self, process: Pid) -> bool {
+        let inner = lock(&self.inner);
+        let entries = inner.entries.values();
+        if entries.clone().any(|it| it.pid == Some(process)) {
+            return true;
+        }
+        let below: Vec<_> = entries.filter_map(|it| it.below.clone()).collect();
+        drop(inner);
+        below.iter().any(|it| it.has(process))
+    }
+
     /// The supervisor has ended. What is left of its children is returned.
     pub(crate) fn end(&self) -> Vec<(ChildId, Entry)> {
         lock(&self.inner).is_over = true;

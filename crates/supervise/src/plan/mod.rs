@@ -421,13 +421,15 @@ impl Plan {
         true
     }
 
-    /// The child is to run: a new one, if it runs already. It does not count as a failure.
-    pub(crate) fn restart_child(&mut self, id: ChildId, now: Moment) {
+    /// The child is to run: a new one, if it runs already. It does not count as a failure. `false`
+    /// when the child is not to run any more, because it is being forgotten.
+    #[must_use]
+    pub(crate) fn restart_child(&mut self, id: ChildId, now: Moment) -> bool {
         if self.is_stopping() {
-            return;
+            return false;
         }
-        let Some(child) = self.children.get_mut(&id) else {
-            return;
+        let Some(child) = self.children.get_mut(&id).filter(|it| !it.is_removed) else {
+            return false;
         };
         self.to_start.remove(&(child.due, id));
         child.wanted = true;
@@ -442,6 +444,7 @@ impl Plan {
         } else {
             self.leave(id);
         }
+        true
     }
 
     /// All children are to end, and then the supervisor. The first reason counts, and the earliest

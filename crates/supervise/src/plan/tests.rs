@@ -324,10 +324,10 @@ fn a_child_that_is_stopped_stays_stopped_until_it_is_asked_for() {
     play.settle();
     assert_eq!(play.said(), "-1");
     assert!(!play.plan.stop_child(play.ids[1], false));
-    play.plan.restart_child(play.ids[1], play.now);
+    assert!(play.plan.restart_child(play.ids[1], play.now));
     play.settle();
     assert_eq!(play.said(), "+1");
-    play.plan.restart_child(play.ids[0], play.now);
+    assert!(play.plan.restart_child(play.ids[0], play.now));
     play.settle();
     assert_eq!((play.said().as_str(), play.verdict), ("-0 +0", None));
     play.plan.stop_child(play.ids[0], true);
@@ -402,7 +402,7 @@ fn a_supervisor_ends_with_its_significant_children_that_end_by_themselves() {
     let mut all = Play::with(Strategy::OneForOne, AutoShutdown::All, 3, &children);
     all.said();
     assert_eq!(all.ends(1, Ended::Done).said(), "");
-    all.plan.restart_child(all.ids[1], all.now);
+    assert!(all.plan.restart_child(all.ids[1], all.now));
     all.settle();
     assert_eq!(all.said(), "+1");
     assert_eq!(all.ends(0, Ended::Done).said(), "");

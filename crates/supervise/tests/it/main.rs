@@ -11,6 +11,7 @@ mod pool_children;
 mod pool_lines;
 mod pool_places;
 mod pools;
+mod questions;
 mod stops;
 mod support;
 mod trees;

@@ -116,7 +116,7 @@ fn play_with_slow_children(strategy: Strategy, most: u32, children: &[Rules], al
             }
             Happens::Restart(child) => {
                 if let Some(id) = ids.get(child) {
-                    plan.restart_child(*id, now);
+                    _ = plan.restart_child(*id, now);
                 }
             }
             Happens::Wait(millis) => now = now.after(Duration::from_millis(millis.into())),
