@@ -9,9 +9,10 @@ use ganger_sched::{Address, ContextExt, Handle, Spawner};
 /// What this crate adds to [`Context`]: links, and monitors that can be taken back.
 ///
 /// **Links.** Two processes that are linked end together: when one ends in another way than by
-/// `done`, the other one ends as well, with the same cause, and so on along all links. A process
-/// that [traps](Self::trap_exits) exits gets a notice instead, also of an end by `done`. A link is
-/// gone when one of the two has ended. There is at most one between two processes.
+/// `done`, the other one ends as well, with the same cause, and so on along all links. A restart in
+/// place breaks links in the same way. A process that [traps](Self::trap_exits) exits gets a notice
+/// instead, also of an end by `done`. A link is gone when one of the two has ended. There is at
+/// most one between two processes.
 pub trait LinkContext {
     /// Begins to start a process that is linked to this one from its first moment on. If its
     /// `init` fails, the error says so, and there is no signal.

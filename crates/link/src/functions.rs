@@ -142,6 +142,8 @@ struct Leave {
     table: Weak<Table>,
     name: Box<str>,
     number: u64,
+    /// The process has registered it itself.
+    is_own: bool,
 }
 
 impl fmt::Display for FunctionTypes {
@@ -244,7 +246,8 @@ impl Functions {
     }
 
     /// Registers a function of a process: `message` makes its message of the input and the
-    /// [`Reply`]. The end of the process takes the function away, before others are told of it.
+    /// [`Reply`]. The end of the process takes the function away, before others are told of it. So
+    /// does its restart in place, if the process has registered the function itself.
     ///
     /// # Errors
     /// As for [`register`](Self::register), and when the process has ended.
@@ -269,12 +272,13 @@ impl Functions {
                 process.call(move |reply| message(input, reply))
             }
         })?;
+        let process = process.untyped();
         let leave = Leave {
             table: Arc::downgrade(&self.table),
             name: name.clone(),
             number,
+            is_own: process.is_own(),
         };
-        let process = process.untyped();
         if process.add_exit_action(Box::new(leave)).is_ok() {
             return Ok(());
         }
@@ -409,6 +413,10 @@ impl ExitAction for Leave {
         if let Some(table) = self.table.upgrade() {
             table.remove(&self.name, Some(self.number));
         }
+    }
+
+    fn ends_with_incarnation(&self) -> bool {
+        self.is_own
     }
 
     /// The function has been removed.

@@ -177,7 +177,8 @@ impl Group {
     }
 
     /// A process joins. It is in the group as often as it has joined, until it has left as often or
-    /// has ended.
+    /// has ended. What it has joined by its own calls it also leaves when it fails and is restarted
+    /// in place.
     ///
     /// # Errors
     /// [`JoinError`] when the process has ended.

@@ -10,8 +10,8 @@
 //! a number that both nodes have for each other.
 //! 1. A process gets its node first, and then an exit action. If it takes no action any more, its
 //!    node goes again, and the peers that it has got meanwhile are told.
-//! 2. The end of the process takes its node out of the table, and then sends a signal with the
-//!    link's number to each peer.
+//! 2. The end of the process, or its restart in place, takes its node out of the table, and then
+//!    sends a signal with the link's number to each peer.
 //! 3. The worker of the peer asks the signal before the next step. The signal counts if the node of
 //!    the peer still has the link with this number. It takes the link away, and ends the peer, or
 //!    tells it.
@@ -388,6 +388,8 @@ impl ExitAction for EndLinks {
     fn release(&mut self, process: Pid) {
         let node = self.links.shard(process).take(process, self.number);
         if let Some(node) = node {
+            // Where the process is restarted in place, the next incarnation is shown none of these.
+            node.told.values().for_each(Withdrawal::withdraw);
             self.peers = node.peers;
             self.parent = node.parent;
         }
@@ -409,6 +411,11 @@ impl ExitAction for EndLinks {
             *budget -= 1;
         }
         Some(self)
+    }
+
+    /// It does not outlive the failure of the process, so that its peers do not, either.
+    fn ends_with_incarnation(&self) -> bool {
+        true
     }
 
     fn not_started(self: Box<Self>, process: Pid) {

@@ -3,7 +3,7 @@
 //! **Protocol.** A watch is an exit action of its target. It shares a [`Withdrawal`] with the
 //! caller. The end of the watch withdraws: the notice is then neither sent nor shown, and the
 //! action says that it is over. The target drops what is over now and then, so the end of a watch
-//! is O(1) and asks nothing of the target.
+//! is O(1) and asks nothing of the target. A restart of the watcher in place ends its watches, too.
 
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
 use ganger_sched::{Address, ExitAction, Handle, SystemEvent};
@@ -53,21 +53,31 @@ struct Watching {
     tag: Tag,
     lane: Lane,
     withdrawal: Withdrawal,
+    /// Of the watcher's incarnation, if that may be restarted in place.
+    incarnation: Option<Withdrawal>,
     /// The watcher starts the target, and is told by an error when that is not started.
     is_spawn: bool,
 }
 
 impl Watching {
     fn notify(&self, cause: ExitCause) {
-        if self.withdrawal.is_withdrawn() {
+        if self.is_withdrawn() {
             return;
         }
-        let notice = ExitNotice::new(self.target, self.tag, cause).withdrawn_by(&self.withdrawal);
+        let notice = ExitNotice::new(self.target, self.tag, cause)
+            .withdrawn_by(&self.withdrawal)
+            .for_incarnation(self.incarnation.clone());
         let notice = match self.lane {
             Lane::Overtaking => notice,
             Lane::InOrder => notice.in_order(),
         };
         let _ended = self.watcher.send_system(SystemEvent::Exit(notice));
+    }
+
+    /// Whether it was taken back, or the incarnation that wanted it is over.
+    fn is_withdrawn(&self) -> bool {
+        let incarnation = self.incarnation.as_ref();
+        self.withdrawal.is_withdrawn() || incarnation.is_some_and(Withdrawal::is_withdrawn)
     }
 }
 
@@ -83,7 +93,7 @@ impl ExitAction for Watching {
     }
 
     fn is_over(&self) -> bool {
-        self.withdrawal.is_withdrawn() || self.watcher.is_closed()
+        self.is_withdrawn() || self.watcher.is_closed()
     }
 }
 
@@ -109,6 +119,7 @@ pub(crate) fn begin(
             tag,
             lane,
             withdrawal,
+            incarnation: watcher.incarnation_end(),
             is_spawn: false,
         };
         if let Err(gone) = scheduler.add_exit_action(target, Box::new(watching)) {
@@ -126,6 +137,7 @@ pub(crate) fn begin_with(
     lane: Lane,
 ) -> Result<(), ganger_sched::ExitActionError> {
     child.add_exit_action(Box::new(Watching {
+        incarnation: watcher.incarnation_end(),
         watcher,
         target: child.pid(),
         tag,

@@ -55,7 +55,8 @@ impl CancellationToken {
         Self(Arc::new(Node { state, parent }))
     }
 
-    /// A token for a process: it is cancelled when the process ends, in whatever way. A process
+    /// A token for a process: it is cancelled when the process ends, in whatever way, or
+    /// is restarted in place. A process
     /// that [defers](ganger_proc_api::StepOutput::defer_cancel) its cancellation cancels the token
     /// itself. Each call makes another token.
     #[must_use]

@@ -198,6 +198,9 @@ impl Child {
 
     /// When it fails, another one is made in its place: with the same PID and address, the mailbox
     /// with its order, names, monitors and handles, and without what the failing step had taken.
+    /// What it has registered itself goes as at its end, so that the next `init` registers that
+    /// again: functions, places in groups, monitors, links, exit actions.
+    /// [`incarnation`](ganger_sched::ContextExt::incarnation) tells a first life from later ones.
     /// Others of its group are left alone. The restart counts for the
     /// [intensity](crate::Supervisor::intensity), and waits as [`back_off`](Self::back_off) says.
     ///

@@ -17,7 +17,7 @@ use crate::child::Child;
 use crate::error::SuperviseError;
 use crate::in_place::{Place, Site};
 use crate::log::{contain, log};
-use crate::order::{Order, must_stop_by, time_for_children};
+use crate::order::{Order, Watching, must_stop_by, time_for_children};
 use crate::orphans::Orphans;
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
 use crate::view::{ChildState, Entry, View};
@@ -25,7 +25,7 @@ use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Process, Reply,
     StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
-use ganger_sched::{Address, ContextExt, ExitAction, Moment, SystemEvent, WeakHandle};
+use ganger_sched::{ContextExt, Moment, WeakHandle};
 use ganger_sync::sync::Mutex;
 use ganger_time::{TimerOutput, Timers};
 use std::any::Any;
@@ -82,18 +82,8 @@ struct Known {
     pid: Option<Pid>,
     /// Those that wait for its end, or its start.
     waiting: Vec<Waiting>,
-    /// The process that is told of the end of the first process, and how it knows the notice.
-    watcher: Option<(Address, Tag)>,
-}
-
-/// Tells a process that has had a child started of the child's end.
-struct Watching(Address, Tag);
-
-impl ExitAction for Watching {
-    fn tell(self: Box<Self>, pid: Pid, cause: &ExitCause) {
-        let notice = ExitNotice::new(pid, self.1, cause.clone());
-        let _ended = self.0.send_system(SystemEvent::Exit(notice));
-    }
+    /// What tells of the end of the first process.
+    watcher: Option<Watching>,
 }
 
 enum Waiting {
@@ -458,7 +448,7 @@ fn begin(
     child: &Child,
     id: ChildId,
     site: Option<Site>,
-    watcher: Option<(Address, Tag)>,
+    watcher: Option<Watching>,
 ) -> Begun {
     const METHOD: Symbol = Symbol::new("main");
     let (process, view) = match site {
@@ -473,8 +463,8 @@ fn begin(
     };
     let mut spawner = ctx.spawner().monitored(id.0).before_init(|child| {
         child.leave_shutdown_to_caller();
-        if let Some((watcher, tag)) = watcher {
-            child.add_exit_action(Box::new(Watching(watcher, tag)))?;
+        if let Some(watcher) = watcher {
+            child.add_exit_action(Box::new(watcher))?;
         }
         Ok(())
     });

@@ -46,8 +46,8 @@ pub enum SuperviseError {
         /// The child's name.
         child: Arc<str>,
     },
-    /// That process has asked for its own stop or restart, or for the stop of a supervisor above it.
-    /// That is under way. The process would wait for itself, and finishes instead.
+    /// That process has asked for its own stop or restart, or for the stop of a supervisor above
+    /// it. That is under way. The process would wait for itself, and finishes instead.
     WaitsForItself(Pid),
     /// The scheduler was built without timers.
     NoTimers,

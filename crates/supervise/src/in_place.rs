@@ -7,7 +7,8 @@
 //! incarnation. When that fails, the place closes and drops it, and asks for an upgrade to another
 //! place with a new incarnation. So the PID, the mailbox with its order, names, monitors and
 //! handles stay, and completions for the old incarnation are stale: the scheduler's promise of
-//! upgrades.
+//! upgrades. The scheduler runs the exit actions that belong to the incarnation before the next one
+//! begins.
 //!
 //! 1. A failure counts in the supervisor's window. When it is one too many, the place fails as the
 //!    incarnation did, and the supervisor learns of it by its monitor.
@@ -106,18 +107,19 @@ impl Place {
     fn begin(&mut self, ctx: &Context) -> Result<(), BoxError> {
         let begun = contain(|| {
             let mut incarnation = (self.site.make)()?;
+            incarnation.process().init(ctx, "main", Payloads::new())?;
             if let Some(before) = &mut self.before
                 && let Some(killer) = before.killer.take()
             {
                 incarnation.give(killer, &before.cause.to_string());
             }
-            incarnation.process().init(ctx, "main", Payloads::new())?;
             Ok::<_, BoxError>(incarnation)
         });
         match begun {
             Ok(begun) => self.incarnation = Some(begun?),
             Err(message) => return Err(format!("the start panicked: {message}").into()),
         }
+        ctx.incarnation_begun();
         self.streak.started(self.site.timers.now());
         Ok(())
     }
@@ -157,7 +159,19 @@ impl Place {
             entry.restarts += 1;
             entry.last = Some(cause.clone());
         });
-        let before = Before { killer, cause };
+        let before = Before {
+            killer,
+            cause: cause.clone(),
+        };
+        // What the step may have said before it failed.
+        drop(out.take_outcome());
+        self.give_way_to(before, due, cause, out);
+        true
+    }
+
+    /// Another place takes this one's, and goes on with what was `before`. What the incarnation has
+    /// registered goes.
+    fn give_way_to(&self, before: Before, due: Moment, cause: ExitCause, out: &mut StepOutput) {
         let next = Self {
             site: Arc::clone(&self.site),
             incarnation: None,
@@ -166,10 +180,7 @@ impl Place {
             due,
             is_armed: false,
         };
-        // What the step may have said before it failed.
-        drop(out.take_outcome());
-        out.upgrade(UpgradeRequest::process(next, "main", ()));
-        true
+        out.upgrade(UpgradeRequest::restart(next, "main", cause));
     }
 
     fn close_and_drop(&mut self) {
@@ -205,28 +216,27 @@ impl Place {
             out.cancel(DUE);
             self.is_armed = false;
         }
-        match self.begin(ctx) {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                self.due = self.permit(ctx, &error).ok_or(error)?;
-                // Others run between two attempts.
-                out.give_way();
-                Ok(false)
-            }
+        let Err(error) = self.begin(ctx) else {
+            return Ok(true);
+        };
+        let cause = ExitCause::Failed(text_of(&*error).into());
+        let Some(due) = self.permit(ctx, &cause) else {
+            return Err(error);
+        };
+        if let Some(before) = self.before.take() {
+            self.give_way_to(before, due, cause, out);
         }
+        Ok(false)
     }
 }
 
 impl Process for Place {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         if self.before.is_none() {
+            ctx.begin_incarnations();
             return self.begin(ctx);
         }
-        if self.due <= self.site.timers.now()
-            && let Err(error) = self.begin(ctx)
-        {
-            self.due = self.permit(ctx, &error).ok_or(error)?;
-        }
+        // The next one begins in a step: what its `init` registers goes again if that fails.
         Ok(())
     }
 

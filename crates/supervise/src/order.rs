@@ -1,8 +1,8 @@
 //! What a running supervisor is asked to do.
 
 use crate::child::Child;
-use ganger_proc_api::{Pid, Reply, Tag};
-use ganger_sched::{Address, Handle, Moment, here};
+use ganger_proc_api::{ExitCause, ExitNotice, Pid, Reply, Tag, Withdrawal};
+use ganger_sched::{Address, ExitAction, Handle, Moment, SystemEvent, here};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use std::time::Duration;
 pub struct Order(pub(crate) Kind);
 
 pub(crate) enum Kind {
-    /// With the process that is told of the child's end.
-    Start(Box<Child>, Option<(Address, Tag)>, Reply<Pid>),
+    /// With what tells a process of the child's end.
+    Start(Box<Child>, Option<Watching>, Reply<Pid>),
     /// With the process that asks, as in the following two.
     Stop(ChildRef, bool, Option<Pid>, Reply<()>),
     Restart(ChildRef, Option<Pid>, Reply<Pid>),
@@ -20,6 +20,37 @@ pub(crate) enum Kind {
     StopAll(Option<Pid>, Reply<Vec<String>>),
     /// All has to have ended by that moment.
     StopBy(Moment),
+}
+
+/// Tells a process that has had a child started of the child's end.
+pub(crate) struct Watching {
+    watcher: Address,
+    tag: Tag,
+    /// Of the watcher's incarnation, if that may be restarted in place.
+    incarnation: Option<Withdrawal>,
+}
+
+impl Watching {
+    pub(crate) fn new(watcher: Address, tag: Tag) -> Self {
+        Self {
+            incarnation: watcher.incarnation_end(),
+            watcher,
+            tag,
+        }
+    }
+}
+
+impl ExitAction for Watching {
+    fn tell(self: Box<Self>, pid: Pid, cause: &ExitCause) {
+        let notice = ExitNotice::new(pid, self.tag, cause.clone());
+        let notice = notice.for_incarnation(self.incarnation);
+        let _ended = self.watcher.send_system(SystemEvent::Exit(notice));
+    }
+
+    fn is_over(&self) -> bool {
+        let incarnation = self.incarnation.as_ref();
+        incarnation.is_some_and(Withdrawal::is_withdrawn) || self.watcher.is_closed()
+    }
 }
 
 /// The process that asks: by a yield, or in its step, as a task does.

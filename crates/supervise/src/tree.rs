@@ -1,7 +1,7 @@
 //! Looking at a supervisor from outside, and asking it for changes.
 
 use crate::child::Child;
-use crate::order::{ChildRef, Kind, Order, asker};
+use crate::order::{ChildRef, Kind, Order, Watching, asker};
 use crate::view::{ChildInfo, ChildState, View};
 use ganger_proc_api::{CancelReason, Context, ExitReason, NotFound, Pid, Tag};
 use ganger_sched::{Address, Call, ContextExt, ProcessHandle, WeakHandle, WrongAddress};
@@ -131,7 +131,7 @@ impl Tree {
     /// process, the notice has come, and no other comes.
     pub fn start_child_monitored(&self, ctx: &Context, child: Child, tag: Tag) -> Call<Pid> {
         let child = Box::new(child);
-        let watcher = ctx.untyped_address().map(|it| (it, tag));
+        let watcher = ctx.untyped_address().map(|it| Watching::new(it, tag));
         self.address
             .call(move |reply| Order(Kind::Start(child, watcher, reply)))
     }

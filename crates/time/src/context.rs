@@ -2,8 +2,8 @@
 
 use crate::timer::Timer;
 use crate::timers::Timers;
-use ganger_proc_api::{Context, Package, Payloads, Pid, Symbol};
-use ganger_sched::{ContextExt, Moment};
+use ganger_proc_api::{Context, Package, Payloads, Pid, Symbol, Withdrawal};
+use ganger_sched::{ContextExt, ExitAction, Moment};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ pub trait TimerContext {
     fn now(&self) -> Moment;
 
     /// Sends a message after that time, from this process: see [`Timers::send_after`]. It is sent
-    /// also when this process has ended by then.
+    /// also when this process has ended by then. One to this process itself is taken back when a
+    /// supervisor restarts the process in place before that.
     fn send_after(
         &self,
         delay: Duration,
@@ -46,7 +47,39 @@ impl TimerContext for Context {
         payloads: impl Into<Payloads>,
     ) -> Timer {
         let package = Package::new(self.pid(), target, topic, payloads);
-        borrowed(self).send_after(delay, package)
+        let timer = borrowed(self).send_after(delay, package);
+        if target == self.pid() {
+            end_with_incarnation(self, &timer);
+        }
+        timer
+    }
+}
+
+/// Takes a message back that an incarnation of a process has put off for itself.
+struct TakeBack {
+    timer: Timer,
+    incarnation: Withdrawal,
+}
+
+impl ExitAction for TakeBack {
+    fn release(&mut self, _: Pid) {
+        // At the end of the process it is sent all the same, and becomes a dead letter.
+        if self.incarnation.is_withdrawn() {
+            self.timer.cancel();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.timer.read().is_none()
+    }
+}
+
+/// When the process is restarted in place, the next incarnation does not get the message.
+fn end_with_incarnation(ctx: &Context, timer: &Timer) {
+    let process = ctx.untyped_address();
+    if let Some(incarnation) = process.and_then(|it| it.incarnation_end()) {
+        let timer = timer.twin();
+        let _ended = ctx.add_exit_action(Box::new(TakeBack { timer, incarnation }));
     }
 }
 

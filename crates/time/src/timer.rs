@@ -31,6 +31,11 @@ impl Timer {
         }
     }
 
+    /// Another handle to the same package.
+    pub(crate) fn twin(&self) -> Self {
+        Self::new(&self.timers, self.seat, self.key, self.number)
+    }
+
     /// Cancels it. Returns when it was due: that has passed when the message lay in the mailbox. No
     /// step is shown the message after that, and its memory is free.
     ///

@@ -46,6 +46,10 @@ impl Place {
             }
         };
         drop(inner);
+        if let Some(gone) = &gone {
+            // What is under way says no change any more.
+            gone.outbox.withdraw();
+        }
         let hold = gone.as_ref().and_then(|it| it.hold.upgrade());
         let scope = hold.and_then(|it| it.release());
         // Their destructors may be another's code.
@@ -64,6 +68,8 @@ pub(super) struct EndMonitor {
     hold: Arc<Hold>,
     group: Option<Arc<str>>,
     number: u64,
+    /// The process monitors by its own call.
+    is_own: bool,
 }
 
 impl EndMonitor {
@@ -73,6 +79,7 @@ impl EndMonitor {
             hold,
             group: place.group.clone(),
             number: place.number,
+            is_own: monitor.is_own(),
         };
         if let Err(gone) = monitor.add_exit_action(Box::new(action)) {
             gone.into_action().release(monitor.pid());
@@ -91,6 +98,10 @@ impl ExitAction for EndMonitor {
             };
             place.leave();
         }
+    }
+
+    fn ends_with_incarnation(&self) -> bool {
+        self.is_own
     }
 
     fn is_over(&self) -> bool {

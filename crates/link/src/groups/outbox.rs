@@ -84,6 +84,11 @@ impl Outbox {
         GroupMonitor { withdrawal, place }
     }
 
+    /// No notice says a change from now on.
+    pub(super) fn withdraw(&self) {
+        self.withdrawal.withdraw();
+    }
+
     /// The process that is told.
     pub(super) fn monitor(&self) -> Address {
         self.to.untyped()

@@ -33,6 +33,10 @@ impl Hold {
         lock(&self.0).take()
     }
 
+    fn scope(&self) -> Option<Arc<Scope>> {
+        lock(&self.0).clone()
+    }
+
     pub(super) fn is_released(&self) -> bool {
         lock(&self.0).is_none()
     }
@@ -55,6 +59,11 @@ struct Joined {
     hold: Weak<Hold>,
     /// The numbers of its joins of each group.
     groups: BTreeMap<Arc<str>, Vec<u64>>,
+    /// Those of them that the present incarnation has made itself, if the process may be restarted
+    /// in place.
+    own: Vec<(Arc<str>, u64)>,
+    /// The incarnation has an exit action for these.
+    has_own: bool,
 }
 
 pub(super) struct Join {
@@ -166,6 +175,40 @@ impl Inner {
         }
     }
 
+    /// The incarnation of the process leaves what it has joined itself.
+    fn take_own(&mut self, pid: Pid, number: u64, later: &mut Later) {
+        let joined = self.joined.get_mut(&pid);
+        let Some(joined) = joined.filter(|it| it.number == number) else {
+            return;
+        };
+        let own = std::mem::take(&mut joined.own);
+        joined.has_own = false;
+        for (group, join) in own.into_iter().rev() {
+            let Some(joined) = self.joined.get_mut(&pid) else {
+                return;
+            };
+            let Some(joins) = joined.groups.get_mut(&group) else {
+                continue;
+            };
+            joins.retain(|it| *it != join);
+            let first = joins.first().copied();
+            if first.is_none() {
+                joined.groups.remove(&group);
+            }
+            let is_out = joined.groups.is_empty();
+            self.take_join(&group, pid, join, later);
+            let members = self.groups.get_mut(&group);
+            if let Some(members) = members
+                && let Some(first) = first.and_then(|it| members.joins.get_mut(&it))
+            {
+                first.is_first = true;
+            }
+            if is_out {
+                self.forget_process(pid, later);
+            }
+        }
+    }
+
     /// The process has left, or leaves, and its exit action is over.
     fn forget_process(&mut self, pid: Pid, later: &mut Later) -> BTreeMap<Arc<str>, Vec<u64>> {
         let Some(joined) = self.joined.remove(&pid) else {
@@ -202,6 +245,7 @@ impl Scope {
         if process.is_closed() {
             return Err(JoinError { pid });
         }
+        let is_own = process.is_own() && process.incarnation_end().is_some();
         let mut later = Later::default();
         let mut inner = lock(&self.inner);
         // One that has had the PID before.
@@ -220,8 +264,16 @@ impl Scope {
                 process: process.clone(),
                 hold: Arc::downgrade(hold),
                 groups: BTreeMap::new(),
+                own: Vec::new(),
+                has_own: false,
             }
         });
+        let first_own = is_own && !joined.has_own;
+        if is_own {
+            joined.has_own = true;
+            joined.own.push((Arc::clone(group), number));
+        }
+        let (hold, joined_as) = (Weak::clone(&joined.hold), joined.number);
         let joins = joined.groups.entry(Arc::clone(group)).or_default();
         joins.push(number);
         let is_first = joins.len() == 1;
@@ -234,15 +286,21 @@ impl Scope {
         inner.tell(group, pid, true, &mut later);
         drop(inner);
         later.carry_out();
-        let Some(hold) = new else {
-            return Ok(());
-        };
-        let action = Box::new(LeaveAll { hold, number });
-        if process.add_exit_action(action).is_ok() {
-            return Ok(());
+        let mut actions: Vec<Box<dyn ExitAction>> = Vec::new();
+        if let Some(hold) = new {
+            actions.push(Box::new(LeaveAll { hold, number }));
         }
-        self.leave_all(pid, number);
-        Err(JoinError { pid })
+        if first_own {
+            let number = joined_as;
+            actions.push(Box::new(LeaveOwn { hold, number }));
+        }
+        for action in actions {
+            if process.add_exit_action(action).is_err() {
+                self.leave_all(pid, joined_as);
+                return Err(JoinError { pid });
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn leave(&self, group: &Arc<str>, pid: Pid) -> bool {
@@ -260,6 +318,7 @@ impl Scope {
         }
         let is_out = joined.groups.is_empty();
         let Some(last) = last else { return false };
+        joined.own.retain(|it| it.1 != last);
         inner.take_join(group, pid, last, &mut later);
         if is_out {
             inner.forget_process(pid, &mut later);
@@ -272,6 +331,12 @@ impl Scope {
     fn leave_all(&self, pid: Pid, number: u64) {
         let mut later = Later::default();
         lock(&self.inner).take_all(pid, number, &mut later);
+        later.carry_out();
+    }
+
+    fn leave_own(&self, pid: Pid, number: u64) {
+        let mut later = Later::default();
+        lock(&self.inner).take_own(pid, number, &mut later);
         later.carry_out();
     }
 
@@ -301,5 +366,28 @@ impl ExitAction for LeaveAll {
 
     fn is_over(&self) -> bool {
         self.hold.is_released()
+    }
+}
+
+/// The action at the end of an incarnation that has joined by its own calls.
+struct LeaveOwn {
+    hold: Weak<Hold>,
+    number: u64,
+}
+
+impl ExitAction for LeaveOwn {
+    fn release(&mut self, process: Pid) {
+        let hold = self.hold.upgrade();
+        if let Some(scope) = hold.and_then(|it| it.scope()) {
+            scope.leave_own(process, self.number);
+        }
+    }
+
+    fn ends_with_incarnation(&self) -> bool {
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.hold.upgrade().is_none_or(|it| it.is_released())
     }
 }

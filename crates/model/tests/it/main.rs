@@ -5,6 +5,7 @@
 mod corpus;
 mod ends;
 mod guide;
+mod incarnations;
 mod jobs;
 mod scheduler;
 mod threads;

@@ -17,6 +17,8 @@ pub struct ExitNotice {
     pub cause: ExitCause,
     in_order: bool,
     withdrawal: Option<Withdrawal>,
+    /// Of the incarnation that is told.
+    incarnation: Option<Withdrawal>,
 }
 
 impl ExitNotice {
@@ -29,6 +31,7 @@ impl ExitNotice {
             cause,
             in_order: false,
             withdrawal: None,
+            incarnation: None,
         }
     }
 
@@ -57,11 +60,22 @@ impl ExitNotice {
         }
     }
 
+    /// The same notice, for an incarnation of a process that is restarted in place: no other one is
+    /// shown it. For crates above the scheduler.
+    #[must_use]
+    pub fn for_incarnation(self, end: Option<Withdrawal>) -> Self {
+        Self {
+            incarnation: end,
+            ..self
+        }
+    }
+
     /// Whether it has been withdrawn, so that [`Events`](crate::Events) passes it over.
     #[must_use]
     #[inline]
     pub fn is_withdrawn(&self) -> bool {
-        (self.withdrawal.as_ref()).is_some_and(Withdrawal::is_withdrawn)
+        let either = [&self.withdrawal, &self.incarnation];
+        either.into_iter().flatten().any(Withdrawal::is_withdrawn)
     }
 }
 

@@ -57,8 +57,8 @@ impl Context {
         self.backend.pid()
     }
 
-    /// This process takes messages of type `M` alone, until another one takes its place. A message
-    /// of another type that is sent by PID is refused with
+    /// This process takes messages of type `M` alone, until another one has begun in its place. A
+    /// message of another type that is sent by PID is refused with
     /// [`SendErrorKind::WrongType`](crate::SendErrorKind::WrongType). For `init`; an
     /// [`Actor`](crate::Actor) does so by itself. Messages that have come before stay.
     pub fn accept_only<M: Any>(&self) {
@@ -198,7 +198,8 @@ impl Context {
     /// [`Event::Exit`](crate::Event::Exit) with `tag`. Never blocks.
     ///
     /// The target takes no step for it. The monitor stays until one of the two processes has ended;
-    /// an upgrade of either does not end it. Each call makes a monitor of its own, with a notice of
+    /// an upgrade of either does not end it. When this process fails and is restarted in place, its
+    /// monitors end. Each call makes a monitor of its own, with a notice of
     /// its own, even if the tags are equal.
     ///
     /// When no process has that PID, the notice comes at once and says

@@ -1,6 +1,7 @@
 //! The request to put another process in the place of one.
 
 use super::Process;
+use crate::events::ExitCause;
 use crate::raw::Exclusive;
 use crate::values::{Payloads, Symbol};
 use std::fmt;
@@ -26,6 +27,10 @@ pub enum UpgradeTarget {
     Factory(Symbol),
     /// This process.
     Process(Exclusive<Box<dyn Process>>),
+    /// This process, after the failure of the one before: what that has registered goes as at its
+    /// end.
+    #[doc(hidden)]
+    Restart(Exclusive<Box<dyn Process>>, ExitCause),
 }
 
 impl UpgradeRequest {
@@ -58,6 +63,19 @@ impl UpgradeRequest {
             input: input.into(),
         }
     }
+
+    /// A restart in place, by `process`, of one that has failed for that cause: for crates above
+    /// the scheduler.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn restart(process: impl Process, method: impl Into<Symbol>, cause: ExitCause) -> Self {
+        let process = Exclusive::new(Box::new(process) as Box<dyn Process>);
+        Self {
+            target: UpgradeTarget::Restart(process, cause),
+            method: method.into(),
+            input: Payloads::new(),
+        }
+    }
 }
 
 impl fmt::Debug for UpgradeRequest {
@@ -75,6 +93,7 @@ impl fmt::Debug for UpgradeTarget {
         match self {
             Self::Factory(name) => f.debug_tuple("Factory").field(name).finish(),
             Self::Process(_) => f.write_str("Process(..)"),
+            Self::Restart(_, cause) => f.debug_tuple("Restart").field(cause).finish(),
         }
     }
 }

@@ -45,6 +45,8 @@ struct Facts {
     drop: unsafe fn(&mut Place),
 }
 
+const _: () = assert!(align_of::<Facts>() > 1);
+
 /// Where the facts of a type are.
 struct Of<T>(PhantomData<T>);
 
@@ -89,7 +91,8 @@ impl Kind {
         self.0.id == TypeId::of::<T>()
     }
 
-    /// The same, as a pointer that is never null; for schedulers, which keep it in an atomic.
+    /// The same, as a pointer that is never null and is even; for schedulers, which keep it in an
+    /// atomic.
     #[doc(hidden)]
     #[must_use]
     pub fn into_raw(self) -> *mut () {

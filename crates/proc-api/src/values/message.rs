@@ -125,7 +125,10 @@ impl SendError {
 #[non_exhaustive]
 pub enum SendErrorKind {
     /// The process takes messages of another type alone.
-    #[error("it takes messages of type {}, and this is one of type {}", .0.expected(), .0.got())]
+    #[error(
+        "it takes messages of type {}, and this is one of type {}{}",
+        .0.expected(), .0.got(), .0.note()
+    )]
     WrongType(TypePair),
     /// The host exists, but has no process with that number.
     #[error("no process with that PID")]

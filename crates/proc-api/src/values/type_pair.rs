@@ -4,7 +4,8 @@
 //! message. Two names are four words, and each send that succeeds would pay for so large a result.
 //!
 //! **Protocol.** The names of a pair are put into a table when the pair is first refused, and the
-//! error carries the pair's place there. The table is bounded, and nothing leaves it.
+//! error carries the pair's place there. The table is bounded, and nothing leaves it. The highest
+//! bit of the place says that the process restarts.
 
 use crate::raw::Kind;
 use std::fmt;
@@ -13,9 +14,15 @@ use std::sync::{PoisonError, RwLock};
 /// How many pairs have names. A program that refuses more has a table of its own to mend.
 const MAX: usize = 1_024;
 
+/// The process restarts.
+const RESTARTS: u16 = 1 << 15;
+
 type Names = (&'static str, &'static str);
 
 static PAIRS: RwLock<Vec<Names>> = RwLock::new(Vec::new());
+
+/// What an error says of a process that restarts.
+const RESTARTING: &str = "; it restarts at the moment";
 
 /// The type that a process takes, and the type of a message that it was sent instead.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,7 +45,25 @@ impl TypePair {
                 MAX
             }
         });
-        Self(u16::try_from(place).unwrap_or(u16::MAX))
+        Self(u16::try_from(place).unwrap_or(!RESTARTS))
+    }
+
+    /// The same, of a process that restarts in place: what it takes is what it took before, until
+    /// its next incarnation has begun.
+    #[must_use]
+    pub fn restarting(self) -> Self {
+        Self(self.0 | RESTARTS)
+    }
+
+    /// Whether the process restarts in place at that moment.
+    #[must_use]
+    pub fn is_restarting(self) -> bool {
+        self.0 & RESTARTS != 0
+    }
+
+    /// What an error says of that.
+    pub(crate) fn note(self) -> &'static str {
+        if self.is_restarting() { RESTARTING } else { "" }
     }
 
     /// The name of the type that the process takes, with its path.
@@ -55,7 +80,7 @@ impl TypePair {
 
     fn names(self) -> Names {
         let pairs = PAIRS.read().unwrap_or_else(PoisonError::into_inner);
-        let names = pairs.get(usize::from(self.0)).copied();
+        let names = pairs.get(usize::from(self.0 & !RESTARTS)).copied();
         // The table is full.
         names.unwrap_or(("its own", "another"))
     }
@@ -66,6 +91,7 @@ impl fmt::Debug for TypePair {
         f.debug_struct("TypePair")
             .field("expected", &self.expected())
             .field("got", &self.got())
+            .field("is_restarting", &self.is_restarting())
             .finish()
     }
 }
@@ -83,5 +109,8 @@ mod tests {
         assert_eq!((pair.expected(), pair.got()), ("u64", "a text"));
         assert_eq!(other.got(), "a number");
         assert_eq!(TypePair(u16::MAX).got(), "another");
+        let restarting = pair.restarting();
+        assert_eq!((restarting.expected(), restarting.got()), ("u64", "a text"));
+        assert!(restarting.is_restarting() && !pair.is_restarting() && restarting != pair);
     }
 }

@@ -3,8 +3,8 @@
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
 use crate::core::cell::Task;
-use crate::process::exit_action::{ExitAction, ExitKey};
-use ganger_proc_api::{Exclusive, Pid};
+use crate::process::exit_action::{ExitAction, ExitKey, OfIncarnation};
+use ganger_proc_api::{Exclusive, Pid, Withdrawal};
 
 /// An exit action was not registered, because the process has ended. The action is inside.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +73,28 @@ impl Address {
     pub fn remove_exit_actions(&self, key: ExitKey) {
         self.task.remove_exit_actions(key);
     }
+
+    /// What withdraws that which is for the present incarnation of the process alone, if that may
+    /// be restarted in place: for crates that build on the scheduler.
+    #[must_use]
+    pub fn incarnation_end(&self) -> Option<Withdrawal> {
+        self.task.incarnation_end()
+    }
+
+    /// Whether this thread is in a step, or in the `init`, of that process: for crates that build
+    /// on the scheduler.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.task.shared.own_process_id() == self.pid().id()
+    }
+}
+
+/// As [`add`], for an action that belongs to the incarnation.
+pub(crate) fn add_own(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
+    if task.origin.incarnation().is_none() {
+        return add(task, action);
+    }
+    add(task, Box::new(OfIncarnation(action)))
 }
 
 pub(crate) fn add(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {

@@ -117,8 +117,8 @@ pub trait ContextExt {
         self.spawner().named(name)
     }
 
-    /// Registers what has to happen when this process ends: see [`ExitAction`] and
-    /// [`Handle::add_exit_action`].
+    /// Registers what has to happen when this process ends, or is restarted in place: see
+    /// [`ExitAction`] and [`Handle::add_exit_action`].
     ///
     /// # Errors
     /// [`ExitActionError`], with the action inside, when the process has ended, or has no
@@ -162,6 +162,21 @@ pub trait ContextExt {
     /// nothing in a process without a scheduler. O(values).
     fn set_inherited<T: Any + Send + Sync>(&self, value: T);
 
+    /// How often this process has been restarted in place: 0 in its first life. An upgrade does not
+    /// count.
+    fn incarnation(&self) -> u64;
+
+    /// This process may be restarted in place, by [`UpgradeRequest::restart`]: for crates above the
+    /// scheduler.
+    ///
+    /// [`UpgradeRequest::restart`]: ganger_proc_api::UpgradeRequest::restart
+    #[doc(hidden)]
+    fn begin_incarnations(&self);
+
+    /// The incarnation has begun. It takes all types of messages, unless it has said otherwise.
+    #[doc(hidden)]
+    fn incarnation_begun(&self);
+
     /// Calls whose replies this step has dropped unused end with that cause, and not with
     /// [`CommandError::Dropped`]: for crates whose processes fail without ending.
     fn answer_dropped(&self, cause: &ExitCause);
@@ -198,7 +213,7 @@ impl ContextExt for Context {
     fn address<M: Any>(&self) -> Result<Address<M>, WrongAddress> {
         match self.backend::<ProcessCell>() {
             Some(task) => Address::<dyn Any>::new(task).typed(),
-            None => Err(WrongAddress::of::<M>(self.pid(), None)),
+            None => Err(WrongAddress::of::<M>(self.pid(), (None, false))),
         }
     }
 
@@ -212,7 +227,7 @@ impl ContextExt for Context {
 
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
         match self.backend::<ProcessCell>() {
-            Some(task) => exit_actions::add(&task, action),
+            Some(task) => exit_actions::add_own(&task, action),
             None => Err(ExitActionError::new(self.pid(), action)),
         }
     }
@@ -224,6 +239,24 @@ impl ContextExt for Context {
     fn set_inherited<T: Any + Send + Sync>(&self, value: T) {
         if let Some(task) = self.backend_ref::<ProcessCell>() {
             task.set_inherited(Arc::new(value));
+        }
+    }
+
+    fn incarnation(&self) -> u64 {
+        let task = self.backend_ref::<ProcessCell>();
+        let incarnation = task.and_then(|it| it.origin.incarnation());
+        incarnation.map_or(0, |it| it.number)
+    }
+
+    fn begin_incarnations(&self) {
+        if let Some(task) = self.backend_ref::<ProcessCell>() {
+            task.origin.begin_incarnations();
+        }
+    }
+
+    fn incarnation_begun(&self) {
+        if let Some(task) = self.backend_ref::<ProcessCell>() {
+            task.accepts.settle();
         }
     }
 
@@ -282,8 +315,9 @@ fn start<M: ?Sized>(
 /// An address of a process that takes messages of another type was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{pid} does not take messages of type {expected} alone, but {}",
-    .takes.unwrap_or("those of any type")
+    "{pid} does not take messages of type {expected} alone, but {}{}",
+    .takes.unwrap_or("those of any type"),
+    if *.is_restarting { "; it restarts at the moment" } else { "" }
 )]
 pub struct WrongAddress {
     /// The process.
@@ -292,14 +326,17 @@ pub struct WrongAddress {
     pub expected: &'static str,
     /// The type that the process takes; `None` for all types.
     pub takes: Option<&'static str>,
+    /// Whether the process restarts in place at that moment, and took that type before.
+    pub is_restarting: bool,
 }
 
 impl WrongAddress {
-    fn of<M: Any>(pid: Pid, takes: Option<Kind>) -> Self {
+    fn of<M: Any>(pid: Pid, (takes, is_restarting): (Option<Kind>, bool)) -> Self {
         Self {
             pid,
             expected: type_name::<M>(),
             takes: takes.map(Kind::name),
+            is_restarting,
         }
     }
 }
@@ -329,8 +366,8 @@ impl Address {
     /// # Errors
     /// [`WrongAddress`] when the process takes messages of another type, or of all types.
     pub fn typed<M: Any>(self) -> Result<Address<M>, WrongAddress> {
-        match self.task.accepts.get() {
-            Some(kind) if kind.is::<M>() => Ok(Address::new(self.task)),
+        match self.task.accepts.kind() {
+            (Some(kind), _) if kind.is::<M>() => Ok(Address::new(self.task)),
             kind => Err(WrongAddress::of::<M>(self.task.pid, kind)),
         }
     }

@@ -9,6 +9,7 @@ use crate::core::item::Item;
 use crate::core::side_queues::{BatchPlan, SideQueues};
 use crate::core::step_events::StepEvents;
 use crate::process::about::About;
+use crate::process::exit_action::ExitAction;
 use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::exit_signal::ExitSignal;
 use crate::process::outstanding::{Outstanding, Taken, Tickets};
@@ -219,6 +220,32 @@ impl Core {
         let cost = actions.apply(request, counters);
         self.forget_exit_actions();
         cost
+    }
+
+    /// The incarnation is over, and another one takes its place: takes out the exit actions that
+    /// belong to it, those that are in the mailbox included. O(mailbox).
+    #[cold]
+    pub(crate) fn take_of_incarnation(
+        &mut self,
+        state: &State<Item>,
+        counters: &Counters,
+    ) -> Vec<Box<dyn ExitAction>> {
+        self.receive(state);
+        if self.pending.iter().any(|it| matches!(it, Item::Exit(_))) {
+            let mut rest = Batch::new();
+            for item in mem::take(&mut self.pending) {
+                match item {
+                    Item::Exit(request) => _ = self.apply(request, counters),
+                    item => rest.push_back(item),
+                }
+            }
+            self.pending = rest;
+        }
+        let aside = self.aside.as_mut();
+        let actions = aside.and_then(|aside| aside.exit_actions.as_mut());
+        let taken = actions.map(|it| it.take_of_incarnation(counters));
+        self.forget_exit_actions();
+        taken.unwrap_or_default()
     }
 
     /// So many events have come.

@@ -1,12 +1,13 @@
 //! Monitors: processes that are told when another one ends.
 //!
-//! A monitor is an exit action of its target. It is over when its own process has ended. A notice
-//! is a system event: its process sees it unless that process ends before.
+//! A monitor is an exit action of its target. It is over when its own process has ended, or has
+//! been restarted in place. A notice is a system event: its process sees it unless that happens
+//! before.
 
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
 use crate::process::exit_action::{ExitAction, ExitKey};
-use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag};
+use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag, Withdrawal};
 
 /// A monitor of a process.
 struct Monitor {
@@ -15,6 +16,8 @@ struct Monitor {
     /// The PID by which it monitors the target.
     target: Pid,
     tag: Tag,
+    /// Of the watcher's incarnation, if that may be restarted in place.
+    incarnation: Option<Withdrawal>,
     /// It was set up by the watcher's own spawn of the target, whose error says that the target was
     /// not started.
     is_spawn: bool,
@@ -32,7 +35,7 @@ impl ExitAction for Monitor {
     }
 
     fn is_over(&self) -> bool {
-        self.watcher.state.is_closed()
+        self.is_withdrawn() || self.watcher.state.is_closed()
     }
 
     fn key(&self) -> Option<ExitKey> {
@@ -43,9 +46,18 @@ impl ExitAction for Monitor {
 impl Monitor {
     /// Tells the watcher, unless that has ended.
     fn notify(&self, cause: ExitCause) {
+        if self.is_withdrawn() {
+            return;
+        }
         let notice = ExitNotice::new(self.target, self.tag, cause);
+        let notice = notice.for_incarnation(self.incarnation.clone());
         let notice = Item::Event(Event::Exit(Box::new(notice)));
         let _ended = self.watcher.push_system(notice);
+    }
+
+    /// Whether the incarnation that wanted it is over.
+    fn is_withdrawn(&self) -> bool {
+        (self.incarnation.as_ref()).is_some_and(Withdrawal::is_withdrawn)
     }
 }
 
@@ -65,6 +77,7 @@ impl ProcessCell {
         let found = self.shared.find(target);
         let watcher = self;
         let monitor = Monitor {
+            incarnation: watcher.incarnation_end(),
             watcher,
             target,
             tag,
@@ -84,6 +97,7 @@ impl ProcessCell {
     /// Has this process told when the target ends, which it is about to start.
     pub(crate) fn monitor_spawned(self: Task, target: &Task, tag: Tag) {
         let monitor = Monitor {
+            incarnation: self.incarnation_end(),
             watcher: self,
             target: target.pid,
             tag,
@@ -91,6 +105,11 @@ impl ProcessCell {
         };
         // It has its PID, and only its submitter can end it.
         let _ended = target.add_exit_action(Box::new(monitor));
+    }
+
+    /// What withdraws that which is for the present incarnation alone, if there may be another one.
+    pub(crate) fn incarnation_end(&self) -> Option<Withdrawal> {
+        self.origin.incarnation().map(|it| it.end)
     }
 
     /// Takes back what this process has begun with that tag.

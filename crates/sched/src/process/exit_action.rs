@@ -8,7 +8,10 @@ use ganger_proc_api::{ExitCause, Pid};
 /// An action is registered with a process by
 /// [`ContextExt::add_exit_action`](crate::ContextExt::add_exit_action) or
 /// [`Handle::add_exit_action`](crate::Handle::add_exit_action). It stays when the process is
-/// upgraded. The end of the process runs its actions once, whatever the reason: first all of
+/// upgraded. What the process itself has registered is run, as at its end, when a supervisor
+/// restarts the process in place.
+///
+/// The end of the process runs its actions once, whatever the reason: first all of
 /// [`release`](Self::release) in the order of registration, and then all of [`tell`](Self::tell).
 /// So what is visible is released before others are told.
 ///
@@ -90,9 +93,54 @@ pub trait ExitAction: Send + 'static {
         false
     }
 
+    /// Whether it is also run when the process fails and is restarted in place: because it belongs
+    /// to that incarnation of the process. What is registered by
+    /// [`ContextExt::add_exit_action`](crate::ContextExt::add_exit_action) is so in any case.
+    fn ends_with_incarnation(&self) -> bool {
+        false
+    }
+
     /// By which it can be [taken back](crate::Handle::remove_exit_actions). Without a key it can't.
     fn key(&self) -> Option<ExitKey> {
         None
+    }
+}
+
+/// An action of an incarnation, whatever it says itself.
+pub(crate) struct OfIncarnation(pub(crate) Box<dyn ExitAction>);
+
+impl ExitAction for OfIncarnation {
+    fn release(&mut self, process: Pid) {
+        self.0.release(process);
+    }
+
+    fn tell(self: Box<Self>, process: Pid, cause: &ExitCause) {
+        self.0.tell(process, cause);
+    }
+
+    fn tell_some(
+        self: Box<Self>,
+        process: Pid,
+        cause: &ExitCause,
+        budget: &mut usize,
+    ) -> Option<Box<dyn ExitAction>> {
+        self.0.tell_some(process, cause, budget)
+    }
+
+    fn not_started(self: Box<Self>, process: Pid) {
+        self.0.not_started(process);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_over()
+    }
+
+    fn ends_with_incarnation(&self) -> bool {
+        true
+    }
+
+    fn key(&self) -> Option<ExitKey> {
+        self.0.key()
     }
 }
 

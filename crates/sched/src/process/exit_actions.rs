@@ -62,6 +62,24 @@ pub(crate) struct ExitActions {
     due: usize,
 }
 
+/// Runs the actions of an incarnation that is over: all release, and then all tell.
+#[cold]
+pub(crate) fn run_all(
+    mut actions: Vec<Box<dyn ExitAction>>,
+    process: Pid,
+    cause: &ExitCause,
+    counters: &Counters,
+) {
+    release_each(&mut actions, process, counters);
+    let mut telling = Telling {
+        cause: Some(cause.clone()),
+        begun: None,
+        actions: actions.into_iter(),
+        calls: Vec::new().into_iter(),
+    };
+    while telling.go_on(process, counters) {}
+}
+
 /// What is still to be told of an end.
 pub(crate) struct Telling {
     /// None when there are no actions.
@@ -281,6 +299,21 @@ impl ExitActions {
         }
         added.reverse();
         added
+    }
+
+    /// The incarnation is over, and another one takes its place: takes out what is of it. O(n).
+    pub(crate) fn take_of_incarnation(&mut self, counters: &Counters) -> Vec<Box<dyn ExitAction>> {
+        self.leave_removed_out(counters);
+        let is_taken = |it: &mut Box<dyn ExitAction>| {
+            let mut ends = false;
+            contain_and_report("exit action", None, counters, || {
+                ends = it.ends_with_incarnation();
+            });
+            ends
+        };
+        let taken = self.actions.list.extract_if(.., is_taken).collect();
+        shrink_after_burst(&mut self.actions.list, 4 * SWEEP);
+        taken
     }
 
     /// The process has been closed: leaves out what was taken back, and releases what others can

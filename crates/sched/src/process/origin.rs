@@ -1,20 +1,22 @@
-//! Where a process comes from: the process that has started it, and the values that it has
-//! inherited.
+//! Where a process comes from: the process that has started it, the values that it has inherited,
+//! and which incarnation it is, if it is restarted in place.
 //!
 //! **Problem.** Few programs hand values down, and a word for them would be in every process. So
-//! the word that has the parent's id may lead to a node instead, which has both.
+//! the word that has the parent's id may lead to a node instead, which has all.
 //!
 //! | word | what it is |
 //! |---|---|
 //! | odd | the parent's id above the lowest bit; zero without a parent |
 //! | even | the pointer of a node |
 //!
-//! **Protocol.** Any thread that sets the first value puts a node there, by a compare and swap. The
+//! **Protocol.** Any thread that sets the first of these puts a node there, by a compare and
+//! swap. The
 //! node stays until the origin is dropped, so whatever has a reference to the origin may read it.
 //! The values behind it are under a lock, and are never changed in place: a change puts others
 //! there, and children have those of the moment at which they were started.
 
 use crate::base::contain::contain;
+use ganger_proc_api::Withdrawal;
 use ganger_sync::atomic::{AtomicPtr, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use std::any::{Any, TypeId};
@@ -33,6 +35,17 @@ pub(crate) struct Origin(AtomicPtr<Node>);
 struct Node {
     parent: u64,
     values: Mutex<Option<Arc<Values>>>,
+    /// Of a process that is restarted in place.
+    incarnation: Mutex<Option<Incarnation>>,
+}
+
+/// One life of a process that is restarted in place.
+#[derive(Clone, Default)]
+pub(crate) struct Incarnation {
+    /// How many there were before.
+    pub(crate) number: u64,
+    /// Withdraws what is for this one alone.
+    pub(crate) end: Withdrawal,
 }
 
 const _: () = assert!(align_of::<Node>() > IS_ID);
@@ -115,6 +128,30 @@ impl Origin {
         mem::take(&mut *lock(&self.node().ok()?.values))
     }
 
+    /// The incarnation, if the process may be restarted in place.
+    pub(crate) fn incarnation(&self) -> Option<Incarnation> {
+        lock(&self.node().ok()?.incarnation).clone()
+    }
+
+    /// The process may be restarted in place. This is its first incarnation, if it has none.
+    pub(crate) fn begin_incarnations(&self) {
+        let node = self.node().unwrap_or_else(|word| self.put_node(word));
+        lock(&node.incarnation).get_or_insert_default();
+    }
+
+    /// The incarnation is over, and the next one begins.
+    pub(crate) fn next_incarnation(&self) {
+        let node = self.node().unwrap_or_else(|word| self.put_node(word));
+        let mut incarnation = lock(&node.incarnation);
+        let before = incarnation.take().unwrap_or_default();
+        *incarnation = Some(Incarnation {
+            number: before.number + 1,
+            end: Withdrawal::default(),
+        });
+        drop(incarnation);
+        before.end.withdraw();
+    }
+
     /// The node, or the word with an id that is there in its place.
     #[inline]
     fn node(&self) -> Result<&Node, *mut Node> {
@@ -169,7 +206,11 @@ impl Drop for Origin {
 impl Node {
     fn boxed(parent: u64, values: Option<Arc<Values>>) -> *mut Self {
         let values = Mutex::new(values);
-        Box::into_raw(Box::new(Self { parent, values }))
+        Box::into_raw(Box::new(Self {
+            parent,
+            values,
+            incarnation: Mutex::default(),
+        }))
     }
 
     #[cold]
@@ -215,6 +256,22 @@ mod tests {
                 (child.get(), child.get()),
                 (Some(Arc::new(3_u8)), Some(Arc::new("text")))
             );
+        }
+    }
+
+    #[test]
+    fn incarnations_are_counted_and_each_end_withdraws_what_was_for_it() {
+        for origin in [Origin::new(7, None), Origin::new(7, Some(Arc::default()))] {
+            assert!(origin.incarnation().is_none());
+            origin.begin_incarnations();
+            origin.begin_incarnations();
+            let first = origin.incarnation().unwrap();
+            assert_eq!((first.number, first.end.is_withdrawn()), (0, false));
+            origin.next_incarnation();
+            let second = origin.incarnation().unwrap();
+            assert_eq!((second.number, second.end.is_withdrawn()), (1, false));
+            assert!(first.end.is_withdrawn());
+            assert_eq!(origin.parent(), Some(7));
         }
     }
 

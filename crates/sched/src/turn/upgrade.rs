@@ -2,13 +2,17 @@
 
 use super::Turn;
 use crate::base::contain::{contain, discard, log};
+use crate::base::dropped;
 use crate::core::lent_context::LentContext;
 use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
+use crate::process::exit_actions::run_all;
 use crate::process::process_box::ProcessBox;
 use crate::turn::finish::close;
-use ganger_proc_api::{Payloads, Process, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget};
-
+use ganger_proc_api::{
+    CommandError, ExitCause, Payloads, Process, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget,
+};
+use ganger_sync::failing;
 use tracing::Level;
 
 impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
@@ -23,6 +27,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             input,
         } = request;
         let (task, counters) = (self.task, self.counters);
+        let is_restart = matches!(target, UpgradeTarget::Restart(..));
         let next = match self.create(target) {
             Ok(next) => next,
             Err(error) => {
@@ -30,7 +35,12 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 return Err(error);
             }
         };
+        // The type stays known. The next `init` may say otherwise.
+        task.accepts.keep();
         let next = self.init(next, method, input)?;
+        if !is_restart {
+            task.accepts.settle();
+        }
         task.about.replace(next.namer());
         if let Some(old) = self.core.process.replace(ProcessBox::boxed(next)) {
             close(old, task, counters);
@@ -50,9 +60,13 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         Ok(())
     }
 
-    fn create(&self, target: UpgradeTarget) -> Result<Box<dyn Process>, UpgradeError> {
+    fn create(&mut self, target: UpgradeTarget) -> Result<Box<dyn Process>, UpgradeError> {
         match target {
             UpgradeTarget::Process(process) => Ok(process.into_inner()),
+            UpgradeTarget::Restart(process, cause) => {
+                self.end_incarnation(&cause);
+                Ok(process.into_inner())
+            }
             UpgradeTarget::Factory(name) => {
                 let factory = self.shared.factories.get(name);
                 let factory = factory.ok_or(UpgradeError::UnknownFactory(name))?;
@@ -65,14 +79,22 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
     }
 
+    /// The process has failed, and another one is to take its place: what it has registered goes as
+    /// at its end. What others have registered stays.
+    fn end_incarnation(&mut self, cause: &ExitCause) {
+        let (task, counters) = (self.task, self.counters);
+        let actions = self.core.take_of_incarnation(&task.state, counters);
+        task.origin.next_incarnation();
+        failing::within(true, || run_all(actions, task.pid, cause, counters));
+        dropped::answer(|| CommandError::Ended(cause.clone()));
+    }
+
     fn init(
         &self,
         mut next: Box<dyn Process>,
         method: Symbol,
         input: Payloads,
     ) -> Result<Box<dyn Process>, UpgradeError> {
-        // Its `init` may say otherwise.
-        self.task.accepts.set(None);
         let ctx = LentContext::new(self.task);
         let error = match contain(|| next.init(&ctx, &method, input)) {
             Ok(Ok(())) => {

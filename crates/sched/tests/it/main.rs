@@ -39,6 +39,7 @@ mod notices;
 mod on_end;
 mod overload;
 mod pressure;
+mod restarts;
 mod reuse;
 mod routing;
 mod scheduling;

@@ -5,6 +5,7 @@ mod breakers;
 mod chaos;
 mod failures;
 mod in_place;
+mod incarnations;
 mod inherited;
 mod pool_chaos;
 mod pool_children;

@@ -148,7 +148,7 @@ fn a_start_that_waits_is_answered_when_it_is_not_to_be_any_more() {
             assert!(!start.is_ready(), "it waits for the end of the others");
             match case {
                 0 | 1 => send(rt, &tree, "d", Do::Fail),
-                2 => _ = rt.answer(tree.stop_child("e")).unwrap(),
+                2 => rt.answer(tree.stop_child("e")).unwrap(),
                 _ => tree.cancel("enough").unwrap(),
             }
             rt.run_for(ms(10));
