@@ -211,15 +211,15 @@ fn a_look_says_of_what_type_a_process_is_and_where_it_comes_from() {
         "{text}"
     );
     assert!(text.contains(" ago, has left 3"), "{text}");
-    // The type of the heir.
+    // The type of the heir, which takes the names.
+    scheduler.unregister_name("a parent").unwrap();
+    scheduler.unregister_name("of one").unwrap();
     scheduler
         .upgrade(
             child.pid,
             UpgradeRequest::process(Parent::default(), "heir", ()),
         )
         .unwrap();
-    scheduler.unregister_name("a parent").unwrap();
-    scheduler.unregister_name("of one").unwrap();
     until("it is another", || {
         look(child.pid).type_name == seen.type_name
     });
