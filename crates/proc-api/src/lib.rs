@@ -7,12 +7,12 @@ mod process;
 mod raw;
 mod values;
 
-#[doc(hidden)]
-pub use commands::Delivery;
 pub use commands::{
     Asked, Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall,
     EndWatch, Handler, Reply, Tag, Ticket, TypedCommand, typed_handler,
 };
+#[doc(hidden)]
+pub use commands::{Delivery, StepsCall};
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
     UpgradeError, Withdrawal,

@@ -12,7 +12,8 @@
 
 use crate::timers::Inner;
 use ganger_proc_api::{
-    Command, CommandError, Completer, CompletionSink, EndCall, EndWatch, Payload, Pid, Tag,
+    Command, CommandError, Completer, CompletionSink, EndCall, EndWatch, Payload, Pid, StepsCall,
+    Tag,
 };
 use ganger_sched::Seat;
 use ganger_wheel::Key;
@@ -181,6 +182,17 @@ impl CompletionSink for Within {
                 true
             }
             State::Over => false,
+        }
+    }
+
+    fn between_steps(self: Arc<Self>, call: Box<StepsCall>) -> Result<(), Box<StepsCall>> {
+        let sink = match &*self.lock() {
+            State::Waiting(waiting) => waiting.completer.sink(),
+            State::Over => None,
+        };
+        match sink {
+            Some(sink) => sink.between_steps(call),
+            None => Err(call),
         }
     }
 }

@@ -11,6 +11,11 @@
 //!
 //! **First poll.** The step's own thread makes it. A future that is ready then pays for no watch.
 //!
+//! **A future that wakes itself**, or two that wake each other, would keep the thread for ever, and
+//! with it the worker that could end the process. After [`POLLS`] polls the next is made between
+//! two steps of the process, as [`Rest`]. The turns that it answers stay counted: no other thread
+//! polls meanwhile.
+//!
 //! **Depth.** A poll may wake another future, and that one the next: all that wait for a lock, one
 //! after another. A thread polls them in a row, from a list of its own, and not inside one another.
 
@@ -89,6 +94,10 @@ impl<T> fmt::Debug for Until<T> {
 
 /// The result is wanted.
 const WANTED: u32 = 0;
+/// After so many polls by the threads that wake a future, the next one is made between two steps of
+/// the process.
+const POLLS: u32 = 64;
+
 /// It is not wanted any longer.
 const UNWANTED: u32 = 1;
 /// Nor is it, because its process has failed.
@@ -100,12 +109,16 @@ struct Driven {
     turns: AtomicU32,
     /// Whether the result is wanted.
     end: AtomicU32,
+    /// How many turns a [`Rest`] answers.
+    put_off: AtomicU32,
     waiting: TryLock<Option<Waiting>>,
 }
 
 struct Waiting {
     wait: Wait,
     completer: Completer,
+    /// How often it has been polled since the last time between two steps.
+    polls: u32,
     /// Tells of the end of the yield.
     watch: Option<EndWatch>,
 }
@@ -123,11 +136,13 @@ fn start(wait: Wait, completer: Completer) {
         // The first turn is this thread's.
         turns: AtomicU32::new(1),
         end: AtomicU32::new(WANTED),
+        put_off: AtomicU32::new(0),
         waiting: TryLock::new(None),
     });
     let mut waiting = Waiting {
         wait,
         completer,
+        polls: 0,
         watch: None,
     };
     let waker = Waker::from(Arc::clone(&driven));
@@ -161,6 +176,7 @@ fn start(wait: Wait, completer: Completer) {
 impl Waiting {
     /// The result, when the future is ready.
     fn poll(&mut self, waker: &Waker) -> Option<Result<Payload, CommandError>> {
+        self.polls += 1;
         let (wait, pid) = (self.wait.as_mut(), self.completer.pid());
         let poll = || watch::polling_for(pid, || wait.poll(&mut Context::from_waker(waker)));
         match catch_unwind(AssertUnwindSafe(poll)) {
@@ -254,6 +270,9 @@ impl Driven {
     fn run_apart(self: &Arc<Self>, mut seen: u32) {
         let waker = Waker::from(Arc::clone(self));
         loop {
+            if self.put_off(seen) {
+                return;
+            }
             let polled = self.waiting.try_with(|place| self.poll(place, &waker));
             if let Ok(Some((waiting, result))) = polled {
                 // Ordering: Relaxed, because the count of turns orders it.
@@ -265,6 +284,36 @@ impl Driven {
                 None => return,
             }
         }
+    }
+
+    /// Leaves so many turns to the process, when it is time to. `false` otherwise, and where there
+    /// is no process: the caller polls.
+    fn put_off(self: &Arc<Self>, turns: u32) -> bool {
+        let asker = self.waiting.try_with(|place| {
+            let waiting = place.as_mut()?;
+            if waiting.polls < POLLS {
+                return None;
+            }
+            waiting.polls = 0;
+            let completer = &waiting.completer;
+            Some((completer.sink()?, completer.is_cancelled()))
+        });
+        let Ok(Some((sink, is_cancelled))) = asker else {
+            return false;
+        };
+        // Ordering: Relaxed, because the mailbox orders it before the call, and the turns are this
+        // thread's until then.
+        self.put_off.store(turns, Ordering::Relaxed);
+        let rest = Rest(Some(Arc::clone(self)));
+        let Err(refused) = sink.between_steps(Box::new(move || rest.poll())) else {
+            return true;
+        };
+        if !is_cancelled {
+            // Ordering: Relaxed: the turns are this thread's.
+            self.put_off.store(0, Ordering::Relaxed);
+        }
+        drop(refused);
+        is_cancelled
     }
 
     /// Takes the future out when its wait is over, with the result if that is wanted.
@@ -280,6 +329,42 @@ impl Driven {
         }
         let result = place.as_mut()?.poll(waker)?;
         Some((place.take()?, Some(result)))
+    }
+}
+
+/// A poll that is put off: the duty to answer the turns of it.
+struct Rest(Option<Arc<Driven>>);
+
+impl Rest {
+    fn take(&mut self) -> Option<(Arc<Driven>, u32)> {
+        let driven = self.0.take()?;
+        // Ordering: Relaxed, as in `Driven::put_off`.
+        let turns = driven.put_off.swap(0, Ordering::Relaxed);
+        Some((driven, turns)).filter(|_| turns > 0)
+    }
+
+    fn poll(mut self) {
+        if let Some((driven, turns)) = self.take() {
+            driven.run(turns);
+        }
+    }
+}
+
+/// The process has ended, and the call at its end polls for the last time: that call knows whether
+/// the process has failed.
+impl Drop for Rest {
+    fn drop(&mut self) {
+        let Some((driven, mut turns)) = self.take() else {
+            return;
+        };
+        // Ordering: Relaxed, because the count of turns orders it.
+        while driven.end.load(Ordering::Relaxed) == WANTED {
+            match driven.end(turns) {
+                Some(left) => turns = left,
+                None => return,
+            }
+        }
+        driven.run(turns);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::support::{Counts, poll_by};
 use ganger_lock::{CancellationToken, Mutex, Notify, RwLock, Until, block_on, block_on_for};
-use ganger_proc_api::process_fn;
+use ganger_proc_api::{ExitReason, process_fn};
 use ganger_sched::Scheduler;
 use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,6 +78,39 @@ fn a_long_line_of_yields_that_lock_and_unlock_takes_little_stack() {
         assert!(process.wait().is_done());
     }
     assert_eq!(*mutex.try_lock().unwrap(), LINE);
+}
+
+/// It is terminated, and so it is by a stop; others have their turns meanwhile.
+// pins: G1, K1, K4, P9
+#[test]
+fn a_yield_whose_future_wakes_itself_ends_with_its_process() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    scheduler.start().unwrap();
+    let restless = || {
+        let process = process_fn(|_, events, out| {
+            if events.next().is_none() {
+                let future = poll_fn::<(), _>(|context| {
+                    context.waker().wake_by_ref();
+                    std::task::Poll::Pending
+                });
+                out.ask(Until::new(future), 1);
+            }
+            Ok(())
+        });
+        scheduler.spawn(process).unwrap()
+    };
+    let (first, _second) = (restless(), restless());
+    for _ in 0..100 {
+        let other = process_fn(|_, _, out| {
+            out.done(());
+            Ok(())
+        });
+        assert!(scheduler.spawn(other).unwrap().wait().is_done());
+    }
+    scheduler.terminate(first.pid()).unwrap();
+    assert!(matches!(first.wait(), ExitReason::Terminated));
+    let report = scheduler.stop(Duration::from_secs(60)).unwrap();
+    assert!(report.stuck.is_empty(), "{report:?}");
 }
 
 // pins: K4

@@ -31,6 +31,14 @@ pub trait CompletionSink: Send + Sync {
         true
     }
 
+    /// Has a worker make the call between two steps of that process, behind what has arrived, or
+    /// drop the call when the process ends before. Gives it back when the process has ended, or is
+    /// none, as by default.
+    #[doc(hidden)]
+    fn between_steps(self: Arc<Self>, call: Box<StepsCall>) -> Result<(), Box<StepsCall>> {
+        Err(call)
+    }
+
     /// It is about to be used: the processor may fetch it from memory meanwhile.
     #[doc(hidden)]
     fn fetch(&self) {}
@@ -43,6 +51,10 @@ pub trait CompletionSink: Send + Sync {
         false
     }
 }
+
+/// A call that is made between two steps of a process.
+#[doc(hidden)]
+pub type StepsCall = dyn FnOnce() + Send;
 
 /// Where a source keeps the completer of a yield: for schedulers and sources.
 #[doc(hidden)]
@@ -189,6 +201,13 @@ impl Completer {
         let call = Arc::new(EndCall::new(call));
         let is_kept = Arc::clone(sink).on_end(self.token, Arc::downgrade(&call));
         is_kept.then_some(EndWatch(call))
+    }
+
+    /// What answers go to.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn sink(&self) -> Option<Arc<dyn CompletionSink>> {
+        self.sink.clone()
     }
 
     /// Before many are used one after the other: the waits for their memory overlap then.

@@ -7,8 +7,8 @@ use crate::process::exit_actions::ExitRequest;
 use crate::process::exit_signal::ExitSignal;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag, Ticket,
-    UpgradeRequest,
+    CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, StepsCall,
+    Tag, Ticket, UpgradeRequest,
 };
 
 /// What a mailbox holds.
@@ -25,6 +25,8 @@ pub(crate) enum Item {
     Nudge,
     /// A waker wants a step, and leaves its reference to the process.
     Wake(Task),
+    /// No step sees it: the worker makes the call between two steps.
+    Call(Box<StepsCall>),
     /// A message that a source keeps until then, unless it has been taken back.
     Kept(Ticket),
 }
@@ -50,7 +52,7 @@ impl Item {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
             Self::Signal(_) => Some(Arrival::Signal),
-            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Kept(_) => None,
+            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Call(_) | Self::Kept(_) => None,
         }
     }
 }

@@ -416,6 +416,10 @@ impl Core {
                     task.state.take_wake();
                     self.must_step();
                 }
+                Item::Call(call) => {
+                    spent += 1;
+                    contain_and_report("call between steps", None, counters, call);
+                }
                 Item::Exit(request) => spent += self.apply(request, counters),
                 Item::Event(Event::Completion(completion))
                     if !self.yields.finish(completion.token()) =>

@@ -14,7 +14,7 @@ use crate::probe::Probe;
 use crate::process::state::Wake;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CancelReason, Event, Message, SendError, SendErrorKind, Ticket, UpgradeRequest,
+    CancelReason, Event, Message, SendError, SendErrorKind, StepsCall, Ticket, UpgradeRequest,
 };
 use std::ptr;
 use std::sync::Arc;
@@ -336,6 +336,22 @@ impl ProcessCell {
                 self.shared.probe.answer_refused();
                 discard(self.pid, counters, answer);
             }
+        }
+    }
+
+    /// Has the call made between two steps, behind what has arrived. Gives it back when the process
+    /// has ended.
+    pub(crate) fn call_between_steps(
+        self: &Task,
+        call: Box<StepsCall>,
+    ) -> Result<(), Box<StepsCall>> {
+        match self.state.push(Item::Call(call)) {
+            Ok(wake) => {
+                self.settle(wake);
+                Ok(())
+            }
+            Err(Item::Call(call)) => Err(call),
+            Err(_) => unreachable!("the refused item is the one that was pushed"),
         }
     }
 

@@ -19,7 +19,8 @@ use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, Tag, Ticket, Yield,
+    CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, StepsCall, Tag, Ticket,
+    Yield,
 };
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
@@ -131,6 +132,10 @@ impl CompletionSink for ProcessCell {
 
     fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
         self.call_at_end(token, call)
+    }
+
+    fn between_steps(self: Arc<Self>, call: Box<StepsCall>) -> Result<(), Box<StepsCall>> {
+        self.call_between_steps(call)
     }
 
     fn fetch(&self) {

@@ -14,7 +14,7 @@
 
 use super::{Party, Thing, Waiting, is_on, now, party};
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Payload, Pid, Tag, Ticket,
+    CommandError, Completer, CompletionSink, EndCall, Payload, Pid, StepsCall, Tag, Ticket,
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -161,6 +161,13 @@ impl CompletionSink for Question {
     fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
         let mut asker = self.asker.iter();
         asker.any(|(sink, _)| Arc::clone(sink).on_end(token, call.clone()))
+    }
+
+    fn between_steps(self: Arc<Self>, call: Box<StepsCall>) -> Result<(), Box<StepsCall>> {
+        match &self.asker {
+            Some((sink, _)) => Arc::clone(sink).between_steps(call),
+            None => Err(call),
+        }
     }
 
     fn keep(&self, token: u64, ticket: Ticket) -> bool {

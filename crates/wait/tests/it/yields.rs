@@ -1,11 +1,12 @@
 //! Yields that wait for futures, without a scheduler.
 
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, Delivery, EndCall, Payload, Pid, Tag, TypedCommand,
+    CommandError, Completer, CompletionSink, Delivery, EndCall, Payload, Pid, StepsCall, Tag,
+    TypedCommand,
 };
 use ganger_wait::Until;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Poll, Waker};
 
@@ -16,6 +17,9 @@ type Results = Vec<Result<Payload, CommandError>>;
 struct Asker {
     results: Mutex<Results>,
     calls: Mutex<Vec<Weak<EndCall>>>,
+    /// Calls between two steps; none are taken when the process has ended.
+    between: Mutex<Vec<Box<StepsCall>>>,
+    has_ended: AtomicBool,
 }
 
 impl CompletionSink for Asker {
@@ -28,7 +32,16 @@ impl CompletionSink for Asker {
     }
 
     fn is_cancelled(&self, _: u64) -> bool {
-        false
+        // Ordering: SeqCst: it is a test.
+        self.has_ended.load(Ordering::SeqCst)
+    }
+
+    fn between_steps(self: Arc<Self>, call: Box<StepsCall>) -> Result<(), Box<StepsCall>> {
+        if self.is_cancelled(1) {
+            return Err(call);
+        }
+        self.between.lock().unwrap().push(call);
+        Ok(())
     }
 
     fn on_end(self: Arc<Self>, _: u64, call: Weak<EndCall>) -> bool {
@@ -45,7 +58,16 @@ impl Asker {
         delivery.deliver(completer).unwrap();
     }
 
+    /// What is to be called between the next two steps.
+    fn between(&self) -> Vec<Box<StepsCall>> {
+        std::mem::take(&mut *self.between.lock().unwrap())
+    }
+
+    /// Ends as a process does: the mailbox is closed first.
     fn end(&self) {
+        // Ordering: SeqCst: it is a test.
+        self.has_ended.store(true, Ordering::SeqCst);
+        drop(self.between());
         let calls = std::mem::take(&mut *self.calls.lock().unwrap());
         calls
             .iter()
@@ -181,4 +203,86 @@ fn futures_that_wake_one_another_take_no_more_of_the_stack() {
     // Ordering: Relaxed, as above.
     assert_eq!(opened.load(Ordering::Relaxed), MANY);
     assert_eq!(asker.results().len(), MANY);
+}
+
+/// Wakes itself in each poll, and counts the polls.
+async fn restless(polls: Arc<AtomicUsize>, kept: Arc<()>) {
+    poll_fn::<(), _>(|context| {
+        // Ordering: SeqCst: it is a test.
+        polls.fetch_add(1, Ordering::SeqCst);
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+    drop(kept);
+}
+
+/// The most polls of a future that a thread makes in a row.
+const IN_A_ROW: usize = 66;
+
+// pins: K1, K4
+#[test]
+fn a_future_that_wakes_itself_leaves_its_thread_to_others() {
+    for is_taken in [true, false] {
+        let asker = Arc::new(Asker::default());
+        let (polls, kept) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
+        let future = restless(Arc::clone(&polls), Arc::clone(&kept));
+        asker.ask(Until::new(future));
+        let mut before = 0;
+        for _ in 0..10 {
+            // Ordering: SeqCst: it is a test.
+            let now = polls.load(Ordering::SeqCst);
+            assert!(now > before && now <= before + IN_A_ROW, "{before} {now}");
+            before = now;
+            let calls = asker.between();
+            assert_eq!(calls.len(), 1, "after {now} polls");
+            let [call] = <[_; 1]>::try_from(calls).ok().unwrap();
+            call();
+        }
+        let rest = is_taken.then(|| asker.between());
+        // Where a worker has taken the call out, the process may end meanwhile.
+        asker.end();
+        rest.into_iter().flatten().for_each(|call| call());
+        assert_eq!(Arc::strong_count(&kept), 1);
+    }
+}
+
+// pins: K1, K4
+#[test]
+fn futures_that_wake_each_other_leave_their_thread_to_others() {
+    let asker = Arc::new(Asker::default());
+    let (polls, kept) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
+    let wakers: Arc<Mutex<[Option<Waker>; 2]>> = Arc::default();
+    for own in 0..2 {
+        let (polls, kept, wakers) = (polls.clone(), kept.clone(), wakers.clone());
+        asker.ask(Until::new(async move {
+            poll_fn::<(), _>(|context| {
+                // Ordering: SeqCst: it is a test.
+                polls.fetch_add(1, Ordering::SeqCst);
+                let mut wakers = wakers.lock().unwrap();
+                wakers[own] = Some(context.waker().clone());
+                let other = wakers[1 - own].clone();
+                drop(wakers);
+                if let Some(other) = other {
+                    other.wake();
+                }
+                Poll::Pending
+            })
+            .await;
+            drop(kept);
+        }));
+    }
+    for _ in 0..10 {
+        // Ordering: SeqCst: it is a test.
+        let before = polls.load(Ordering::SeqCst);
+        let calls = asker.between();
+        assert!(!calls.is_empty());
+        calls.into_iter().for_each(|call| call());
+        // Ordering: SeqCst: it is a test.
+        let now = polls.load(Ordering::SeqCst);
+        assert!(now > before && now <= before + 1_000, "{before} {now}");
+    }
+    *wakers.lock().unwrap() = [None, None];
+    asker.end();
+    assert_eq!(Arc::strong_count(&kept), 1);
 }
