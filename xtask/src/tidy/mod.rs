@@ -2,9 +2,11 @@
 
 mod atomics;
 mod clock;
+mod dependencies;
 mod folders;
 mod hashers;
 mod layers;
+mod licence;
 mod models;
 mod orderings;
 mod programs;
@@ -96,6 +98,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
     let document = fs::read_to_string(root().join(models::DOCUMENT))?;
     models::check(&paths, &document, &mut findings);
+    dependencies::check(&mut findings)?;
     findings.sort();
     for finding in &findings {
         println!("{finding}");
