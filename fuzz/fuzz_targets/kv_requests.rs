@@ -10,7 +10,7 @@ mod example {
     pub(crate) use super::protocol;
 }
 
-#[path = "../../crates/ganger/tests/it/kv/cuts.rs"]
+#[path = "../../examples/tests/it/kv/cuts.rs"]
 mod cuts;
 
 use example::protocol::Limits;

@@ -6,6 +6,7 @@ mod cargo;
 mod ci;
 mod clippy;
 mod features;
+mod fuzz;
 mod instructions;
 mod loom;
 mod mutants;

@@ -2,7 +2,7 @@
 
 use crate::cargo::Cargo;
 use crate::totals::Totals;
-use crate::{Failure, alone, clippy, features, instructions, loom, mutants};
+use crate::{Failure, alone, clippy, features, fuzz, instructions, loom, mutants};
 use crate::{packed, readme, sanitize, soak, tidy, wordfreq};
 use clap::ValueEnum;
 use std::env;
@@ -14,7 +14,7 @@ pub(crate) enum Step {
     Fmt,
     /// the house rules hold
     Tidy,
-    /// clippy has nothing to say
+    /// clippy has nothing to say, of the fuzz targets either
     Clippy,
     /// the README's test command passes
     Test,
@@ -97,7 +97,7 @@ impl Step {
         let passed = match self {
             Self::Fmt => Cargo::new(["fmt", "--all", "--check"]).run(),
             Self::Tidy => tidy::run(),
-            Self::Clippy => clippy::run(),
+            Self::Clippy => clippy::run().and_then(|()| fuzz::run()),
             Self::Test => readme::test_command()?.test(totals),
             Self::Features => alone::needs_little().and_then(|()| features::run()),
             Self::Doc => Cargo::new(["doc", "--workspace", "--all-features", "--no-deps"])

@@ -1,0 +1,68 @@
+//! The fuzz targets, a workspace of their own, because a fuzzer needs a nightly toolchain. To look
+//! at them the project's is enough, so that no change breaks them unseen.
+
+use crate::Failure;
+use crate::cargo::Cargo;
+use crate::clippy::DENY;
+use crate::root::{Tree, root};
+
+const MANIFEST: &str = "fuzz/Cargo.toml";
+
+/// Clippy, which checks as `cargo check` does, of all targets, with the lock file as it is.
+pub(crate) fn run() -> Result<(), Failure> {
+    // The fuzzer itself, in C++, is built only to be linked. Any file that is there does in its
+    // place: nothing is linked here.
+    let fuzzer = root().join(MANIFEST);
+    let clippy = ["clippy", "--locked", "--manifest-path", MANIFEST];
+    Cargo::new(clippy)
+        .env("CARGO_TARGET_DIR", Tree::own().target)
+        .env("CUSTOM_LIBFUZZER_PATH", fuzzer)
+        .args(DENY)
+        .run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use toml::{Table, Value};
+
+    /// What is in the manifest.
+    fn targets() -> Vec<String> {
+        let manifest: Table = fs::read_to_string(root().join(MANIFEST))
+            .unwrap()
+            .parse()
+            .unwrap();
+        let targets = manifest["bin"].as_array().unwrap().iter();
+        let name = |target: &Value| target["name"].as_str().unwrap().to_owned();
+        targets.map(name).collect()
+    }
+
+    #[test]
+    fn every_target_runs_at_night_and_has_first_inputs() {
+        let workflow = include_str!("../../.github/workflows/nightly.yml");
+        let targets = targets();
+        assert!(!targets.is_empty());
+        for target in targets {
+            let line = format!("- {{ target: {target}, ");
+            assert!(workflow.contains(&line), "{target}");
+            let corpus = root().join("fuzz/corpus").join(&target);
+            assert!(corpus.read_dir().unwrap().next().is_some(), "{target}");
+        }
+    }
+
+    #[test]
+    fn every_file_of_a_target_is_in_the_manifest() {
+        let files = root().join("fuzz/fuzz_targets").read_dir().unwrap();
+        let mut files: Vec<_> = files
+            .map(|file| {
+                let path = file.unwrap().path();
+                path.file_stem().unwrap().to_string_lossy().into_owned()
+            })
+            .collect();
+        let mut targets = targets();
+        files.sort();
+        targets.sort();
+        assert_eq!(files, targets);
+    }
+}
