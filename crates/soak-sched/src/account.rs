@@ -195,8 +195,18 @@ impl Account {
         }
     }
 
-    /// Checks that everything adds up, once no process is alive, no completer is left, and no
-    /// thread sends.
+    /// Whether the completion of each yield is counted. A timer counts as fired when a worker takes
+    /// it out, and the worker completes it afterwards, perhaps when its process has ended: until
+    /// then the account can't hold.
+    #[must_use]
+    pub fn has_all_answers(&self, stats: &WorkerStats, timers: &TimerStats) -> bool {
+        let own = self.totals();
+        // More than all are a double, which the account tells.
+        own.asked + own.extra_answers <= own.answers(stats, timers)
+    }
+
+    /// Checks that everything adds up, once no process is alive, no completer is left, all answers
+    /// are there, and no thread sends.
     ///
     /// # Errors
     /// The equations that do not hold, a line each.
@@ -268,7 +278,7 @@ impl Account {
             (
                 "yields + extra answers = answers + stale + cancelled timers, as counted",
                 own.asked + own.extra_answers,
-                own.answered + stats.stale_completions + timers.cancelled,
+                own.answers(stats, timers),
             ),
             ("panics = the scheduler's", own.panics, stats.panics),
         ];
@@ -285,6 +295,14 @@ impl Account {
         } else {
             Err(format!("{report}{own:?}\n{stats:?}\n"))
         }
+    }
+}
+
+impl Totals {
+    /// The completions of yields that steps have taken, that came too late, and that never come
+    /// because the timer was taken away.
+    fn answers(&self, stats: &WorkerStats, timers: &TimerStats) -> u64 {
+        self.answered + stats.stale_completions + timers.cancelled
     }
 }
 
@@ -388,6 +406,23 @@ mod tests {
             let report = is.unwrap_err();
             assert!(report.contains(what), "{what}: {report}");
         }
+    }
+
+    #[test]
+    fn the_completion_of_a_timer_that_has_fired_is_awaited_until_it_is_counted() {
+        let (account, mut stats) = account();
+        let mut timers = TimerStats::default();
+        (timers.armed, timers.fired) = (1, 1);
+        account.asked.bump();
+        account.timers.bump();
+        stats.yields += 1;
+        assert!(!account.has_all_answers(&stats, &timers));
+        stats.stale_completions += 1;
+        assert!(account.has_all_answers(&stats, &timers));
+        assert_eq!(account.settle(&stats, &timers), Ok(()));
+        account.answered.bump();
+        assert!(account.has_all_answers(&stats, &timers));
+        assert!(account.settle(&stats, &timers).is_err());
     }
 
     #[test]

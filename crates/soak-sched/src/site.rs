@@ -234,16 +234,119 @@ fn settle(
         answerers.answer_kept();
         answerers.are_idle()
     });
+    let timers = Timers::of(scheduler);
+    // The timers first: what they count, the scheduler's counts have afterwards.
+    let counts = || {
+        let timers = timers.as_ref().map(|it| it.stats()).unwrap_or_default();
+        (scheduler.stats().total, timers)
+    };
+    watch.until("the completion of every timer is counted", || {
+        let (stats, timers) = counts();
+        account.has_all_answers(&stats, &timers)
+    });
     let listed = scheduler.processes();
     if !listed.is_empty() {
         return Err(format!("all have ended, and listed are {listed:?}\n"));
     }
-    let timers = Timers::of(scheduler).map(|it| it.stats());
-    account.settle(&scheduler.stats().total, &timers.unwrap_or_default())
+    let (stats, timers) = counts();
+    account.settle(&stats, &timers)
 }
 
 /// Waits for the end of a process.
 pub(crate) fn wait(watch: &Watch, handle: ProcessHandle) -> ExitReason {
     let _waits = watch.wait(format!("somebody waits until {} has ended", handle.pid()));
     handle.wait()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::{FIRST_TIMER, Mail, Next, Turn};
+    use ganger::prelude::{Package, Payload};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// A payload whose destructor waits.
+    struct Gate {
+        entered: Sender<()>,
+        opened: Receiver<()>,
+    }
+
+    impl Drop for Gate {
+        fn drop(&mut self) {
+            self.entered.send(()).ok();
+            self.opened.recv().ok();
+        }
+    }
+
+    /// Sets a timer behind a package that is refused, and goes on until both are due.
+    struct Late {
+        timers: Arc<Timers>,
+        package: Option<Package>,
+    }
+
+    const SOON: Duration = Duration::from_millis(1);
+
+    impl Behaviour for Late {
+        fn turn(&mut self, _: Vec<Mail>, turn: &mut Turn<'_>) -> Result<Next, BoxError> {
+            if let Some(package) = self.package.take() {
+                let _ = self.timers.send_after(SOON, package);
+                turn.sleep(4 * SOON, FIRST_TIMER);
+                return Ok(Next::GoOn);
+            }
+            let due = self.timers.now().after(8 * SOON);
+            while self.timers.now() < due {
+                std::thread::yield_now();
+            }
+            Ok(Next::Wait)
+        }
+    }
+
+    struct Ends;
+
+    impl Behaviour for Ends {
+        fn turn(&mut self, _: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
+            Ok(Next::Done(0))
+        }
+    }
+
+    /// The worker that has taken the timer out hangs in the destructor before it, and the process
+    /// ends meanwhile.
+    #[test]
+    fn the_account_waits_for_a_timer_that_has_fired_and_is_not_completed() {
+        let plan = SitePlan {
+            workers: 2,
+            max_spares: 0,
+            refuse_starts: 0,
+            max_processes: None,
+            ..SitePlan::veteran(1)
+        };
+        let watch = Watch::default();
+        let site = Site::start(&plan, &watch).unwrap();
+        let (kit, mut random) = (site.kit(Faults::default()), Rng::with_seed(1));
+        let gone = site.submit_surely(&kit, &mut random, || Ends);
+        let pid = gone.pid();
+        drop(gone.wait());
+
+        let (entered, enters) = channel();
+        let (opens, opened) = channel();
+        let gate = Payload::any(Gate { entered, opened });
+        let late = Late {
+            timers: Timers::of(&site.runtime).unwrap(),
+            package: Some(Package::new(None, pid, "late", gate)),
+        };
+        let late = site.submit(kit.actor(late, 1)).unwrap();
+        enters.recv().unwrap();
+        site.runtime.terminate(late.pid()).unwrap();
+        drop(late.wait());
+        let settled = std::thread::scope(|scope| {
+            let settled = scope.spawn(|| site.settle(&watch));
+            while !settled.is_finished() && !watch.report().contains("timer is counted") {
+                std::thread::yield_now();
+            }
+            opens.send(()).unwrap();
+            settled.join().unwrap()
+        });
+        assert_eq!(settled, Ok(()));
+        site.end(&watch).unwrap();
+    }
 }
