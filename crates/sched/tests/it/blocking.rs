@@ -384,12 +384,20 @@ fn others_run_while_the_destructor_of_a_result_blocks() {
     let scheduler = started(Scheduler::builder().workers(1));
     let (release, released) = mpsc::channel::<()>();
     let mut slow = Some(Slow(Mutex::new(released)));
-    let process = process(move |_, _, out| {
-        out.done(ganger_proc_api::Payload::any(slow.take()));
+    let process = process(move |_, events, out| {
+        if events.next().is_some() {
+            out.done(ganger_proc_api::Payload::any(slow.take()));
+        }
         Ok(())
     });
-    // Without a handle, the scheduler drops the result.
-    drop(scheduler.submit(process, "main", ()).unwrap());
+    // Without a handle, the scheduler drops the result. With one that is dropped after the end,
+    // this thread would.
+    let handle = scheduler.submit(process, "main", ()).unwrap();
+    let pid = handle.pid();
+    drop(handle);
+    scheduler
+        .send(ganger_proc_api::Package::new(None, pid, "end", ()))
+        .unwrap();
     until("it has ended", || scheduler.stats().ended() == 1);
     assert_eq!(
         exit_number(scheduler.submit(quick(), "main", ()).unwrap()),

@@ -152,9 +152,20 @@ pub(crate) fn start(workers: usize) -> Scheduler {
 #[track_caller]
 pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
+    let mut looks = 0;
     while !condition() {
         assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        between_looks(&mut looks);
+    }
+}
+
+/// Leaves the processor to others, after some looks for longer: what is waited for needs it.
+fn between_looks(looks: &mut u32) {
+    *looks += 1;
+    if *looks < 100 {
         std::thread::yield_now();
+    } else {
+        std::thread::sleep(Duration::from_micros(100));
     }
 }
 
