@@ -61,6 +61,8 @@ pub(crate) enum Gathered {
     Upgrade(Box<UpgradeRequest>),
     /// Ask a signal first.
     Signal(Box<dyn ExitSignal>),
+    /// No further step: the process has been terminated, perhaps by what was called for it here.
+    Terminated,
     /// Look first whether the message that is next has been taken back, and then go on with
     /// [`Core::gather_behind_kept`].
     Kept(Rest),
@@ -294,7 +296,7 @@ impl Core {
                 BatchPlan::Signal(signal) => return Gathered::Signal(signal),
                 BatchPlan::Room(room) => limit = room,
                 BatchPlan::Cancel(reason, room) => {
-                    return self.gather_cancel(reason, room, counters);
+                    return self.gather_cancel(state, reason, room, counters);
                 }
             }
         }
@@ -308,7 +310,7 @@ impl Core {
                 _ => false,
             };
             if !is_event {
-                return self.gather_more(events, limit, counters);
+                return self.gather_more(state, events, limit, counters);
             }
             events += 1;
         }
@@ -355,11 +357,12 @@ impl Core {
     #[inline(never)]
     fn gather_cancel(
         &mut self,
+        state: &State<Item>,
         reason: CancelReason,
         room: usize,
         counters: &Counters,
     ) -> Gathered {
-        match self.gather_more(0, room, counters) {
+        match self.gather_more(state, 0, room, counters) {
             Gathered::Step(events) => Gathered::Cancel(reason, events),
             Gathered::Kept(Rest { room, .. }) => Gathered::Kept(Rest {
                 cancel: Some(reason),
@@ -371,10 +374,15 @@ impl Core {
 
     /// Goes on with the batch, now that its kept message is settled: system events have had their
     /// share of it.
-    pub(crate) fn gather_behind_kept(&mut self, rest: Rest, counters: &Counters) -> Gathered {
+    pub(crate) fn gather_behind_kept(
+        &mut self,
+        state: &State<Item>,
+        rest: Rest,
+        counters: &Counters,
+    ) -> Gathered {
         match rest.cancel {
-            Some(reason) => self.gather_cancel(reason, rest.room, counters),
-            None => self.gather_more(0, rest.room, counters),
+            Some(reason) => self.gather_cancel(state, reason, rest.room, counters),
+            None => self.gather_more(state, 0, rest.room, counters),
         }
     }
 
@@ -402,7 +410,13 @@ impl Core {
     /// something that is no event for the step.
     #[cold]
     #[inline(never)]
-    fn gather_more(&mut self, events: usize, limit: usize, counters: &Counters) -> Gathered {
+    fn gather_more(
+        &mut self,
+        state: &State<Item>,
+        events: usize,
+        limit: usize,
+        counters: &Counters,
+    ) -> Gathered {
         let mut gathered = self.pending.split_to(events);
         // What is for no step takes its time as well.
         let mut spent = 0;
@@ -439,6 +453,10 @@ impl Core {
         }
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
+        // Users' code may have been called since the turn began.
+        if state.is_terminating() {
+            return Gathered::Terminated;
+        }
         self.step(events)
     }
 

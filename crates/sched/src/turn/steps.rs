@@ -192,10 +192,12 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                         // No step gives its place back.
                         task.release_messages(MESSAGE);
                     }
-                    gathered = self.core.gather_behind_kept(rest, self.counters);
+                    let state = &self.task.state;
+                    gathered = self.core.gather_behind_kept(state, rest, self.counters);
                     continue;
                 }
                 Gathered::Nothing => return Err(Stepped::Waits),
+                Gathered::Terminated => return Err(self.end(ExitReason::Terminated)),
                 Gathered::Step(events) => return Ok(events),
                 Gathered::Cancel(reason, events) => {
                     out.show_cancel(reason);

@@ -145,6 +145,34 @@ fn terminate_wins_over_a_result_but_not_over_a_panic() {
     }
 }
 
+// pins: P9
+#[test]
+fn what_is_called_between_two_steps_may_end_its_process() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let handle = scheduler.handle();
+    let handler = move |_: Command, completer: Completer| {
+        let (pid, handle) = (completer.pid().unwrap(), handle.clone());
+        let call = Box::new(move || handle.terminate(pid).unwrap());
+        assert!(completer.sink().unwrap().between_steps(call).is_ok());
+        // It is in the mailbox behind the call.
+        completer.complete(());
+        Ok(())
+    };
+    let id = CommandId::new(256);
+    scheduler.register(id, "end", handler).unwrap();
+    scheduler.start().unwrap();
+    let calls = Calls::new();
+    let asker = counted(&calls, move |_, events, out| {
+        if events.next().is_none() {
+            out.yield_command(Command::new(id, ()), 0);
+        }
+        Ok(())
+    });
+    let handle = scheduler.submit(asker, "main", ()).unwrap();
+    assert!(matches!(exit(handle), ExitReason::Terminated));
+    assert_eq!((calls.steps(), calls.closes()), (1, 1));
+}
+
 // pins: P10
 #[test]
 fn cancel_delivers_an_event_and_cancels_the_token() {

@@ -211,6 +211,7 @@ impl Real {
             Gathered::Nothing => return Vec::new(),
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
             Gathered::Signal(_) => unreachable!("none was sent"),
+            Gathered::Terminated => unreachable!("nothing terminates it"),
             Gathered::Step(events) | Gathered::Cancel(_, events) => events,
             Gathered::Kept(_) => unreachable!("no message here can be taken back"),
         };
