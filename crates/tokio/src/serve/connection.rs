@@ -4,12 +4,13 @@ use super::activity::{Activity, Patience, Request as InRequest, now};
 use super::app::App;
 use super::guarded::Guarded;
 use super::{Limits, Peer};
-use ganger_proc_api::{BoxError, CancelSignal, Context};
+use ganger_proc_api::{BoxError, CancelSignal, CancelToken, Context};
 use ganger_task::{Cx, SpawnTaskExt};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::rt::Executor;
 use hyper::service::Service;
-use hyper::{Request, Response, Version};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use pin_project_lite::pin_project;
@@ -60,8 +61,12 @@ impl<A: App<K>, K: 'static> Connection<A, K> {
 
     /// Serves until the client or a time-out ends the connection, or `server` or the process is
     /// asked to finish.
-    pub(super) async fn serve<I>(self, cx: &Cx, io: Guarded<I>, mut server: CancelSignal)
-    where
+    pub(super) async fn serve<I>(
+        self,
+        cx: &Cx,
+        io: Guarded<I>,
+        (mut server, server_asked): (CancelSignal, CancelToken),
+    ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (limits, activity) = (self.limits, io.activity().clone());
@@ -69,6 +74,7 @@ impl<A: App<K>, K: 'static> Connection<A, K> {
             app: self.app,
             peer: self.peer,
             activity: activity.clone(),
+            asked: [server_asked, cx.context().cancel_token()],
             kind: PhantomData,
         };
         let mut builder = Builder::new(Streams(cx.context().clone()));
@@ -140,6 +146,8 @@ struct Watched<A, K> {
     app: A,
     peer: Option<SocketAddr>,
     activity: Activity,
+    /// Of the server's process, and of the connection's.
+    asked: [CancelToken; 2],
     kind: PhantomData<fn(K)>,
 }
 
@@ -150,6 +158,8 @@ impl<A: App<K>, K> Service<Request<Incoming>> for Watched<A, K> {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let is_http2 = request.version() == Version::HTTP_2;
+        // HTTP/2 says good-bye for the connection, and a tunnel is HTTP no longer.
+        let asked = (!is_http2 && request.method() != Method::CONNECT).then(|| self.asked.clone());
         let in_request = Some(self.activity.begin(is_http2));
         if let Some(peer) = self.peer {
             request.extensions_mut().insert(Peer(peer));
@@ -158,6 +168,7 @@ impl<A: App<K>, K> Service<Request<Incoming>> for Watched<A, K> {
         Answering {
             answering,
             in_request,
+            asked,
         }
     }
 }
@@ -168,6 +179,8 @@ pin_project! {
         #[pin]
         answering: F,
         in_request: Option<InRequest>,
+        // Where the answer can say that the connection closes.
+        asked: Option<[CancelToken; 2]>,
     }
 }
 
@@ -181,7 +194,14 @@ where
         let this = self.project();
         let answer = ready!(this.answering.poll(context));
         let in_request = this.in_request.take();
-        Poll::Ready(answer.map(|it| {
+        // Here, because a request that is answered at its first poll has begun and ended before
+        // the connection's process looks at the signal.
+        let asked = this.asked.iter().flatten().any(CancelToken::is_cancelled);
+        Poll::Ready(answer.map(|mut it| {
+            if asked && it.status() != StatusCode::SWITCHING_PROTOCOLS {
+                let close = HeaderValue::from_static("close");
+                it.headers_mut().insert(CONNECTION, close);
+            }
             it.map(|body| WatchedBody {
                 body,
                 _in_request: in_request,

@@ -21,7 +21,7 @@ mod listener;
 use crate::serve::connection::Connection;
 use crate::serve::guarded::Guarded;
 pub use app::{App, HyperApp, TowerApp};
-use ganger_proc_api::{BoxError, CancelSignal, Context};
+use ganger_proc_api::{BoxError, CancelSignal, Context, SubmitErrorKind};
 use ganger_sched::here;
 use ganger_task::{Cx, SpawnTaskExt};
 pub use listener::Listener;
@@ -102,8 +102,9 @@ pub fn serve<L: Listener, A: App<K>, K>(listener: L, app: A) -> Serve<L, A, K> {
 /// **The end.** When the process that awaits it is asked to finish, by a cancellation or a stop of
 /// the scheduler, it accepts no more. Each connection ends after the answer that it is in the
 /// middle of; one that is between two requests, or has sent none yet, waits 0.1 s for a request
-/// that is under way. `await` is over when all connections are closed. The deadline of a stop is
-/// that of the connections as well: what is left is cut off then.
+/// that is under way. From the request to finish on, answers over HTTP/1 say `connection: close`.
+/// `await` is over when all connections are closed. The deadline of a stop is that of the
+/// connections as well: what is left is cut off then.
 ///
 /// **Time-outs** close a connection whose client sends no whole head in time, sends no request for
 /// long, or does not read its answer. The time that the app takes has no limit here.
@@ -191,7 +192,9 @@ impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
             match accepted {
                 Ok((io, peer)) => {
                     pause = PAUSES.0;
-                    start::<L, A, K>(&context, &app, limits, (io, peer, place));
+                    if !start::<L, A, K>(&context, &app, limits, (io, peer, place)) {
+                        break;
+                    }
                 }
                 Err(error) if is_of_connection(&error) => {}
                 Err(error) => {
@@ -212,9 +215,8 @@ impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
         // What has connected before that is served.
         while let Ok(place) = Arc::clone(&places).try_acquire_owned()
             && let Some(Ok((io, peer))) = at_once(listener.accept()).await
-        {
-            start::<L, A, K>(&context, &app, limits, (io, peer, place));
-        }
+            && start::<L, A, K>(&context, &app, limits, (io, peer, place))
+        {}
         drop(listener);
         // It fits: see `max_connections`.
         let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
@@ -236,23 +238,25 @@ impl<L: Listener, A: App<K>, K: 'static> IntoFuture for Serve<L, A, K> {
 }
 
 /// Starts the process of a connection. Where that is refused, by a limit of the scheduler, the
-/// connection is closed.
+/// connection is closed. Returns whether others can start: none can when a stop of the scheduler
+/// refuses, so the listener is closed, and accepts no more clients only to drop them.
 fn start<L: Listener, A: App<K>, K: 'static>(
     context: &Context,
     app: &A,
     limits: Limits,
     (io, peer, place): (L::Io, Option<SocketAddr>, OwnedSemaphorePermit),
-) {
-    let (app, server) = (app.clone(), context.cancel_signal());
+) -> bool {
+    let app = app.clone();
+    let server = (context.cancel_signal(), context.cancel_token());
     let started = context.spawn_task(async move |cx: Cx| {
         let io = Guarded::new(io, limits.write, place);
         let connection = Connection::new(app, peer, limits);
         connection.serve(&cx, io, server).await;
         Ok::<_, BoxError>(())
     });
-    if let Err(error) = started {
-        tracing::error!(target: "ganger::tokio", %error, "a connection is closed");
-    }
+    let Err(error) = started else { return true };
+    tracing::error!(target: "ganger::tokio", %error, "a connection is closed");
+    !matches!(error.kind, SubmitErrorKind::Stopping)
 }
 
 /// What the future gives, unless the signal comes first.

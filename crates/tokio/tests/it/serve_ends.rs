@@ -2,16 +2,18 @@
 
 use crate::serve::{Answer, GET, connect, get, read_all, serve_on};
 use crate::support::{PATIENCE, ms, ok, result, start, until};
-use ganger_proc_api::ExitReason;
+use ganger_proc_api::{BoxError, ExitReason};
 use ganger_task::{Cx, SpawnTask};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
+use std::future::ready;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use tokio::sync::Semaphore;
 
@@ -132,6 +134,29 @@ fn a_request_that_is_under_way_at_the_end_is_answered() {
     until_refused(address);
     late.write_all(GET).unwrap();
     assert!(read_all(&late).ends_with("hello"));
+    assert!(server.wait().is_done());
+}
+
+/// Also by an app that is ready at once. The client learns that the connection takes no further
+/// request, where it would send one that is cut off.
+// pins: I11
+#[test]
+fn an_answer_after_the_request_to_finish_says_that_the_connection_closes() {
+    let (scheduler, _) = start(2);
+    let server_pid = Arc::new(OnceLock::new());
+    let app = service_fn({
+        let (handle, server_pid) = (scheduler.handle(), Arc::clone(&server_pid));
+        move |_: Request<Incoming>| {
+            let cancelled = handle.cancel(*server_pid.wait(), "enough");
+            let answer = cancelled.map(|_| Response::new(Full::from("hello")));
+            ready::<Answer>(answer.map_err(BoxError::from))
+        }
+    });
+    let (server, address) = serve_on(&scheduler, app, |it| it);
+    server_pid.set(server.pid()).unwrap();
+    let answer = read_all(&begin(address));
+    assert!(answer.ends_with("hello"), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
     assert!(server.wait().is_done());
 }
 
