@@ -40,6 +40,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// later, and each one after that twice as much later, up to the last.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
+/// So many connections wait in the system's queue: `TcpListener::bind` of tokio sets that.
+const QUEUE: usize = 1024;
+
 /// The address of the other side of a connection, if it has one: among the extensions of each
 /// request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,11 +215,19 @@ impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
                 yield_once().await;
             }
         }
-        // What has connected before that is served.
-        while let Ok(place) = Arc::clone(&places).try_acquire_owned()
-            && let Some(Ok((io, peer))) = at_once(listener.accept()).await
-            && start::<L, A, K>(&context, &app, limits, (io, peer, place))
-        {}
+        // What has connected before that is served. No more, or clients that connect again and
+        // again keep the listener open.
+        for _ in 0..QUEUE {
+            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                break;
+            };
+            let Some(Ok((io, peer))) = at_once(listener.accept()).await else {
+                break;
+            };
+            if !start::<L, A, K>(&context, &app, limits, (io, peer, place)) {
+                break;
+            }
+        }
         drop(listener);
         // It fits: see `max_connections`.
         let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
