@@ -2,21 +2,30 @@
 //!
 //! The last values are kept in a ring. A subscriber that is slower than the ring is long loses the
 //! oldest, and is told how many. So no subscriber holds others up.
+//!
+//! **No value is kept for nothing.** Each value has the count of the subscribers that get it next.
+//! One that has got it counts for the next value, and one that is too slow for the oldest. So
+//! the oldest can't be got any more when none counts for it, and goes.
 
 use crate::block::block_on;
 use crate::ends::{add, is_last, wake_all};
 use crate::lock::Lock;
+use crate::state::KEPT;
 use crate::waiters::{Awaited, Seat, Waiters, leave, poll};
 use ganger_sync::atomic::AtomicUsize;
+use ganger_sync::shrink_after_burst;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A channel whose subscribers get each value, and that keeps so many of the last ones.
+/// A channel whose subscribers get each value, and that keeps up to so many of the last ones: each
+/// until all have got it that were subscribers when it was sent.
 ///
 /// # Panics
 /// With a capacity of 0.
@@ -40,6 +49,7 @@ pub fn broadcast<T>(capacity: usize) -> (Broadcaster<T>, Subscriber<T>) {
             ring: VecDeque::new(),
             capacity,
             first: 0,
+            at_end: 1,
             is_closed: false,
             waiters: Waiters::new(),
         }),
@@ -58,15 +68,52 @@ struct Shared<T> {
 }
 
 struct State<T> {
-    ring: VecDeque<Arc<T>>,
+    ring: VecDeque<Kept<T>>,
     capacity: usize,
     /// The number of the oldest in the ring.
     first: u64,
+    /// How many subscribers get next what is sent next.
+    at_end: usize,
     is_closed: bool,
     waiters: Waiters,
 }
 
+struct Kept<T> {
+    value: Arc<T>,
+    /// How many subscribers get it next.
+    waited_for: usize,
+}
+
+/// What is dropped without the lock.
+type Gone<T> = SmallVec<[Kept<T>; 4]>;
+
 impl<T> State<T> {
+    /// How many subscribers get next what that one does, which gets the value of that number. One
+    /// that has lost values gets the oldest.
+    fn waited_for(&mut self, next: u64) -> &mut usize {
+        let at = usize::try_from(next.saturating_sub(self.first)).ok();
+        match at.and_then(|at| self.ring.get_mut(at)) {
+            Some(kept) => &mut kept.waited_for,
+            None => &mut self.at_end,
+        }
+    }
+
+    fn pop(&mut self) -> Option<Kept<T>> {
+        let oldest = self.ring.pop_front()?;
+        self.first += 1;
+        shrink_after_burst(&mut self.ring, KEPT);
+        Some(oldest)
+    }
+
+    /// Takes out what no subscriber can get.
+    fn trim(&mut self) -> Gone<T> {
+        let mut gone = Gone::new();
+        while self.ring.front().is_some_and(|it| it.waited_for == 0) {
+            gone.extend(self.pop());
+        }
+        gone
+    }
+
     /// The number of the value that comes next.
     fn end(&self) -> u64 {
         self.first + self.ring.len() as u64
@@ -119,23 +166,32 @@ impl<T> Broadcaster<T> {
     pub fn send(&self, value: T) {
         let value = Arc::new(value);
         let mut state = self.0.state.lock();
-        state.ring.push_back(value);
+        let waited_for = mem::take(&mut state.at_end);
+        state.ring.push_back(Kept { value, waited_for });
         let oldest = if state.ring.len() > state.capacity {
-            state.first += 1;
-            state.ring.pop_front()
+            state.pop()
         } else {
             None
         };
+        if let Some(oldest) = &oldest {
+            let first = state.first;
+            *state.waited_for(first) += oldest.waited_for;
+        }
+        // Without a subscriber it is this one.
+        let gone = state.trim();
         let wakes = state.waiters.end_all();
         drop(state);
         wake_all(wakes);
-        drop(oldest);
+        drop((oldest, gone));
     }
 
     /// A subscriber of what is sent from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscriber<T> {
-        let next = self.0.state.lock().end();
+        let mut state = self.0.state.lock();
+        state.at_end += 1;
+        let next = state.end();
+        drop(state);
         Subscriber {
             shared: Arc::clone(&self.0),
             next,
@@ -149,7 +205,7 @@ impl<T: Clone> Subscriber<T> {
     /// # Errors
     /// [`BroadcastError::Empty`], [`BroadcastError::Lagged`] and [`BroadcastError::Closed`].
     pub fn try_recv(&mut self) -> Result<T, BroadcastError> {
-        let looked = look(&self.shared.state.lock(), &mut self.next);
+        let looked = look(&mut self.shared.state.lock(), &mut self.next);
         looked
             .unwrap_or(Err(BroadcastError::Empty))
             .map(Arc::unwrap_or_clone)
@@ -195,20 +251,28 @@ impl<T: Clone> Subscriber<T> {
     }
 }
 
-fn look<T>(state: &State<T>, next: &mut u64) -> Option<Result<Arc<T>, BroadcastError>> {
+fn look<T>(state: &mut State<T>, next: &mut u64) -> Option<Result<Arc<T>, BroadcastError>> {
     let Some(at) = next.checked_sub(state.first) else {
         let lost = state.first - *next;
         *next = state.first;
         return Some(Err(BroadcastError::Lagged(lost)));
     };
-    let value = usize::try_from(at).ok().and_then(|at| state.ring.get(at));
-    match value {
-        Some(value) => {
-            *next += 1;
-            Some(Ok(Arc::clone(value)))
-        }
-        None => state.is_closed.then_some(Err(BroadcastError::Closed)),
+    let kept = usize::try_from(at)
+        .ok()
+        .and_then(|at| state.ring.get_mut(at));
+    let Some(kept) = kept else {
+        return state.is_closed.then_some(Err(BroadcastError::Closed));
+    };
+    kept.waited_for -= 1;
+    let is_last = at == 0 && kept.waited_for == 0;
+    let value = Arc::clone(&kept.value);
+    *next += 1;
+    *state.waited_for(*next) += 1;
+    if is_last {
+        // The caller has the value: it is not dropped here.
+        state.pop();
     }
+    Some(Ok(value))
 }
 
 impl<T> Clone for Broadcaster<T> {
@@ -232,10 +296,21 @@ impl<T> Drop for Broadcaster<T> {
 
 impl<T> Clone for Subscriber<T> {
     fn clone(&self) -> Self {
+        *self.shared.state.lock().waited_for(self.next) += 1;
         Self {
             shared: Arc::clone(&self.shared),
             next: self.next,
         }
+    }
+}
+
+impl<T> Drop for Subscriber<T> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        *state.waited_for(self.next) -= 1;
+        let gone = state.trim();
+        drop(state);
+        drop(gone);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::block::block_on;
 use crate::error::{RecvError, SendError};
-use crate::lock::Lock;
+use crate::lock::{Guard, Lock};
 use crate::places::{Key, Told};
 use crate::state::{State, Wakes};
 use ganger_sync::CachePadded;
@@ -12,10 +12,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// A channel for that many values. With 0, each sender waits until a receiver takes its value.
+/// A channel for that many values. With 0, each sender waits until a receiver takes its value. The
+/// memory of a burst goes as it is received.
 ///
 /// ```
 /// let (sender, receiver) = ganger_channel::channel(2);
@@ -35,7 +36,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
-/// A channel whose senders never wait.
+/// A channel whose senders never wait. The memory of a burst goes as it is received.
 #[must_use]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     channel(usize::MAX)
@@ -63,6 +64,34 @@ impl<T> Shared<T> {
     /// What a sender waits for.
     pub(crate) fn receiving_end(&self) -> Thing {
         Thing::of("receiver of the channel", self)
+    }
+
+    /// Whether that wait goes on; then this waker is woken at its end. Otherwise the lock.
+    #[inline]
+    fn still_waits(&self, key: Key, waker: &Waker) -> Result<(), Guard<'_, State<T>>> {
+        let mut state = self.state.lock();
+        match state.still_waits(key, waker) {
+            None => Err(state),
+            Some(true) => Ok(()),
+            Some(false) => {
+                drop(state);
+                self.change_waker(key, waker)
+            }
+        }
+    }
+
+    #[cold]
+    fn change_waker(&self, key: Key, waker: &Waker) -> Result<(), Guard<'_, State<T>>> {
+        // A waker is users' code, also where it is cloned or dropped.
+        let waker = waker.clone();
+        let changed = self.state.lock().change_waker(key, waker);
+        match changed {
+            Ok(_before) => Ok(()),
+            Err(unused) => {
+                drop(unused);
+                Err(self.state.lock())
+            }
+        }
     }
 
     /// A value that was claimed does not come back.
@@ -370,41 +399,50 @@ impl<T> Send<'_, T> {
     }
 }
 
+impl<T> Send<'_, T> {
+    /// Sends, or begins to wait.
+    fn begin(&mut self, value: T, context: &Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        // A waker is users' code, also where it is cloned.
+        let told = Told::One(context.waker().clone());
+        let mut state = self.sender.0.state.lock();
+        match state.send(value) {
+            Ok(wake) => {
+                drop(state);
+                if let Some(wake) = wake {
+                    wake.wake();
+                }
+                Poll::Ready(Ok(()))
+            }
+            Err(SendError::Full(value)) => {
+                self.key = Some(state.enlist_sender(value, told));
+                drop(state);
+                self.registered = watch::wait(|| self.sender.0.receiving_end());
+                Poll::Pending
+            }
+            Err(refused) => Poll::Ready(Err(refused)),
+        }
+    }
+}
+
 impl<T> Future for Send<'_, T> {
     type Output = Result<(), SendError<T>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let mut state = this.sender.0.state.lock();
+        let shared = &this.sender.0;
         let Some(key) = this.key else {
             let Some(value) = this.value.take() else {
-                drop(state);
                 panic!("the value has been sent: a future is polled until it is ready");
             };
-            return match state.send(value) {
-                Ok(wake) => {
-                    drop(state);
-                    if let Some(wake) = wake {
-                        wake.wake();
-                    }
-                    Poll::Ready(Ok(()))
-                }
-                Err(SendError::Full(value)) => {
-                    let told = Told::One(context.waker().clone());
-                    this.key = Some(state.enlist_sender(value, told));
-                    drop(state);
-                    this.registered = watch::wait(|| this.sender.0.receiving_end());
-                    Poll::Pending
-                }
-                Err(refused) => Poll::Ready(Err(refused)),
+            return match this.sender.try_send(value) {
+                Err(SendError::Full(value)) => this.begin(value, context),
+                done => Poll::Ready(done),
             };
         };
-        let (waits, before) = state.still_waits(key, context.waker());
-        if waits {
-            drop(state);
-            drop(before);
-            return Poll::Pending;
-        }
+        let mut state = match shared.still_waits(key, context.waker()) {
+            Ok(()) => return Poll::Pending,
+            Err(state) => state,
+        };
         this.key = None;
         let (_, value) = state.leave_sender(key);
         drop(state);
@@ -458,6 +496,33 @@ impl<T> Recv<'_, T> {
         value
     }
 
+    /// Receives without waiting, or begins to wait where that is told of its end.
+    #[inline]
+    fn take(&mut self, told: Option<Told>, is_claimed: bool) -> Result<(u64, T), RecvError> {
+        let mut state = self.receiver.0.state.lock();
+        match state.recv() {
+            Ok((value, wake)) => {
+                if is_claimed {
+                    state.claim();
+                }
+                drop(state);
+                if let Some(wake) = wake {
+                    wake.wake();
+                }
+                Ok(value)
+            }
+            Err(RecvError::Empty) => {
+                if let Some(told) = told {
+                    self.key = Some(state.enlist_receiver(told));
+                    drop(state);
+                    self.registered = watch::wait(|| self.receiver.0.sending_end());
+                }
+                Err(RecvError::Empty)
+            }
+            Err(closed) => Err(closed),
+        }
+    }
+
     /// As `poll`, with the number of the value, which is claimed if the caller wants that.
     #[inline]
     pub(crate) fn poll_numbered(
@@ -465,35 +530,24 @@ impl<T> Recv<'_, T> {
         context: &mut Context<'_>,
         is_claimed: bool,
     ) -> Poll<Result<(u64, T), RecvError>> {
-        let mut state = self.receiver.0.state.lock();
+        let shared = &self.receiver.0;
         let Some(key) = self.key else {
-            return match state.recv() {
-                Ok((value, wake)) => {
-                    if is_claimed {
-                        state.claim();
-                    }
-                    drop(state);
-                    if let Some(wake) = wake {
-                        wake.wake();
-                    }
-                    Poll::Ready(Ok(value))
-                }
+            return match self.take(None, is_claimed) {
                 Err(RecvError::Empty) => {
+                    // A waker is users' code, also where it is cloned.
                     let told = Told::One(context.waker().clone());
-                    self.key = Some(state.enlist_receiver(told));
-                    drop(state);
-                    self.registered = watch::wait(|| self.receiver.0.sending_end());
-                    Poll::Pending
+                    match self.take(Some(told), is_claimed) {
+                        Err(RecvError::Empty) => Poll::Pending,
+                        done => Poll::Ready(done),
+                    }
                 }
-                Err(closed) => Poll::Ready(Err(closed)),
+                done => Poll::Ready(done),
             };
         };
-        let (waits, before) = state.still_waits(key, context.waker());
-        if waits {
-            drop(state);
-            drop(before);
-            return Poll::Pending;
-        }
+        let mut state = match shared.still_waits(key, context.waker()) {
+            Ok(()) => return Poll::Pending,
+            Err(state) => state,
+        };
         self.key = None;
         let (_, value) = state.leave_receiver(key);
         let wakes = if value.is_some() && !is_claimed {

@@ -12,7 +12,7 @@
 //! looks: the holder may have been suspended. A thread that takes several locks takes them in the
 //! order of their addresses, so that no circle of waiting threads closes.
 //!
-//! No user's code runs under the lock, but for the clone of a waker.
+//! No user's code runs under the lock.
 
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::cell::UnsafeCell;

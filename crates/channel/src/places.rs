@@ -4,9 +4,10 @@
 //! should allocate nothing.
 //!
 //! **Protocol.** All places of a channel are in one table, which is guarded by the channel's lock.
-//! Those that wait are linked; the others are free, or keep an outcome until it is taken.
+//! Those that wait are linked; the others keep an outcome until it is taken.
 
 use crate::claim::{Chosen, Claim};
+use ganger_sync::Table;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -35,7 +36,6 @@ pub(crate) enum Stage {
     Closed,
     /// Another case of its select has been chosen.
     TooLate,
-    Free,
 }
 
 pub(crate) struct Place<T> {
@@ -50,8 +50,7 @@ pub(crate) struct Place<T> {
 
 /// All places of a channel.
 pub(crate) struct Places<T> {
-    all: Vec<Place<T>>,
-    free: u32,
+    all: Table<Place<T>>,
 }
 
 /// Those that wait at one end.
@@ -79,39 +78,27 @@ impl Line {
 
 impl<T> Places<T> {
     pub(crate) const fn new() -> Self {
-        Self {
-            all: Vec::new(),
-            free: NONE,
-        }
+        Self { all: Table::new() }
     }
 
     #[inline]
     pub(crate) fn at(&mut self, key: Key) -> &mut Place<T> {
-        &mut self.all[key as usize]
+        match self.all.get_mut(key) {
+            Some(place) => place,
+            None => unreachable!("its owner takes it once"),
+        }
     }
 
     /// A new place at the end of the line. O(1), amortised.
     #[inline]
     pub(crate) fn push(&mut self, line: &mut Line, told: Told, value: Option<T>) -> Key {
-        let place = Place {
+        let key = self.all.insert(Place {
             stage: Stage::Waiting(told),
             value,
             number: 0,
             before: line.last,
             after: NONE,
-        };
-        let key = if self.free == NONE {
-            let Ok(key) = u32::try_from(self.all.len()) else {
-                panic!("at most 2^32 wait at a channel at a time");
-            };
-            self.all.push(place);
-            key
-        } else {
-            let key = self.free;
-            self.free = self.at(key).after;
-            *self.at(key) = place;
-            key
-        };
+        });
         match line.last {
             NONE => line.first = key,
             last => self.at(last).after = key,
@@ -138,6 +125,8 @@ impl<T> Places<T> {
                 },
                 _ => next(),
             };
+            // With a claim that is too late goes no waker: its select has another, or the thread
+            // that has chosen it has.
             let is_served = !matches!(stage, Stage::TooLate);
             let before = std::mem::replace(&mut place.stage, stage);
             self.unlink(line, key);
@@ -149,19 +138,26 @@ impl<T> Places<T> {
         None
     }
 
+    /// Whether that wait goes on, and if so, whether this waker is woken at its end.
+    #[inline]
+    pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> Option<bool> {
+        match &self.at(key).stage {
+            Stage::Waiting(Told::One(its)) => Some(its.will_wake(waker)),
+            Stage::Waiting(Told::Select(..)) => Some(true),
+            _ => None,
+        }
+    }
+
     /// The place is of no use any longer, wherever it is. What it keeps comes back.
     #[inline]
     pub(crate) fn take(&mut self, line: &mut Line, key: Key) -> (Stage, Option<T>, u64) {
         if matches!(self.at(key).stage, Stage::Waiting(_)) {
             self.unlink(line, key);
         }
-        let free = self.free;
-        let place = self.at(key);
-        let stage = std::mem::replace(&mut place.stage, Stage::Free);
-        let (value, number) = (place.value.take(), place.number);
-        place.after = free;
-        self.free = key;
-        (stage, value, number)
+        match self.all.remove(key) {
+            Some(place) => (place.stage, place.value, place.number),
+            None => unreachable!("its owner takes it once"),
+        }
     }
 
     #[inline]

@@ -15,14 +15,21 @@
 //!    receiver has taken it for good, or gives it back. While there is a claim, no receiver of a
 //!    closed channel is told that all has been received: it waits for what may come back.
 //!
-//! Nothing is woken, and no value dropped, under the lock: each act returns what its caller owes.
+//! Nothing is woken, and no value dropped, under the lock: each act returns what its caller owes. A
+//! waker is cloned before the lock is taken.
+//!
+//! **Memory.** The buffer and the table of places lose the room of a burst as they are emptied.
 
 use crate::error::{RecvError, SendError};
 use crate::places::{Key, Line, Places, Stage, Told};
+use ganger_sync::shrink_after_burst;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::mem;
 use std::task::Waker;
+
+/// A buffer with room for so many values does not shrink.
+pub(crate) const KEPT: usize = 64;
 
 pub(crate) struct State<T> {
     buffer: VecDeque<T>,
@@ -132,8 +139,14 @@ impl<T> State<T> {
     #[inline]
     pub(crate) fn recv(&mut self) -> Result<((u64, T), Option<Wake>), RecvError> {
         let value = match self.returned.pop() {
-            Some(value) => Some(value),
-            None => self.buffer.pop_front().map(|value| (self.next(), value)),
+            Some(value) => {
+                shrink_after_burst(&mut self.returned, KEPT);
+                Some(value)
+            }
+            None => self.buffer.pop_front().map(|value| {
+                shrink_after_burst(&mut self.buffer, KEPT);
+                (self.next(), value)
+            }),
         };
         let Some(value) = value else {
             return match self.take_from_sender() {
@@ -175,14 +188,18 @@ impl<T> State<T> {
         self.places.push(&mut self.receivers, told, None)
     }
 
-    /// Whether that wait goes on; then this waker is woken at its end. The one before comes back.
+    /// Whether that wait goes on, and if so, whether this waker is woken at its end.
     #[inline]
-    pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> (bool, Option<Waker>) {
+    pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> Option<bool> {
+        self.places.still_waits(key, waker)
+    }
+
+    /// That waker is woken at the end of the wait, if it goes on. The one before comes back, or
+    /// this one.
+    pub(crate) fn change_waker(&mut self, key: Key, waker: Waker) -> Result<Waker, Waker> {
         match &mut self.places.at(key).stage {
-            Stage::Waiting(Told::One(its)) if !its.will_wake(waker) => {
-                (true, Some(mem::replace(its, waker.clone())))
-            }
-            stage => (matches!(stage, Stage::Waiting(_)), None),
+            Stage::Waiting(Told::One(its)) => Ok(mem::replace(its, waker)),
+            _ => Err(waker),
         }
     }
 

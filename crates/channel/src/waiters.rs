@@ -5,7 +5,7 @@ use crate::places::{Key, Line, Places, Stage, Told};
 use crate::state::{Wake, Wakes};
 use ganger_wait::watch::{self, Registered, Thing};
 use std::mem;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// The places of those that wait.
 pub(crate) struct Waiters {
@@ -34,9 +34,8 @@ impl Waiters {
         self.places.take(&mut self.line, key).0
     }
 
-    fn wait(&mut self, context: &Context<'_>) -> Key {
-        let told = Told::One(context.waker().clone());
-        self.places.push(&mut self.line, told, None)
+    fn wait(&mut self, waker: Waker) -> Key {
+        self.places.push(&mut self.line, Told::One(waker), None)
     }
 }
 
@@ -52,23 +51,38 @@ pub(crate) trait Awaited {
     fn waiters(&mut self) -> &mut Waiters;
 }
 
-/// Looks once: the result of `look`, or a place among those that wait.
+/// Looks: the result of `look`, or a place among those that wait.
 pub(crate) fn poll<S: Awaited, R>(
     state: &Lock<S>,
     seat: &mut Seat,
     context: &Context<'_>,
-    look: impl FnOnce(&mut S) -> Option<R>,
+    mut look: impl FnMut(&mut S) -> Option<R>,
 ) -> Poll<R> {
     let mut locked = state.lock();
-    let result = look(&mut locked);
-    // The waker that it has left may be another one than this.
+    let mut result = look(&mut locked);
+    let mut new = None;
+    if result.is_none() {
+        if let Some((key, _)) = seat.0
+            && locked.waiters().places.still_waits(key, context.waker()) == Some(true)
+        {
+            return Poll::Pending;
+        }
+        // A waker is users' code, also where it is cloned.
+        drop(locked);
+        new = Some(context.waker().clone());
+        locked = state.lock();
+        result = look(&mut locked);
+    }
     let (before, registered) = match seat.0.take() {
         Some((key, registered)) => (Some(locked.waiters().leave(key)), Some(registered)),
         None => (None, None),
     };
-    let key = result.is_none().then(|| locked.waiters().wait(context));
+    let key = match &result {
+        None => new.take().map(|waker| locked.waiters().wait(waker)),
+        Some(_) => None,
+    };
     drop(locked);
-    drop(before);
+    drop((before, new));
     seat.0 = key.map(|key| {
         let register = || watch::wait(|| Thing::of(S::KIND, state));
         (key, registered.unwrap_or_else(register))

@@ -1,7 +1,8 @@
 //! Word that something may have happened.
 //!
 //! A word to one that comes before any waits is kept, once: `notify_one` before `notified` is not
-//! lost. A waiter that was told and is dropped then tells another one.
+//! lost. A waiter that was told and is dropped then tells another one: the first that waits, or the
+//! last when the word was for the last.
 
 use crate::blocking::block_on;
 use crate::seat::Seat;
@@ -36,8 +37,9 @@ struct State {
 }
 
 /// As what a waiter is told.
-const ONE: u32 = 0;
-const ALL: u32 = 1;
+const FIRST: u32 = 0;
+const LAST: u32 = 1;
+const ALL: u32 = 2;
 
 impl Notify {
     /// Without a word.
@@ -69,18 +71,24 @@ impl Notify {
     }
 
     /// Tells the one that has waited longest. Without a waiter the word is kept for the next one.
+    /// If its wait is dropped before it has seen the word, the next one is told that has waited
+    /// longest then.
     pub fn notify_one(&self) {
-        self.notify(WaitQueue::pop);
+        self.notify(FIRST);
     }
 
-    /// Tells the one that has come last. Without a waiter the word is kept for the next one.
+    /// Tells the one that has come last. Without a waiter the word is kept for the next one. If its
+    /// wait is dropped before it has seen the word, the one is told that has come last then.
     pub fn notify_last(&self) {
-        self.notify(WaitQueue::pop_last);
+        self.notify(LAST);
     }
 
-    fn notify(&self, pop: fn(&mut WaitQueue<()>) -> Option<ganger_wait::Entry<()>>) {
+    fn notify(&self, whom: u32) {
         let mut state = lock(&self.state);
-        let next = pop(&mut state.queue);
+        let next = match whom {
+            LAST => state.queue.pop_last_as(LAST),
+            _ => state.queue.pop(),
+        };
         state.is_kept |= next.is_none();
         drop(state);
         if let Some(entry) = next {
@@ -149,7 +157,7 @@ impl<N: Deref<Target = Notify>> Future for Notified<N> {
             }
             this.seat = Some(Seat::back(
                 &mut state.queue,
-                ONE,
+                FIRST,
                 (),
                 Thing::of("notify", &*this.notify),
             ));
@@ -169,8 +177,8 @@ impl<N: Deref<Target = Notify>> Drop for Notified<N> {
     fn drop(&mut self) {
         let Some(seat) = &self.seat else { return };
         let left = seat.leave(&mut lock(&self.notify.state).queue);
-        if left == Left::Chosen(ONE) {
-            self.notify.notify_one();
+        if let Left::Chosen(whom @ (FIRST | LAST)) = left {
+            self.notify.notify(whom);
         }
     }
 }

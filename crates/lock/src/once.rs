@@ -2,12 +2,13 @@
 
 use crate::Mutex;
 use crate::blocking::block_on;
+use ganger_sync::shrink_after_burst;
 use ganger_sync::sync::lock;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::ready;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 #[cfg(test)]
@@ -104,6 +105,9 @@ impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
     }
 }
 
+/// A table with room for so many keys does not shrink.
+const KEPT: usize = 64;
+
 /// Work by keys: what several want at the same time is done once, and all get the result. Later
 /// calls do it anew.
 ///
@@ -116,18 +120,27 @@ impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
 /// assert_eq!(length, 8);
 /// # });
 /// ```
+///
+/// A key is hashed, compared and dropped without a lock, and so is a value: both may use the same
+/// `SingleFlight` meanwhile.
 pub struct SingleFlight<K, V> {
-    flights: ganger_sync::sync::Mutex<HashMap<K, Flight<V>>>,
+    /// By the hash of their keys.
+    flights: ganger_sync::sync::Mutex<HashMap<u64, Vec<Entered<K, V>>>>,
 }
 
 /// What is done for one key.
-struct Flight<V> {
-    cell: Arc<OnceCell<V>>,
+struct Flight<K, V> {
+    key: K,
+    cell: OnceCell<V>,
+}
+
+struct Entered<K, V> {
+    flight: Arc<Flight<K, V>>,
     /// How many calls do it or wait for it.
     calls: usize,
 }
 
-impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
+impl<K: Eq + Hash, V: Clone> SingleFlight<K, V> {
     /// With nothing under way.
     #[must_use]
     pub fn new() -> Self {
@@ -138,64 +151,124 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     /// Does the work, or waits for a call with the same key that does it. When that one is dropped
     /// or panics, another one does it with its own `work`.
     pub async fn run(&self, key: K, work: impl AsyncFnOnce() -> V) -> V {
-        let cell = self.enter(key.clone());
-        let landing = Landing {
-            flights: self,
+        let landing = self.enter(key);
+        landing.flight.cell.get_or_init(work).await.clone()
+    }
+
+    /// Takes part in the flight with that key, or begins one. The keys with the same hash are
+    /// compared without the lock, until a look under it finds none that has not been compared.
+    fn enter(&self, key: K) -> Landing<'_, K, V> {
+        let hasher = lock(&self.flights).hasher().clone();
+        let hash = hasher.hash_one(&key);
+        let new = Arc::new(Flight {
             key,
-            cell,
-        };
-        landing.cell.get_or_init(work).await.clone()
-    }
-
-    fn enter(&self, key: K) -> Arc<OnceCell<V>> {
-        let mut flights = lock(&self.flights);
-        let flight = flights.entry(key).or_insert_with(|| Flight {
-            cell: Arc::default(),
-            calls: 0,
+            cell: OnceCell::new(),
         });
-        flight.calls += 1;
-        Arc::clone(&flight.cell)
+        let mut same = None;
+        let mut others: Vec<Arc<Flight<K, V>>> = Vec::new();
+        loop {
+            let found = self.look(hash, &new, same.as_ref(), &others);
+            match found {
+                Found::Entered(flight) => {
+                    return Landing {
+                        flights: self,
+                        hash,
+                        flight,
+                    };
+                }
+                Found::Unknown(unknown) => {
+                    for flight in unknown {
+                        if flight.key == new.key {
+                            same = Some(flight);
+                        } else {
+                            others.push(flight);
+                        }
+                    }
+                }
+            }
+        }
     }
 
-    /// How many keys are under way.
+    fn look(
+        &self,
+        hash: u64,
+        new: &Arc<Flight<K, V>>,
+        same: Option<&Arc<Flight<K, V>>>,
+        others: &[Arc<Flight<K, V>>],
+    ) -> Found<K, V> {
+        let mut flights = lock(&self.flights);
+        let all = flights.entry(hash).or_default();
+        let is_same = |it: &Arc<_>| same.is_some_and(|same| Arc::ptr_eq(same, it));
+        if let Some(entered) = all.iter_mut().find(|it| is_same(&it.flight)) {
+            entered.calls += 1;
+            return Found::Entered(Arc::clone(&entered.flight));
+        }
+        let unknown = all.iter().map(|it| &it.flight);
+        let unknown = unknown.filter(|it| !others.iter().any(|other| Arc::ptr_eq(other, it)));
+        let unknown: Vec<_> = unknown.cloned().collect();
+        if !unknown.is_empty() {
+            return Found::Unknown(unknown);
+        }
+        let flight = Arc::clone(new);
+        all.push(Entered { flight, calls: 1 });
+        Found::Entered(Arc::clone(new))
+    }
+}
+
+impl<K, V> SingleFlight<K, V> {
+    /// How many keys are under way. O(n).
     #[must_use]
     pub fn len(&self) -> usize {
-        lock(&self.flights).len()
+        lock(&self.flights).values().map(Vec::len).sum()
     }
 
     /// Whether nothing is under way.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        lock(&self.flights).is_empty()
     }
+}
+
+/// What a look under the lock has found.
+enum Found<K, V> {
+    /// The call takes part in this one.
+    Entered(Arc<Flight<K, V>>),
+    /// The keys of these have not been compared.
+    Unknown(Vec<Arc<Flight<K, V>>>),
 }
 
 /// A call that is under way. The first that is over with a value, and the last without one, take
 /// the key away.
-struct Landing<'a, K: Eq + Hash, V> {
+struct Landing<'a, K, V> {
     flights: &'a SingleFlight<K, V>,
-    key: K,
-    cell: Arc<OnceCell<V>>,
+    hash: u64,
+    flight: Arc<Flight<K, V>>,
 }
 
-impl<K: Eq + Hash, V> Drop for Landing<'_, K, V> {
+impl<K, V> Drop for Landing<'_, K, V> {
     fn drop(&mut self) {
         let mut flights = lock(&self.flights.flights);
-        // Another one with the same key may be under way by now.
-        let flight = flights.get_mut(&self.key);
-        let Some(flight) = flight.filter(|it| Arc::ptr_eq(&it.cell, &self.cell)) else {
+        let Some(all) = flights.get_mut(&self.hash) else {
             return;
         };
-        flight.calls -= 1;
-        if flight.calls == 0 || self.cell.get().is_some() {
-            let flight = flights.remove(&self.key);
-            drop(flights);
-            drop(flight);
+        // Another one with the same key may be under way by now.
+        let is_own = |it: &Entered<K, V>| Arc::ptr_eq(&it.flight, &self.flight);
+        let Some(at) = all.iter().position(is_own) else {
+            return;
+        };
+        all[at].calls -= 1;
+        if all[at].calls == 0 || self.flight.cell.get().is_some() {
+            // This call has the flight as well: no key and no value is dropped here.
+            all.swap_remove(at);
+            if all.is_empty() {
+                flights.remove(&self.hash);
+                shrink_after_burst(&mut *flights, KEPT);
+            }
         }
     }
 }
 
-impl<K: Eq + Hash + Clone, V: Clone> Default for SingleFlight<K, V> {
+impl<K: Eq + Hash, V: Clone> Default for SingleFlight<K, V> {
     fn default() -> Self {
         Self::new()
     }
@@ -204,7 +277,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Default for SingleFlight<K, V> {
 impl<K, V> fmt::Debug for SingleFlight<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SingleFlight")
-            .field("under_way", &lock(&self.flights).len())
+            .field("under_way", &self.len())
             .finish()
     }
 }

@@ -10,17 +10,21 @@ pub mod model;
 pub mod sync;
 pub mod thread;
 
+mod burst;
 mod count;
 mod driving;
 mod foreign;
 mod parker;
+mod table;
 mod try_lock;
 
+pub use burst::{Roomy, shrink_after_burst};
 pub use count::{ShardedCount, WaitableCount};
 pub use crossbeam_utils::CachePadded;
 pub use driving::{driving, is_driving, refuse_to_wait_in_driver};
 pub use foreign::{panic_text, wake_all};
 pub use parker::Parker;
+pub use table::Table;
 pub use try_lock::TryLock;
 
 /// Picks a size: the first in production, the second under loom.

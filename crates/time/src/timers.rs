@@ -116,6 +116,9 @@ impl Timers {
     /// Has the package sent after that time, as an ordinary message. When the process is gone by
     /// then, or its mailbox full, the package is dropped and counted. O(1).
     ///
+    /// The package is kept until it is due, also when its process ends before: [`Timer::cancel`]
+    /// takes it away.
+    ///
     /// A delay of zero sends it at once. One that is too long for the clock is never over.
     pub fn send_after(&self, delay: Duration, package: Package) -> Timer {
         let now = self.now();

@@ -12,6 +12,7 @@
 //! it, and stays in the table until its owner removes it. So no item is dropped under the lock.
 
 use crate::Waiter;
+use ganger_sync::Table;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -19,34 +20,27 @@ use std::sync::Arc;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// An empty queue keeps memory for so many entries.
-const KEPT: usize = 64;
-
 /// Waiters in the order in which they came, but for those that came back to the front.
 ///
 /// The owner of the queue has it under a lock. No method runs foreign code, but for drops of items
 /// that the caller is given.
 pub struct WaitQueue<T> {
-    slots: Vec<Slot<T>>,
-    /// The first free slot; these are linked by `next`.
-    free: u32,
+    slots: Table<Slot<T>>,
     first: u32,
     last: u32,
     /// How many are in the line.
     len: usize,
-    /// How many are in the table, but not in the line.
-    aside: usize,
     /// Of the next entry.
     stamp: u64,
 }
 
 struct Slot<T> {
-    /// Of the entry, or of the last one that it had.
+    /// Of the entry.
     stamp: u64,
     before: u32,
     next: u32,
     is_in_line: bool,
-    entry: Option<Entry<T>>,
+    entry: Entry<T>,
 }
 
 /// A waiter in a queue.
@@ -78,12 +72,10 @@ impl<T> WaitQueue<T> {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            slots: Vec::new(),
-            free: NONE,
+            slots: Table::new(),
             first: NONE,
             last: NONE,
             len: 0,
-            aside: 0,
             stamp: 0,
         }
     }
@@ -121,17 +113,8 @@ impl<T> WaitQueue<T> {
     /// Where an item of the first may have kept others waiting, the caller serves them now.
     pub fn remove(&mut self, place: Place) -> Option<Entry<T>> {
         self.slot(place)?;
-        if !self.unlink(place.index) {
-            self.aside -= 1;
-        }
-        let slot = &mut self.slots[place.index as usize];
-        slot.next = mem::replace(&mut self.free, place.index);
-        let entry = slot.entry.take();
-        if self.len == 0 && self.aside == 0 && self.slots.capacity() > KEPT {
-            self.slots = Vec::new();
-            self.free = NONE;
-        }
-        entry
+        self.unlink(place.index);
+        Some(self.slots.remove(place.index)?.entry)
     }
 
     /// Chooses the first waiter that can be chosen, and takes its entry out. O(1) and one CAS,
@@ -148,10 +131,10 @@ impl<T> WaitQueue<T> {
         self.remove(place)
     }
 
-    /// As [`pop`](Self::pop), of the last waiter.
+    /// As [`pop_as`](Self::pop_as), of the last waiter.
     #[must_use = "a waiter that was chosen is told"]
-    pub fn pop_last(&mut self) -> Option<Entry<T>> {
-        let place = self.choose_first(|_| true, None, true)?;
+    pub fn pop_last_as(&mut self, case: u32) -> Option<Entry<T>> {
+        let place = self.choose_first(|_| true, Some(case), true)?;
         self.remove(place)
     }
 
@@ -179,14 +162,13 @@ impl<T> WaitQueue<T> {
     ) -> Option<Place> {
         loop {
             let index = if from_the_end { self.last } else { self.first };
-            let slot = self.slots.get(index as usize)?;
-            let (entry, stamp) = (slot.entry.as_ref()?, slot.stamp);
+            let slot = self.slots.get(index)?;
+            let (entry, stamp) = (&slot.entry, slot.stamp);
             if !is_right(&entry.item) {
                 return None;
             }
             let is_chosen = entry.waiter.choose(case.unwrap_or(entry.case));
             self.unlink(index);
-            self.aside += 1;
             if is_chosen {
                 return Some(Place { index, stamp });
             }
@@ -196,20 +178,20 @@ impl<T> WaitQueue<T> {
     /// The entry at that place, in the line or not.
     #[must_use]
     pub fn get(&self, place: Place) -> Option<&Entry<T>> {
-        let slot = self.slots.get(place.index as usize)?;
-        slot.entry.as_ref().filter(|_| slot.stamp == place.stamp)
+        let slot = self.slots.get(place.index)?;
+        (slot.stamp == place.stamp).then_some(&slot.entry)
     }
 
     /// As [`get`](Self::get), to change the item.
     #[must_use]
     pub fn get_mut(&mut self, place: Place) -> Option<&mut Entry<T>> {
-        self.slot(place)?.entry.as_mut()
+        Some(&mut self.slot(place)?.entry)
     }
 
     /// Takes the whole line out, to choose and tell each without the lock, as `case` if that is
     /// given. O(1) where no entry stays for its owner.
     pub fn take_all(&mut self, case: Option<u32>) -> All<T> {
-        if self.aside == 0 {
+        if self.slots.len() == self.len {
             let stamp = self.stamp;
             let new = Self {
                 stamp,
@@ -218,7 +200,7 @@ impl<T> WaitQueue<T> {
             return All(mem::replace(self, new), case);
         }
         let mut all = Self::new();
-        while let Some(slot) = self.slots.get(self.first as usize) {
+        while let Some(slot) = self.slots.get(self.first) {
             let place = Place {
                 index: self.first,
                 stamp: slot.stamp,
@@ -231,59 +213,51 @@ impl<T> WaitQueue<T> {
     }
 
     fn slot(&mut self, place: Place) -> Option<&mut Slot<T>> {
-        let slot = self.slots.get_mut(place.index as usize)?;
-        (slot.stamp == place.stamp && slot.entry.is_some()).then_some(slot)
+        let slot = self.slots.get_mut(place.index)?;
+        (slot.stamp == place.stamp).then_some(slot)
     }
 
     fn insert(&mut self, entry: Entry<T>) -> Place {
         let stamp = self.stamp;
         self.stamp += 1;
-        if let Some(slot) = self.slots.get_mut(self.free as usize) {
-            let index = mem::replace(&mut self.free, slot.next);
-            (slot.stamp, slot.entry) = (stamp, Some(entry));
-            return Place { index, stamp };
-        }
-        let Some(index) = u32::try_from(self.slots.len()).ok().filter(|&it| it < NONE) else {
-            panic!("a queue has at most 2^32 - 1 waiters");
-        };
-        self.slots.push(Slot {
+        let index = self.slots.insert(Slot {
             stamp,
             before: NONE,
             next: NONE,
             is_in_line: false,
-            entry: Some(entry),
+            entry,
         });
         Place { index, stamp }
     }
 
     /// The slot goes into the line, between two neighbours of each other.
     fn link(&mut self, index: u32, before: u32, next: u32) {
-        let slot = &mut self.slots[index as usize];
-        (slot.before, slot.next, slot.is_in_line) = (before, next, true);
+        if let Some(slot) = self.slots.get_mut(index) {
+            (slot.before, slot.next, slot.is_in_line) = (before, next, true);
+        }
         self.join(before, index);
         self.join(index, next);
         self.len += 1;
     }
 
-    /// The slot leaves the line. Says whether it was there.
-    fn unlink(&mut self, index: u32) -> bool {
-        let slot = &mut self.slots[index as usize];
-        let was_in_line = mem::take(&mut slot.is_in_line);
-        if was_in_line {
+    /// The slot leaves the line, if it is there.
+    fn unlink(&mut self, index: u32) {
+        if let Some(slot) = self.slots.get_mut(index)
+            && mem::take(&mut slot.is_in_line)
+        {
             let (before, next) = (slot.before, slot.next);
             self.join(before, next);
             self.len -= 1;
         }
-        was_in_line
     }
 
     /// One comes after the other; an end of the line is none.
     fn join(&mut self, before: u32, next: u32) {
-        match self.slots.get_mut(before as usize) {
+        match self.slots.get_mut(before) {
             Some(slot) => slot.next = next,
             None => self.first = next,
         }
-        match self.slots.get_mut(next as usize) {
+        match self.slots.get_mut(next) {
             Some(slot) => slot.before = before,
             None => self.last = before,
         }

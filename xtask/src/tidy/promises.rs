@@ -18,8 +18,8 @@ const PROMISES: [(char, u32, u32); 14] = [
     ('N', 1, 6),
     ('S', 1, 13),
     ('W', 1, 13),
-    ('Q', 1, 10),
-    ('K', 1, 9),
+    ('Q', 1, 12),
+    ('K', 1, 10),
 ];
 
 /// Promises that need no test to pin them; one may.

@@ -2,6 +2,9 @@
 
 use crate::support::{Bell, now, poll};
 use ganger_channel::{BroadcastError, RecvError, broadcast, watch};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -137,5 +140,80 @@ fn threads_get_all_values_in_order_but_for_those_that_they_are_told_of() {
     drop(broadcaster);
     for subscriber in subscribers {
         assert_eq!(subscriber.join().unwrap(), (VALUES, BroadcastError::Closed));
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Send,
+    Recv(prop::sample::Index),
+    Clone(prop::sample::Index),
+    Subscribe,
+    Drop(prop::sample::Index),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let any = any::<prop::sample::Index>;
+    prop_oneof![
+        6 => Just(Op::Send),
+        8 => any().prop_map(Op::Recv),
+        1 => any().prop_map(Op::Clone),
+        1 => Just(Op::Subscribe),
+        2 => any().prop_map(Op::Drop),
+    ]
+}
+
+proptest! {
+    /// Beside all values that were ever sent, of which each subscriber knows its next one.
+    // pins: Q10
+    #[test]
+    fn a_subscriber_gets_what_it_would_if_no_value_went(
+        capacity in 1..5_usize,
+        ops in vec(op(), 0..200),
+    ) {
+        let (broadcaster, first) = broadcast(capacity);
+        let mut subscribers = vec![(first, 0)];
+        let mut sent: Vec<Arc<usize>> = Vec::new();
+        for op in ops {
+            match op {
+                Op::Send => {
+                    sent.push(Arc::new(sent.len()));
+                    broadcaster.send(Arc::clone(&sent[sent.len() - 1]));
+                }
+                Op::Subscribe => subscribers.push((broadcaster.subscribe(), sent.len())),
+                Op::Recv(at) if !subscribers.is_empty() => {
+                    let at = at.index(subscribers.len());
+                    let (subscriber, next) = &mut subscribers[at];
+                    let oldest = sent.len().saturating_sub(capacity);
+                    let expected = if *next < oldest {
+                        let lost = oldest - *next;
+                        *next = oldest;
+                        Err(BroadcastError::Lagged(lost as u64))
+                    } else if let Some(value) = sent.get(*next) {
+                        *next += 1;
+                        Ok(Arc::clone(value))
+                    } else {
+                        Err(BroadcastError::Empty)
+                    };
+                    prop_assert_eq!(subscriber.try_recv(), expected);
+                }
+                Op::Clone(at) if !subscribers.is_empty() => {
+                    let (subscriber, next) = &subscribers[at.index(subscribers.len())];
+                    let clone = (subscriber.clone(), *next);
+                    subscribers.push(clone);
+                }
+                Op::Drop(at) if !subscribers.is_empty() => {
+                    drop(subscribers.swap_remove(at.index(subscribers.len())));
+                }
+                _ => {}
+            }
+            // A value is kept as long as a subscriber may get it, and no longer.
+            let oldest = sent.len().saturating_sub(capacity);
+            let needed = subscribers.iter().map(|it| it.1.max(oldest)).min();
+            let needed = needed.unwrap_or(sent.len());
+            for (number, value) in sent.iter().enumerate() {
+                prop_assert_eq!(Arc::strong_count(value) == 2, number >= needed);
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Selects that are used again, and users' code that panics or comes back to the channel.
 
-use crate::support::{Bell, now, poll};
-use ganger_channel::{RecvError, Sender, Until, broadcast, channel, select};
+use crate::support::{Bell, Calls, does_not_hang, now, poll};
+use ganger_channel::{RecvError, Sender, Until, broadcast, channel, select, watch};
 use ganger_proc_api::{Event, process_fn};
 use ganger_sched::Scheduler;
 use std::future::poll_fn;
@@ -118,10 +118,10 @@ impl Drop for Panics {
 fn a_value_that_panics_when_it_is_dropped_leaves_no_subscriber_asleep() {
     let has_panicked = Arc::new(AtomicBool::new(false));
     let value = || Arc::new(Panics(Arc::clone(&has_panicked)));
-    let (sender, first) = broadcast(1);
+    // The first never gets its value, which goes with the next one.
+    let (sender, _first) = broadcast(1);
     sender.send(value());
     let mut late = sender.subscribe();
-    drop(first);
     let (bell, waker) = Bell::new();
     let mut recv = late.recv();
     assert!(poll(&mut recv, &waker).is_pending());
@@ -166,4 +166,120 @@ fn a_waker_that_closes_the_channel_when_it_goes_does_so_without_a_lock() {
     drop(waker);
     // The old waker goes when the new one comes.
     assert_eq!(now(&mut select), Poll::Ready(Err(RecvError::Closed)));
+}
+
+/// Polls twice, each time by a waker that makes that call whenever it can.
+fn poll_by_callers<F: Future + Unpin>(
+    mut future: F,
+    call: impl Fn() + Clone + Send + Sync + 'static,
+) {
+    for _ in 0..2 {
+        assert!(poll(&mut future, &Calls::waker(call.clone())).is_pending());
+    }
+}
+
+// pins: Q12
+#[test]
+fn a_waker_may_use_the_channel_when_it_is_cloned_woken_and_dropped() {
+    does_not_hang(|| {
+        let (sender, receiver) = channel::<u32>(1);
+        let look = {
+            let sender = sender.clone();
+            move || assert!(sender.len() <= 1)
+        };
+        poll_by_callers(receiver.recv(), look.clone());
+        let cases = select().recv(&receiver, |_| ());
+        poll_by_callers(cases, look.clone());
+        let mut recv = receiver.recv();
+        assert!(poll(&mut recv, &Calls::waker(look.clone())).is_pending());
+        sender.try_send(1).unwrap();
+        assert_eq!(now(&mut recv), Poll::Ready(Ok(1)));
+        sender.try_send(2).unwrap();
+        poll_by_callers(sender.send(3), look.clone());
+        let mut send = sender.send(4);
+        assert!(poll(&mut send, &Calls::waker(look)).is_pending());
+        assert!(sender.close());
+        assert!(now(&mut send).is_ready());
+    });
+}
+
+// pins: Q12
+#[test]
+fn a_waker_may_use_a_watch_and_a_broadcast_when_it_is_cloned_woken_and_dropped() {
+    does_not_hang(|| {
+        let (publisher, mut watcher) = watch(1);
+        let look = {
+            let publisher = publisher.clone();
+            move || assert!(*publisher.latest() >= 1)
+        };
+        poll_by_callers(watcher.changed(), look.clone());
+        let mut changed = watcher.changed();
+        assert!(poll(&mut changed, &Calls::waker(look)).is_pending());
+        publisher.send(2);
+        assert!(now(&mut changed).is_ready());
+    });
+    does_not_hang(|| {
+        let (broadcaster, mut subscriber) = broadcast::<u32>(1);
+        let look = {
+            let broadcaster = broadcaster.clone();
+            move || drop(broadcaster.subscribe())
+        };
+        poll_by_callers(subscriber.recv(), look.clone());
+        let mut recv = subscriber.recv();
+        assert!(poll(&mut recv, &Calls::waker(look)).is_pending());
+        broadcaster.send(2);
+        assert_eq!(now(&mut recv), Poll::Ready(Ok(2)));
+    });
+}
+
+/// A value that uses its channel when it goes.
+struct Uses(Box<dyn Fn() + Send + Sync>);
+
+impl Drop for Uses {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+// pins: Q12
+#[test]
+fn a_value_may_use_the_channel_when_it_is_dropped() {
+    does_not_hang(|| {
+        let (sender, receiver) = channel::<Uses>(1);
+        let value = || {
+            let sender = sender.clone();
+            Uses(Box::new(move || assert!(sender.len() <= 1)))
+        };
+        assert!(sender.try_send(value()).is_ok());
+        assert!(sender.try_send(value()).is_err());
+        let mut send = sender.send(value());
+        assert!(now(&mut send).is_pending());
+        drop(send);
+        drop(receiver.try_recv());
+        let mut recv = receiver.recv();
+        assert!(now(&mut recv).is_pending());
+        assert!(sender.try_send(value()).is_ok());
+        drop(recv);
+        drop(receiver);
+        assert!(sender.try_send(value()).is_err());
+    });
+    does_not_hang(|| {
+        let (broadcaster, subscriber) = broadcast::<Arc<Uses>>(2);
+        let value = || {
+            let broadcaster = broadcaster.clone();
+            Arc::new(Uses(Box::new(move || drop(broadcaster.subscribe()))))
+        };
+        for _ in 0..4 {
+            broadcaster.send(value());
+        }
+        let mut other = subscriber.clone();
+        drop(subscriber);
+        assert!(other.try_recv().is_err(), "it has lost some");
+        assert!(other.try_recv().is_ok());
+        drop(other);
+        broadcaster.send(value());
+        let (publisher, watcher) = watch(value());
+        drop(publisher.send(value()));
+        drop((publisher, watcher));
+    });
 }

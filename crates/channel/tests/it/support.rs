@@ -2,9 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
+use std::thread;
+use std::time::Duration;
 
 /// Counts how often it is woken.
 #[derive(Default)]
@@ -37,4 +39,57 @@ pub fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output>
 /// Polls once, to see whether it is ready.
 pub fn now<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll(future, Waker::noop())
+}
+
+/// A waker that makes a call of a user's when it is cloned, woken and dropped.
+pub struct Calls(Box<dyn Fn() + Send + Sync>);
+
+impl Calls {
+    pub fn waker(call: impl Fn() + Send + Sync + 'static) -> Waker {
+        let this = Arc::into_raw(Arc::new(Self(Box::new(call))));
+        // SAFETY: the functions of the table take such pointers, and keep the count.
+        unsafe { Waker::from_raw(RawWaker::new(this.cast(), &CALLS)) }
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+static CALLS: RawWakerVTable = RawWakerVTable::new(
+    |this| {
+        let this: *const Calls = this.cast();
+        // SAFETY: the waker is borrowed, and owns it.
+        unsafe {
+            ((*this).0)();
+            Arc::increment_strong_count(this);
+        }
+        RawWaker::new(this.cast(), &CALLS)
+    },
+    |this| {
+        // SAFETY: the waker gives it up.
+        let this = unsafe { Arc::from_raw(this.cast::<Calls>()) };
+        (this.0)();
+    },
+    // SAFETY: the waker is borrowed, and owns it.
+    |this| unsafe { ((*this.cast::<Calls>()).0)() },
+    |this| {
+        // SAFETY: the waker gives it up.
+        let this = unsafe { Arc::from_raw(this.cast::<Calls>()) };
+        (this.0)();
+    },
+);
+
+/// Runs it, and fails when it hangs.
+pub fn does_not_hang(body: impl FnOnce() + Send + 'static) {
+    let (sender, receiver) = mpsc::channel();
+    let runs = thread::spawn(move || {
+        body();
+        sender.send(()).unwrap();
+    });
+    let ended = receiver.recv_timeout(Duration::from_secs(30));
+    assert!(ended != Err(mpsc::RecvTimeoutError::Timeout), "it hangs");
+    runs.join().unwrap();
 }

@@ -21,7 +21,11 @@ mod word;
 ///
 /// Its guard may go to another thread, and be kept from step to step. An owner that fails while it
 /// has the lock leaves it *marked*: until [`clear_poison`](Self::clear_poison) each next owner is
-/// told by a [`PoisonError`], which has the guard inside.
+/// told by a [`PoisonError`], which has the guard inside. A guard that its code drops itself leaves
+/// no mark, also where a task drops it because it is about to return an error.
+///
+/// A wait that was begun is to be awaited or dropped. One that is kept and not polled any more
+/// keeps its place, and those behind it wait.
 ///
 /// ```
 /// use ganger_lock::Mutex;

@@ -1,15 +1,18 @@
 //! Wakers that panic, and waits inside of waits.
 
-use crate::support::{Counts, poll_by};
-use ganger_lock::{CancellationToken, Mutex, Notify, RwLock, Until, block_on, block_on_for};
+use crate::support::{Counts, poll, poll_by};
+use ganger_lock::{
+    CancellationToken, Mutex, Notify, RwLock, SingleFlight, Until, block_on, block_on_for,
+};
 use ganger_proc_api::{ExitReason, process_fn};
 use ganger_sched::Scheduler;
 use std::future::{pending, poll_fn};
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
-use std::task::{Wake, Waker};
+use std::sync::{Arc, Weak, mpsc};
+use std::task::{Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -138,4 +141,112 @@ fn a_waker_that_panics_leaves_no_child_uncancelled() {
     assert!(poll_by(&mut wait, &waker).is_pending());
     assert!(catch_unwind(AssertUnwindSafe(|| root.cancel("it is over"))).is_err());
     assert!(root.is_cancelled() && child.is_cancelled());
+}
+
+type Flights = SingleFlight<Asks, Arc<Asks>>;
+
+/// Uses the flights that it is a key or a value of, in each of a user's functions.
+struct Asks {
+    number: u64,
+    flights: Weak<Flights>,
+}
+
+impl Asks {
+    fn new(flights: &Arc<Flights>, number: u64) -> Self {
+        let flights = Arc::downgrade(flights);
+        Self { number, flights }
+    }
+
+    fn ask(&self) {
+        if let Some(flights) = self.flights.upgrade() {
+            assert!(flights.len() <= 2 && format!("{flights:?}").contains("under_way"));
+        }
+    }
+}
+
+impl Hash for Asks {
+    fn hash<H: Hasher>(&self, _: &mut H) {
+        // All have the same hash, so all are compared.
+        self.ask();
+    }
+}
+
+impl PartialEq for Asks {
+    fn eq(&self, other: &Self) -> bool {
+        self.ask();
+        self.number == other.number
+    }
+}
+
+impl Eq for Asks {}
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        self.ask();
+    }
+}
+
+// pins: K10
+#[test]
+fn a_key_may_use_its_flights_when_it_is_hashed_compared_and_dropped() {
+    let (sender, receiver) = mpsc::channel();
+    let runs = thread::spawn(move || {
+        let flights = Arc::new(Flights::new());
+        let gate = Notify::new();
+        let fly = |number| {
+            let (flights, gate) = (&flights, &gate);
+            Box::pin(flights.run(Asks::new(flights, number), async move || {
+                gate.notified().await;
+                Arc::new(Asks::new(flights, number))
+            }))
+        };
+        let mut calls = [fly(1), fly(2), fly(1), fly(2)];
+        assert!(calls.iter_mut().all(|it| poll(it).is_pending()));
+        assert_eq!(flights.len(), 2);
+        gate.notify_all();
+        for (call, number) in calls.iter_mut().zip([1, 2, 1, 2]) {
+            match poll(call) {
+                Poll::Ready(value) => assert_eq!(value.number, number),
+                Poll::Pending => panic!("its work is done"),
+            }
+        }
+        assert!(flights.is_empty());
+        // One is given up: nothing is left of it either.
+        let mut call = fly(3);
+        assert!(poll(&mut call).is_pending());
+        drop(call);
+        assert!(flights.is_empty());
+        sender.send(()).unwrap();
+    });
+    let ended = receiver.recv_timeout(Duration::from_secs(30));
+    assert!(ended != Err(mpsc::RecvTimeoutError::Timeout), "it hangs");
+    runs.join().unwrap();
+}
+
+// pins: K10
+#[test]
+fn threads_with_keys_of_one_hash_do_the_work_of_each_once_at_a_time() {
+    const THREADS: u64 = 4;
+    let flights = Arc::new(Flights::new());
+    let under_way = [const { AtomicU64::new(0) }; 2];
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (flights, under_way) = (&flights, &under_way);
+            scope.spawn(move || {
+                for turn in 0..500 {
+                    let number = (thread + turn) % 2;
+                    let of_key = &under_way[number as usize];
+                    let work = async || {
+                        assert_eq!(of_key.fetch_add(1, Ordering::SeqCst), 0, "key {number}");
+                        thread::yield_now();
+                        of_key.fetch_sub(1, Ordering::SeqCst);
+                        Arc::new(Asks::new(flights, number))
+                    };
+                    let value = block_on(flights.run(Asks::new(flights, number), work));
+                    assert_eq!(value.number, number);
+                }
+            });
+        }
+    });
+    assert!(flights.is_empty());
 }

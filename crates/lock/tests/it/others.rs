@@ -123,6 +123,22 @@ fn a_cell_whose_maker_panics_is_made_by_the_next() {
 
 // pins: K7
 #[test]
+fn a_word_for_the_last_is_handed_on_to_the_last() {
+    let notify = Notify::new();
+    let mut waits = [(); 4].map(|()| notify.notified());
+    assert!(waits.iter_mut().all(|it| poll(it).is_pending()));
+    notify.notify_last();
+    let [mut first, mut second, third, fourth] = waits;
+    drop(fourth);
+    // It is the third's, which goes as well.
+    drop(third);
+    assert!(poll(&mut first).is_pending() && poll(&mut second).is_ready());
+    notify.notify_one();
+    assert!(poll(&mut first).is_ready());
+}
+
+// pins: K7
+#[test]
 fn what_several_want_at_the_same_time_is_done_once() {
     let flights = SingleFlight::<u64, u32>::new();
     let (begun, gate) = (Cell::new(0), Notify::new());

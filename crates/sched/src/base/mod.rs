@@ -4,7 +4,6 @@
 //!
 //! **What it may import.** No folder of this crate.
 
-pub(crate) mod burst;
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod contain;

@@ -1,9 +1,9 @@
 //! The tables of names of processes.
 
-use crate::base::burst::shrink_after_burst;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ganger_proc_api::{Pid, RegisterNameErrorKind};
+use ganger_sync::shrink_after_burst;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{HashMap, HashSet};
 

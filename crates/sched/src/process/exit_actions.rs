@@ -16,11 +16,11 @@
 //! **Portions.** The end may have millions to tell. It releases and tells [`PORTION`] of them in a
 //! turn. Between two turns the process is queued behind others (`turn/finish.rs`).
 
-use crate::base::burst::shrink_after_burst;
 use crate::base::contain::{contain_and_report, discard};
 use crate::base::stats::Counters;
 use crate::process::exit_action::{ExitAction, ExitKey};
 use ganger_proc_api::{EndCall, ExitCause, Pid};
+use ganger_sync::shrink_after_burst;
 use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Weak;

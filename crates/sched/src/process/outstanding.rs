@@ -9,9 +9,9 @@
 //! A process may take yields back, by their tag: they leave the set, and their completions come too
 //! late. `taken_back.rs` knows them until then.
 
-use crate::base::burst::shrink_after_burst;
 use crate::process::taken_back::OwnTakenBack;
 use ganger_proc_api::{Tag, Ticket};
+use ganger_sync::shrink_after_burst;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::mem;

@@ -1,19 +1,21 @@
 //! Memory that a burst leaves: a collection that has grown does not shrink by itself.
 //!
-//! **Rule.** Collections of one process or one worker shrink when they are almost empty. The owner
-//! calls [`shrink_after_burst`] where it takes something out. Tables of a scheduler shrink in
-//! `Handle::release_memory`. A small collection never shrinks.
+//! **Rule.** Collections of one process, one worker, one channel or one lock shrink when they are
+//! almost empty. The owner calls [`shrink_after_burst`] where it takes something out. Tables of a
+//! scheduler shrink in `Handle::release_memory`. A small collection never shrinks.
 //!
 //! **Cost.** A collection that shrinks has lost half of its capacity since it grew, or since it
 //! shrank last. So the moves are O(1) for each item that was taken out. (A hash table takes some of
 //! its free places for full. So it shrinks a little later.)
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
 /// A collection with room for more than it has.
-pub(crate) trait Roomy {
+pub trait Roomy {
+    /// How many items it has.
     fn len(&self) -> usize;
+    /// For how many it has room.
     fn capacity(&self) -> usize;
     /// Gives up the room beyond that for so many, or for what it has.
     fn shrink_to(&mut self, capacity: usize);
@@ -22,7 +24,7 @@ pub(crate) trait Roomy {
 /// Gives memory back when the collection fills less than a quarter of its room, and has room for
 /// more than `kept`. Leaves room for twice as many as there are. O(1) amortised.
 #[inline]
-pub(crate) fn shrink_after_burst(collection: &mut impl Roomy, kept: usize) {
+pub fn shrink_after_burst(collection: &mut impl Roomy, kept: usize) {
     let (len, capacity) = (collection.len(), collection.capacity());
     if capacity > kept && len < capacity / 4 {
         collection.shrink_to(2 * len);
@@ -49,6 +51,7 @@ macro_rules! roomy {
 
 roomy!(
     [T] Vec<T>,
+    [T] VecDeque<T>,
     [T: Eq + Hash, S: BuildHasher] HashSet<T, S>,
     [K: Eq + Hash, V, S: BuildHasher] HashMap<K, V, S>
 );
@@ -79,6 +82,8 @@ mod tests {
     fn what_loses_its_items_has_room_for_four_times_the_rest() {
         let list: Vec<_> = (0..BURST).collect();
         assert_shrinks(list.clone(), |list| assert!(list.pop().is_some()));
+        let queue: VecDeque<_> = list.iter().copied().collect();
+        assert_shrinks(queue, |queue| assert!(queue.pop_front().is_some()));
         let set: HashSet<_> = list.iter().copied().collect();
         let mut rest = list.clone();
         assert_shrinks(set, |set| assert!(set.remove(&rest.pop().unwrap())));
