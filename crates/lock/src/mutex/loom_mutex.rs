@@ -99,3 +99,25 @@ fn an_owner_that_gives_up_hands_the_lock_on() {
         assert_eq!(*block_on(mutex.lock()).unwrap(), 1);
     });
 }
+
+/// The one that is made the owner looks by itself, and unlocks while it is still being made that.
+#[test]
+fn a_new_owner_may_unlock_before_the_old_one_is_done() {
+    model::check(3, || {
+        let mutex = Arc::new(Mutex::new(0));
+        let guard = mutex.try_lock().unwrap();
+        mutex.word.starve();
+        let other = {
+            let mutex = Arc::clone(&mutex);
+            thread::spawn(move || {
+                let mut wait = pin!(mutex.lock());
+                let mut context = Context::from_waker(Waker::noop());
+                let _ = wait.as_mut().poll(&mut context).is_ready()
+                    || wait.as_mut().poll(&mut context).is_ready();
+            })
+        };
+        drop(guard);
+        other.join().unwrap();
+        assert!(mutex.try_lock().is_ok(), "its owner has unlocked it");
+    });
+}
