@@ -67,15 +67,6 @@ impl Step<'_, '_> {
         }
     }
 
-    /// Whether no more waits may be ready in this step. Then the task steps again.
-    pub(crate) fn is_spent(&mut self, waker: &Waker) -> bool {
-        let is_spent = self.budget == 0;
-        if is_spent {
-            self.step_again(Then::GoOn, waker);
-        }
-        is_spent
-    }
-
     /// Whether the wait with that mark may be ready in this step. A wait that is refused has its
     /// turn in the next step, so none is always behind those that use up the budget. Otherwise the
     /// task steps again.

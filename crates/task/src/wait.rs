@@ -152,7 +152,7 @@ pub struct Answer<T> {
 }
 
 enum Asked {
-    Not(Command),
+    Not(Command, Mark),
     Yielded(Tag),
     Over,
 }
@@ -163,7 +163,7 @@ impl<T> Answer<T> {
         command: Command,
         take: fn(Payload) -> Result<T, WrongType>,
     ) -> Self {
-        let state = Asked::Not(command);
+        let state = Asked::Not(command, Mark::default());
         Self { task, state, take }
     }
 
@@ -206,7 +206,9 @@ impl Asked {
         }
         if let Some(reason) = step.cancelled().cloned() {
             // A loop that ignores its cancellation ends one wait after another.
-            if matches!(self, Self::Not(_)) && step.is_spent(context.waker()) {
+            if let Self::Not(_, mark) = self
+                && !step.may_be_ready(mark, context.waker())
+            {
                 return Poll::Pending;
             }
             self.abandon(step);
@@ -214,7 +216,7 @@ impl Asked {
             return Poll::Ready(Err(WaitError::Cancelled(reason)));
         }
         match mem::replace(self, Self::Over) {
-            Self::Not(command) => {
+            Self::Not(command, _) => {
                 let tag = step.waits.open(waker, None);
                 step.out.yield_command(command, tag);
                 *self = Self::Yielded(tag);
@@ -257,6 +259,7 @@ pub struct Monitor {
     task: u64,
     target: Pid,
     state: Result<Option<Tag>, MonitorError>,
+    mark: Mark,
 }
 
 impl Monitor {
@@ -272,6 +275,7 @@ impl Monitor {
             task,
             target,
             state: state.map(|()| Some(tag)),
+            mark: Mark::default(),
         }
     }
 
@@ -290,6 +294,7 @@ impl Monitor {
             task,
             target: ctx.pid(),
             state: Ok(Some(tag)),
+            mark: Mark::default(),
         };
         let child = start(ctx.monitored(tag))?;
         monitor.target = child.pid();
@@ -339,7 +344,9 @@ impl Future for Monitor {
                     this.state = Ok(None);
                     Ok(cause)
                 }
-                (_, Some(_)) if step.is_spent(context.waker()) => return Poll::Pending,
+                (_, Some(_)) if !step.may_be_ready(&mut this.mark, context.waker()) => {
+                    return Poll::Pending;
+                }
                 (_, Some(reason)) => Err(WaitError::Cancelled(reason)),
                 _ => return Poll::Pending,
             };

@@ -1,6 +1,6 @@
 //! Waits beside others that are always ready, and wakers of waits that are dropped.
 
-use crate::support::{ByHand, Clock, Stepped, number, until};
+use crate::support::{ByHand, Clock, Stepped, number, start, until};
 use ganger_proc_api::{BoxError, Event, Outcome};
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, OneOf2, SpawnTask, StartTask, WaitError, process};
@@ -129,6 +129,38 @@ fn a_wait_behind_a_busy_future_has_its_turn_in_the_next_step() {
         steps += 1;
         assert!(steps < 10, "a wait has no turn");
     }
+}
+
+/// A wait for a command or an end that begins after the cancellation.
+// pins: A5, A6
+#[test]
+fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
+    let scheduler = start(1);
+    let other = scheduler.spawn_task(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
+    let other = other.unwrap();
+    let pid = other.pid();
+    for is_monitor in [false, true] {
+        let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+            let mut busy = pin!(busy(&cx));
+            let mut wait = pin!(async {
+                cx.cancelled().await;
+                match is_monitor {
+                    false => cx.sleep(TIME).await.is_err(),
+                    true => cx.monitor(pid).await.is_err(),
+                }
+            });
+            let is_over = poll_fn(|context| {
+                assert!(busy.as_mut().poll(context).is_pending());
+                wait.as_mut().poll(context)
+            });
+            Ok(u64::from(is_over.await))
+        });
+        let task = task.unwrap();
+        scheduler.cancel(task.pid(), "enough").unwrap();
+        assert_eq!(number(task), 1);
+    }
+    other.send(7).unwrap();
+    assert_eq!(number(other), 7);
 }
 
 // pins: A5
