@@ -14,6 +14,15 @@
 //! **Shards.** Each shard has two counters: what has entered there, and what has left there. What
 //! enters at one shard may leave at another. A reader reads all that have left, and then all that
 //! have entered. What it sees leave has entered before, so the reader overlooks nothing.
+//!
+//! **Children.** One that is in may let another one in, its *child*, until it closes; it closes
+//! before it leaves. The child enters, makes a light fence, and then looks whether its parent has
+//! closed. A thread that waits for few enough reads all that have left, makes a heavy fence, and
+//! then reads all that have entered. Proof sketch, for none left: what it sees leave has closed
+//! before the heavy fence. So a child of that either found its parent closed, and does not count,
+//! or is seen. So the children of all that have left are among those that have entered, which are
+//! those that have left; and so on down to the last. Rejected: the heavy fence in each look. A
+//! thread that waits is woken at each end, so it looks without it first.
 
 use crate::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, lock};
@@ -124,9 +133,22 @@ impl ShardedCount {
     /// thread that sees one leave sees what it did before. O(shards).
     #[must_use]
     pub fn get(&self) -> usize {
+        self.count(|| {})
+    }
+
+    /// As [`get`](Self::get), and overlooks no child of one that it sees leave.
+    fn get_with_children(&self) -> usize {
+        // Pairs with the light fence in `enter`: a child enters, then looks whether its parent has
+        // closed; a parent closes and is seen to leave, then this thread reads what has entered.
+        // One of the two sees the other.
+        self.count(fence::heavy)
+    }
+
+    fn count(&self, between: impl FnOnce()) -> usize {
         // Ordering: Acquire pairs with the Release in `add_one`: what is seen to have left has
         // entered before.
         let left = self.sum(|shard| shard.left.load(Ordering::Acquire));
+        between();
         // Ordering: Relaxed, because the loads above order these.
         let entered = self.sum(|shard| shard.entered.load(Ordering::Relaxed));
         entered.wrapping_sub(left)
@@ -139,7 +161,8 @@ impl ShardedCount {
 
     /// Counts one more, on the thread that owns that shard, or on one that owns none. For a thread
     /// that makes a heavy fence between a store and [`get`](Self::get), what the caller loads after
-    /// this comes after it.
+    /// this comes after it. So a child that enters and then finds that its parent has not closed,
+    /// which that does before it leaves, is not overlooked by [`wait`](Self::wait).
     pub fn enter(&self, owner: Option<usize>) {
         add_one(&self.shard(owner).entered, owner.is_some());
         fence::light();
@@ -159,9 +182,11 @@ impl ShardedCount {
 
     /// Blocks until at most `target` are left, or no time remains. Returns whether they are.
     ///
-    /// Both may change meanwhile, before a [`poke`](Self::poke).
+    /// Both may change meanwhile, before a [`poke`](Self::poke). One that is in may let in another
+    /// one: see [`enter`](Self::enter).
     pub fn wait(&self, target: impl Fn() -> usize, remaining: impl Fn() -> Duration) -> bool {
-        self.waiters.wait(|| self.get() <= target(), remaining)
+        let is_reached = || self.get() <= target() && self.get_with_children() <= target();
+        self.waiters.wait(is_reached, remaining)
     }
 
     fn shard(&self, owner: Option<usize>) -> &Shard {

@@ -67,6 +67,37 @@ fn a_thread_that_enters_sees_the_stop_or_is_counted() {
     });
 }
 
+/// A parent closes and leaves, and lets a child in beforehand, on another thread.
+// pins: D2
+#[test]
+fn a_child_that_finds_its_parent_open_is_waited_for() {
+    model::check(4, || {
+        let count = Arc::new(ShardedCount::new(2));
+        let is_closed = Arc::new(AtomicBool::new(false));
+        count.enter(None);
+        let child = {
+            let (count, is_closed) = (Arc::clone(&count), Arc::clone(&is_closed));
+            thread::spawn(move || {
+                count.enter(Some(0));
+                // Ordering: Relaxed, less than the real look: the fence in `enter` orders it.
+                !is_closed.load(Ordering::Relaxed)
+            })
+        };
+        let parent = {
+            let count = Arc::clone(&count);
+            thread::spawn(move || {
+                // Ordering: Relaxed, less than the real close: `leave` releases it.
+                is_closed.store(true, Ordering::Relaxed);
+                count.leave(Some(1));
+            })
+        };
+        let none_left = count.wait(|| 0, || Duration::ZERO);
+        let is_in = child.join().unwrap();
+        parent.join().unwrap();
+        assert!(!(is_in && none_left), "a child was overlooked");
+    });
+}
+
 /// One that enters at one shard and leaves at another, while a third thread counts.
 #[test]
 fn what_has_left_has_entered() {
