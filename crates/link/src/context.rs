@@ -103,9 +103,10 @@ impl LinkContext for Context {
     }
 
     fn exit(&self, target: Pid, cause: ExitCause) -> Result<(), NotFound> {
-        let is_sent = self
-            .scheduler()
-            .is_some_and(|scheduler| Links::of(&scheduler).signal(target, self.pid(), None, cause));
+        let is_sent = self.scheduler().is_some_and(|scheduler| {
+            let target = target.pid_in(&scheduler);
+            target.is_ok_and(|it| Links::of(&scheduler).signal(it, self.pid(), None, cause))
+        });
         if is_sent {
             Ok(())
         } else {

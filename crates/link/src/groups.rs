@@ -123,6 +123,7 @@ impl Groups {
             name: name.clone(),
             scopes: Arc::downgrade(&scopes),
             key: HashKey::random(),
+            node: scheduler.node_name(),
             inner: Mutex::default(),
         });
         all.insert(name, Arc::downgrade(&made));

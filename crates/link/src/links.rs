@@ -418,11 +418,11 @@ impl ExitAction for EndLinks {
         true
     }
 
-    fn not_started(self: Box<Self>, process: Pid) {
+    fn not_started(self: Box<Self>, process: Pid, cause: &ExitCause) {
         // The error of its start says so to the parent, for which the signal counts no more.
         if let Some((parent, link)) = self.parent {
             self.links.shard(parent).cut(parent, process, link);
         }
-        self.tell(process, &ExitCause::NotFound);
+        self.tell(process, cause);
     }
 }

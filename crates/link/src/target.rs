@@ -6,7 +6,7 @@ use ganger_sched::{Address, Handle, ProcessHandle};
 /// Says which process is meant: a PID, an address, a handle, or a name, which is resolved at each
 /// call.
 pub trait Target {
-    /// The PID in that scheduler.
+    /// The PID in that scheduler, without a node.
     ///
     /// # Errors
     /// [`TargetError`] when no process has the name, or the PID is of another scheduler.
@@ -31,7 +31,8 @@ pub enum TargetError {
 impl Target for Pid {
     fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError> {
         if scheduler.is_local(*self) {
-            Ok(*self)
+            // As the scheduler knows it: a PID with its node is the same process.
+            Ok(self.with_node(None))
         } else {
             Err(TargetError::Elsewhere(*self))
         }

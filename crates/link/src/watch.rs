@@ -86,7 +86,7 @@ impl ExitAction for Watching {
         self.notify(cause.clone());
     }
 
-    fn not_started(self: Box<Self>, _: Pid) {
+    fn not_started(self: Box<Self>, _: Pid, _: &ExitCause) {
         if !self.is_spawn {
             self.notify(ExitCause::NotFound);
         }

@@ -121,7 +121,7 @@ impl DeadlockWatch {
     /// # Errors
     /// That of the system, when it grants no thread.
     pub fn start(self, scheduler: &Handle) -> std::io::Result<Watch> {
-        let watching = watch::begin(here::pid, here::now);
+        let watching = watch::begin(here::process, here::now);
         let is_over = Arc::new(AtomicBool::new(false));
         let watcher = Watcher {
             options: self,
@@ -211,8 +211,8 @@ impl Watcher {
             self.report(DeadlockKind::Cycle, waits, scheduler.as_ref());
         }
         if let Some(scheduler) = scheduler {
-            let host = scheduler.host_name();
-            waits.retain(|it| matches!(it.party, Party::Process(pid) if pid.host() == host));
+            let own = scheduler.number();
+            waits.retain(|it| matches!(it.party, Party::Process(_, number) if number == own));
             let turns = self.turns_if_asleep(&scheduler, &waits);
             if turns.is_some() && turns == self.turns && !are_behind(&waits, stuck) {
                 self.report(DeadlockKind::AllAsleep, waits, Some(&scheduler));
@@ -237,7 +237,7 @@ impl Watcher {
         }
         let mut has_wait = false;
         for process in &dump.processes {
-            let party = Party::Process(process.info.pid);
+            let party = Party::Process(process.info.pid, scheduler.number());
             let waits = of.get(&party).map_or(&[][..], Vec::as_slice);
             // One that waits to be told to stop has nothing else to do.
             has_wait |= waits.iter().any(|it| it.thing.kind != TOKEN);
@@ -292,9 +292,12 @@ fn are_behind(waits: &[Waiting], mut stuck: HashSet<Party>) -> bool {
 
 /// What a process of that scheduler is called.
 fn name(party: Party, scheduler: &Handle) -> Option<String> {
-    let Party::Process(pid) = party else {
+    let Party::Process(pid, number) = party else {
         return None;
     };
+    if number != scheduler.number() {
+        return None;
+    }
     let info = scheduler.process(pid)?;
     Some(match info.names.first() {
         Some(name) => format!("{pid} {name:?}"),

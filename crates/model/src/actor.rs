@@ -168,7 +168,8 @@ impl Actor {
                 }
             }),
             Act::Spawn(nature, start) => {
-                calls::submit(&world, nature, start, None, |actor, method, input| {
+                let by = Some(ctx.pid());
+                calls::submit(&world, nature, start, None, by, |actor, method, input| {
                     let pid = ctx.submit(actor, method, input)?;
                     Ok((pid, None))
                 });

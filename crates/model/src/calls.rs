@@ -60,12 +60,13 @@ pub(crate) fn submit(
     nature: Nature,
     start: Start,
     chosen: Option<Pid>,
+    by: Option<Pid>,
     through: impl FnOnce(Actor, Symbol, Number) -> Result<Submission, SubmitError>,
 ) {
     let number = world.number();
     let expected = world.ask(
         |answer| Call::Submit(number, start, answer),
-        |spec| spec.submit(number, chosen, start),
+        |spec| spec.submit(number, chosen, by, start),
     );
     let actor = Actor::new(world, number, nature);
     let found = match try_to_submit(world, actor, start, chosen, through) {
@@ -75,7 +76,7 @@ pub(crate) fn submit(
         }
         Err(refused) => refused,
     };
-    let is_right = found == Submitted::LimitReached && world.was_full(number);
+    let is_right = expected != Some(found) && world.was_refused(number, found);
     let expected = if is_right { Some(found) } else { expected };
     world.reach("a submit (P1, P13, P14, D1)", expected, found);
 }
@@ -137,9 +138,14 @@ pub(crate) fn submit_from_outside(
     chosen: Option<u64>,
 ) {
     let chosen = chosen.map(|id| world.pid(handle, id));
-    submit(world, nature, start, chosen, |actor, method, input| {
-        submit_to(handle, chosen, actor, method, input)
-    });
+    submit(
+        world,
+        nature,
+        start,
+        chosen,
+        None,
+        |actor, method, input| submit_to(handle, chosen, actor, method, input),
+    );
 }
 
 /// Submits a process to the scheduler, under a chosen PID if there is one.

@@ -8,7 +8,7 @@
 //! one call at a time, so that its events have an order.
 
 use crate::calls::Submission;
-use crate::notes::{End, Note, Number};
+use crate::notes::{End, Note, Number, Submitted};
 use crate::plan::{Act, Nature};
 use crate::spec::{Broken, Limits, Spec};
 use crate::waits::Waiting;
@@ -205,9 +205,10 @@ impl World {
         self.compare(what, expected, found);
     }
 
-    /// Whether a submit may have been refused because there were too many: see `Spec::was_full`.
-    pub(crate) fn was_full(&self, process: Number) -> bool {
-        self.state().spec.was_full(process)
+    /// Whether a submit may have been refused that was not expected to be: see `Spec::was_refused`.
+    pub(crate) fn was_refused(&self, process: Number, found: Submitted) -> bool {
+        let now = self.now();
+        self.state().spec.was_refused(process, found, now)
     }
 
     /// Remembers that this result has occurred.

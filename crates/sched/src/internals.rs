@@ -75,7 +75,7 @@ impl Processes {
     #[must_use]
     pub fn new(scheduler: &Handle, processes: u32) -> Self {
         let scheduler = scheduler.clone();
-        let registry = Registry::new();
+        let registry = Registry::beginning_at(1);
         let mut this = Self {
             registry,
             scheduler,

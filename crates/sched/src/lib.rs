@@ -36,7 +36,7 @@ pub mod sim;
 /// What this thread is in the middle of.
 #[doc(hidden)]
 pub mod here {
-    pub use crate::api::here::{context, now, pid, scheduler};
+    pub use crate::api::here::{context, now, pid, process, scheduler};
 }
 
 /// What a process can do through its context, as commands.

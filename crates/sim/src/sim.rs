@@ -394,7 +394,7 @@ impl Sim {
                     self.max_moves,
                     seed,
                 );
-                let watching = watch::begin(here::pid, here::now);
+                let watching = watch::begin(here::process, here::now);
                 let run = || {
                     test(&rt);
                     rt.finish();

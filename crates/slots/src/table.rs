@@ -53,12 +53,14 @@ const GENERATION: u64 = 1 << 32;
 /// How often a thread that frees a slot looks again before it lets others use the processor.
 const SPINS: u32 = 64;
 
-/// No table gives out an id below this: the first generation is 1.
+/// No table gives out an id below this: the first generation is not zero.
 pub const FIRST_ID: u64 = GENERATION;
 
 /// A table of values by ids that are never used twice. See the crate's page.
 pub struct Slots<T> {
     buckets: [AtomicPtr<Slot<T>>; BUCKETS],
+    /// The first generation of each slot, at its place in an id.
+    first: u64,
     /// Slots from here on have never been claimed.
     fresh: CachePadded<AtomicU32>,
     owns: PhantomData<T>,
@@ -99,10 +101,25 @@ fn split(id: u64) -> (u32, u64) {
 }
 
 impl<T> Slots<T> {
-    /// A table without slots. Allocates nothing.
+    /// A table without slots, whose generations begin at 1. Allocates nothing.
     #[must_use]
     pub fn new() -> Self {
+        Self::beginning_at(1)
+    }
+
+    /// As [`new`](Self::new), with generations that begin at that one: for tables whose ids are not
+    /// to be taken for each other's. Fewer generations are left for each slot.
+    ///
+    /// # Panics
+    /// When the generation is zero.
+    #[must_use]
+    pub fn beginning_at(generation: u32) -> Self {
+        assert!(
+            generation > 0,
+            "a slot of generation zero has never been used"
+        );
         Self {
+            first: u64::from(generation) * GENERATION,
             buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             fresh: CachePadded::new(AtomicU32::new(0)),
             owns: PhantomData,
@@ -127,7 +144,7 @@ impl<T> Slots<T> {
         let last = first.saturating_add(count).min(Self::most());
         let buckets = locate(first).0..=locate(last - 1).0;
         buckets.for_each(|bucket| self.grow(bucket));
-        FIRST_ID | u64::from(first)..FIRST_ID + u64::from(last)
+        self.first | u64::from(first)..self.first + u64::from(last)
     }
 
     /// How many slots there can be.

@@ -268,10 +268,16 @@ impl Driver {
     }
 
     fn start(&mut self, ctx: &Context, id: ChildId) {
+        let is_first = self.plan.is_new(id);
+        // A stop of the scheduler lets a live process start others. A restart is no clean-up.
+        let is_stopping = || self.scheduler.upgrade().is_none_or(|it| it.is_stopping());
+        if !is_first && !self.plan.is_starting() && is_stopping() {
+            let refused = SubmitError::new(SubmitErrorKind::Stopping);
+            return self.not_started(ctx, id, refused.into(), None);
+        }
         let Some(known) = self.children.get_mut(&id) else {
             return;
         };
-        let is_first = self.plan.is_new(id);
         let place = known.child.place.as_ref().map(|make| Site {
             make: Arc::clone(make),
             id,

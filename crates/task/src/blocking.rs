@@ -7,6 +7,7 @@ use ganger_proc_api::{Actor, CommandError, Context, Payload, Reply, StepOutput, 
 use ganger_sched::ContextExt;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
 
 impl<M: Messages + ?Sized> Cx<M> {
     /// Has a call made that blocks its thread or computes for long, and waits for its result. A
@@ -36,14 +37,25 @@ impl<M: Messages + ?Sized> Cx<M> {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let caller = self.context().spawn_actor(Caller(Some(call)));
+        let wanted = Arc::new(());
+        let caller = Caller {
+            call: Some(call),
+            wanted: Arc::downgrade(&wanted),
+        };
+        let caller = self.context().spawn_actor(caller);
         let caller = caller.map_err(|it| WaitError::Command(CommandError::Failed(it.into())))?;
-        self.ask(caller.call(|reply| reply)).await
+        let result = self.ask(caller.call(|reply| reply)).await;
+        drop(wanted);
+        result
     }
 }
 
 /// Makes the call.
-struct Caller<F>(Option<F>);
+struct Caller<F> {
+    call: Option<F>,
+    /// Gone with the wait for the result. A task that is cancelled may still wait, in a shield.
+    wanted: Weak<()>,
+}
 
 impl<T, F> Actor for Caller<F>
 where
@@ -53,8 +65,8 @@ where
     type Message = Reply<T>;
 
     fn receive(&mut self, ctx: &Context, reply: Reply<T>, out: &mut StepOutput) -> StepResult {
-        if let Some(call) = self.0.take()
-            && !reply.is_cancelled()
+        if let Some(call) = self.call.take()
+            && self.wanted.strong_count() > 0
         {
             let result = catch_unwind(AssertUnwindSafe(|| ctx.blocking(call)));
             let result = result.map(Payload::any).map_err(|it| text(&*it));

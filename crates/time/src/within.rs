@@ -168,6 +168,13 @@ impl CompletionSink for Within {
         }
     }
 
+    fn scheduler(&self) -> u64 {
+        match &*self.lock() {
+            State::Waiting(waiting) => waiting.completer.asker().map_or(0, |it| it.1),
+            State::Over => 0,
+        }
+    }
+
     fn is_cancelled(&self, _: u64) -> bool {
         match &*self.lock() {
             State::Waiting(waiting) => waiting.completer.is_cancelled(),

@@ -177,8 +177,8 @@ impl Waiting {
     /// The result, when the future is ready.
     fn poll(&mut self, waker: &Waker) -> Option<Result<Payload, CommandError>> {
         self.polls += 1;
-        let (wait, pid) = (self.wait.as_mut(), self.completer.pid());
-        let poll = || watch::polling_for(pid, || wait.poll(&mut Context::from_waker(waker)));
+        let (wait, process) = (self.wait.as_mut(), self.completer.asker());
+        let poll = || watch::polling_for(process, || wait.poll(&mut Context::from_waker(waker)));
         match catch_unwind(AssertUnwindSafe(poll)) {
             Ok(Poll::Pending) => None,
             Ok(Poll::Ready(result)) => Some(result),

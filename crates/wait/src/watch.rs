@@ -39,12 +39,12 @@ static SURROUNDINGS: OnceLock<Surroundings> = OnceLock::new();
 
 thread_local! {
     /// For which process this thread polls a wait, if not for the one whose turn it is in.
-    static POLLS_FOR: Cell<Option<Pid>> = const { Cell::new(None) };
+    static POLLS_FOR: Cell<Option<(Pid, u64)>> = const { Cell::new(None) };
 }
 
 #[derive(Clone, Copy)]
 struct Surroundings {
-    pid: fn() -> Option<Pid>,
+    process: fn() -> Option<(Pid, u64)>,
     now: fn() -> Duration,
 }
 
@@ -60,8 +60,9 @@ struct Registry {
 /// A process, or a thread that runs none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Party {
-    /// A process.
-    Process(Pid),
+    /// A process, and the number of its scheduler: two schedulers of a program may have processes
+    /// with one PID.
+    Process(Pid, u64),
     /// A thread.
     Thread(ThreadId),
 }
@@ -69,7 +70,7 @@ pub enum Party {
 impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Process(pid) => pid.fmt(f),
+            Self::Process(pid, _) => pid.fmt(f),
             Self::Thread(id) => write!(f, "{id:?}"),
         }
     }
@@ -181,10 +182,10 @@ impl Drop for Watching {
     }
 }
 
-/// Begins to watch. `pid` says in which process a thread is, and `now` what time it is; the first
-/// call chooses them.
-pub fn begin(pid: fn() -> Option<Pid>, now: fn() -> Duration) -> Watching {
-    SURROUNDINGS.get_or_init(|| Surroundings { pid, now });
+/// Begins to watch. `process` says in which process of which scheduler a thread is, and `now` what
+/// time it is; the first call chooses them.
+pub fn begin(process: fn() -> Option<(Pid, u64)>, now: fn() -> Duration) -> Watching {
+    SURROUNDINGS.get_or_init(|| Surroundings { process, now });
     let mut registry = registry();
     registry.owners.get_or_insert_default();
     // Ordering: Relaxed, because the registry has a lock.
@@ -214,14 +215,17 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 /// For which process or thread this thread is at work.
 fn party() -> Party {
-    let pid = POLLS_FOR.get();
-    let pid = pid.or_else(|| SURROUNDINGS.get().and_then(|it| (it.pid)()));
-    pid.map_or_else(|| Party::Thread(thread::current().id()), Party::Process)
+    let process = POLLS_FOR.get();
+    let process = process.or_else(|| SURROUNDINGS.get().and_then(|it| (it.process)()));
+    match process {
+        Some((pid, scheduler)) => Party::Process(pid, scheduler),
+        None => Party::Thread(thread::current().id()),
+    }
 }
 
 /// Calls `f`, which polls a wait for that process.
-pub(crate) fn polling_for<R>(pid: Option<Pid>, f: impl FnOnce() -> R) -> R {
-    struct PutBack(Option<Pid>);
+pub(crate) fn polling_for<R>(process: Option<(Pid, u64)>, f: impl FnOnce() -> R) -> R {
+    struct PutBack(Option<(Pid, u64)>);
     impl Drop for PutBack {
         fn drop(&mut self) {
             POLLS_FOR.set(self.0);
@@ -230,7 +234,7 @@ pub(crate) fn polling_for<R>(pid: Option<Pid>, f: impl FnOnce() -> R) -> R {
     if !is_on() {
         return f();
     }
-    let _put_back = PutBack(POLLS_FOR.replace(pid));
+    let _put_back = PutBack(POLLS_FOR.replace(process));
     f()
 }
 

@@ -4,7 +4,7 @@ use super::monitors::Monitor;
 use super::outbox::{GroupChange, Outbox};
 use super::{JoinError, Scopes};
 use crate::shrink::shrink;
-use ganger_proc_api::Pid;
+use ganger_proc_api::{NodeName, Pid};
 use ganger_sched::{Address, ExitAction, HashKey};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +16,8 @@ pub(super) struct Scope {
     pub(super) scopes: Weak<Scopes>,
     /// Keys that lead to members are hashed with it.
     pub(super) key: HashKey,
+    /// That of the scheduler.
+    pub(super) node: Option<NodeName>,
     pub(super) inner: Mutex<Inner>,
 }
 
@@ -304,6 +306,11 @@ impl Scope {
     }
 
     pub(super) fn leave(&self, group: &Arc<str>, pid: Pid) -> bool {
+        if pid.node().is_some() && pid.node() != self.node {
+            return false;
+        }
+        // As it has joined.
+        let pid = pid.with_node(None);
         let mut later = Later::default();
         let mut inner = lock(&self.inner);
         let Some(joined) = inner.joined.get_mut(&pid) else {

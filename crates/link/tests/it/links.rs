@@ -90,6 +90,58 @@ fn a_child_whose_init_fails_is_an_error_and_no_signal() {
     assert_eq!(scheduler.stats().live, 1);
 }
 
+/// Links itself in its `init`, which fails or panics.
+struct LinksAndFails(Pid, bool);
+
+impl Process for LinksAndFails {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        ctx.link(self.0)?;
+        assert!(!self.1, "on purpose: init");
+        Err("no init".into())
+    }
+
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        Ok(())
+    }
+}
+
+// pins: L1, L4
+#[test]
+fn a_peer_that_was_linked_in_an_init_that_fails_gets_the_cause() {
+    let scheduler = start(1);
+    let peer = puppet(&scheduler);
+    peer.have(|ctx, _| {
+        ctx.trap_exits(TAG);
+        Ok(())
+    });
+    let panicked = ExitCause::Panicked("on purpose: init".into());
+    for (panics, cause) in [(false, failed("no init")), (true, panicked)] {
+        drop(
+            scheduler
+                .spawn(LinksAndFails(peer.pid(), panics))
+                .unwrap_err(),
+        );
+        peer.have(|_, _| Ok(()));
+        let told: Vec<_> = peer.told().into_iter().map(|it| it.2).collect();
+        assert_eq!(told, [cause]);
+    }
+    // One that does not trap ends with it.
+    peer.have(|ctx, _| {
+        ctx.end_trap();
+        Ok(())
+    });
+    drop(
+        scheduler
+            .spawn(LinksAndFails(peer.pid(), false))
+            .unwrap_err(),
+    );
+    let reason = exit(peer.handle);
+    assert!(
+        matches!(&reason, ExitReason::Exited(it) if *it == failed("no init")),
+        "{reason}"
+    );
+}
+
 // pins: L6
 #[test]
 fn a_link_to_the_dead_is_a_signal_and_kill_can_not_be_trapped() {

@@ -1,5 +1,6 @@
 //! What `ganger-link` promises, in simulations and on threads.
 
+mod canonical;
 mod dead_letters;
 mod ends;
 mod functions;

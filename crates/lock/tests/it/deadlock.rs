@@ -4,7 +4,9 @@ use ganger_lock::{
     CancellationToken, DeadlockKind, DeadlockReport, DeadlockWatch, Mutex, Notify, Party, RwLock,
     Semaphore, Until,
 };
-use ganger_proc_api::{Actor, Completion, Context, Pid, Reply, StepOutput, StepResult};
+use ganger_proc_api::{
+    Actor, Completion, Context, Event, Pid, Process, Reply, StepOutput, StepResult, process_fn,
+};
 use ganger_sched::{Address, Builder, Driver, ProcessHandle, Scheduler};
 use ganger_task::{Cx, SpawnTask};
 use std::collections::HashSet;
@@ -15,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar};
 use std::task::Poll;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 type Watched = (Scheduler, ganger_lock::Watch, Receiver<DeadlockReport>);
@@ -45,18 +48,28 @@ fn next(
     kind: DeadlockKind,
     of: &[&ProcessHandle],
 ) -> DeadlockReport {
-    let of: Vec<_> = of.iter().map(|it| Party::Process(it.pid())).collect();
+    let of: Vec<_> = of.iter().map(|it| Ok(it.pid())).collect();
     next_of(reports, kind, &of)
 }
 
-/// The next report of that kind that is about these parties.
-fn next_of(reports: &Receiver<DeadlockReport>, kind: DeadlockKind, of: &[Party]) -> DeadlockReport {
+/// A process or a thread.
+type Who = Result<Pid, ThreadId>;
+
+fn who(party: Party) -> Who {
+    match party {
+        Party::Process(pid, _) => Ok(pid),
+        Party::Thread(id) => Err(id),
+    }
+}
+
+/// The next report of that kind that is about these.
+fn next_of(reports: &Receiver<DeadlockReport>, kind: DeadlockKind, of: &[Who]) -> DeadlockReport {
     let of: HashSet<_> = of.iter().copied().collect();
     loop {
         let report = reports
             .recv_timeout(Duration::from_secs(60))
             .expect("there is a report");
-        let parties: HashSet<_> = report.waits.iter().map(|it| it.party).collect();
+        let parties: HashSet<_> = report.waits.iter().map(|it| who(it.party)).collect();
         if report.kind == kind && parties == of {
             return report;
         }
@@ -67,7 +80,7 @@ fn next_of(reports: &Receiver<DeadlockReport>, kind: DeadlockKind, of: &[Party])
 fn none_is_about(reports: &Receiver<DeadlockReport>, process: Pid) {
     let is_about = |it: &DeadlockReport| {
         let mut waits = it.waits.iter();
-        waits.any(|it| it.party == Party::Process(process))
+        waits.any(|it| who(it.party) == Ok(process))
     };
     let found = std::iter::from_fn(|| reports.recv_timeout(Duration::from_millis(200)).ok());
     assert_eq!(found.filter(is_about).count(), 0);
@@ -127,6 +140,69 @@ fn a_cycle_is_named_while_others_go_on() {
     drop(busy.wait());
 }
 
+/// Has the lock, or waits for it, until it is cancelled.
+fn wants(lock: &Arc<Mutex<()>>) -> impl Process {
+    let mut wanted = Some(Arc::clone(lock));
+    let mut guard = None;
+    process_fn(move |_, events, out| {
+        if let Some(lock) = wanted.take() {
+            out.ask(Until::new(lock.lock_owned()), 1);
+        }
+        for event in events {
+            if let Event::Completion(taken) = event {
+                guard = Some(taken);
+            }
+        }
+        let _ = &guard;
+        Ok(())
+    })
+}
+
+/// In each of two schedulers one process has a lock, and another one waits for it. The waiter of
+/// the one has the PID of the owner of the other.
+// pins: K9, P17
+#[test]
+fn processes_of_two_schedulers_with_one_host_name_are_not_taken_for_each_other() {
+    let [one, other] = [(); 2].map(|()| {
+        let builder = Scheduler::builder().host("twins").workers(1);
+        let scheduler = builder.build().unwrap();
+        scheduler.start().unwrap();
+        scheduler
+    });
+    let (sender, reports) = channel();
+    let watch = DeadlockWatch::new(Duration::from_millis(20)).on_report(move |report| {
+        let _gone = sender.send(report.clone());
+    });
+    let _watch = watch.start(&one.handle()).unwrap();
+    let [first, second] = [1, 2].map(|id| Pid::new(one.host_name(), id));
+    let is_asleep = |scheduler: &Scheduler, pid| loop {
+        let state = scheduler.process(pid).unwrap().state;
+        if state == ganger_sched::ProcessState::Blocked {
+            return;
+        }
+        std::thread::yield_now();
+    };
+    let cross = [(&other, first, second), (&one, second, first)];
+    for (scheduler, owner, waiter) in cross {
+        let lock = Arc::new(Mutex::new(()));
+        drop(scheduler.submit_as(owner, wants(&lock), "main", ()));
+        while lock.try_lock().is_ok() {
+            std::thread::yield_now();
+        }
+        drop(scheduler.submit_as(waiter, wants(&lock), "main", ()));
+        is_asleep(scheduler, waiter);
+    }
+    // Cycles are looked for before.
+    let is_about = |it: &DeadlockReport| {
+        let mut parties = it.waits.iter().map(|it| who(it.party));
+        parties.any(|it| it == Ok(first))
+    };
+    let mut own = reports.iter().filter(is_about);
+    let report = own.next().unwrap();
+    assert_eq!(report.kind, DeadlockKind::AllAsleep, "{report}");
+    assert_eq!(report.waits.len(), 1, "{report}");
+}
+
 // pins: K9
 #[test]
 fn a_cycle_is_told_once_also_where_others_wait_behind_it() {
@@ -155,7 +231,7 @@ fn a_report_has_the_names_of_processes_and_otherwise_their_types() {
     scheduler.register_name("teller", one.pid()).unwrap();
     one.send(Say::Ask(other.address().clone())).unwrap();
     other.send(Say::Ask(one.address().clone())).unwrap();
-    let of = [one.pid(), other.pid()].map(Party::Process);
+    let of = [one.pid(), other.pid()].map(Ok);
     let text = next_of(&reports, DeadlockKind::Cycle, &of).to_string();
     let names = [
         format!("{} \"teller\"", one.pid()),
@@ -377,7 +453,7 @@ fn processes_that_ask_each_other_are_a_cycle() {
     let [one, other] = [(); 2].map(|()| scheduler.spawn_actor(Answers::default()).unwrap());
     one.send(Say::Ask(other.address().clone())).unwrap();
     other.send(Say::Ask(one.address().clone())).unwrap();
-    let of = [one.pid(), other.pid()].map(Party::Process);
+    let of = [one.pid(), other.pid()].map(Ok);
     let report = next_of(&reports, DeadlockKind::Cycle, &of);
     let text = plain(&report);
     for line in [
@@ -407,7 +483,7 @@ fn a_cycle_goes_through_locks_calls_and_threads() {
         Ok(())
     });
     let asks: ProcessHandle = asks.unwrap();
-    let of = [asks.pid(), answers.pid()].map(Party::Process);
+    let of = [asks.pid(), answers.pid()].map(Ok);
     let report = next_of(&reports, DeadlockKind::Cycle, &of);
     let text = plain(&report);
     assert!(
@@ -422,10 +498,7 @@ fn a_cycle_goes_through_locks_calls_and_threads() {
         let _guard = own.lock_blocking().unwrap();
         address.call(Say::Answer).wait()
     });
-    let of = [
-        Party::Thread(thread.thread().id()),
-        Party::Process(answers.pid()),
-    ];
+    let of = [Err(thread.thread().id()), Ok(answers.pid())];
     next_of(&reports, DeadlockKind::Cycle, &of);
     scheduler.terminate(answers.pid()).unwrap();
     assert!(thread.join().unwrap().is_err());

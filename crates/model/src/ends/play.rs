@@ -51,7 +51,7 @@ impl ExitAction for Note {
     }
 
     /// It has never been a process of the model.
-    fn not_started(self: Box<Self>, _: Pid) {}
+    fn not_started(self: Box<Self>, _: Pid, _: &ExitCause) {}
 }
 
 impl Process for Puppet {

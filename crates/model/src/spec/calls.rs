@@ -8,11 +8,13 @@ use ganger_proc_api::Pid;
 use std::time::Duration;
 
 impl Spec {
-    /// A process is submitted, under a chosen PID if there is one.
+    /// A process is submitted, under a chosen PID if there is one, by the process with that PID or
+    /// from outside.
     pub(crate) fn submit(
         &mut self,
         process: Number,
         chosen: Option<Pid>,
+        by: Option<Pid>,
         start: Start,
     ) -> Result<Submitted, Broken> {
         self.end_dispatch()?;
@@ -25,7 +27,12 @@ impl Spec {
         if !is_full && counted >= limit {
             self.perhaps_full.insert(process);
         }
-        let refused = if self.is_stopping {
+        let parent = by.and_then(|by| self.open(by)).map(|it| it.is_prepared());
+        if let Some(is_left_alone) = parent.filter(|_| self.is_stopping) {
+            // At the deadline it is refused as well.
+            self.in_the_stop.insert(process, is_left_alone);
+        }
+        let refused = if self.is_stopping && parent.is_none() {
             Some(Submitted::Stopping)
         } else if is_full {
             Some(Submitted::LimitReached)
@@ -42,10 +49,17 @@ impl Spec {
         Ok(refused.unwrap_or(Submitted::after(start)))
     }
 
-    /// A process was refused because there were too many. Says whether that may be so although it
-    /// was not expected.
-    pub(crate) fn was_full(&mut self, process: Number) -> bool {
-        let may_be = self.perhaps_full.remove(&process);
+    /// A process was refused because there were too many, or because the stop has come to its
+    /// deadline by now. Says whether that may be so although it was not expected.
+    pub(crate) fn was_refused(&mut self, process: Number, found: Submitted, now: Duration) -> bool {
+        let may_be = match found {
+            Submitted::LimitReached => self.perhaps_full.remove(&process),
+            Submitted::Stopping => {
+                let may_force = self.deadline.is_some_and(|deadline| deadline <= now);
+                may_force && self.in_the_stop.remove(&process).is_some()
+            }
+            _ => false,
+        };
         if may_be {
             self.processes.insert(process, Stage::Over);
         }
@@ -167,7 +181,7 @@ impl Spec {
         if !self.is_stopping {
             for &nth in self.visible.values() {
                 let life = &mut self.lives[nth];
-                life.is_told = true;
+                life.is_counted = true;
                 life.is_cancelled = true;
                 life.put(Seen::Shutdown);
             }

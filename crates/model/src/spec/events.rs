@@ -19,7 +19,13 @@ impl Spec {
             Some(Stage::Submitted) => {
                 self.claim(pid)?;
                 let nth = self.lives.len();
-                self.lives.push(Life::new(pid, process));
+                let mut life = Life::new(pid, process);
+                match self.in_the_stop.get(&process) {
+                    Some(true) => life.is_left_alone = true,
+                    Some(false) => life.may_be_told = true,
+                    None => {}
+                }
+                self.lives.push(life);
                 self.visible.insert(pid, nth);
                 let fails = matches!(start, Start::InitFails | Start::InitPanics);
                 let stage = if fails { Stage::Over } else { Stage::Open(nth) };
@@ -67,13 +73,17 @@ impl Spec {
 
     /// The hook has returned.
     pub(crate) fn hook_returns(&mut self, pid: Pid, start: Start) -> Result<(), Broken> {
+        let is_stopping = self.is_stopping;
         let life = self.find(pid)?;
+        let is_counted = start == Start::Well && is_stopping;
+        life.is_counted |= is_counted;
         match start {
             Start::Refused | Start::HookPanics => life.phase = Phase::Refused,
             _ => life.phase = Phase::Waits,
         }
         self.counts.panics += u64::from(start == Start::HookPanics);
         self.counts.started += u64::from(start == Start::Well);
+        self.told[0] += u64::from(is_counted);
         Ok(())
     }
 
@@ -278,7 +288,7 @@ impl Spec {
         if end != expected && !is_forced {
             return Err(format!("{pid} ends with {end:?} instead of {expected:?}"));
         }
-        let (is_told, was_terminated) = (life.is_told, life.is_terminating);
+        let (is_counted, was_terminated) = (life.is_counted, life.is_terminating);
         let (messages, completions) = life.unseen();
         let watchers = mem::take(&mut life.watchers);
         self.visible.remove(&pid);
@@ -296,7 +306,7 @@ impl Spec {
         };
         *count += 1;
         self.tell_of_end(watchers, Some(end));
-        if is_told && end == End::Terminated {
+        if is_counted && end == End::Terminated {
             self.told[if was_terminated { 2 } else { 1 }] += 1;
         }
         Ok(())

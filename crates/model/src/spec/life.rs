@@ -60,8 +60,15 @@ pub(super) struct Life {
     pub(super) must_step: bool,
     pub(super) is_cancelled: bool,
     pub(super) is_terminating: bool,
-    /// Whether it had not ended when the scheduler was stopped.
-    pub(super) is_told: bool,
+    /// Whether the report of the stop counts it: it had not ended when that began, or has started
+    /// since.
+    pub(super) is_counted: bool,
+    /// It was started in a stop, which does not ask it to finish.
+    pub(super) is_left_alone: bool,
+    /// It was started in a stop, which asks it to finish at some moment of its start.
+    pub(super) may_be_told: bool,
+    /// A step has been shown that it is to finish.
+    is_prepared: bool,
     /// Messages that wait for room.
     pub(super) waiting: VecDeque<Number>,
     /// The messages of each of several senders that send at once.
@@ -98,7 +105,10 @@ impl Life {
             must_step: true,
             is_cancelled: false,
             is_terminating: false,
-            is_told: false,
+            is_counted: false,
+            is_left_alone: false,
+            may_be_told: false,
+            is_prepared: false,
             waiting: VecDeque::new(),
             streams: Vec::new(),
             places: [0; 2],
@@ -119,6 +129,11 @@ impl Life {
     /// Whether its mailbox takes anything.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.phase, Phase::Closes(_) | Phase::RolledBack)
+    }
+
+    /// Whether a stop comes as no surprise to it.
+    pub(super) fn is_prepared(&self) -> bool {
+        self.is_prepared || (self.is_left_alone && !self.is_cancelled)
     }
 
     fn arrived<T>(&mut self, it: T) -> Arrived<T> {
@@ -174,7 +189,12 @@ impl Life {
         };
         let mut first = shows_first.iter().chain(&behind[..system]);
         self.cancel = first.find_map(|seen| seen.end());
+        self.is_prepared |= self.cancel.is_some();
         for &seen in &behind[..system] {
+            if seen == Seen::Shutdown && mem::take(&mut self.may_be_told) {
+                self.is_cancelled = true;
+                continue;
+            }
             match self.system.pop_front().map(|it| it.it) {
                 Some(System::Event(next)) if next == seen => {}
                 next => return Err(format!("{seen:?} is shown where {next:?} is next (P4)")),

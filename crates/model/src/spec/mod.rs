@@ -130,9 +130,11 @@ pub(crate) struct Spec {
     dispatching: Option<usize>,
     counts: Counts,
     is_stopping: bool,
+    /// Those that processes have submitted since the stop began, and whether it leaves them alone.
+    in_the_stop: HashMap<Number, bool>,
     /// When processes may be forced to end.
     deadline: Option<Duration>,
-    /// How many processes lived when the stop began; how many of them were forced to end; and how
+    /// How many processes lived when the stop began, or have started since; how many of them were forced to end; and how
     /// many may have been.
     told: [u64; 3],
     has_halted: bool,
@@ -152,6 +154,7 @@ impl Spec {
             dispatching: None,
             counts: Counts::default(),
             is_stopping: false,
+            in_the_stop: HashMap::new(),
             deadline: None,
             told: [0; 3],
             has_halted: false,

@@ -317,6 +317,32 @@ fn what_blocks_is_taken_back_before_it_has_begun() {
     assert_eq!(net.sockets(), 0);
 }
 
+// pins: D1, D2
+#[test]
+fn in_a_stop_a_shield_looks_up_a_host_connects_and_writes_a_file() {
+    let (scheduler, _net) = start(2);
+    let folder = tempfile::tempdir().unwrap();
+    let (path, listener) = (
+        folder.path().join("saved"),
+        std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
+    );
+    let (saves, port) = (path.clone(), listener.local_addr().unwrap().port());
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        cx.cancelled().await;
+        let clean_up = async {
+            let found = ganger_net::resolve("localhost", port).await?;
+            drop(TcpStream::connect(format!("localhost:{port}")).await?);
+            fs::write(saves, b"saved").await?;
+            ok(found.len() > 0)
+        };
+        cx.shield(clean_up).await
+    });
+    let report = scheduler.stop(crate::support::PATIENCE).unwrap();
+    assert_eq!(report.forced, 0, "{report:?}");
+    assert_eq!(result(task.unwrap()).as_bool(), Some(true));
+    assert!(listener.accept().is_ok() && path.exists());
+}
+
 // pins: I6
 #[test]
 fn what_blocks_is_no_matter_of_a_thread() {

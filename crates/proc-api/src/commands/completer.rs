@@ -20,6 +20,13 @@ pub trait CompletionSink: Send + Sync {
     /// The process that waits for the completion, if it is one.
     fn pid(&self) -> Option<Pid>;
 
+    /// The number of that process's scheduler: two schedulers may have processes with one PID.
+    /// Zero where nothing is known of a scheduler.
+    #[doc(hidden)]
+    fn scheduler(&self) -> u64 {
+        0
+    }
+
     /// Whether that process has been asked to finish, is to take no further step, or has ended, or
     /// has taken the yield back.
     fn is_cancelled(&self, token: u64) -> bool;
@@ -140,6 +147,14 @@ impl Completer {
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.sink.as_ref().and_then(|sink| sink.pid())
+    }
+
+    /// As [`pid`](Self::pid), and the number of the process's scheduler.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn asker(&self) -> Option<(Pid, u64)> {
+        let sink = self.sink.as_ref()?;
+        Some((sink.pid()?, sink.scheduler()))
     }
 
     /// The tag that the process gave the yield.

@@ -10,8 +10,9 @@ use std::str::FromStr;
 /// Sixteen bytes (so is `Option<Pid>`) and `Copy`. A PID without a node names a process of the node
 /// that uses it. Its text form is `{host|id}` or `{node@host|id}`.
 ///
-/// On its own node, a process is reached by its PID with and without the node. The two are not
-/// equal, so compare like with like. A PID among the payloads of a message to another node needs
+/// On its own node, a PID with and without the node names the same process for every call that
+/// takes one. The two are not equal, so compare like with like: what a scheduler says of its
+/// processes has no node. A PID among the payloads of a message to another node needs
 /// its node ([`with_node`](Self::with_node)). The source of a message gets its node on the way.
 ///
 /// ```

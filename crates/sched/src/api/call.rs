@@ -122,10 +122,11 @@ impl<T: Send + 'static> Call<T> {
             value: Payload::any((Arc::clone(&task), message)),
             run: |value, completer| {
                 let (task, message) = value.take::<(Task, F)>()?;
-                if completer.pid() == Some(task.pid) {
+                let asked = (task.pid, task.shared.number);
+                if completer.asker() == Some(asked) {
                     return Err(CALLS_ITSELF.into());
                 }
-                let completer = watch::asked_by(completer, task.pid);
+                let completer = watch::asked_by(completer, asked);
                 let message = Message::of(message(Reply::new(completer)));
                 // The reply in a message that is refused is dropped here, before the caller hears
                 // of the error.
@@ -373,7 +374,7 @@ impl Slot {
             State::Waiting(waits) => {
                 let before = waits.waker.replace(waker);
                 if let (None, Some(task)) = (&waits.asked, &self.task) {
-                    waits.asked = Some(watch::asks(task.pid));
+                    waits.asked = Some(watch::asks((task.pid, task.shared.number)));
                 }
                 drop(state);
                 drop(before);

@@ -381,6 +381,13 @@ impl Handle {
         self.shared.host
     }
 
+    /// A number that no other scheduler of this program has: two schedulers may have one host name,
+    /// and processes with one PID.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.shared.number
+    }
+
     /// The name of the node that the scheduler is on, if it has one.
     #[must_use]
     pub fn node_name(&self) -> Option<NodeName> {

@@ -23,6 +23,16 @@ pub fn context() -> Option<Context> {
     local::own_process().map(|task| Context::new(task))
 }
 
+/// The same, and the number of its scheduler: see [`Handle::number`].
+#[must_use]
+pub fn process() -> Option<(Pid, u64)> {
+    local::with_any(|queue| {
+        let queue = queue?;
+        let pid = queue.shared.running_on(queue.index)?;
+        Some((pid, queue.shared.number))
+    })
+}
+
 /// The scheduler that this thread is a worker of.
 #[must_use]
 pub fn scheduler() -> Option<Handle> {

@@ -176,7 +176,7 @@ pub fn own_command<T: std::marker::Send + 'static>(id: u16, value: T, act: ActOf
 /// The process that asks. Its turn is on this thread.
 fn own(completer: &Completer) -> Result<Task, BoxError> {
     local::own_process()
-        .filter(|task| completer.pid() == Some(task.pid))
+        .filter(|task| completer.asker() == Some((task.pid, task.shared.number)))
         .ok_or_else(|| "the scheduler is stopping".into())
 }
 

@@ -1,11 +1,12 @@
 //! Starting a process.
 
 use crate::api::process_handle::ProcessHandle;
-use crate::base::contain::{contain, discard, log};
+use crate::base::contain::{contain, discard, log, text_of_chain};
 use crate::base::dropped;
 use crate::base::frames::{self, Frame};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
+use crate::core::item::Item;
 use crate::core::lent_context::LentContext;
 use crate::core::registry::FIRST_COUNTED_ID;
 use crate::core::shared::Shared;
@@ -15,7 +16,7 @@ use crate::process::exit_actions::ExitActions;
 use crate::process::exit_slot::ExitSlot;
 use crate::process::origin::{Origin, Values};
 use crate::process::process_box::ProcessBox;
-use crate::process::state::Begin;
+use crate::process::state::{Begin, State};
 use crate::turn::finish::{drop_values, take_down};
 use ganger_proc_api::{
     BoxError, CommandError, ExitCause, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol,
@@ -155,6 +156,9 @@ impl Shared {
         hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<ManuallyDrop<Task>, SubmitError> {
         let task = self.cell(place, method, process);
+        if place.is_left_alone {
+            let _told = task.state.claim_shutdown_notice();
+        }
         prepare(&task.exit);
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the
         // process has ended, which it does after it has been queued, or until it is rolled back. It
@@ -253,6 +257,10 @@ struct Place<'a> {
     id: u64,
     /// The id of the process that starts it, or zero.
     parent: u64,
+    /// The cell of that process, if the caller has named it.
+    by: Option<&'a ProcessCell>,
+    /// A stop that is under way does not cancel it.
+    is_left_alone: bool,
     /// What it inherits.
     inherits: Option<Arc<Values>>,
     /// A cell that has been used before, if there was one.
@@ -263,8 +271,8 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// None yet.
-    fn new(shared: &'a Arc<Shared>, parent: Option<&ProcessCell>) -> Self {
-        let (parent, inherits) = match parent {
+    fn new(shared: &'a Arc<Shared>, by: Option<&'a ProcessCell>) -> Self {
+        let (parent, inherits) = match by {
             Some(parent) => (parent.pid.id(), parent.origin.values()),
             None => {
                 let parent = shared.own_process_id();
@@ -275,6 +283,8 @@ impl<'a> Place<'a> {
             shared,
             id: 0,
             parent,
+            by,
+            is_left_alone: false,
             inherits,
             cell: None,
             kept: true,
@@ -284,9 +294,7 @@ impl<'a> Place<'a> {
     fn take(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
         let shared = self.shared;
         // A first look, so that refused submits do not keep a stop from ending.
-        if shared.shutdown.is_stopping() {
-            return Err(SubmitErrorKind::Stopping);
-        }
+        self.look_at_stop()?;
         let worker = shared.own_index();
         shared.live.enter(worker);
         if let Err(kind) = self.take_counted(pid) {
@@ -298,9 +306,8 @@ impl<'a> Place<'a> {
 
     fn take_counted(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
         let shared = self.shared;
-        if shared.shutdown.is_stopping() {
-            return Err(SubmitErrorKind::Stopping);
-        }
+        // The look that counts: the process is counted, and so is its parent until that has closed.
+        self.look_at_stop()?;
         if let Some(pid) = pid {
             check(shared, pid)?;
         }
@@ -333,6 +340,35 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
+    /// During a stop a process that lives may start others, as its clean-up needs them, until the
+    /// deadline has passed. Other submits are refused.
+    ///
+    /// A process whose parent is still to be told of the stop is told of it, like one that was
+    /// started a moment before. A parent that has been told knows what it starts, and its child is
+    /// left alone: a process that is asked to finish at once can't do what a clean-up needs. So is
+    /// the child of a process that is left alone.
+    fn look_at_stop(&mut self) -> Result<(), SubmitErrorKind> {
+        let shutdown = &self.shared.shutdown;
+        if !shutdown.is_stopping() {
+            return Ok(());
+        }
+        let look = |parent: &State<Item>| {
+            let is_left_alone = parent.is_prepared_for_shutdown();
+            (!parent.is_closed()).then_some(is_left_alone)
+        };
+        let parent = match self.by {
+            _ if shutdown.is_over() => None,
+            Some(parent) => look(&parent.state),
+            None if self.parent == 0 => None,
+            None => {
+                let registry = &self.shared.registry;
+                registry.read(self.parent, |it| look(&it.state)).flatten()
+            }
+        };
+        self.is_left_alone = parent.ok_or(SubmitErrorKind::Stopping)?;
+        Ok(())
+    }
+
     fn pid(&self) -> Pid {
         Pid::new(self.shared.host, self.id)
     }
@@ -350,6 +386,7 @@ impl<'a> Place<'a> {
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let mut process = unsafe { task.with_core(|core| core.process.take()) };
         let mut error = SubmitError::new(kind);
+        let cause = cause_of(&error.kind);
         match error.kind {
             SubmitErrorKind::InitFailed(_)
             | SubmitErrorKind::NotNamed(_)
@@ -378,7 +415,7 @@ impl<'a> Place<'a> {
         let late = shared.late.take(task.key());
         ExitActions::apply_late(&mut actions, late, task.pid, counters);
         if let Some(actions) = actions {
-            actions.tell_not_started(task.pid, counters);
+            actions.tell_not_started(task.pid, &cause, counters);
         }
         error
     }
@@ -415,6 +452,20 @@ impl Shared {
         if self.config.max_processes.is_some() {
             self.places.leave();
         }
+    }
+}
+
+/// Of which cause a process has ended that was not started after all.
+fn cause_of(kind: &SubmitErrorKind) -> ExitCause {
+    match kind {
+        SubmitErrorKind::InitFailed(error)
+        | SubmitErrorKind::StartRefused(error)
+        | SubmitErrorKind::Prevented(error) => ExitCause::Failed(text_of_chain(&**error).into()),
+        SubmitErrorKind::InitPanicked(message) | SubmitErrorKind::StartPanicked(message) => {
+            ExitCause::Panicked((&**message).into())
+        }
+        SubmitErrorKind::Stopping => ExitCause::Terminated,
+        _ => ExitCause::NotFound,
     }
 }
 

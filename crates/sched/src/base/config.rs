@@ -34,11 +34,7 @@ pub(crate) struct Config {
     pub(crate) dead_letters: Option<Arc<dyn DeadLetters>>,
     pub(crate) router: Option<Arc<dyn PackageReceiver>>,
     pub(crate) routes_unknown: bool,
-    /// For the checker.
-    #[cfg_attr(
-        not(feature = "check"),
-        expect(dead_code, reason = "no checker reads it")
-    )]
+    /// For the checker, and for simulations, which check and repeat.
     pub(crate) is_checked: bool,
 }
 

@@ -30,9 +30,10 @@ enum Chosen {
 }
 
 impl Registry {
-    pub(crate) fn new() -> Self {
+    /// Ids that the scheduler chooses begin at that generation of their slots, which is not zero.
+    pub(crate) fn beginning_at(generation: u32) -> Self {
         Self {
-            counted: Slots::new(),
+            counted: Slots::beginning_at(generation),
             chosen: DashMap::with_shard_amount(SHARDS),
         }
     }
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn each_table_of_chosen_ids_has_a_key_of_its_own() {
         let hashes = || {
-            let registry = Registry::new();
+            let registry = Registry::beginning_at(1);
             [1, 2, 3].map(|id: u64| registry.chosen.hasher().hash_one(id))
         };
         assert_ne!(hashes(), hashes());

@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     /// Rejected: the deque of the worker that delivers, where the newest comes first, and which has
     /// a slice of the time alone: with long steps beside them, the oldest wait for many slices.
     pub(crate) arrivals: Injector<Token>,
+    /// Of this scheduler alone, in this program.
+    pub(crate) number: u64,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
@@ -110,6 +112,24 @@ pub(crate) struct Shared {
     served: AtomicBool,
 }
 
+/// A number that no other scheduler of the program has.
+fn next_number() -> u64 {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    // Ordering: Relaxed, because only uniqueness matters.
+    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// The generation at which ids begin: one of its own for each scheduler and run, so that a PID of
+/// another one finds no process. Always the first where promises are checked, as in a simulation,
+/// which repeats.
+fn first_generation(config: &Config) -> u32 {
+    if config.is_checked {
+        return 1;
+    }
+    // Most of the generations are left, and PIDs stay short.
+    fastrand::u32(1..=1 << 30)
+}
+
 /// What makes processes ready from outside of the scheduler.
 type Outside = (Vec<Arc<dyn Source>>, Option<Arc<dyn Driver>>);
 
@@ -145,7 +165,8 @@ impl Shared {
             names: Arc::default(),
             late: Late::new(),
             taken_back: Arc::default(),
-            registry: Registry::new(),
+            registry: Registry::beginning_at(first_generation(&config)),
+            number: next_number(),
             global: Injector::new(),
             urgent: Injector::new(),
             arrivals: Injector::new(),

@@ -13,7 +13,7 @@ use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag, With
 struct Monitor {
     /// The process that is told.
     watcher: Task,
-    /// The PID by which it monitors the target.
+    /// Without a node.
     target: Pid,
     tag: Tag,
     /// Of the watcher's incarnation, if that may be restarted in place.
@@ -28,7 +28,7 @@ impl ExitAction for Monitor {
         self.notify(cause.clone());
     }
 
-    fn not_started(self: Box<Self>, _: Pid) {
+    fn not_started(self: Box<Self>, _: Pid, _: &ExitCause) {
         if !self.is_spawn {
             self.notify(ExitCause::NotFound);
         }
@@ -75,6 +75,8 @@ impl ProcessCell {
             return Ok(());
         }
         let found = self.shared.find(target);
+        // The notice has the PID as the scheduler knows it.
+        let target = target.with_node(None);
         let watcher = self;
         let monitor = Monitor {
             incarnation: watcher.incarnation_end(),

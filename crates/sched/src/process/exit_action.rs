@@ -80,9 +80,10 @@ pub trait ExitAction: Send + 'static {
         None
     }
 
-    /// Tells others that the process has not been started after all: instead of
+    /// Tells others that the process has not been started after all, for that cause: instead of
     /// [`tell`](Self::tell), which it calls by default with [`ExitCause::NotFound`].
-    fn not_started(self: Box<Self>, process: Pid) {
+    fn not_started(self: Box<Self>, process: Pid, cause: &ExitCause) {
+        let _ = cause;
         self.tell(process, &ExitCause::NotFound);
     }
 

@@ -350,13 +350,14 @@ impl ExitActions {
         }
     }
 
-    /// The process was not started after all: tells others, and then makes the calls. O(n).
+    /// The process was not started after all: tells others for what cause, and then makes the
+    /// calls. O(n).
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell_not_started(self, process: Pid, counters: &Counters) {
+    pub(crate) fn tell_not_started(self, process: Pid, cause: &ExitCause, counters: &Counters) {
         for action in self.actions.list {
             contain_and_report("exit action", process, counters, || {
-                action.not_started(process);
+                action.not_started(process, cause);
             });
         }
         self.calls

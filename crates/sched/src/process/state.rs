@@ -81,6 +81,7 @@
 //! | `cancelled`, `shutdown` | any thread | nothing here |
 //! | `takes_back` | the worker | nothing here: it has taken yields back |
 //! | `watched` | any thread, once its waker is in a table | whether `cancel` and the end wake |
+//! | `finishes` | the worker | nothing here: a step has been shown a cancel event |
 //! | `SYSTEM` upwards: a count | senders, before they push; worker | lane; look for system events |
 //!
 //! | `WOKEN` | `IS_IN` | what a waker finds in `wakes` |
@@ -104,9 +105,10 @@ const CANCELLED: u32 = 1 << 3;
 const SHUTDOWN: u32 = 1 << 4;
 const TAKES_BACK: u32 = 1 << 5;
 const WATCHED: u32 = 1 << 6;
-/// One system event: the bits from here on are their count. 2^25 events that no step has taken
-/// would wait in 2 GiB of nodes.
-const SYSTEM: u32 = 1 << 7;
+const FINISHES: u32 = 1 << 7;
+/// One system event: the bits from here on are their count. 2^24 events that no step has taken
+/// would wait in 1 GiB of nodes.
+const SYSTEM: u32 = 1 << 8;
 
 const READY: u8 = 0;
 const RUNNING: u8 = 1;
@@ -248,7 +250,8 @@ impl<T> State<T> {
     /// Whether it is to be terminated, or a system event waits or is on its way: time to end the
     /// turn.
     pub(crate) fn must_leave(&self) -> bool {
-        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN | TAKES_BACK | WATCHED) != 0
+        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN | TAKES_BACK | WATCHED | FINISHES)
+            != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -480,6 +483,21 @@ impl<T> State<T> {
     /// Whether it may have taken yields back.
     pub(crate) fn takes_back(&self) -> bool {
         self.marks() & TAKES_BACK != 0
+    }
+
+    /// A step is shown that the process is to finish. For the owner of the token.
+    pub(crate) fn mark_finishing(&self) {
+        // Ordering: Relaxed: what the step does after it comes after it, for each thread that
+        // learns of that.
+        self.marks.fetch_or(FINISHES, Ordering::Relaxed);
+    }
+
+    /// Whether no word of a shutdown is still to come as a surprise: a step has been shown that the
+    /// process is to finish, or the shutdown leaves it alone.
+    pub(crate) fn is_prepared_for_shutdown(&self) -> bool {
+        let marks = self.marks();
+        let is_left_alone = marks & SHUTDOWN != 0 && marks & CANCELLED == 0;
+        marks & FINISHES != 0 || is_left_alone
     }
 
     /// Whether the process has been told of the shutdown, or is being told.

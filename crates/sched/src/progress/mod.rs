@@ -13,8 +13,8 @@ use ganger_sync::fence;
 ///
 /// | Bit | Set by a stop | What the others do |
 /// |---|---|---|
-/// | `STOPPING` | at its beginning | refuse submits |
-/// | `TERMINATING` | at the deadline, if processes are left | end each at its next step boundary |
+/// | `STOPPING` | at its beginning | refuse submits, but those of processes that live |
+/// | `TERMINATING` | at the deadline, if processes are left | refuse all submits, and end each process at its next step boundary |
 /// | `HALTED` | at its end | workers and the monitor return when nothing is queued |
 ///
 /// The calls of `stop` and `begin_stop` set the bits, and all other threads read them.
@@ -29,7 +29,7 @@ const TERMINATING: u32 = 2;
 const HALTED: u32 = 4;
 
 impl Progress {
-    /// Whether submits are refused.
+    /// Whether submits are refused that no live process makes.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_any(STOPPING)
     }
@@ -58,7 +58,7 @@ impl Progress {
         self.stages.load(Ordering::SeqCst) & stages != 0
     }
 
-    /// Has submits refused from now on.
+    /// Has submits refused from now on that no live process makes.
     pub(crate) fn begin_stopping(&self) {
         self.enter(STOPPING);
         // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then

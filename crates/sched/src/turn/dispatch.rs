@@ -125,6 +125,10 @@ impl CompletionSink for ProcessCell {
         Some(self.pid)
     }
 
+    fn scheduler(&self) -> u64 {
+        self.shared.number
+    }
+
     fn is_cancelled(&self, token: u64) -> bool {
         self.state.is_unwanted()
             || self.state.takes_back() && self.shared.taken_back.contains(self.pid.id(), token)

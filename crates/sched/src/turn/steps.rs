@@ -201,6 +201,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 Gathered::Step(events) => return Ok(events),
                 Gathered::Cancel(reason, events) => {
                     out.show_cancel(reason);
+                    self.task.state.mark_finishing();
                     return Ok(events);
                 }
                 Gathered::Upgrade(request) => *request,

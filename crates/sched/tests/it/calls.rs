@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Actor, BoxError, CommandError, Completion, Context, Event, ExitCause, ExitReason, Payload, Pid,
-    Reply, SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
+    Actor, ActorProcess, BoxError, CommandError, Completion, Context, Event, ExitCause, ExitReason,
+    Payload, Pid, Reply, SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_sched::{Address, ContextExt, Scheduler};
 use std::future::{Future, IntoFuture};
@@ -410,4 +410,23 @@ fn a_step_that_would_wait_for_its_own_process_is_told_what_to_do() {
     let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
     let text = oracle.call(Ask::Own).wait_timeout(PATIENCE).unwrap();
     assert!(text.contains("`out.ask(call, tag)`"), "{text}");
+}
+
+// pins: C1, P17
+#[test]
+fn a_process_of_another_scheduler_with_the_same_pid_answers() {
+    let (one, other) = (start(1), start(1));
+    let pid: Pid = "{main|7}".parse().unwrap();
+    let oracle = ActorProcess::new(Oracle::default());
+    let _oracle = other.submit_as(pid, oracle, "main", ()).unwrap();
+    let oracle = other.address(pid).unwrap().typed::<Ask>().unwrap();
+    let asker = process_fn(move |_, events, out| {
+        match events.next() {
+            Some(Event::Completion(answer)) => out.done(answer.result?),
+            _ => _ = out.ask(oracle.call(|it| Ask::Double(21, it)), 1),
+        }
+        Ok(())
+    });
+    let answer = exit(one.submit_as(pid, asker, "main", ()).unwrap());
+    assert_eq!(answer.take::<u64>().unwrap(), 42);
 }

@@ -51,6 +51,7 @@ mod spares;
 mod spawners;
 mod standard;
 mod start;
+mod started_in_a_stop;
 mod stopping;
 mod stopping_inside;
 mod stress;

@@ -170,3 +170,18 @@ fn memory_that_is_released_is_not_missed() {
     drop(scheduler);
     until("nothing holds the scheduler", || weak.upgrade().is_none());
 }
+
+// pins: P7, P17
+#[test]
+fn a_pid_of_another_scheduler_finds_no_process() {
+    let schedulers = [(); 3].map(|()| start(1));
+    let pids = schedulers
+        .each_ref()
+        .map(|it| it.submit(waiter(), "main", ()).unwrap().pid());
+    for (of, scheduler) in schedulers.iter().enumerate() {
+        for (nth, &pid) in pids.iter().enumerate() {
+            assert_eq!(scheduler.process(pid).is_some(), nth == of, "{pid}");
+            assert!(pid.id() >= 1 << 32, "ids below are the user's");
+        }
+    }
+}

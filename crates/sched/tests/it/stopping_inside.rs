@@ -131,17 +131,19 @@ impl Process for Subject {
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        if self.is_child {
+            out.done(());
+        }
         for event in events {
             match event {
                 Event::Message(go) => {
                     self.acts.reach(Place::Step);
                     drop(go);
-                    // Refused after a stop has begun.
+                    // Also after a stop has begun.
                     let _child = ctx.submit(Self::new(&self.acts), "child", ());
                     out.yield_command(Command::new(DO, ()), 1);
                 }
                 Event::Completion(_) => out.done(()),
-                Event::Cancel(_) if self.is_child => out.done(()),
                 Event::Cancel(_) => out.defer_cancel(),
                 _ => {}
             }

@@ -282,6 +282,20 @@ fn the_worker_of_a_key_differs_from_pool_to_pool() {
     assert!(workers.len() > 1, "{workers:?}");
 }
 
+// pins: W2, D2
+#[test]
+fn a_lazy_pool_carries_out_in_a_stop_of_the_scheduler_what_it_has_admitted() {
+    sim(42).check_seeds(40, |rt| {
+        let pool = Pool::new(3, divide).lazy(secs(30)).start(rt).unwrap();
+        rt.settle();
+        let calls = [1, 2, 4, 5].map(|by| pool.call(by).begin());
+        assert_eq!(rt.stop(secs(10)).forced, 0);
+        for call in calls {
+            call.wait().unwrap();
+        }
+    });
+}
+
 /// Has the pool stop, and goes on until it has.
 pub(crate) fn stop<J: Send + 'static, A: Send + 'static>(rt: &Rt<'_>, pool: PoolHandle<J, A>) {
     pool.begin_stop();

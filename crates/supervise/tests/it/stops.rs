@@ -28,6 +28,35 @@ fn a_stop_of_the_scheduler_walks_the_tree() {
     });
 }
 
+/// Its supervisor is still to be stopped, because a child after that takes its time.
+// pins: S11
+#[test]
+fn a_child_that_fails_in_a_stop_of_the_scheduler_is_not_restarted() {
+    sim(9).check_seeds(60, |rt| {
+        let log = Log::default();
+        let below = log.clone();
+        let slow = log.child("slow");
+        let slow = move || Noting {
+            stops: Stops::Never,
+            ..slow()
+        };
+        let tree = Supervisor::one_for_one()
+            .child("s", move || {
+                Supervisor::one_for_one().child("x", below.child("x"))
+            })
+            .with(Child::new("slow", slow).stop_within(secs(1)))
+            .start(rt)
+            .unwrap();
+        rt.settle();
+        log.take();
+        tree.address::<Do>("s/x").unwrap().send(Do::Fail).unwrap();
+        let report = rt.stop(secs(100));
+        assert_eq!(report.forced, 0);
+        let noted = log.take();
+        assert!(!noted.iter().any(|it| it == "+x"), "{noted:?}");
+    });
+}
+
 // pins: S11
 #[test]
 fn a_stop_shares_its_time_and_the_tree_says_which_child_was_slow() {

@@ -200,3 +200,29 @@ fn a_terminated_task_is_dropped_on_a_worker_with_what_it_holds() {
     );
     assert_eq!(Arc::strong_count(&held), 1);
 }
+
+// pins: A5, D1, D2
+#[test]
+fn in_a_stop_what_a_shield_starts_does_its_work() {
+    let scheduler = world();
+    let handle = scheduler.handle().downgrade();
+    let task = scheduler.spawn_task(async move |cx: Cx| {
+        cx.cancelled().await;
+        let clean_up = async {
+            let blocking = cx.blocking(|| 1_u64).await?;
+            let saved = cx.command(Save).await?;
+            let scoped = cx.scope(async |scope| {
+                let child = scope.spawn(async |cx: Cx| Ok(cx.command(Save).await?))?;
+                Ok(child.await?)
+            });
+            let scoped = scoped.await?;
+            let scheduler = handle.upgrade().ok_or("it is gone")?;
+            let asked = cx.ask(scheduler.call_task(async |_: Cx| Ok(9_u64))).await?;
+            Ok::<_, BoxError>([blocking, saved, scoped, asked].iter().sum::<u64>())
+        };
+        cx.shield(clean_up).await
+    });
+    let report = scheduler.stop(crate::support::PATIENCE).unwrap();
+    assert_eq!(number(task.unwrap()), 20);
+    assert_eq!(report.forced, 0, "{report:?}");
+}

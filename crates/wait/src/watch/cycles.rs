@@ -72,7 +72,7 @@ mod tests {
 
     /// The process with that number waits for these.
     fn wait(number: u64, owners: &[u64]) -> Waiting {
-        let party = |number: &u64| Party::Process(format!("{{main|{number}}}").parse().unwrap());
+        let party = |number: &u64| Party::Process(format!("{{main|{number}}}").parse().unwrap(), 1);
         Waiting {
             party: party(&number),
             thing: Thing::of("mutex", &number),

@@ -46,7 +46,8 @@ impl List {
 /// A process, or a thread, waits for the answer of a process.
 struct Question {
     party: Party,
-    of: Pid,
+    /// With the number of its scheduler.
+    of: (Pid, u64),
     since: Duration,
     on: ThreadId,
     begin: u64,
@@ -65,28 +66,32 @@ impl std::fmt::Debug for Asked {
     }
 }
 
-/// What this thread is at work for waits for the answer of that process, until the result is
-/// dropped.
+/// What this thread is at work for waits for the answer of that process of the scheduler with that
+/// number, until the result is dropped.
 #[inline]
-pub fn asks(of: Pid) -> Asked {
+pub fn asks(of: (Pid, u64)) -> Asked {
     Asked(is_on().then(|| Question::begin(party(), of, None)))
 }
 
 /// A process has asked that one; this completes its yield. The result does so, too, and the
 /// question is known until then.
 #[inline]
-pub fn asked_by(completer: Completer, of: Pid) -> Completer {
-    match completer.pid() {
-        Some(pid) if is_on() => completer.through(|sink, token| {
+pub fn asked_by(completer: Completer, of: (Pid, u64)) -> Completer {
+    match completer.asker() {
+        Some((pid, scheduler)) if is_on() => completer.through(|sink, token| {
             let asker = Some((sink, token));
-            Question::begin(Party::Process(pid), of, asker)
+            Question::begin(Party::Process(pid, scheduler), of, asker)
         }),
         _ => completer,
     }
 }
 
 impl Question {
-    fn begin(party: Party, of: Pid, asker: Option<(Arc<dyn CompletionSink>, u64)>) -> Arc<Self> {
+    fn begin(
+        party: Party,
+        of: (Pid, u64),
+        asker: Option<(Arc<dyn CompletionSink>, u64)>,
+    ) -> Arc<Self> {
         let question = Arc::new(Self {
             party,
             of,
@@ -123,7 +128,7 @@ impl Question {
         Waiting {
             party: self.party,
             thing: Thing::of(super::ANSWER, self),
-            owners: vec![Party::Process(self.of)],
+            owners: vec![Party::Process(self.of.0, self.of.1)],
             since: self.since,
             on: self.on,
             begin: self.begin,
@@ -151,6 +156,10 @@ impl CompletionSink for Question {
 
     fn pid(&self) -> Option<Pid> {
         self.asker.as_ref().and_then(|(sink, _)| sink.pid())
+    }
+
+    fn scheduler(&self) -> u64 {
+        self.asker.as_ref().map_or(0, |(sink, _)| sink.scheduler())
     }
 
     fn is_cancelled(&self, token: u64) -> bool {
@@ -254,7 +263,12 @@ mod tests {
     fn a_question_is_known_until_it_is_answered_dropped_or_unwanted() {
         let watching = watching();
         let asker = Arc::new(Asker(pid(1), AtomicBool::new(false)));
-        let ask = |of| asked_by(Completer::new(Arc::<Asker>::clone(&asker), 1, 1), pid(of));
+        let ask = |of| {
+            asked_by(
+                Completer::new(Arc::<Asker>::clone(&asker), 1, 1),
+                (pid(of), 1),
+            )
+        };
         let (answered, dropped, unwanted) = (ask(2), ask(3), ask(4));
         let lines = || {
             let waits = watching.own_waits();
@@ -274,11 +288,11 @@ mod tests {
     #[test]
     fn a_thread_asks_until_it_waits_no_longer() {
         let watching = watching();
-        let asked = asks(pid(2));
+        let asked = asks((pid(2), 1));
         let waits = watching.own_waits();
         assert_eq!(waits.len(), 1);
         assert_eq!(waits[0].party, Party::Thread(thread::current().id()));
-        assert_eq!(waits[0].owners, [Party::Process(pid(2))]);
+        assert_eq!(waits[0].owners, [Party::Process(pid(2), 1)]);
         drop(asked);
         assert!(watching.own_waits().is_empty());
     }
@@ -287,7 +301,7 @@ mod tests {
     fn questions_that_are_answered_leave_no_memory() {
         let _watching = watching();
         for _ in 0..100_000 {
-            drop(asks(pid(2)));
+            drop(asks((pid(2), 1)));
         }
         assert!(lock(own()).questions.capacity() < 100);
     }
@@ -304,7 +318,7 @@ mod tests {
             pause(seen, Duration::ZERO, || false)
         });
         while !watcher.is_finished() {
-            drop(asks(pid(2)));
+            drop(asks((pid(2), 1)));
             thread::yield_now();
         }
         watcher.join().unwrap();
