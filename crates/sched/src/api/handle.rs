@@ -433,8 +433,9 @@ impl Handle {
         trim_heap();
     }
 
-    /// Stops the scheduler: refuses submits, cancels every process, serves them until all have
-    /// ended, and terminates the rest when `deadline` has passed.
+    /// Stops the scheduler: refuses submits from outside of its processes, cancels every process,
+    /// serves them, and what their clean-up starts, until all have ended, and terminates the rest
+    /// when `deadline` has passed.
     ///
     /// Blocks for at most `deadline` and 50 ms. A second call waits for the end of the first one,
     /// and returns the same report. Where several calls give a deadline, the earliest counts.
