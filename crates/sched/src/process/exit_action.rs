@@ -128,8 +128,8 @@ impl ExitAction for OfIncarnation {
         self.0.tell_some(process, cause, budget)
     }
 
-    fn not_started(self: Box<Self>, process: Pid) {
-        self.0.not_started(process);
+    fn not_started(self: Box<Self>, process: Pid, cause: &ExitCause) {
+        self.0.not_started(process, cause);
     }
 
     fn is_over(&self) -> bool {
