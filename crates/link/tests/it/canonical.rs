@@ -1,18 +1,15 @@
 //! A PID with the name of its own node is the same process for every call that takes one.
 
-use crate::support::{Act, PATIENCE, Strings, exit, puppet};
+use crate::support::{PATIENCE, Strings, exit, puppet};
 use ganger_link::commands::{Link, Unlink};
 use ganger_link::{Groups, Lane, LinkContext, Lookup, Target};
 use ganger_proc_api::{
-    Context, ExitCause, ExitNotice, Message, Payload, Pid, Process, StepOutput, StepResult,
-    UpgradeRequest, process_fn,
+    Context, ExitCause, ExitNotice, Message, Pid, Process, StepOutput, StepResult, UpgradeRequest,
+    process_fn,
 };
-use ganger_relay::{ChannelHost, PackageReceiver};
 use ganger_sched::{Builder, ExitAction, ExitKey, Handle, Scheduler, SystemEvent, commands};
-use ganger_time::{TimerContext, Timers};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
 
 /// A process that acts, and one that the PID names.
 struct Two {
@@ -178,27 +175,6 @@ const CASES: &[Case] = &[
     ("LinkContext::exit", |two, pid| {
         is_ok(two.by(move |ctx, _| ctx.exit(pid, ExitCause::Terminated)))
     }),
-    ("TimerContext::send_after", |two, pid| {
-        let (arrived, has_arrived) = channel();
-        let act: Act = Box::new(move |_, _| Ok(arrived.send(())?));
-        two.by(move |ctx, _| {
-            let _ = ctx.send_after(Duration::ZERO, pid, "do", Payload::any(act));
-        });
-        // What is refused is dropped, and the sender with it.
-        is_ok(has_arrived.recv_timeout(PATIENCE))
-    }),
-    ("ChannelHost::attach", |two, pid| {
-        let (node, host) = (
-            two.scheduler.node_name().unwrap(),
-            two.scheduler.host_name(),
-        );
-        let channels = ChannelHost::new(node, host);
-        let Ok(_inbox) = channels.attach(pid) else {
-            return "refused".to_owned();
-        };
-        let sent = is_ok(channels.send(Message::new("note", ()).to(two.named.pid())));
-        format!("{sent} {}", channels.detach(pid))
-    }),
 ];
 
 /// Each call that begins something which counts at the end of the process.
@@ -262,7 +238,7 @@ const UNTIL_THE_END: &[(&str, fn(&Two, Pid))] = &[
 
 fn scheduler() -> Scheduler {
     let builder: Builder = Scheduler::builder().workers(1).node("here");
-    let scheduler = builder.source(Arc::new(Timers::new())).build().unwrap();
+    let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
     scheduler
 }

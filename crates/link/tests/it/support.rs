@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a puppet is told to do.
-pub(crate) type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
+type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
 /// What a puppet has been told of ends.
 pub(crate) type Told = Arc<Mutex<Vec<(Pid, Tag, ExitCause)>>>;

@@ -134,8 +134,8 @@ pub(crate) struct Spec {
     in_the_stop: HashMap<Number, bool>,
     /// When processes may be forced to end.
     deadline: Option<Duration>,
-    /// How many processes lived when the stop began, or have started since; how many of them were forced to end; and how
-    /// many may have been.
+    /// How many processes lived when the stop began, or have started since; how many of them were
+    /// forced to end; and how many may have been.
     told: [u64; 3],
     has_halted: bool,
 }

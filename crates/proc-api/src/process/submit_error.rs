@@ -22,8 +22,8 @@ pub struct SubmitError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SubmitErrorKind {
-    /// The scheduler is stopping, or has stopped. A live process may start others until the deadline
-    /// of the stop.
+    /// The scheduler is stopping, or has stopped. A live process may start others until the
+    /// deadline of the stop.
     Stopping,
     /// The scheduler has as many live processes as it may have.
     LimitReached {

@@ -39,6 +39,7 @@ use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::{CachePadded, ShardedCount, WaitableCount, sync};
 #[cfg(feature = "check")]
 use std::any::Any;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 pub(crate) struct Shared {
@@ -112,22 +113,21 @@ pub(crate) struct Shared {
     served: AtomicBool,
 }
 
-/// A number that no other scheduler of the program has.
-fn next_number() -> u64 {
-    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-    // Ordering: Relaxed, because only uniqueness matters.
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+/// A number that no other scheduler of the program has. It is drawn, because two of 64 bits are not
+/// the same.
+fn draw_number() -> u64 {
+    RandomState::new().hash_one(())
 }
 
 /// The generation at which ids begin: one of its own for each scheduler and run, so that a PID of
 /// another one finds no process. Always the first where promises are checked, as in a simulation,
 /// which repeats.
-fn first_generation(config: &Config) -> u32 {
+fn first_generation(config: &Config, number: u64) -> u32 {
     if config.is_checked {
         return 1;
     }
     // Most of the generations are left, and PIDs stay short.
-    fastrand::u32(1..=1 << 30)
+    fastrand::Rng::with_seed(number).u32(1..=1 << 30)
 }
 
 /// What makes processes ready from outside of the scheduler.
@@ -156,6 +156,7 @@ impl Shared {
             .map(|slot| Worker::with_capacity(capacity(slot)))
             .collect();
         let driven = driver.map(Driven::new);
+        let number = draw_number();
         let idle = Idle::new(workers, slots);
         let shared = Arc::new(Self {
             host,
@@ -165,8 +166,8 @@ impl Shared {
             names: Arc::default(),
             late: Late::new(),
             taken_back: Arc::default(),
-            registry: Registry::beginning_at(first_generation(&config)),
-            number: next_number(),
+            registry: Registry::beginning_at(first_generation(&config, number)),
+            number,
             global: Injector::new(),
             urgent: Injector::new(),
             arrivals: Injector::new(),

@@ -13,8 +13,8 @@ use ganger_sync::fence;
 ///
 /// | Bit | Set by a stop | What the others do |
 /// |---|---|---|
-/// | `STOPPING` | at its beginning | refuse submits, but those of processes that live |
-/// | `TERMINATING` | at the deadline, if processes are left | refuse all submits, and end each process at its next step boundary |
+/// | `STOPPING` | at its beginning | refuse submits, but those of live processes |
+/// | `TERMINATING` | at the deadline, if processes are left | end each at its next step boundary |
 /// | `HALTED` | at its end | workers and the monitor return when nothing is queued |
 ///
 /// The calls of `stop` and `begin_stop` set the bits, and all other threads read them.

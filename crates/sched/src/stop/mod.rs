@@ -1,8 +1,9 @@
 //! Stopping: ask, wait, force, report.
 //!
 //! 1. *Stopping*: submits are refused, unless a live process makes them: its clean-up may need
-//!    others. So a process starts below one that is counted. And no sender waits for room. The supervisor, a thread of
-//!    its own, gives waiting senders their messages back, and every process a cancel event.
+//!    others. So a process starts below one that is counted. No sender waits for room. The
+//!    supervisor, a thread of its own, gives waiting senders their messages back, and every process
+//!    a cancel event.
 //! 2. Workers go on until all processes have ended, or the deadline has passed.
 //! 3. *Terminating*: what is left ends at its next step boundary. The supervisor sees to that, and
 //!    has reapers end processes whose workers are all stuck.
