@@ -333,7 +333,7 @@ fn in_a_stop_a_shield_looks_up_a_host_connects_and_writes_a_file() {
             let found = ganger_net::resolve("localhost", port).await?;
             drop(TcpStream::connect(format!("localhost:{port}")).await?);
             fs::write(saves, b"saved").await?;
-            ok(found.len() > 0)
+            ok(!found.is_empty())
         };
         cx.shield(clean_up).await
     });
