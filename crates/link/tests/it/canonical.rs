@@ -177,8 +177,10 @@ const CASES: &[Case] = &[
     }),
 ];
 
+type Begins = (&'static str, fn(&Two, Pid));
+
 /// Each call that begins something which counts at the end of the process.
-const UNTIL_THE_END: &[(&str, fn(&Two, Pid))] = &[
+const UNTIL_THE_END: &[Begins] = &[
     ("Context::monitor", |two, pid| {
         two.by(move |ctx, _| ctx.monitor(pid, 1).is_ok());
     }),
