@@ -4,6 +4,7 @@
 
 mod cancel;
 mod deadlock;
+mod deadlock_lines;
 mod foreign_code;
 mod histories;
 mod marks;
