@@ -12,6 +12,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
 /// A collection with room for more than it has.
+#[allow(
+    clippy::len_without_is_empty,
+    reason = "a burst is about numbers alone"
+)]
 pub trait Roomy {
     /// How many items it has.
     fn len(&self) -> usize;

@@ -289,7 +289,7 @@ mod tests {
                 .wrapping_add(1);
             let chance = u32::try_from(random >> 33).unwrap();
             // It grows for some time, and falls for some.
-            let grows = turn / BURST % 2 == 0;
+            let grows = (turn / BURST).is_multiple_of(2);
             if chance % 8 < if grows { 6 } else { 1 } {
                 let number = table.insert(turn);
                 assert_eq!(known.insert(number, turn), None);
