@@ -290,7 +290,7 @@ mod tests {
         fn turn(&mut self, _: Vec<Mail>, turn: &mut Turn<'_>) -> Result<Next, BoxError> {
             if let Some(package) = self.package.take() {
                 let _ = self.timers.send_after(SOON, package);
-                turn.sleep(4 * SOON, FIRST_TIMER);
+                turn.sleep(SOON, FIRST_TIMER);
                 return Ok(Next::GoOn);
             }
             let due = self.timers.now().after(8 * SOON);
@@ -305,6 +305,19 @@ mod tests {
 
     impl Behaviour for Ends {
         fn turn(&mut self, _: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
+            Ok(Next::Done(0))
+        }
+    }
+
+    /// Keeps a worker, which would deliver what is due earlier before the rest is due.
+    struct Keeps(Option<(Sender<()>, Receiver<()>)>);
+
+    impl Behaviour for Keeps {
+        fn turn(&mut self, _: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
+            if let Some((begun, ends)) = self.0.take() {
+                begun.send(()).unwrap();
+                ends.recv().ok();
+            }
             Ok(Next::Done(0))
         }
     }
@@ -327,6 +340,11 @@ mod tests {
         let pid = gone.pid();
         drop(gone.wait());
 
+        let (begun, begins) = channel();
+        let (release, released) = channel();
+        let keeps = kit.actor(Keeps(Some((begun, released))), 2);
+        let keeps = site.submit(keeps).unwrap();
+        begins.recv().unwrap();
         let (entered, enters) = channel();
         let (opens, opened) = channel();
         let gate = Payload::any(Gate { entered, opened });
@@ -336,6 +354,8 @@ mod tests {
         };
         let late = site.submit(kit.actor(late, 1)).unwrap();
         enters.recv().unwrap();
+        drop(release);
+        drop(keeps.wait());
         site.runtime.terminate(late.pid()).unwrap();
         drop(late.wait());
         let settled = std::thread::scope(|scope| {
