@@ -181,6 +181,7 @@ impl Shard {
         let wheel = self.wheel.as_mut()?;
         let (at, entry) = wheel.take(key)?;
         self.cancelled += 1;
+        wheel.shrink_after_burst();
         if at <= self.due.as_nanos() || wheel.is_empty() {
             let due = wheel.next_due();
             let _later = self.tell(alarm, seat, due);
@@ -241,6 +242,7 @@ impl Shard {
                 }
             });
         });
+        wheel.shrink_after_burst();
         self.fired += due.len() as u64;
         let next = wheel.next_due();
         let _later = self.tell(alarm, seat, next);

@@ -39,6 +39,10 @@ impl<E, const N: usize> Blocks<E, N> {
         self.0.shrink_to_fit();
     }
 
+    pub(crate) fn last(&self) -> Option<&[E; N]> {
+        self.0.last().map(|block| &**block)
+    }
+
     /// The number of elements.
     pub(crate) fn len(&self) -> u32 {
         // It cannot be more: `grow` has made the indices.

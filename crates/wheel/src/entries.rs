@@ -59,6 +59,10 @@ pub(crate) struct Entries<T> {
     /// The generation that entries of new blocks begin with.
     first: u32,
     len: usize,
+    /// How many of them are in the last block.
+    in_last: u32,
+    /// The last block stays for ever, until another one is added.
+    keeps_last: bool,
 }
 
 impl<T> Entries<T> {
@@ -68,11 +72,19 @@ impl<T> Entries<T> {
             vacant: NONE,
             first: 1,
             len: 0,
+            in_last: 0,
+            keeps_last: false,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// For how many timers there are blocks.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.blocks.len() as usize
     }
 
     /// Takes the value in that `make` makes of its key. Its place is to be set next.
@@ -88,14 +100,17 @@ impl<T> Entries<T> {
         entry.value = Some(make(key));
         self.vacant = entry.place;
         self.len += 1;
+        self.in_last += u32::from(self.is_in_last(index));
         key
     }
 
     /// Takes the value of a timer out: its key is stale from now on, and its entry vacant.
     pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
+        let is_in_last = self.is_in_last(index);
         let entry = &mut self.blocks[index];
         let value = entry.value.take()?;
         self.len -= 1;
+        self.in_last -= u32::from(is_in_last);
         entry.generation = entry.generation.wrapping_add(1);
         if entry.generation != 0 {
             entry.place = self.vacant;
@@ -126,19 +141,41 @@ impl<T> Entries<T> {
         self.blocks[index].place = place.0;
     }
 
+    /// Whether a shrink gives a block back, as far as is known.
+    pub(crate) fn may_shrink(&self) -> bool {
+        self.in_last == 0 && !self.keeps_last
+    }
+
+    /// A shrink has given nothing back: a key in the last block has been used too often.
+    pub(crate) fn keep_last(&mut self) {
+        self.keeps_last = true;
+    }
+
+    fn is_in_last(&self, index: u32) -> bool {
+        index as usize + BLOCK >= self.room()
+    }
+
+    /// Whether all entries are vacant, and their keys may be left out.
+    fn is_idle(block: &[Entry<T>; BLOCK]) -> bool {
+        let is_idle =
+            |entry: &Entry<T>| entry.value.is_none() && (1..=HALF).contains(&entry.generation);
+        block.iter().all(is_idle)
+    }
+
     /// Gives blocks at the end back in which all is vacant, and links what is left anew.
     pub(crate) fn shrink(&mut self) {
         let first = &mut self.first;
         self.blocks.shrink(|block| {
-            let is_idle =
-                |entry: &Entry<T>| entry.value.is_none() && (1..=HALF).contains(&entry.generation);
-            let all = block.iter().all(is_idle);
+            let all = Self::is_idle(block);
             if all {
                 let highest = block.iter().map(|entry| entry.generation).max();
                 *first = (*first).max(highest.unwrap_or(1));
             }
             all
         });
+        let count =
+            |block: &[Entry<T>; BLOCK]| block.iter().filter(|it| it.value.is_some()).count();
+        self.in_last = u32::try_from(self.blocks.last().map_or(0, count)).unwrap_or(0);
         self.vacant = NONE;
         for index in (0..self.blocks.len()).rev() {
             let entry = &mut self.blocks[index];
@@ -159,6 +196,8 @@ impl<T> Entries<T> {
         });
         self.blocks[range.end - 1].place = NONE;
         self.vacant = range.start;
+        self.in_last = 0;
+        self.keeps_last = false;
     }
 }
 

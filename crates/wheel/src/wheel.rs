@@ -18,7 +18,12 @@ pub struct Wheel<T> {
     elapsed: u64,
     /// The slot that is being emptied, if there is one: it comes before all others.
     current: SlotId,
+    /// How many timers have gone since memory was last given back.
+    gone: usize,
 }
+
+/// How many timers a wheel keeps room for.
+const KEPT: usize = 8_192;
 
 impl<T> Wheel<T> {
     /// The length of a tick, in units: 1024. With nanoseconds that is about a microsecond.
@@ -33,6 +38,7 @@ impl<T> Wheel<T> {
             slots: LazySlots(None),
             elapsed: 0,
             current: SlotId::NONE,
+            gone: 0,
         }
     }
 
@@ -83,6 +89,7 @@ impl<T> Wheel<T> {
     pub fn take(&mut self, key: Key) -> Option<(u64, T)> {
         let at = self.unlink(key)?;
         let value = self.entries.remove(key.index())?;
+        self.gone += 1;
         Some((at, value))
     }
 
@@ -161,6 +168,7 @@ impl<T> Wheel<T> {
                 if !is_lowest {
                     self.put(item);
                 } else if let Some(value) = self.entries.remove(item.index) {
+                    self.gone += 1;
                     fire(value);
                 }
             }
@@ -183,6 +191,22 @@ impl<T> Wheel<T> {
     /// Drops all values. All keys are stale then.
     pub fn clear(&mut self) {
         self.drain().for_each(drop);
+    }
+
+    /// As [`shrink`](Self::shrink), when most timers of a burst have gone: to be called after some
+    /// have. Room for up to 8,192 timers stays, or for four times those that there are, and what
+    /// lies before a timer that waits. O(1), but for a shrink, between which as many timers go as
+    /// there are.
+    #[inline]
+    pub fn shrink_after_burst(&mut self) {
+        let (room, len) = (self.entries.room(), self.len());
+        if room > KEPT && len < room / 4 && self.gone > len && self.entries.may_shrink() {
+            self.gone = 0;
+            self.shrink();
+            if self.entries.room() == room {
+                self.entries.keep_last();
+            }
+        }
     }
 
     /// Gives memory back that no timer needs, as far as it is whole blocks: after a burst. O(n) for

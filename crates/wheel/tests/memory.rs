@@ -122,3 +122,31 @@ fn a_shrink_after_a_burst_gives_its_memory_back() {
     assert!(left <= 40 * 1024 + NOISE, "{left} bytes");
     assert_eq!(wheel.get(kept), Some(&0));
 }
+
+#[test]
+fn a_burst_that_is_over_gives_its_memory_back_by_itself() {
+    const BURST: u64 = 100_000;
+    /// Room for 8,192 timers and the list of blocks.
+    const KEPT: usize = 8_192 * 40 + NOISE;
+    let _alone = alone();
+    let before = live();
+    let mut wheel = Wheel::new();
+    let kept = wheel.insert(u64::MAX - 1, 0_u64);
+    for fires in [false, true] {
+        let keys: Vec<_> = (0..BURST)
+            .map(|number| wheel.insert(within_a_minute(number), number))
+            .collect();
+        if fires {
+            while wheel.advance(1 << 40, 64, drop) {
+                wheel.shrink_after_burst();
+            }
+        }
+        for key in keys {
+            assert_eq!(wheel.cancel(key).is_none(), fires);
+            wheel.shrink_after_burst();
+        }
+        let left = live().saturating_sub(before);
+        assert!(left <= 2 * KEPT, "{left} bytes");
+    }
+    assert_eq!(wheel.get(kept), Some(&0));
+}
