@@ -101,9 +101,11 @@ fn a_router_of_axum_is_served() {
     });
     drop(server.unwrap());
     let address = listens.recv().unwrap();
-    let client = ask(address, "/peer");
+    let mut client = TcpStream::connect(address).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = b"GET /peer HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n";
+    client.write_all(request).unwrap();
     let own = client.local_addr().unwrap().to_string();
-    client.shutdown(std::net::Shutdown::Write).unwrap();
     assert!(read_all(client).ends_with(&own));
     stops_gracefully(scheduler, address, &begins, &opens);
 }

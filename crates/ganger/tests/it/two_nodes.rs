@@ -58,13 +58,15 @@ impl Process for Asker {
 fn a_process_answers_one_of_another_node() {
     let (alpha, beta) = (node("alpha"), node("beta"));
     connect(&alpha, &beta);
-    // Both schedulers have the same name and the same ids. If the answer went to a PID without a
-    // node, a process of the answering node would get it.
-    let stranger = beta.submit(Echo, "echo", ()).unwrap();
+    // Both schedulers have a process with the same name of a host and the same id. If the answer
+    // went to a PID without a node, a process of the answering node would get it.
+    let same = Pid::new(beta.host_name(), 1);
+    let stranger = beta.submit_as(same, Echo, "echo", ()).unwrap();
     let echo = beta.submit(Echo, "echo", ()).unwrap();
     let whom = echo.pid().with_node(beta.node_name());
     let has_asked = false;
-    let asker = alpha.submit(Asker { whom, has_asked }, "ask", ()).unwrap();
+    let asker = Asker { whom, has_asked };
+    let asker = alpha.submit_as(same, asker, "ask", ()).unwrap();
     assert_eq!(asker.pid(), stranger.pid());
 
     let own = asker.pid().with_node(alpha.node_name());
