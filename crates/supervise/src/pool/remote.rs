@@ -38,7 +38,9 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
     /// A job whose answer the caller waits for. A caller that leaves before the job is begun takes
     /// it along.
     ///
-    /// The error is what the worker's function has returned, or a [`PoolError`](crate::PoolError).
+    /// The error is what the worker's function has returned, or a [`PoolError`].
+    ///
+    /// [`PoolError`]: crate::PoolError
     pub fn call(&self, job: J) -> Call<A> {
         self.ask(job, None)
     }
@@ -143,8 +145,10 @@ impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
         self.remote.clone()
     }
 
-    /// From now on jobs are refused with [`PoolError::Stopping`](crate::PoolError::Stopping). When those are done that have
+    /// From now on jobs are refused with [`PoolError::Stopping`]. When those are done that have
     /// been admitted, the pool ends. Returns at once.
+    ///
+    /// [`PoolError::Stopping`]: crate::PoolError::Stopping
     pub fn begin_stop(&self) {
         self.remote.queue.drain();
     }
