@@ -144,15 +144,17 @@ impl Word {
         if self.word.load(Ordering::Acquire) & (LOCKED | STARVING) != STARVING {
             return None;
         }
-        let next = queue.pop_as(OWNER);
-        let Some(entry) = &next else {
-            self.clear(STARVING, queue);
-            return None;
-        };
-        let is_over = queue.is_empty() || waited(entry.item) < PATIENCE;
+        // Before the choice: the new owner may look by itself, and unlock at once.
         // Ordering: Relaxed, because the load above acquires, and the choice publishes. No newcomer
         // takes the lock in this mode.
         self.word.fetch_or(LOCKED, Ordering::Relaxed);
+        let next = queue.pop_as(OWNER);
+        let Some(entry) = &next else {
+            // The word stays in the release sequence of the last unlock.
+            self.clear(LOCKED | STARVING, queue);
+            return None;
+        };
+        let is_over = queue.is_empty() || waited(entry.item) < PATIENCE;
         self.clear(if is_over { STARVING } else { 0 }, queue);
         next
     }
