@@ -112,6 +112,9 @@ impl Word {
     /// The lock was free a moment ago: has the next one woken, or made the owner.
     #[cold]
     fn pass_on(&self) {
+        // Before the look: an owner that was made one a moment ago may unlock while the thread that
+        // has made it that still ends starvation mode.
+        let mut queue = lock(&self.queue);
         // Ordering: Relaxed, because the lock of the queue orders what is in that.
         let woken = self
             .word
@@ -119,7 +122,6 @@ impl Word {
                 let is_due = word & WAITING != 0 && word & (LOCKED | WOKEN | STARVING) == 0;
                 is_due.then_some(word | WOKEN)
             });
-        let mut queue = lock(&self.queue);
         let next = match woken {
             Ok(_) => {
                 let next = queue.pop_as(TRY);
