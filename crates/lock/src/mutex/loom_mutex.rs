@@ -74,30 +74,40 @@ fn a_waiter_that_gives_up_passes_its_turn_on() {
 /// As before, in starvation mode: the one that gives up may be the owner by then.
 #[test]
 fn an_owner_that_gives_up_hands_the_lock_on() {
-    model::check(2, || {
-        let mutex = Arc::new(Mutex::new(0));
-        let guard = mutex.try_lock().unwrap();
-        mutex.word.starve();
-        let others = [false, true].map(|gives_up| {
-            let mutex = Arc::clone(&mutex);
-            thread::spawn(move || {
-                if !gives_up {
-                    return add(&mutex);
-                }
-                let mut wait = pin!(mutex.lock());
-                let look = |it: Pin<&mut _>| {
-                    let poll = Future::poll(it, &mut Context::from_waker(Waker::noop()));
-                    poll.is_ready()
-                };
-                let _ = look(wait.as_mut()) || look(wait.as_mut());
-            })
-        });
-        drop(guard);
-        for other in others {
-            other.join().unwrap();
-        }
-        assert_eq!(*block_on(mutex.lock()).unwrap(), 1);
+    model::check(2, one_that_is_handed_the_lock_gives_up);
+}
+
+/// The new owner unlocks while the old one ends starvation mode, because no waiter has waited long.
+#[cfg(ganger_loom)]
+#[test]
+fn the_end_of_starvation_mode_hides_no_waiter() {
+    super::word::IS_PATIENT.set(true);
+    model::check(3, one_that_is_handed_the_lock_gives_up);
+}
+
+fn one_that_is_handed_the_lock_gives_up() {
+    let mutex = Arc::new(Mutex::new(0));
+    let guard = mutex.try_lock().unwrap();
+    mutex.word.starve();
+    let others = [false, true].map(|gives_up| {
+        let mutex = Arc::clone(&mutex);
+        thread::spawn(move || {
+            if !gives_up {
+                return add(&mutex);
+            }
+            let mut wait = pin!(mutex.lock());
+            let look = |it: Pin<&mut _>| {
+                let poll = Future::poll(it, &mut Context::from_waker(Waker::noop()));
+                poll.is_ready()
+            };
+            let _ = look(wait.as_mut()) || look(wait.as_mut());
+        })
     });
+    drop(guard);
+    for other in others {
+        other.join().unwrap();
+    }
+    assert_eq!(*block_on(mutex.lock()).unwrap(), 1);
 }
 
 /// The one that is made the owner looks by itself, and unlocks while it is still being made that.

@@ -40,8 +40,24 @@ const STARVING: u32 = 4;
 /// There is an entry in the queue. Changes under the lock of the queue.
 const WAITING: u32 = 8;
 
-/// A waiter that has waited for that long turns starvation mode on: in a model, each that has lost.
-const PATIENCE: Duration = Duration::from_nanos(sized(1_000_000, 0) as u64);
+/// A waiter that has waited for that long turns starvation mode on.
+#[cfg(not(ganger_loom))]
+fn patience() -> Duration {
+    Duration::from_millis(1)
+}
+
+/// In a model, where no time passes: each waiter that has lost, unless the model says that none
+/// has waited for that long.
+#[cfg(ganger_loom)]
+fn patience() -> Duration {
+    Duration::from_nanos(u64::from(IS_PATIENT.get()))
+}
+
+#[cfg(ganger_loom)]
+std::thread_local! {
+    /// The threads of a model are one thread to the system.
+    pub(super) static IS_PATIENT: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
 
 /// How often a newcomer looks, and how long it pauses between two looks.
 const LOOKS: usize = sized(4, 1);
@@ -156,7 +172,7 @@ impl Word {
             self.clear(LOCKED | STARVING, queue);
             return None;
         };
-        let is_over = queue.is_empty() || waited(entry.item) < PATIENCE;
+        let is_over = queue.is_empty() || waited(entry.item) < patience();
         self.clear(if is_over { STARVING } else { 0 }, queue);
         next
     }
@@ -254,7 +270,7 @@ impl Word {
         own: u32,
         has_waited: bool,
     ) -> Option<Place> {
-        let is_late = has_waited && waited(since) >= PATIENCE;
+        let is_late = has_waited && waited(since) >= patience();
         let starves = if is_late { STARVING } else { 0 };
         let mut queue = lock(&self.queue);
         // Ordering: Acquire pairs with the Release in `unlock`, where the lock is taken.
