@@ -12,9 +12,10 @@
 //! **First poll.** The step's own thread makes it. A future that is ready then pays for no watch.
 //!
 //! **A future that wakes itself**, or two that wake each other, would keep the thread for ever, and
-//! with it the worker that could end the process. After [`POLLS`] polls the next is made between
-//! two steps of the process, as [`Rest`]. The turns that it answers stay counted: no other thread
-//! polls meanwhile.
+//! with it the worker that could end the process. After [`POLLS`] polls in a row the next is made
+//! between two steps of the process, as [`Rest`]. The turns that it answers stay counted: no other
+//! thread polls meanwhile. A wake-up outside of all polls begins anew: a process may wait inside of
+//! a step for what such a poll does.
 //!
 //! **Depth.** A poll may wake another future, and that one the next: all that wait for a lock, one
 //! after another. A thread polls them in a row, from a list of its own, and not inside one another.
@@ -94,8 +95,7 @@ impl<T> fmt::Debug for Until<T> {
 
 /// The result is wanted.
 const WANTED: u32 = 0;
-/// After so many polls by the threads that wake a future, the next one is made between two steps of
-/// the process.
+/// After so many polls of a future in a row, the next one is made between two steps of the process.
 const POLLS: u32 = 64;
 
 /// It is not wanted any longer.
@@ -117,7 +117,7 @@ struct Driven {
 struct Waiting {
     wait: Wait,
     completer: Completer,
-    /// How often it has been polled since the last time between two steps.
+    /// How many polls in a row there were.
     polls: u32,
     /// Tells of the end of the yield.
     watch: Option<EndWatch>,
@@ -228,6 +228,7 @@ fn in_a_row(first: &Arc<Driven>) {
         }
     }
     let is_begun = NEXT.try_with(|next| match &mut *next.borrow_mut() {
+        // The waker is called inside of another poll.
         Some(row) => {
             row.push_back(Arc::clone(first));
             true
@@ -239,7 +240,10 @@ fn in_a_row(first: &Arc<Driven>) {
     });
     match is_begun {
         Ok(true) => {}
-        Ok(false) => Row(Some(Arc::clone(first))).run(),
+        Ok(false) => {
+            first.begin_row();
+            Row(Some(Arc::clone(first))).run();
+        }
         // The thread ends.
         Err(_) => first.run(1),
     }
@@ -253,6 +257,16 @@ impl Driven {
         if self.turns.fetch_add(1, Ordering::AcqRel) == 0 {
             in_a_row(self);
         }
+    }
+
+    /// No poll is under way on this thread, which has the turn.
+    fn begin_row(&self) {
+        let begun = self.waiting.try_with(|place| {
+            if let Some(waiting) = place {
+                waiting.polls = 0;
+            }
+        });
+        debug_assert!(begun.is_ok(), "the turn is this thread's");
     }
 
     /// So many turns are over. How many have come meanwhile, if any.

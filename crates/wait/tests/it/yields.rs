@@ -286,3 +286,25 @@ fn futures_that_wake_each_other_leave_their_thread_to_others() {
     asker.end();
     assert_eq!(Arc::strong_count(&kept), 1);
 }
+
+/// A step may wait for what such a poll does, so the poll can't wait for the step.
+// pins: K1
+#[test]
+fn a_future_that_others_wake_is_polled_at_once_however_often() {
+    let (asker, polls) = (Arc::new(Asker::default()), Arc::new(AtomicUsize::new(0)));
+    let place: Arc<Mutex<Option<Waker>>> = Arc::default();
+    let (own, its_polls) = (Arc::clone(&place), Arc::clone(&polls));
+    asker.ask(Until::new(poll_fn::<(), _>(move |context| {
+        // Ordering: SeqCst: it is a test.
+        its_polls.fetch_add(1, Ordering::SeqCst);
+        *own.lock().unwrap() = Some(context.waker().clone());
+        Poll::Pending
+    })));
+    for count in 1..1_000 {
+        // Ordering: SeqCst: it is a test.
+        assert_eq!(polls.load(Ordering::SeqCst), count);
+        let waker = place.lock().unwrap().take().unwrap();
+        waker.wake();
+        assert!(asker.between().is_empty());
+    }
+}
