@@ -29,8 +29,7 @@ struct Site {
 
 fn main() -> Result<(), BoxError> {
     let folder = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
-    let scheduler = Scheduler::builder().driver(Tokio::new()?).build()?;
-    scheduler.start()?;
+    let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
     let address = start(&scheduler, "127.0.0.1:8080", folder.into())?;
     println!("http://{address}/stats, /events, /files/…; Ctrl-C stops it");
     let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;

@@ -54,8 +54,7 @@ fn main() -> Result<(), BoxError> {
     if let Some(workers) = options.workers {
         builder = builder.workers(workers);
     }
-    let scheduler = builder.build()?;
-    scheduler.start()?;
+    let scheduler = builder.start()?;
     let (tree, address) = listener::start(&scheduler, options.listen, settings)?;
     println!("{tree}\nlistens at {address}; Ctrl-C stops it");
 

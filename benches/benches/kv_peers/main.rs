@@ -89,8 +89,7 @@ fn serve(peer: &str, options: &Options) -> Result<(), Failure> {
         return Ok(());
     }
     let builder = Scheduler::builder().workers(workers).driver(Net::new()?);
-    let scheduler = builder.mailbox_limit(settings.mailbox_limit()).build()?;
-    scheduler.start()?;
+    let scheduler = builder.mailbox_limit(settings.mailbox_limit()).start()?;
     let any = "127.0.0.1:0".parse()?;
     let (_tree, address) = example::listener::start(&scheduler, any, settings)?;
     println!("{}", address.port());

@@ -68,8 +68,7 @@ pub(crate) fn listen() -> io::Result<TcpListener> {
 }
 
 pub(crate) fn start(builder: ganger::Builder, workers: usize) -> Result<Scheduler, Failure> {
-    let scheduler = builder.workers(workers).build()?;
-    scheduler.start()?;
+    let scheduler = builder.workers(workers).start()?;
     Ok(scheduler)
 }
 

@@ -13,8 +13,7 @@ fn main() -> Result<(), BoxError> {
 
 /// So many callers have the numbers up to `most` squared by a pool whose workers are not reliable.
 pub(crate) fn sum_of_squares(callers: u64, most: u64) -> Result<u64, BoxError> {
-    let runtime = Runtime::builder().build()?;
-    runtime.start()?;
+    let runtime = Runtime::builder().start()?;
     let square = || {
         let mut left = 90;
         move |number: u64| {

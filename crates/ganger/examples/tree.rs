@@ -64,8 +64,7 @@ fn is_whole(children: &[ChildInfo]) -> bool {
 }
 
 fn main() -> Result<(), BoxError> {
-    let runtime = Runtime::builder().build()?;
-    runtime.start()?;
+    let runtime = Runtime::builder().start()?;
     let tree = shop().start(&runtime)?;
     println!("{tree}\n");
     // The stock gives up at the second failure of its own, and the shop makes a new one.

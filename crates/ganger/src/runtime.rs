@@ -44,8 +44,7 @@ const OUTSIDE: &str = "outside";
 ///     }
 /// }
 ///
-/// let runtime = Runtime::builder().node("alpha").build()?;
-/// runtime.start()?;
+/// let runtime = Runtime::builder().node("alpha").start()?;
 /// let echo = runtime.spawn(Echo)?;
 /// let inbox = runtime.open_inbox();
 /// runtime.send(Package::new(inbox.pid(), echo.pid(), "say", "hello"))?;
@@ -74,6 +73,9 @@ pub enum RuntimeError {
     /// A setting of the scheduler is wrong.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// The scheduler's workers can't be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
     /// The scheduler has the name of the host that leads outside.
     #[error(
         "the scheduler can't be a host of the node: {0}; `{OUTSIDE}` is the host of \
@@ -89,7 +91,7 @@ impl From<AddError> for RuntimeError {
 }
 
 /// Sets a [`Runtime`] up.
-#[must_use = "a builder does nothing until `build` is called"]
+#[must_use = "a builder does nothing until `start` or `build` is called"]
 pub struct RuntimeBuilder {
     node: String,
     scheduler: Builder,
@@ -166,7 +168,18 @@ impl RuntimeBuilder {
         }
     }
 
-    /// Builds the runtime. It runs nothing until [`Runtime::start`] is called.
+    /// Builds the runtime and starts it.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] when a name or a setting is wrong, or the system refuses a thread.
+    pub fn start(self) -> Result<Runtime, RuntimeError> {
+        let runtime = self.build()?;
+        runtime.start()?;
+        Ok(runtime)
+    }
+
+    /// Builds the runtime, to be started later. It runs nothing until [`Runtime::start`] is
+    /// called.
     ///
     /// # Errors
     /// [`RuntimeError`] when a name or a setting is wrong.

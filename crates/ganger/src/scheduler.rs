@@ -32,8 +32,7 @@ pub struct Scheduler(ganger_sched::Scheduler);
 /// ```
 /// use ganger::prelude::*;
 ///
-/// let scheduler = Scheduler::builder().workers(2).host("orders").build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().workers(2).host("orders").start()?;
 /// # Ok::<(), BoxError>(())
 /// ```
 pub type Builder = ganger_sched::Builder<Scheduler>;
@@ -49,18 +48,17 @@ impl Scheduler {
     /// # Errors
     /// When the system refuses a thread.
     pub fn start_default() -> Result<Self, StartError> {
-        let scheduler = match Self::builder().build() {
-            Ok(scheduler) => scheduler,
-            Err(error) => unreachable!("the defaults are in range: {error}"),
-        };
-        scheduler.start()?;
-        Ok(scheduler)
+        Self::builder().start()
     }
 }
 
 impl Built for Scheduler {
     fn build(builder: ganger_sched::Builder) -> Result<Self, BuildError> {
         Ok(Self(with_timers(builder).build()?))
+    }
+
+    fn start_built(&self) -> Result<(), StartError> {
+        self.0.start()
     }
 }
 

@@ -27,8 +27,7 @@ use std::time::{Duration, Instant};
 /// use ganger_net::Net;
 /// use ganger_sched::Scheduler;
 ///
-/// let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().driver(Net::new()?).start()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]

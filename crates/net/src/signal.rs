@@ -111,8 +111,7 @@ pub fn ctrl_c() -> io::Result<Signal> {
 /// use ganger_task::{Cx, SpawnTask};
 /// use std::time::Duration;
 ///
-/// let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().driver(Net::new()?).start()?;
 /// let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
 /// asked.wait().into_result()?;
 /// scheduler.stop(Duration::from_secs(10))?; // All processes are asked to finish.

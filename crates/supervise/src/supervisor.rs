@@ -31,8 +31,7 @@ const METHOD: Symbol = Symbol::new("supervisor");
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
 /// let seconds = Duration::from_secs;
 /// let tree = Supervisor::one_for_one()
 ///     .intensity(3, seconds(5))

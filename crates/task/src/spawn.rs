@@ -107,7 +107,8 @@ impl SpawnTask for Handle {
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
         let scheduler = self.downgrade();
-        Call::by(move |reply| {
+        let answered_in = scheduler.clone();
+        let call = Call::by(move |reply| {
             let body = async move |cx: Cx| {
                 answer(cx.context().clone(), reply.untyped(), body(cx)).await;
                 Ok(())
@@ -115,7 +116,8 @@ impl SpawnTask for Handle {
             let scheduler = scheduler.upgrade().ok_or("the scheduler is gone")?;
             scheduler.spawn_task(body)?;
             Ok(())
-        })
+        });
+        call.answered_in(&answered_in)
     }
 
     fn register_task<C, F, Fut>(&self, handle: F) -> Result<(), RegisterError>

@@ -29,8 +29,7 @@ pub enum Missed {
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
 /// let mut every = Every::new(Duration::from_millis(2), 1);
 /// let mut ticks = 0;
 /// let counts = scheduler.spawn(process_fn(move |ctx, events, out| {

@@ -18,8 +18,7 @@ use std::time::Duration;
 /// use std::sync::Arc;
 /// use std::time::{Duration, Instant};
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
 /// let begin = Instant::now();
 /// let sleeper = scheduler.spawn(process_fn(|_, events, out| {
 ///     match events.next() {
@@ -80,8 +79,7 @@ pub trait TimerOutput {
     ///     }
     /// }
     ///
-    /// let scheduler = Timers::add_to(Scheduler::builder()).build()?;
-    /// scheduler.start()?;
+    /// let scheduler = Timers::add_to(Scheduler::builder()).start()?;
     /// // It keeps the question, and never answers.
     /// let mut kept = Vec::new();
     /// let silent = scheduler.spawn_actor(actor_fn(move |_, reply, _| Ok(kept.push(reply))))?;

@@ -17,8 +17,7 @@ use std::time::Duration;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
 /// let mut silence = ReceiveTimeout::new(Duration::from_millis(5), 1);
 /// let waits = scheduler.spawn(process_fn(move |ctx, events, out| {
 ///     if !silence.is_running() {

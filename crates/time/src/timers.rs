@@ -28,8 +28,7 @@ use std::time::Duration;
 /// use std::time::Duration;
 ///
 /// let timers = Arc::new(Timers::new());
-/// let scheduler = Scheduler::builder().source(timers.clone()).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().source(timers.clone()).start()?;
 /// let waits = scheduler.spawn(process_fn(|_, events, out| {
 ///     if let Some(Event::Message(message)) = events.next() {
 ///         out.done(message.payloads.into_first());

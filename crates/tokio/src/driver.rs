@@ -36,8 +36,7 @@ use tokio::sync::Notify;
 /// use ganger_sched::Scheduler;
 /// use ganger_tokio::Tokio;
 ///
-/// let scheduler = Scheduler::builder().driver(Tokio::new()?).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -16,8 +16,7 @@ use std::io;
 /// use ganger_tokio::{Tokio, shutdown_signal};
 /// use std::time::Duration;
 ///
-/// let scheduler = Scheduler::builder().driver(Tokio::new()?).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
 /// let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
 /// asked.wait().into_result()?;
 /// scheduler.stop(Duration::from_secs(10))?; // All processes are asked to finish.

@@ -154,4 +154,10 @@ pub enum SendErrorKind {
     /// The scheduler has stopped.
     #[error("the scheduler is stopping")]
     Stopping,
+    /// The mailbox is full, and the scheduler has not been started: nothing takes from it.
+    #[error(
+        "its mailbox is full, and nothing takes from it, because the scheduler has not been \
+         started"
+    )]
+    NotStarted,
 }

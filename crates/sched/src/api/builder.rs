@@ -1,6 +1,6 @@
 //! Setting a scheduler up.
 
-use crate::api::scheduler::Scheduler;
+use crate::api::scheduler::{Scheduler, StartError};
 use crate::base::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::base::dead_letters::DeadLetters;
 use crate::core::driver::Driver;
@@ -25,15 +25,14 @@ const RUNS_PROCESSES: [&str; 2] = ["ganger_sched::turn::", "ganger_sched::worker
 ///
 /// ```
 /// use ganger_sched::Scheduler;
-/// let scheduler = Scheduler::builder().workers(2).host("orders").build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().workers(2).host("orders").start()?;
 /// assert_eq!(scheduler.stats().workers, 2);
 ///
 /// let error = Scheduler::builder().workers(0).build().unwrap_err();
 /// assert_eq!(error.to_string(), "workers is 0; it must be from 1 to 4096");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "a builder does nothing until `build` is called"]
+#[must_use = "a builder does nothing until `start` or `build` is called"]
 pub struct Builder<S = Scheduler> {
     workers: Option<usize>,
     host: String,
@@ -51,6 +50,12 @@ pub trait Built: Sized {
     /// # Errors
     /// As for [`Builder::build`].
     fn build(builder: Builder) -> Result<Self, BuildError>;
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// As for [`Scheduler::start`].
+    fn start_built(&self) -> Result<(), StartError>;
 }
 
 impl Default for Builder {
@@ -360,7 +365,29 @@ impl<S> Builder<S> {
         self.with(|config| config.is_checked = true)
     }
 
-    /// Builds the scheduler. It runs nothing until [`Scheduler::start`] is called.
+    /// Builds the scheduler and starts it, as [`build`](Self::build) and [`Scheduler::start`] do.
+    ///
+    /// ```
+    /// use ganger_sched::Scheduler;
+    /// let scheduler = Scheduler::builder().workers(2).start()?;
+    /// assert!(scheduler.is_started());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`StartError`], also with a [`BuildError`] inside.
+    pub fn start(self) -> Result<S, StartError>
+    where
+        S: Built,
+    {
+        let built = self.build()?;
+        built.start_built()?;
+        Ok(built)
+    }
+
+    /// Builds the scheduler, to be started later. Handlers of commands are registered between the
+    /// two. It runs nothing until [`Scheduler::start`] is called, and a wait for its processes is
+    /// refused until then: see [`NotStarted`](crate::NotStarted).
     ///
     /// # Errors
     /// [`BuildError`] when a setting is out of its range, a name is not valid, workers can't be
@@ -416,6 +443,10 @@ impl<S> Builder<S> {
 impl Built for Scheduler {
     fn build(builder: Builder) -> Result<Self, BuildError> {
         builder.build_scheduler()
+    }
+
+    fn start_built(&self) -> Result<(), StartError> {
+        self.start()
     }
 }
 

@@ -14,15 +14,18 @@
 //! A program that watches for deadlocks is told which process waits for the answer of which
 //! (`ganger_wait::watch`). Without a watch that costs a load.
 
+use crate::api::handle::WeakHandle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::typed::deliver;
 use crate::base::contain::{contain, contain_and_report};
 use crate::base::dropped;
 use crate::blocking::{block_if_replaced, may_wait, may_wait_for};
 use crate::core::cell::Task;
+use crate::core::shared::Shared;
 use crate::handlers::calls::{CALL, Delivery};
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::ThreadWaker;
+use crate::progress::report::NotStarted;
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, CompletionSink, EndCall, Message, Payload, Pid,
     Reply, Tag, TypedCommand,
@@ -57,6 +60,8 @@ const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or 
 pub struct Call<T> {
     /// The process that is called; `None` where code passes the question on.
     task: Option<Task>,
+    /// The scheduler that answers, where that is known of a question that is passed on.
+    scheduler: Option<Weak<Shared>>,
     delivery: Delivery,
     answer: PhantomData<fn() -> T>,
 }
@@ -136,6 +141,7 @@ impl<T: Send + 'static> Call<T> {
         let answer = PhantomData;
         Self {
             task: Some(task),
+            scheduler: None,
             delivery,
             answer,
         }
@@ -164,9 +170,18 @@ impl<T: Send + 'static> Call<T> {
         let answer = PhantomData;
         Self {
             task: None,
+            scheduler: None,
             delivery,
             answer,
         }
+    }
+
+    /// The same question, which is answered in that scheduler: a wait for the answer is refused
+    /// where that has not been started.
+    #[doc(hidden)]
+    pub fn answered_in(mut self, scheduler: &WeakHandle) -> Self {
+        self.scheduler = Some(Weak::clone(&scheduler.shared));
+        self
     }
 
     /// Asks on behalf of another question, whose answer this one's is: for code that passes
@@ -189,6 +204,7 @@ impl<T: Send + 'static> Call<T> {
     pub fn begin(self) -> Answer<T> {
         let slot = Arc::new(Slot {
             task: self.task,
+            scheduler: self.scheduler,
             state: Mutex::new(State::Waiting(Waits::default())),
         });
         let sink = Arc::clone(&slot);
@@ -261,14 +277,17 @@ impl<T: Any> Answer<T> {
 
     /// Blocks until the answer is here.
     ///
-    /// A thread that is to start the scheduler must not wait before that: nothing runs until then.
-    ///
     /// # Errors
-    /// [`CommandError::Failed`] when the process has answered so, when the message was refused
-    /// (with a [`SendErrorKind`](ganger_proc_api::SendErrorKind) inside), or when this thread must
-    /// not wait, such as a step of the process itself, or a call in a
-    /// [`Driver`](crate::Driver). [`CommandError::Ended`] when the process has
-    /// ended, and [`CommandError::Dropped`] when it has dropped the reply.
+    /// [`CommandError::Failed`] in these cases:
+    /// - the process has answered so;
+    /// - the message was refused (with a [`SendErrorKind`](ganger_proc_api::SendErrorKind) inside);
+    /// - the scheduler has not been started, so that nothing would answer (with [`NotStarted`]
+    ///   inside);
+    /// - this thread must not wait, such as a step of the process itself, or a call in a
+    ///   [`Driver`](crate::Driver).
+    ///
+    /// [`CommandError::Ended`] when the process has ended, and [`CommandError::Dropped`] when it
+    /// has dropped the reply.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait(self) -> Result<T, CommandError> {
         self.wait_within(None)
@@ -277,7 +296,8 @@ impl<T: Any> Answer<T> {
     /// Blocks until the answer is here, or `timeout` has passed.
     ///
     /// # Errors
-    /// As for [`wait`](Self::wait), and [`CommandError::Timeout`].
+    /// As for [`wait`](Self::wait), and [`CommandError::Timeout`]. In a scheduler that has not been
+    /// started it waits for that long, because another thread may start it.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait_timeout(self, timeout: Duration) -> Result<T, CommandError> {
         self.wait_within(Some(timeout))
@@ -290,6 +310,9 @@ impl<T: Any> Answer<T> {
             return Ok(answer?.take()?);
         }
         Decider::refuse_to_block("wait", "`Rt::answer`");
+        if timeout.is_none() && self.slot.is_unstarted() {
+            return Err(CommandError::Failed(NotStarted.into()));
+        }
         let may_wait = match &self.slot.task {
             Some(task) => may_wait_for(&task.shared, task.pid),
             None => may_wait(),
@@ -303,6 +326,7 @@ impl<T: Any> Answer<T> {
             });
         match self.slot.poll(Waker::noop()) {
             Some(answer) => Ok(answer?.take()?),
+            None if self.slot.is_unstarted() => Err(CommandError::Failed(NotStarted.into())),
             None if has_waited => Err(CommandError::Timeout),
             None => Err(CommandError::Failed(CANNOT_WAIT.into())),
         }
@@ -343,6 +367,8 @@ impl<T> fmt::Debug for Answer<T> {
 struct Slot {
     /// The process that is called, if it is one.
     task: Option<Task>,
+    /// The scheduler that answers, where that is known of a question that is passed on.
+    scheduler: Option<Weak<Shared>>,
     state: Mutex<State>,
 }
 
@@ -397,6 +423,15 @@ impl Slot {
                 self.contained("waker", || waker.wake());
             }
         }
+    }
+
+    /// Whether nothing would answer: the scheduler that answers has not been started.
+    fn is_unstarted(&self) -> bool {
+        let task = self.task.as_ref().map(|it| it.shared.is_unstarted());
+        task.unwrap_or_else(|| {
+            let scheduler = self.scheduler.as_ref().and_then(Weak::upgrade);
+            scheduler.is_some_and(|it| it.is_unstarted())
+        })
     }
 
     /// The question has not been sent: says why, in the place of the reply that was dropped.

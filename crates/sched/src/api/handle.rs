@@ -443,10 +443,13 @@ impl Handle {
     /// A step of another scheduler may call it, and keeps its worker for that time.
     ///
     /// # Errors
-    /// [`StopError`] when it would wait for the call that it is made from: a step, `init`, `close`,
-    /// a hook, a handler, a destructor or a `tracing` subscriber, on a thread of this scheduler or
-    /// in a submission to it. Nothing has happened then. [`begin_stop`](Self::begin_stop) may be
-    /// called there.
+    /// [`StopError::Inside`] when it would wait for the call that it is made from: a step, `init`,
+    /// `close`, a hook, a handler, a destructor or a `tracing` subscriber, on a thread of this
+    /// scheduler or in a submission to it. Nothing has happened then.
+    /// [`begin_stop`](Self::begin_stop) may be called there.
+    ///
+    /// [`StopError::NotStarted`], with the report, when the scheduler has never been started. It
+    /// has been stopped then.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn stop(&self, deadline: Duration) -> Result<StopReport, StopError> {
         self.shared.stop(deadline)

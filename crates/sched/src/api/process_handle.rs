@@ -4,6 +4,7 @@ use crate::core::cell::Task;
 use crate::core::item::Item;
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
+use crate::progress::report::NotStarted;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
 use ganger_sync::refuse_to_wait_in_driver;
 use std::any::Any;
@@ -190,8 +191,10 @@ impl<M: ?Sized> ProcessHandle<M> {
     /// Blocks until the process has ended, its PID is gone, and `Lifecycle::on_complete` has been
     /// called.
     ///
-    /// Must not be called from a step: its worker would wait. Nor must the thread that is to call
-    /// [`Scheduler::start`](crate::Scheduler::start) wait before that: nothing runs until then.
+    /// Must not be called from a step: its worker would wait.
+    ///
+    /// In a scheduler that has not been started, nothing runs: then it does not wait, and the
+    /// reason is `Failed` with [`NotStarted`] inside. The process is left alone.
     ///
     /// # Panics
     /// When the handle has been polled, as a future, until it was ready. When the process has not
@@ -201,6 +204,9 @@ impl<M: ?Sized> ProcessHandle<M> {
         if !self.is_finished() {
             refuse_to_wait_in_driver();
             Decider::refuse_to_block("wait", "`Rt::wait`");
+            if self.address.task.shared.is_unstarted() {
+                return ExitReason::Failed(NotStarted.into());
+            }
         }
         loop {
             // SAFETY: this is the handle.
@@ -210,7 +216,8 @@ impl<M: ?Sized> ProcessHandle<M> {
         }
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`.
+    /// As [`wait`](Self::wait), but gives up after `timeout`. It waits for that long also in a
+    /// scheduler that has not been started, because another thread may start it.
     ///
     /// # Errors
     /// Gives the handle back when the process has not ended by then.

@@ -2,10 +2,12 @@
 
 use crate::api::builder::Builder;
 use crate::api::handle::Handle;
+use crate::base::config::BuildError;
 use crate::blocking;
 use crate::core::shared::Shared;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// Runs processes on worker threads. Dropping it stops it, with the builder's
 /// [`shutdown_deadline`](Builder::shutdown_deadline): as [`Handle::stop`] does, or as
@@ -31,8 +33,7 @@ use std::sync::{Arc, PoisonError};
 ///     }
 /// }
 ///
-/// let scheduler = Scheduler::builder().build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().start()?;
 /// let exit = scheduler.spawn(Answer)?.wait();
 /// assert!(matches!(exit, ExitReason::Done(answer) if answer.as_u64() == Some(42)));
 /// # Ok::<(), BoxError>(())
@@ -46,6 +47,9 @@ pub struct Scheduler {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
+    /// It can't be built: [`Builder::start`] does that as well.
+    #[error(transparent)]
+    Build(#[from] BuildError),
     /// They have been started before.
     #[error("the scheduler has been started already")]
     AlreadyStarted,
@@ -79,12 +83,7 @@ impl Scheduler {
     /// # Errors
     /// When the system refuses a thread.
     pub fn start_default() -> Result<Self, StartError> {
-        let scheduler = match Self::builder().build() {
-            Ok(scheduler) => scheduler,
-            Err(error) => unreachable!("the defaults are in range: {error}"),
-        };
-        scheduler.start()?;
-        Ok(scheduler)
+        Self::builder().start()
     }
 
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
@@ -119,13 +118,14 @@ impl Scheduler {
         for (worker, deque) in deques {
             if let Err((error, _)) = blocking::start_worker(shared, worker, deque) {
                 if !shared.is_served() {
-                    // No worker would ever run what is submitted.
+                    // No worker would ever run what is submitted, or was.
                     shared.shutdown.begin_stopping();
                     // The destructor of a handler may stop the scheduler, and that takes the lock.
                     drop(starting);
                     shared.commands.give_up(shared.own_counters());
                     shared.extensions.halt(shared.own_counters());
                     shared.detach_sources();
+                    shared.begin_stop(Duration::ZERO);
                 }
                 return Err(StartError::Spawn { worker, error });
             }

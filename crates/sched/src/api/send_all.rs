@@ -78,8 +78,7 @@ impl Address {
     ///     }
     /// }
     ///
-    /// let scheduler = Scheduler::builder().build()?;
-    /// scheduler.start()?;
+    /// let scheduler = Scheduler::builder().start()?;
     /// let sum = scheduler.spawn(Sum(0))?;
     /// let numbers = (1..=100_u64).map(|n| Message::new("number", n));
     /// sum.address().send_all(numbers.chain([Message::new("end", ())]))?;

@@ -54,8 +54,10 @@ impl Address {
     ///
     /// # Errors
     /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
-    /// happens while this waits; `Stopping` when it would wait and the scheduler stops; `Cancelled`
-    /// when the process whose step waits is to finish; `Full` from a step that must not wait.
+    /// happens while this waits; `Stopping` when it would wait and the scheduler stops;
+    /// `NotStarted` when a thread outside of a step would wait and the scheduler has not been
+    /// started; `Cancelled` when the process whose step waits is to finish; `Full` from a step that
+    /// must not wait.
     ///
     /// ```
     /// use ganger_proc_api::{
@@ -83,8 +85,7 @@ impl Address {
     ///     }
     /// }
     ///
-    /// let scheduler = Scheduler::builder().mailbox_limit(2).build()?;
-    /// scheduler.start()?;
+    /// let scheduler = Scheduler::builder().mailbox_limit(2).start()?;
     /// let slow = scheduler.spawn(Slow(0))?;
     /// for n in 0..100_u64 {
     ///     slow.address().send_blocking(Message::new("work", n))?;
@@ -374,6 +375,10 @@ impl ProcessCell {
         let waker = Waker::from(Arc::clone(&thread));
         let own = local::own_process();
         let own = own.as_ref();
+        // The wait of a step ends with its process.
+        if timeout.is_none() && own.is_none() && self.shared.is_unstarted() {
+            return Err((SendErrorKind::NotStarted, message));
+        }
         let _waits = own.map(|own| {
             let steps = &own.shared.waiting_steps;
             steps.enter(own.pid.id(), waker.clone())

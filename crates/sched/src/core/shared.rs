@@ -218,6 +218,11 @@ impl Shared {
         sync::lock(&self.unstarted).is_none()
     }
 
+    /// Whether a wait for a process would not end: nothing runs it, and no stop ends it.
+    pub(crate) fn is_unstarted(&self) -> bool {
+        !self.shutdown.is_stopping() && !self.is_started()
+    }
+
     /// There is a worker.
     pub(crate) fn begin_to_serve(&self) {
         // Ordering: Relaxed: the reader is behind the lock that the starter of workers holds.

@@ -2,8 +2,36 @@
 
 use ganger_proc_api::Pid;
 
-/// Why a scheduler was not stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+/// A thread was to wait for a process of a scheduler that has not been started. Nothing runs then,
+/// so the wait would not end.
+///
+/// It is inside the error, or the exit reason, of a wait that is refused for that. Another thread
+/// that starts the scheduler soon afterwards changes nothing: the thread that waits is started
+/// behind that.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, ExitReason, process_fn};
+/// use ganger_sched::{NotStarted, Scheduler};
+///
+/// let scheduler = Scheduler::builder().build()?;
+/// let handle = scheduler.spawn(process_fn(|_, _, out| Ok(out.done(42))))?;
+/// let ExitReason::Failed(error) = handle.wait() else {
+///     panic!("nothing has run")
+/// };
+/// assert!(error.is::<NotStarted>());
+/// assert!(error.to_string().contains("`Builder::start`"));
+/// # Ok::<(), BoxError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, thiserror::Error)]
+#[error(
+    "the scheduler has not been started, so nothing runs, and a wait would not end; start it by \
+     `Builder::start` in the place of `build`, or by `Scheduler::start`"
+)]
+#[non_exhaustive]
+pub struct NotStarted;
+
+/// Why a scheduler was not stopped, or what was wrong with that.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StopError {
     /// `stop` would wait for the call that it is made from: a step, `init`, `close`, a hook, a
@@ -14,6 +42,14 @@ pub enum StopError {
          `begin_stop(deadline)`, which returns at once"
     )]
     Inside,
+    /// The scheduler has been stopped, and had never been started: its processes were ended, and
+    /// had taken no step. The report is inside.
+    #[error(
+        "the scheduler had never been started, and its {} processes have ended without a step; \
+         start it by `Builder::start` in the place of `build`, or by `Scheduler::start`",
+        .0.forced
+    )]
+    NotStarted(Box<StopReport>),
 }
 
 /// What became of the processes that were alive when a scheduler was stopped.

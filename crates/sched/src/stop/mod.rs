@@ -84,7 +84,11 @@ impl Shared {
             // Something may have been queued since, and the program may be about to end.
             self.stopper.reapers.wait(reapers, deadline.plus(GRACE));
         }
-        Ok(report)
+        if self.is_started() {
+            Ok(report)
+        } else {
+            Err(StopError::NotStarted(Box::new(report)))
+        }
     }
 
     /// Has the scheduler stopped by a thread of its own, unless a thread is at it.

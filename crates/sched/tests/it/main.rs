@@ -35,6 +35,7 @@ mod limits;
 mod lots;
 mod monitors;
 mod names;
+mod not_started;
 mod notices;
 mod on_end;
 mod overload;

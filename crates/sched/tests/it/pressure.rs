@@ -124,7 +124,7 @@ fn those_who_wait_are_served_in_their_order_whether_they_are_polled_or_not() {
         .map(|n| waiting(address.send_async(numbered(n))))
         .collect();
     assert_refused(address.send(numbered(9)), SendErrorKind::Full, 9);
-    let last = elsewhere(address, |address| address.send_blocking(numbered(6)));
+    let last = elsewhere(address, |it| it.send_timeout(numbered(6), PATIENCE));
     scheduler.start().unwrap();
     joined(last).unwrap();
     // The blocking sender began last, and came after the earlier waiters.

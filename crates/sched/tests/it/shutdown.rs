@@ -238,7 +238,7 @@ fn a_scheduler_that_was_never_started_closes_its_processes() {
     let calls = Calls::new();
     let scheduler = Scheduler::builder().workers(2).build().unwrap();
     let handle = scheduler.submit(stubborn(&calls), "main", ()).unwrap();
-    let report = scheduler.stop(LONG).unwrap();
+    let report = stop_unstarted(&scheduler, LONG);
     assert_eq!(
         (report.completed, report.forced, report.stuck.len()),
         (0, 1, 0)

@@ -324,7 +324,7 @@ fn a_stop_begins_before_the_scheduler_is_started_as_well() {
     scheduler.begin_stop(LONG);
     assert!(matches!(exit(stubborn), ExitReason::Terminated));
     assert_eq!((calls.steps(), calls.closes()), (0, 1));
-    assert_eq!(scheduler.stop(LONG).unwrap().forced, 1);
+    assert_eq!(stop_unstarted(&scheduler, LONG).forced, 1);
 }
 
 // pins: D3

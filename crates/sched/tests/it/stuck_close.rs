@@ -1,6 +1,6 @@
 //! A `close`, or a step, that does not return keeps no other process from ending.
 
-use crate::support::{PATIENCE, exit, process, until, until_state};
+use crate::support::{PATIENCE, exit, process, stop_unstarted, until, until_state};
 use ganger_proc_api::{
     BoxError, Context, Events, ExitReason, Lifecycle, Message, Pid, Process, SendErrorKind,
     StepOutput, StepResult, Symbol,
@@ -43,7 +43,7 @@ fn of_a_scheduler_that_was_never_started() {
         kept.push((scheduler.submit(closes, "kept", ()).unwrap(), tell));
     }
     let other = scheduler.submit(Closes(None), "other", ()).unwrap();
-    let report = scheduler.stop(Duration::from_millis(20)).unwrap();
+    let report = stop_unstarted(&scheduler, Duration::from_millis(20));
     assert_eq!(report.forced + report.stuck.len() as u64, 4);
     let other = other.wait_timeout(PATIENCE).expect("it is not stuck");
     assert!(matches!(other, ExitReason::Terminated));
@@ -118,7 +118,7 @@ fn that_waits_for_room() {
     let last = scheduler.submit(Closes(None), "last", ()).unwrap();
     last.send(Message::new("fills", ())).unwrap();
     full.set(last.address().clone()).unwrap();
-    scheduler.stop(Duration::from_millis(20)).unwrap();
+    stop_unstarted(&scheduler, Duration::from_millis(20));
     for ended in others.into_iter().chain([last]) {
         let reason = ended.wait_timeout(PATIENCE).expect("it is not stuck");
         assert!(matches!(reason, ExitReason::Terminated));

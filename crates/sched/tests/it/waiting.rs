@@ -1,6 +1,6 @@
 //! Sends that wait for room: when a step may not wait, and what a waker can do to a send.
 
-use crate::support::{PATIENCE, exit_number, process, quiet_panics, until_state};
+use crate::support::{PATIENCE, exit_number, process, quiet_panics, stop_unstarted, until_state};
 use ganger_proc_api::{BoxError, Lifecycle, Message, Pid, SendError, SendErrorKind, Symbol};
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler, SendAsync, WeakHandle};
 use std::future::Future;
@@ -187,7 +187,7 @@ fn a_waker_that_cannot_be_dropped_loses_no_message() {
     assert_eq!(scheduler.stats().total.panics, 1);
     assert!(back.into_package().is_some());
     assert_eq!(scheduler.stats().total.panics, 2);
-    scheduler.stop(Duration::ZERO).unwrap();
+    stop_unstarted(&scheduler, Duration::ZERO);
     full.wait_timeout(PATIENCE).expect("it has ended");
     let Poll::Ready(Err(error)) = poll(&mut refused, &waker) else {
         panic!("nobody has taken it");

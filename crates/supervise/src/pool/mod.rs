@@ -134,8 +134,7 @@ impl<J> fmt::Debug for Refused<J> {
 /// use ganger_time::Timers;
 /// use std::sync::Arc;
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
 /// let pool = Pool::new(4, || |by: u32| Ok(100 / by))
 ///     .queue(1_000, Overload::RefuseNewest)
 ///     .start(&scheduler)?;
@@ -329,7 +328,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// # Errors
     /// As for [`Supervisor::start`].
     pub fn start(self, scheduler: &Handle) -> Result<PoolHandle<J, A>, SubmitError> {
-        let remote = self.remote();
+        let remote = self.remote().run_in(scheduler);
         let tree = self.supervisor(&remote).start(scheduler)?;
         Ok(PoolHandle::new(tree, remote))
     }

@@ -6,7 +6,7 @@ use super::inline::Inline;
 use super::queue::Queue;
 use crate::tree::{Tree, TreeHandle};
 use ganger_proc_api::{ExitReason, Reply};
-use ganger_sched::{Call, HashKey};
+use ganger_sched::{Call, Handle, HashKey, WeakHandle};
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub struct PoolRemote<J, A> {
     inline: Option<Arc<Inline<J, A>>>,
     /// Keys of jobs are hashed with it.
     key: HashKey,
+    /// Where the pool runs, if that is known: for callers that would wait in vain.
+    scheduler: Option<WeakHandle>,
 }
 
 impl<J, A> PoolRemote<J, A> {
@@ -26,7 +28,14 @@ impl<J, A> PoolRemote<J, A> {
             queue: Arc::new(queue),
             inline: inline.map(Arc::new),
             key: HashKey::random(),
+            scheduler: None,
         }
+    }
+
+    /// The same pool, which runs in that scheduler.
+    pub(super) fn run_in(self, scheduler: &Handle) -> Self {
+        let scheduler = Some(scheduler.downgrade());
+        Self { scheduler, ..self }
     }
 
     pub(super) fn queue(&self) -> &Arc<Queue<J, A>> {
@@ -54,12 +63,16 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
 
     fn ask(&self, job: J, key: Option<u64>) -> Call<A> {
         let this = self.clone();
-        Call::by(move |reply| {
+        let call = Call::by(move |reply| {
             if let Err(refusal) = this.admit(job, key, Some(reply)) {
                 this.queue.refuse(refusal);
             }
             Ok(())
-        })
+        });
+        match &self.scheduler {
+            Some(scheduler) => call.answered_in(scheduler),
+            None => call,
+        }
     }
 
     fn admit(
@@ -110,6 +123,7 @@ impl<J, A> Clone for PoolRemote<J, A> {
             queue: Arc::clone(&self.queue),
             inline: self.inline.clone(),
             key: self.key,
+            scheduler: self.scheduler.clone(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{BoxError, CommandError, ExitReason};
+use ganger_sched::{NotStarted, Scheduler};
 use ganger_sim::Rt;
 use ganger_supervise::{Overload, Pool, PoolError, PoolHandle, PoolRemote, Refused, Routing};
 use std::collections::HashSet;
@@ -52,6 +53,21 @@ fn a_pool_answers_and_a_worker_that_panics_is_replaced() {
         let end = rt.wait(pool.into_tree().into_handle());
         assert!(matches!(end, ExitReason::Cancelled(_)), "{end}");
     });
+}
+
+// pins: F1
+#[test]
+fn a_caller_is_told_that_the_scheduler_of_the_pool_was_never_started() {
+    let scheduler = with_timers(Scheduler::builder().workers(1));
+    let scheduler = scheduler.build().unwrap();
+    let pool = Pool::new(2, divide).start(&scheduler).unwrap();
+    let Err(CommandError::Failed(error)) = pool.call(7).wait() else {
+        panic!("nothing runs");
+    };
+    assert!(error.is::<NotStarted>(), "{error}");
+    let answer = pool.call(7).begin();
+    scheduler.start().unwrap();
+    assert_eq!(answer.wait().unwrap(), 14);
 }
 
 // pins: W2

@@ -70,8 +70,7 @@ pub struct Peer(pub SocketAddr);
 ///     Ok(Response::new("hello".into()))
 /// }
 ///
-/// let scheduler = Scheduler::builder().driver(Tokio::new()?).build()?;
-/// scheduler.start()?;
+/// let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
 /// let (send, listens) = std::sync::mpsc::channel();
 /// let server = scheduler.spawn_task(async move |_: Cx| {
 ///     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;

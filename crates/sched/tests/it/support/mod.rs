@@ -5,7 +5,7 @@ pub(crate) mod on_event;
 pub(crate) mod puppet;
 
 use ganger_proc_api::{Context, Events, ExitReason, Payloads, Process, StepOutput, StepResult};
-use ganger_sched::{Handle, ProcessHandle, ProcessState, Scheduler};
+use ganger_sched::{Handle, ProcessHandle, ProcessState, Scheduler, StopError, StopReport};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -166,6 +166,15 @@ fn between_looks(looks: &mut u32) {
         std::thread::yield_now();
     } else {
         std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Stops a scheduler that was never started.
+#[track_caller]
+pub(crate) fn stop_unstarted(handle: &Handle, deadline: Duration) -> StopReport {
+    match handle.stop(deadline) {
+        Err(StopError::NotStarted(report)) => *report,
+        other => panic!("it was never started: {other:?}"),
     }
 }
 
