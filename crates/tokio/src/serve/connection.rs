@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// When all is to end, a connection without a request waits so long for one that is under way: it
 /// is answered, and not cut off.
-const LINGER: Duration = Duration::from_millis(100);
+pub(super) const LINGER: Duration = Duration::from_millis(100);
 
 /// A client of HTTP/2 that answers no ping for that long is gone.
 const PINGS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));

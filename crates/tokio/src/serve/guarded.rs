@@ -23,13 +23,18 @@ pub(super) struct Guarded<I> {
 }
 
 impl<I> Guarded<I> {
-    pub(super) fn new(io: I, timeout: Duration, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(
+        io: I,
+        timeout: Duration,
+        activity: Activity,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
         Self {
             io,
             timeout,
             timer: None,
             waits: false,
-            activity: Activity::new(),
+            activity,
             _place: place,
         }
     }

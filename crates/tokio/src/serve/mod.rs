@@ -7,6 +7,7 @@
 //! **Parts.** `app.rs`: what answers requests. `listener.rs`: what accepts. `connection.rs`: the
 //! life of one connection. `activity.rs`: what a connection is in the middle of, which decides its
 //! time-outs. `guarded.rs`: its bytes, with the time-out of writes and its place in the limit.
+//! `tls.rs`: its TLS; `clear.rs` is in the place of that where the feature is off.
 //!
 //! **The end.** The server's process is asked to finish: the listener is closed, and each
 //! connection hears of it by a signal of the server's process. The server has ended when the places
@@ -17,9 +18,13 @@ mod app;
 mod connection;
 mod guarded;
 mod listener;
+#[cfg_attr(not(feature = "tls"), path = "clear.rs")]
+mod tls;
 
+use crate::serve::activity::Activity;
 use crate::serve::connection::Connection;
 use crate::serve::guarded::Guarded;
+use crate::serve::tls::Security;
 pub use app::{App, HyperApp, TowerApp};
 use ganger_proc_api::{BoxError, CancelSignal, Context, SubmitErrorKind};
 use ganger_sched::here;
@@ -92,6 +97,7 @@ pub fn serve<L: Listener, A: App<K>, K>(listener: L, app: A) -> Serve<L, A, K> {
         listener,
         app,
         limits: Limits::default(),
+        security: Security::default(),
         kind: PhantomData,
     }
 }
@@ -111,12 +117,15 @@ pub fn serve<L: Listener, A: App<K>, K>(listener: L, app: A) -> Serve<L, A, K> {
 /// **Time-outs** close a connection whose client sends no whole head in time, sends no request for
 /// long, or does not read its answer. The time that the app takes has no limit here.
 ///
+/// **HTTPS** is for the feature `tls`: `Serve::tls`.
+///
 /// **Upgraded** connections, such as web sockets, count until their socket is closed.
 #[must_use = "a server does nothing unless it is awaited"]
 pub struct Serve<L, A, K> {
     listener: L,
     app: A,
     limits: Limits,
+    security: Security,
     kind: PhantomData<fn(K)>,
 }
 
@@ -141,6 +150,49 @@ impl Default for Limits {
 }
 
 impl<L, A, K> Serve<L, A, K> {
+    /// Serves HTTPS: each connection is one of TLS, by `rustls` with this configuration.
+    ///
+    /// Where the configuration names no protocols (`alpn_protocols`), clients may choose HTTP/2 and
+    /// HTTP/1. The handshake runs in the connection's process. It is part of the time that
+    /// [`header_timeout`](Self::header_timeout) gives a new connection; one that fails ends its
+    /// connection alone, and is logged at `debug`.
+    ///
+    /// The program's own `rustls` names the cryptography: its feature `ring` needs a C compiler
+    /// alone.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_tokio::serve;
+    /// # use http_body_util::Full;
+    /// # use hyper::body::{Bytes, Incoming};
+    /// # use hyper::service::service_fn;
+    /// # use hyper::{Request, Response};
+    /// # use std::path::Path;
+    /// # use std::sync::Arc;
+    /// # use tokio::net::TcpListener;
+    /// use rustls::pki_types::pem::PemObject;
+    /// use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    ///
+    /// # async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, BoxError> {
+    /// #     Ok(Response::new("hello".into()))
+    /// # }
+    /// async fn secure(chain: &Path, key: &Path) -> Result<(), BoxError> {
+    ///     let chain = CertificateDer::pem_file_iter(chain)?.collect::<Result<_, _>>()?;
+    ///     let key = PrivateKeyDer::from_pem_file(key)?;
+    ///     let config = rustls::ServerConfig::builder()
+    ///         .with_no_client_auth()
+    ///         .with_single_cert(chain, key)?;
+    ///     let listener = TcpListener::bind("127.0.0.1:8443").await?;
+    ///     serve(listener, service_fn(hello)).tls(Arc::new(config)).await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, config: Arc<rustls::ServerConfig>) -> Self {
+        self.security = Security::new(config);
+        self
+    }
+
     /// How many connections may be open at a time; others wait in the system's queue. From 1 up.
     /// Default: 10,000. The system's limit of descriptors (`ulimit -n`) is to be above that: at it,
     /// the server waits for connections to close.
@@ -181,6 +233,7 @@ impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
             mut listener,
             app,
             limits,
+            security,
             ..
         } = self;
         let places = Arc::new(Semaphore::new(limits.connections));
@@ -194,7 +247,7 @@ impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
             match accepted {
                 Ok((io, peer)) => {
                     pause = PAUSES.0;
-                    if !start::<L, A, K>(&context, &app, limits, (io, peer, place)) {
+                    if !start::<L, A, K>(&context, &app, limits, &security, (io, peer, place)) {
                         break;
                     }
                 }
@@ -223,7 +276,7 @@ impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
             let Some(Ok((io, peer))) = at_once(listener.accept()).await else {
                 break;
             };
-            if !start::<L, A, K>(&context, &app, limits, (io, peer, place)) {
+            if !start::<L, A, K>(&context, &app, limits, &security, (io, peer, place)) {
                 break;
             }
         }
@@ -254,14 +307,20 @@ fn start<L: Listener, A: App<K>, K: 'static>(
     context: &Context,
     app: &A,
     limits: Limits,
+    security: &Security,
     (io, peer, place): (L::Io, Option<SocketAddr>, OwnedSemaphorePermit),
 ) -> bool {
-    let app = app.clone();
-    let server = (context.cancel_signal(), context.cancel_token());
+    let (app, security) = (app.clone(), security.clone());
+    let (mut asked, token) = (context.cancel_signal(), context.cancel_token());
     let started = context.spawn_task(async move |cx: Cx| {
-        let io = Guarded::new(io, limits.write, place);
+        let activity = Activity::new();
+        let secured = security.accept(&cx, io, &mut asked, limits.header);
+        let Some(io) = secured.await else {
+            return Ok(());
+        };
+        let io = Guarded::new(io, limits.write, activity, place);
         let connection = Connection::new(app, peer, limits);
-        connection.serve(&cx, io, server).await;
+        connection.serve(&cx, io, (asked, token)).await;
         Ok::<_, BoxError>(())
     });
     let Err(error) = started else { return true };

@@ -9,3 +9,5 @@ mod serve;
 #[cfg(feature = "serve")]
 mod serve_ends;
 mod support;
+#[cfg(feature = "tls")]
+mod tls;

@@ -79,7 +79,7 @@ fn ask(mut client: &TcpStream) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-async fn hello(_: Request<Incoming>) -> Answer {
+pub(crate) async fn hello(_: Request<Incoming>) -> Answer {
     Ok(Response::new("hello".into()))
 }
 
@@ -171,7 +171,7 @@ fn each_request_of_http_2_is_a_process() {
 
 /// Starts processes for hyper's client.
 #[derive(Clone)]
-struct Spawns(Cx);
+pub(crate) struct Spawns(pub(crate) Cx);
 
 impl<F> hyper::rt::Executor<F> for Spawns
 where
