@@ -60,6 +60,8 @@ pub trait Actor: Send + 'static {
 
     /// Prepares the process, on the thread that starts it.
     ///
+    /// It may start others, up to a depth: see [`Process::init`].
+    ///
     /// # Errors
     /// An error keeps the process from starting, and goes to the starter.
     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {

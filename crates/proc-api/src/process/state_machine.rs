@@ -62,6 +62,10 @@ pub trait Process: Send + 'static {
     /// comes for it meanwhile waits in its mailbox for the first step. When `init` fails, these
     /// messages are dropped, and count as undelivered.
     ///
+    /// It may start other processes, whose `init` then runs inside of this one, on the same stack.
+    /// Inside of 64 starts, or of a mebibyte of stack, a further one is refused with
+    /// [`TooDeep`](crate::SubmitErrorKind::TooDeep). A step starts a chain of any length.
+    ///
     /// # Errors
     /// An error keeps the process from starting, and goes to the submitter. Return
     /// [`UnknownMethod`] for a method that the process does not have.

@@ -30,6 +30,13 @@ pub enum SubmitErrorKind {
         /// The limit.
         max: usize,
     },
+    /// The start is too deep inside of other starts, each in the `init` of the one before: 64, or
+    /// less when they take a mebibyte of the thread's stack. Nothing was started; a step of the
+    /// process may start it.
+    TooDeep {
+        /// Inside of how many.
+        depth: usize,
+    },
     /// A live process has that PID. It is untouched.
     AlreadyExists(Pid),
     /// The scheduler cannot give the requested PID to a process.
@@ -60,6 +67,11 @@ impl fmt::Display for SubmitErrorKind {
             Self::LimitReached { max } => write!(
                 f,
                 "there are {max} processes already, and max_processes is {max}"
+            ),
+            Self::TooDeep { depth } => write!(
+                f,
+                "it is inside of {depth} other starts, each in the init of the one before; start \
+                 it in a step of its parent, in `Actor::started` for instance"
             ),
             Self::AlreadyExists(pid) => write!(f, "a process with the PID {pid} exists already"),
             Self::InvalidPid { pid, why } => {

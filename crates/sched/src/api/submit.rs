@@ -293,6 +293,9 @@ impl<'a> Place<'a> {
 
     fn take(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
         let shared = self.shared;
+        if let Some(depth) = frames::too_deep() {
+            return Err(SubmitErrorKind::TooDeep { depth });
+        }
         // A first look, so that refused submits do not keep a stop from ending.
         self.look_at_stop()?;
         let worker = shared.own_index();

@@ -18,6 +18,17 @@ thread_local! {
     static INNERMOST: Cell<*const Entry> = const { Cell::new(ptr::null()) };
 }
 
+/// How many submissions a thread may be in the middle of: each but the first comes from the `init`
+/// of the one around it, or from another call that is part of it.
+///
+/// A level takes the stack of a submission, 3 kB, or 11 kB in a debug build, and that of the user's
+/// `init`. So a thread with 2 MiB, which is the default, has 20 kB for each `init`.
+const MAX_SUBMISSIONS: usize = 64;
+
+/// How many bytes of stack there may be between the first submission and the last, for an `init`
+/// that takes much.
+const MAX_STACK: usize = 1 << 20;
+
 /// A call of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
@@ -38,16 +49,34 @@ struct Entry {
     scheduler: *const (),
     frame: Frame,
     outer: *const Self,
+    /// How many of this and those around it are submissions, of whichever schedulers.
+    submissions: usize,
+    /// The address of the outermost of these.
+    first: usize,
 }
 
 /// Calls `f` within a frame of that scheduler.
 #[inline]
 pub(crate) fn within<S, R>(scheduler: &S, frame: Frame, f: impl FnOnce() -> R) -> R {
-    let entry = Entry {
+    let outer = INNERMOST.get();
+    // SAFETY: as in `find`.
+    let (submissions, first) = match unsafe { outer.as_ref() } {
+        Some(outer) => (outer.submissions, outer.first),
+        None => (0, 0),
+    };
+    let mut entry = Entry {
         scheduler: ptr::from_ref(scheduler).cast(),
         frame,
-        outer: INNERMOST.get(),
+        outer,
+        submissions,
+        first,
     };
+    if matches!(frame, Frame::Submission(_)) {
+        entry.submissions += 1;
+        if submissions == 0 {
+            entry.first = (&raw const entry).addr();
+        }
+    }
     with_innermost(&raw const entry, f)
 }
 
@@ -68,6 +97,18 @@ fn with_innermost<R>(entry: *const Entry, f: impl FnOnce() -> R) -> R {
     }
     let _put_back = PutBack(INNERMOST.replace(entry));
     f()
+}
+
+/// How many submissions this thread is in the middle of, if they are as many as there may be, or
+/// take as much of its stack.
+#[inline]
+pub(crate) fn too_deep() -> Option<usize> {
+    let here = INNERMOST.get();
+    // SAFETY: as in `find`.
+    let entry = unsafe { here.as_ref() }.filter(|entry| entry.submissions > 0)?;
+    let is_too_deep =
+        entry.submissions >= MAX_SUBMISSIONS || here.addr().abs_diff(entry.first) >= MAX_STACK;
+    is_too_deep.then_some(entry.submissions)
 }
 
 /// Whether this thread is in the middle of any call of that scheduler.
@@ -144,6 +185,22 @@ mod tests {
             assert_eq!(seen(), [true, false, true]);
         });
         assert_eq!(seen(), [false; 3]);
+    }
+
+    // pins: P8
+    #[test]
+    fn frames_count_the_submissions_of_all_schedulers() {
+        let (here, there) = (1_u32, 2_u32);
+        fn nest(schedulers: [&u32; 2], depth: usize) {
+            assert_eq!(too_deep(), (depth >= MAX_SUBMISSIONS).then_some(depth));
+            if depth < MAX_SUBMISSIONS + 3 {
+                let id = depth as u64;
+                within(schedulers[depth % 2], Frame::Submission(id), || {
+                    within(schedulers[0], Frame::Turn, || nest(schedulers, depth + 1));
+                });
+            }
+        }
+        within(&here, Frame::Thread, || nest([&here, &there], 0));
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod catching_up;
 mod checked;
 mod commands;
 mod crowd;
+mod depth;
 mod destructors;
 mod driver;
 mod dump;
