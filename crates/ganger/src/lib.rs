@@ -45,6 +45,10 @@ pub use ganger_channel as channel;
 #[cfg(feature = "deque")]
 #[doc(inline)]
 pub use ganger_deque as deque;
+/// Processes by key, evicted when idle.
+#[cfg(feature = "keyed")]
+#[doc(inline)]
+pub use ganger_keyed as keyed;
 /// Links, monitors that can be taken back, names and groups.
 #[cfg(feature = "link")]
 #[doc(inline)]

@@ -20,6 +20,9 @@ pub use crate::{
 #[cfg(feature = "relay")]
 pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 #[doc(no_inline)]
+#[cfg(feature = "keyed")]
+pub use ganger_keyed::{KeyedAddress, KeyedError, Kinds, Registry};
+#[doc(no_inline)]
 #[cfg(feature = "link")]
 pub use ganger_link::{
     DeadLetterLog, Delivered, Functions, Group, GroupNotice, Groups, LinkContext, LinkSpawner,

@@ -57,6 +57,8 @@ mod guide {
     struct Supervision;
     #[doc = include_str!("../../../docs/guide/pools.md")]
     struct Pools;
+    #[doc = include_str!("../../../docs/guide/keyed.md")]
+    struct Keyed;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/guide/testing-time.md")]

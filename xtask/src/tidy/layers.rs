@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 22] = [
+const LAYERS: [(&str, &[&str]); 23] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -29,6 +29,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
         &["sync", "wait", "wheel", "proc-api", "sched", "task", "time"],
     ),
     ("tokio", &["proc-api", "sched", "task", "time"]),
+    ("keyed", &["sync", "proc-api", "sched", "task", "time"]),
     ("link", &["sync", "proc-api", "sched"]),
     (
         "channel",
@@ -44,6 +45,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
         &[
             "channel",
             "deque",
+            "keyed",
             "link",
             "lock",
             "mpsc",

@@ -1,0 +1,388 @@
+//! One process of a key, around the one that the kind makes.
+//!
+//! **Protocol.** In its `init`, on the thread that sends the first message, it claims its key and
+//! takes the message into its mailbox. In its first step that finds it alone it makes the process
+//! of the kind, and steps that from then on.
+//!
+//! **An idle process** is found by one timer for each, which is set again when it fires and the
+//! process has stepped meanwhile. So a step costs a flag. **To leave**, the process marks its
+//! entry: see `table.rs`. After that it steps until a step is shown no event and has left none:
+//! then its mailbox is empty and stays so. Then it cancels itself, so that its clean-up is that of
+//! any process that is asked to finish.
+//!
+//! **A start that fails** ends the process, so that what waits in its mailbox is answered with the
+//! cause. Before that it starts the next process of the key, which waits for the moment of the next
+//! start, and keeps how many have failed. When no message has come by then, that one leaves, and
+//! nothing is left of the key.
+
+use crate::kind::Key;
+use crate::registry::{Inner, LEAVE};
+use crate::table::{Place, Slot};
+use ganger_proc_api::{
+    BoxError, Context, Event, Events, Payloads, Pid, Process, SendError, StepOutput, StepResult,
+    SubmitErrorKind, Tag,
+};
+use ganger_sched::{Address, ContextExt, ExitAction, Moment};
+use ganger_sync::sync::{Mutex, lock};
+use ganger_time::TimerOutput;
+use std::fmt;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The tag of its own timer.
+const TIMER: Tag = Tag::MAX - 1;
+
+/// When a process looks again that can't leave, because a send is under way.
+const SOON: Duration = Duration::from_millis(1);
+
+/// For how long the start after one that has failed waits.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// For how long it waits at the most.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Why the process is cancelled that leaves.
+const WHY: &str = "it is idle, or was told to leave its key";
+
+/// The message that starts a process, on its way.
+pub(crate) enum First<M> {
+    Message(M),
+    Sent,
+    Refused(SendError),
+}
+
+/// Why there is no new process.
+#[derive(Debug)]
+pub(crate) enum NotClaimed {
+    /// Another one has been quicker.
+    Taken,
+    NotStarted(SubmitErrorKind),
+}
+
+impl fmt::Display for NotClaimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken => f.write_str("another process has the key"),
+            Self::NotStarted(kind) => kind.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotClaimed {}
+
+/// How far a process has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It waits for the end of the one before it, or for the moment of its start.
+    Waiting,
+    /// It has been made, and has taken no message.
+    Fresh,
+    /// It has taken a message.
+    Up,
+}
+
+/// How far its leave has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    No,
+    Asked,
+    /// It takes what is in its mailbox.
+    Draining,
+    /// Its mailbox is empty, and it has cancelled itself.
+    Cancelled,
+}
+
+/// See the head of this file.
+pub(crate) struct Incarnation<M, K> {
+    inner: Arc<Inner<M, K>>,
+    key: K,
+    hash: u64,
+    first: Option<Arc<Mutex<First<M>>>>,
+    /// None before it has claimed its key.
+    place: Option<Place>,
+    process: Option<Box<dyn Process>>,
+    stage: Stage,
+    /// All processes of the key before it have ended.
+    is_alone: bool,
+    leave: Leave,
+    /// It has stepped since its timer was set.
+    is_used: bool,
+    is_armed: bool,
+    /// So many starts before this one have failed.
+    failures: u32,
+    not_before: Option<Moment>,
+}
+
+impl<M: Send + 'static, K: Key> Incarnation<M, K> {
+    pub(crate) fn new(
+        inner: Arc<Inner<M, K>>,
+        key: K,
+        hash: u64,
+        first: Arc<Mutex<First<M>>>,
+    ) -> Self {
+        Self {
+            inner,
+            key,
+            hash,
+            first: Some(first),
+            place: None,
+            process: None,
+            stage: Stage::Waiting,
+            is_alone: false,
+            leave: Leave::No,
+            is_used: false,
+            is_armed: false,
+            failures: 0,
+            not_before: None,
+        }
+    }
+
+    /// Takes its own events out: whether its timer has fired, and whether it is asked to leave.
+    fn take_own(&mut self, events: &mut Events<'_>) -> (bool, bool) {
+        let is_timer = |event: &Event| matches!(event, Event::Completion(it) if it.tag == TIMER);
+        let has_fired = self.is_armed && events.take_new_where(is_timer).is_some();
+        self.is_armed &= !has_fired;
+        // System events come first.
+        let is_asked = match events.peek() {
+            None | Some(Event::Message(_) | Event::Completion(_)) => false,
+            Some(_) => {
+                let is_note = |event: &Event| matches!(event, Event::Exit(it) if it.tag == LEAVE);
+                events.take_where(is_note).is_some()
+            }
+        };
+        (has_fired, is_asked)
+    }
+
+    fn arm(&mut self, time: Duration, out: &mut StepOutput) {
+        if self.is_armed {
+            out.cancel(TIMER);
+        }
+        self.is_armed = true;
+        out.sleep(time, TIMER);
+    }
+
+    /// Marks its entry, unless a message is on its way. Then its timer is set.
+    fn begin_to_leave(&mut self, ctx: &Context, out: &mut StepOutput) {
+        let left = self
+            .place
+            .is_none_or(|it| self.inner.table.leave(it, ctx.pid()));
+        if left {
+            self.leave = Leave::Draining;
+            out.go_on();
+        } else {
+            self.arm(SOON, out);
+        }
+    }
+
+    /// A step without a process of the kind. Says whether there is one now.
+    fn wait(
+        &mut self,
+        ctx: &Context,
+        events: &Events<'_>,
+        out: &mut StepOutput,
+    ) -> Result<bool, BoxError> {
+        self.is_alone |= self.place.is_none_or(|it| self.inner.table.is_alone(it));
+        // One that is cancelled ends after this step.
+        if ctx.is_cancelled() || !self.is_alone {
+            return Ok(false);
+        }
+        if let Some(at) = self.not_before {
+            if self.inner.timers.now() < at {
+                if !self.is_armed {
+                    self.is_armed = true;
+                    out.sleep_until(at, TIMER);
+                }
+                return Ok(false);
+            }
+            self.not_before = None;
+        }
+        if events.is_empty() {
+            // No message has come: there is nothing to start for.
+            match self.leave {
+                Leave::Draining => out.done(()),
+                _ => self.begin_to_leave(ctx, out),
+            }
+            return Ok(false);
+        }
+        self.begin(ctx, out)?;
+        Ok(true)
+    }
+
+    /// Makes the process of the kind.
+    fn begin(&mut self, ctx: &Context, out: &mut StepOutput) -> Result<(), BoxError> {
+        let begun = catch_unwind(AssertUnwindSafe(|| {
+            let mut process = (self.inner.make)(&self.key, ctx);
+            process.init(ctx, &self.inner.name, Payloads::new())?;
+            Ok::<_, BoxError>(process)
+        }));
+        match begun {
+            Ok(Ok(process)) => self.process = Some(process),
+            Ok(Err(error)) => {
+                self.begin_again_later(ctx.pid());
+                return Err(error);
+            }
+            Err(panic) => {
+                self.begin_again_later(ctx.pid());
+                resume_unwind(panic);
+            }
+        }
+        self.stage = Stage::Fresh;
+        if let Some(idle) = self.inner.idle {
+            self.arm(idle, out);
+        }
+        Ok(())
+    }
+
+    /// Its start has failed: another process waits for the moment of the next one.
+    fn begin_again_later(&self, pid: Pid) {
+        let Some(place) = self.place else { return };
+        let factor = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
+        let wait = FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT);
+        self.inner.table.give_up(place, pid);
+        let next = Self {
+            inner: Arc::clone(&self.inner),
+            key: self.key.clone(),
+            hash: self.hash,
+            first: None,
+            place: None,
+            process: None,
+            stage: Stage::Waiting,
+            is_alone: false,
+            leave: Leave::No,
+            is_used: false,
+            is_armed: false,
+            failures: self.failures.saturating_add(1),
+            not_before: Some(self.inner.timers.now().after(wait)),
+        };
+        if let Err(error) = self.inner.start(next) {
+            tracing::debug!(
+                target: "ganger::keyed", kind = %self.inner.name, %pid, %error,
+                "no process waits for the next start"
+            );
+        }
+    }
+
+    /// Steps the process of the kind.
+    fn step_inside(
+        &mut self,
+        ctx: &Context,
+        events: &mut Events<'_>,
+        out: &mut StepOutput,
+    ) -> StepResult {
+        let Some(process) = &mut self.process else {
+            return Ok(());
+        };
+        if self.stage == Stage::Up {
+            return process.step(ctx, events, out);
+        }
+        // A failure before the first message is one of the start.
+        let before = messages(events);
+        let stepped = catch_unwind(AssertUnwindSafe(|| process.step(ctx, events, out)));
+        if messages(events) < before {
+            self.stage = Stage::Up;
+            self.failures = 0;
+        } else if !matches!(stepped, Ok(Ok(()))) {
+            self.begin_again_later(ctx.pid());
+        }
+        stepped.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+/// How many messages there are. O(events).
+fn messages(events: &mut Events<'_>) -> usize {
+    let mut count = 0;
+    let none = events.take_where(|event| {
+        count += usize::from(event.message().is_some());
+        false
+    });
+    debug_assert!(none.is_none());
+    count
+}
+
+impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        ctx.accept_only::<M>();
+        let address: Address<M> = ctx.address()?;
+        let slot = Arc::new(Slot {
+            key: self.key.clone(),
+            address: address.clone(),
+        });
+        let place = self.inner.table.claim(self.hash, slot);
+        let place = place.ok_or(NotClaimed::Taken)?;
+        self.place = Some(place);
+        let inner = Arc::clone(&self.inner);
+        // The process has not ended: its submitter has it.
+        let _added = (address.untyped()).add_exit_action(Box::new(Gone { inner, place }));
+        if let Some(first) = self.first.take() {
+            let message = mem::replace(&mut *lock(&first), First::Sent);
+            if let First::Message(message) = message
+                && let Err(refused) = address.send(message)
+            {
+                *lock(&first) = First::Refused(refused);
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        let (has_fired, is_asked) = self.take_own(events);
+        if is_asked && self.leave == Leave::No {
+            self.leave = Leave::Asked;
+        }
+        let shown = events.len();
+        if self.process.is_none() && !self.wait(ctx, events, out)? {
+            return Ok(());
+        }
+        self.step_inside(ctx, events, out)?;
+        if out.is_final() {
+            return Ok(());
+        }
+        let left = events.len();
+        match self.leave {
+            Leave::No => {
+                self.is_used |= shown > 0 || left > 0 || !has_fired;
+                if has_fired && let Some(idle) = self.inner.idle {
+                    if mem::take(&mut self.is_used) {
+                        self.arm(idle, out);
+                    } else {
+                        self.begin_to_leave(ctx, out);
+                    }
+                }
+            }
+            Leave::Asked => self.begin_to_leave(ctx, out),
+            Leave::Draining if left > 0 => {}
+            Leave::Draining if shown > 0 => out.go_on(),
+            Leave::Draining => {
+                self.leave = Leave::Cancelled;
+                // It has not ended, as this is its step.
+                let _found = ctx.cancel(ctx.pid(), WHY);
+            }
+            Leave::Cancelled => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.close();
+        }
+    }
+
+    fn namer(&self) -> fn() -> &'static str {
+        self.inner.namer
+    }
+}
+
+/// Takes the process out of the table when it has ended.
+struct Gone<M, K> {
+    inner: Arc<Inner<M, K>>,
+    place: Place,
+}
+
+impl<M: Send + 'static, K: Key> ExitAction for Gone<M, K> {
+    fn release(&mut self, _: Pid) {
+        self.inner.table.release(self.place);
+    }
+}

@@ -1,0 +1,223 @@
+//! What the processes of a kind have in common, and how it is said.
+
+use crate::error::KindError;
+use crate::registry::{Inner, Registry};
+use ganger_proc_api::{Actor, ActorProcess, Context, Process, Symbol};
+#[cfg(feature = "task")]
+use ganger_proc_api::{BoxError, Payload};
+use ganger_sched::Handle;
+#[cfg(feature = "task")]
+use ganger_task::Cx;
+use ganger_time::Timers;
+use std::any::type_name;
+use std::fmt;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What names a process of a kind: text, a number, or a type of the program's own.
+///
+/// Hashes are keyed with a secret, so strangers can't choose keys that meet.
+pub trait Key: Hash + Eq + Clone + Send + Sync + 'static {}
+
+impl<K: Hash + Eq + Clone + Send + Sync + 'static> Key for K {}
+
+/// What this crate adds to the [`Handle`] of a scheduler.
+pub trait Kinds {
+    /// Begins a kind of processes that take messages of type `M` and are known by keys, texts by
+    /// default. The name says in logs and lists of processes what they are.
+    ///
+    /// ```
+    /// use ganger_keyed::Kinds;
+    /// use ganger_proc_api::{BoxError, Reply, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    ///
+    /// # let scheduler = Timers::add_to(Scheduler::builder()).build()?;
+    /// # scheduler.start()?;
+    /// let echo = scheduler
+    ///     .kind::<Reply<String>>("echo")
+    ///     .start(|key, _| {
+    ///         let key = key.clone();
+    ///         actor_fn(move |_, reply: Reply<String>, _| Ok(reply.complete(key.clone())))
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(echo.of("ann").call(|reply| reply).wait()?, "ann");
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    fn kind<M: Send + 'static>(&self, name: impl Into<Symbol>) -> NewKind<M>;
+}
+
+impl Kinds for Handle {
+    fn kind<M: Send + 'static>(&self, name: impl Into<Symbol>) -> NewKind<M> {
+        NewKind {
+            scheduler: self.clone(),
+            name: name.into(),
+            types: PhantomData,
+        }
+    }
+}
+
+/// A kind that does not know yet how its processes start.
+#[must_use = "it is no kind before `start` and `build`"]
+pub struct NewKind<M, K = String> {
+    scheduler: Handle,
+    name: Symbol,
+    types: PhantomData<fn(M, K)>,
+}
+
+/// Makes the process of a key.
+pub(crate) type Make<K> = Box<dyn Fn(&K, &Context) -> Box<dyn Process> + Send + Sync>;
+
+/// A kind that knows how its processes start.
+#[must_use = "it is no kind before `build`"]
+pub struct KindBuilder<M, K = String> {
+    pub(crate) scheduler: Handle,
+    pub(crate) name: Symbol,
+    pub(crate) make: Make<K>,
+    /// The name of the type that a process is of.
+    pub(crate) namer: fn() -> &'static str,
+    pub(crate) idle: Option<Duration>,
+    takes: PhantomData<fn(M)>,
+}
+
+impl<M: Send + 'static, K: Key> NewKind<M, K> {
+    /// Keys of that type.
+    ///
+    /// ```
+    /// use ganger_keyed::Kinds;
+    /// use ganger_proc_api::{BoxError, Reply, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    ///
+    /// # let scheduler = Timers::add_to(Scheduler::builder()).build()?;
+    /// # scheduler.start()?;
+    /// let double = scheduler
+    ///     .kind::<Reply<u64>>("double")
+    ///     .keyed_by::<u64>()
+    ///     .start(|&key, _| actor_fn(move |_, reply: Reply<u64>, _| Ok(reply.complete(2 * key))))
+    ///     .build()?;
+    /// assert_eq!(double.of(21_u64).call(|reply| reply).wait()?, 42);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn keyed_by<L: Key>(self) -> NewKind<M, L> {
+        NewKind {
+            scheduler: self.scheduler,
+            name: self.name,
+            types: PhantomData,
+        }
+    }
+
+    /// The process of a key is the actor that `start` makes.
+    ///
+    /// `start` and [`Actor::init`] are called in the first step of the process, by a worker. What
+    /// they register is the process's, and what is sent to the key meanwhile waits in its mailbox.
+    /// The process has not started when one of them fails or panics: see
+    /// [`Registry`](crate::Registry).
+    pub fn start<A, F>(self, start: F) -> KindBuilder<M, K>
+    where
+        A: Actor<Message = M>,
+        F: Fn(&K, &Context) -> A + Send + Sync + 'static,
+    {
+        let make = move |key: &K, ctx: &Context| -> Box<dyn Process> {
+            Box::new(ActorProcess::new(start(key, ctx)))
+        };
+        self.made_by(Box::new(make), type_name::<A>)
+    }
+
+    /// The process of a key is an async function, which gets the key.
+    ///
+    /// The function has started when it has taken its first message. What it does before that is
+    /// part of the start, and its failure is one of the start.
+    ///
+    /// ```
+    /// use ganger_keyed::Kinds;
+    /// use ganger_proc_api::{BoxError, Reply};
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::Cx;
+    /// # use ganger_time::Timers;
+    ///
+    /// # let scheduler = Timers::add_to(Scheduler::builder()).build()?;
+    /// # scheduler.start()?;
+    /// let tickets = scheduler
+    ///     .kind::<Reply<u64>>("tickets")
+    ///     .start_task(async |_counter: String, cx: Cx<Reply<u64>>| {
+    ///         let mut next = 0;
+    ///         while let Some(reply) = cx.recv().await {
+    ///             next += 1;
+    ///             reply.complete(next);
+    ///         }
+    ///         Ok(())
+    ///     })
+    ///     .build()?;
+    /// let left = tickets.of("left");
+    /// assert_eq!(left.call(|reply| reply).wait()?, 1);
+    /// assert_eq!(left.call(|reply| reply).wait()?, 2);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[cfg(feature = "task")]
+    pub fn start_task<R, F, Fut>(self, body: F) -> KindBuilder<M, K>
+    where
+        R: Into<Payload> + 'static,
+        F: Fn(K, Cx<M>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+    {
+        let body = Arc::new(body);
+        let make = move |key: &K, _: &Context| {
+            let (body, key) = (Arc::clone(&body), key.clone());
+            ganger_task::process(move |cx| body(key, cx))
+        };
+        self.made_by(Box::new(make), type_name::<F>)
+    }
+
+    fn made_by(self, make: Make<K>, namer: fn() -> &'static str) -> KindBuilder<M, K> {
+        KindBuilder {
+            scheduler: self.scheduler,
+            name: self.name,
+            make,
+            namer,
+            idle: None,
+            takes: PhantomData,
+        }
+    }
+}
+
+impl<M: Send + 'static, K: Key> KindBuilder<M, K> {
+    /// A process that has taken no step for that time, and has no event left, is evicted: after
+    /// that time at the earliest, and after twice that time at the latest. By default none is.
+    ///
+    /// It is cancelled as by [`Context::cancel`]: an actor gets [`Actor::cancelled`], where it may
+    /// defer its end and save its state, and last of all [`Actor::close`]. The waits of an async
+    /// function end. So the time should be longer than a process waits for the answers to its own
+    /// questions. What is sent to the key meanwhile waits for the next process.
+    pub fn idle_after(self, time: Duration) -> Self {
+        let idle = Some(time);
+        Self { idle, ..self }
+    }
+
+    /// The kind. Its processes start with their first messages.
+    ///
+    /// # Errors
+    /// [`KindError`] when the scheduler has no [`Timers`].
+    pub fn build(self) -> Result<Registry<M, K>, KindError> {
+        let timers = self.scheduler.source::<Timers>();
+        let timers = timers.ok_or(KindError::NoTimers)?;
+        Ok(Registry::new(Inner::new(self, timers)))
+    }
+}
+
+impl<M, K> fmt::Debug for NewKind<M, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NewKind").field(&self.name).finish()
+    }
+}
+
+impl<M, K> fmt::Debug for KindBuilder<M, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KindBuilder")
+            .field("name", &self.name)
+            .field("idle", &self.idle)
+            .finish_non_exhaustive()
+    }
+}

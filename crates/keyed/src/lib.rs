@@ -1,0 +1,13 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+mod error;
+mod incarnation;
+mod kind;
+mod registry;
+mod table;
+
+pub use error::{KeyedError, KeyedErrorKind, KindError};
+pub use kind::{Key, KindBuilder, Kinds, NewKind};
+pub use registry::{KeyedAddress, Registry};

@@ -1,0 +1,314 @@
+//! The processes of a kind, and their addresses by key.
+
+use crate::error::{KeyedError, KeyedErrorKind};
+use crate::incarnation::{First, Incarnation, NotClaimed};
+use crate::kind::{Key, KindBuilder, Make};
+use crate::table::{Slot, Table};
+use ganger_proc_api::{
+    BoxError, ExitCause, ExitNotice, Message, Payloads, Reply, SubmitErrorKind, Symbol, Tag,
+};
+use ganger_sched::{Address, Call, Handle, SystemEvent, WeakHandle};
+use ganger_sync::sync::{Mutex, lock};
+use ganger_time::Timers;
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The notice by which a process is asked to leave.
+pub(crate) const LEAVE: Tag = Tag::MAX - 1;
+
+/// What a process is told that asks itself.
+const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
+
+/// The processes of a kind, each known by its key: see [`Kinds::kind`](crate::Kinds::kind).
+///
+/// [`of`](Self::of) gives the address of a key. The first message starts its process; a process
+/// that is idle, is told to go, or fails, ends, and the next message starts another one.
+///
+/// - At most one process of a key is between its `init` and the end of its `close`.
+/// - Messages of one sender to one key are taken in order, also across evictions. None is lost or
+///   refused because of an eviction: what comes while a process leaves is taken by that process, or
+///   waits in the mailbox of the next one.
+/// - A process that fails takes what is in its mailbox along, as all processes do: calls end with
+///   the cause. The next message starts another one at once.
+/// - A start that fails does the same, and the next start waits: 100 ms, and twice as long after
+///   each start that fails, up to 30 s. Messages wait in a mailbox meanwhile.
+/// - A process inherits values from the process that has sent its first message.
+/// - During a stop of the scheduler none starts, and those that live are asked to finish, as all
+///   are.
+///
+/// Cloning it is cheap, and its processes outlive it. A key without a process takes no memory. Each
+/// call is O(1) unless it says otherwise, and takes one of 64 locks for a moment.
+pub struct Registry<M, K = String> {
+    inner: Arc<Inner<M, K>>,
+}
+
+pub(crate) struct Inner<M, K> {
+    pub(crate) table: Table<K, M>,
+    pub(crate) make: Make<K>,
+    pub(crate) namer: fn() -> &'static str,
+    pub(crate) name: Symbol,
+    pub(crate) idle: Option<Duration>,
+    pub(crate) timers: Arc<Timers>,
+    pub(crate) scheduler: WeakHandle,
+}
+
+impl<M: Send + 'static, K: Key> Inner<M, K> {
+    pub(crate) fn new(kind: KindBuilder<M, K>, timers: Arc<Timers>) -> Self {
+        let scheduler: Handle = kind.scheduler;
+        Self {
+            table: Table::new(),
+            make: kind.make,
+            namer: kind.namer,
+            name: kind.name,
+            idle: kind.idle,
+            timers,
+            scheduler: scheduler.downgrade(),
+        }
+    }
+
+    /// Starts a process.
+    pub(crate) fn start(self: &Arc<Self>, process: Incarnation<M, K>) -> Result<(), NotClaimed> {
+        let scheduler = self.scheduler.upgrade();
+        let scheduler = scheduler.filter(|it| !it.is_stopping());
+        let Some(scheduler) = scheduler else {
+            return Err(NotClaimed::NotStarted(SubmitErrorKind::Stopping));
+        };
+        match scheduler.submit(process, self.name, Payloads::new()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(match error.kind {
+                SubmitErrorKind::InitFailed(error) if error.is::<NotClaimed>() => NotClaimed::Taken,
+                kind => NotClaimed::NotStarted(kind),
+            }),
+        }
+    }
+}
+
+impl<M: Send + 'static, K: Key> Registry<M, K> {
+    pub(crate) fn new(inner: Inner<M, K>) -> Self {
+        let inner = Arc::new(inner);
+        Self { inner }
+    }
+
+    /// The address of the process of that key, whether there is one or not. It starts none.
+    ///
+    /// An address that is kept saves the hash of the key at each send.
+    pub fn of(&self, key: impl Into<K>) -> KeyedAddress<M, K> {
+        let key = key.into();
+        KeyedAddress {
+            hash: self.inner.table.hash(&key),
+            inner: Arc::clone(&self.inner),
+            key,
+        }
+    }
+
+    /// The address of the live process of that key, if there is one: to monitor it, or to look at
+    /// it. It starts none.
+    ///
+    /// What is sent by this address may come too late for the process, as for any process. So
+    /// messages are sent by way of [`of`](Self::of).
+    pub fn find<Q>(&self, key: &Q) -> Option<Address<M>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let table = &self.inner.table;
+        let slot = table.find(table.hash(key), key)?;
+        (!slot.address.is_closed()).then(|| slot.address.clone())
+    }
+
+    /// Asks the process of that key to leave as soon as it has taken what is in its mailbox, as if
+    /// it were idle: see [`KindBuilder::idle_after`](crate::KindBuilder::idle_after). Returns
+    /// whether there is one. Never blocks. A process may ask itself.
+    pub fn evict<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let table = &self.inner.table;
+        let Some(asked) = table.ask_to_leave(table.hash(key), key) else {
+            return false;
+        };
+        let (Some(pid), Some(scheduler)) = (asked, self.inner.scheduler.upgrade()) else {
+            return true;
+        };
+        let notice = ExitNotice::new(pid, LEAVE, ExitCause::Done);
+        scheduler
+            .send_system(pid, SystemEvent::Exit(notice))
+            .is_ok()
+    }
+
+    /// How many keys have a process: one that starts, waits to be started again, or ends, counts.
+    /// O(shards), which are 64.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.table.len()
+    }
+
+    /// Whether no key has a process.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The keys that have a process, in no order. O(keys).
+    #[must_use]
+    pub fn keys(&self) -> Vec<K> {
+        let slots = self.inner.table.slots();
+        slots.into_iter().map(|it| it.key.clone()).collect()
+    }
+}
+
+impl<M, K> Clone for Registry<M, K> {
+    fn clone(&self) -> Self {
+        let inner = Arc::clone(&self.inner);
+        Self { inner }
+    }
+}
+
+impl<M, K> fmt::Debug for Registry<M, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry")
+            .field("name", &self.inner.name)
+            .field("len", &self.inner.table.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reaches the process of a key, which a message starts if there is none: see [`Registry::of`].
+///
+/// Cloning it clones the key. It keeps no process alive.
+pub struct KeyedAddress<M, K = String> {
+    inner: Arc<Inner<M, K>>,
+    key: K,
+    hash: u64,
+}
+
+impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// Sends a message, and starts the process if there is none. Never blocks, and waits for no
+    /// start.
+    ///
+    /// # Errors
+    /// [`KeyedError`], with the message inside, when the mailbox of the process is full, when the
+    /// scheduler has as many processes as it may have, or is stopping.
+    pub fn send(&self, message: M) -> Result<(), KeyedError> {
+        self.deliver(self.slot(), message)
+    }
+
+    /// A question to the process: as [`Address::call`], for steps, tasks and threads. It starts the
+    /// process if there is none, when it is asked.
+    ///
+    /// It ends with the cause when the start fails, with
+    /// [`CommandError::Ended`](ganger_proc_api::CommandError::Ended), and with
+    /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed) and a [`KeyedErrorKind`]
+    /// inside when the message is refused.
+    pub fn call<T, F>(&self, message: F) -> Call<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(Reply<T>) -> M + Send + 'static,
+    {
+        let this = self.clone();
+        Call::by(move |reply: Reply<T>| {
+            let slot = this.slot();
+            if let (Some(asker), Some(slot)) = (reply.pid(), &slot)
+                && asker == slot.address.pid()
+            {
+                return Err(CALLS_ITSELF.into());
+            }
+            // The reply in a message that is refused is dropped here, before the caller hears of
+            // the error.
+            let sent = this.deliver(slot, message(reply));
+            sent.map_err(|error| BoxError::from(error.kind))
+        })
+    }
+
+    /// The address of the live process, if there is one: see [`Registry::find`].
+    #[must_use]
+    pub fn find(&self) -> Option<Address<M>> {
+        let slot = self.slot()?;
+        (!slot.address.is_closed()).then(|| slot.address.clone())
+    }
+
+    fn slot(&self) -> Option<Arc<Slot<K, M>>> {
+        self.inner.table.find(self.hash, &self.key)
+    }
+
+    fn deliver(&self, mut slot: Option<Arc<Slot<K, M>>>, mut message: M) -> Result<(), KeyedError> {
+        loop {
+            if let Some(slot) = slot {
+                let Err(refused) = slot.address.send(message) else {
+                    return Ok(());
+                };
+                if !slot.address.is_closed() {
+                    let kind = KeyedErrorKind::Refused(refused.kind);
+                    return Err(KeyedError::new(kind, Some(refused.package.message)));
+                }
+                message = match refused.package.message.take() {
+                    Ok(message) => message,
+                    Err(_) => unreachable!("what is refused is what was sent"),
+                };
+            }
+            message = match self.start(message)? {
+                None => return Ok(()),
+                Some(message) => message,
+            };
+            slot = self.slot();
+        }
+    }
+
+    /// Starts a process with a first message. Gives that back when another process has been
+    /// quicker.
+    #[cold]
+    #[inline(never)]
+    fn start(&self, message: M) -> Result<Option<M>, KeyedError> {
+        let first = Arc::new(Mutex::new(First::Message(message)));
+        let (inner, key) = (Arc::clone(&self.inner), self.key.clone());
+        let process = Incarnation::new(inner, key, self.hash, Arc::clone(&first));
+        let started = self.inner.start(process);
+        let first = std::mem::replace(&mut *lock(&first), First::Sent);
+        match (started, first) {
+            (Ok(()), First::Refused(refused)) => {
+                let kind = KeyedErrorKind::Refused(refused.kind);
+                Err(KeyedError::new(kind, Some(refused.package.message)))
+            }
+            (Ok(()), _) => Ok(None),
+            (Err(NotClaimed::Taken), First::Message(message)) => Ok(Some(message)),
+            (Err(NotClaimed::Taken), _) => unreachable!("a message is sent behind the claim"),
+            (Err(NotClaimed::NotStarted(kind)), first) => {
+                let message = match first {
+                    First::Message(message) => Some(Message::of(message)),
+                    First::Refused(refused) => Some(refused.package.message),
+                    First::Sent => None,
+                };
+                Err(KeyedError::new(KeyedErrorKind::NotStarted(kind), message))
+            }
+        }
+    }
+}
+
+impl<M, K: Clone> Clone for KeyedAddress<M, K> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            key: self.key.clone(),
+            hash: self.hash,
+        }
+    }
+}
+
+impl<M, K: fmt::Debug> fmt::Debug for KeyedAddress<M, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedAddress")
+            .field("kind", &self.inner.name)
+            .field("key", &self.key)
+            .finish()
+    }
+}

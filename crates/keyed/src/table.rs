@@ -1,0 +1,339 @@
+//! Which process a key has.
+//!
+//! **Problem.** Messages for a key start its process, and a process that is idle ends. Of several
+//! first messages one starts it. A message that comes while it leaves must neither be lost in its
+//! mailbox nor reach the next process before those that were sent earlier.
+//!
+//! **Rejected.** To end when the mailbox is empty, in one act: the clean-up of the process, which
+//! may ask others, would come after that. A lock across the send: its holder would run the
+//! scheduler's code, and users' with it. To buffer messages here while a process leaves or starts:
+//! a second mailbox, with limits and order of its own.
+//!
+//! **An entry** is a key that has a process. Its slot has the key and the address of the latest
+//! process of the key, and its count is how many processes of the key have not ended.
+//!
+//! 1. A sender takes a reference to the slot under the lock, sends, and gives the reference back.
+//!    So the number of references says how many sends are under way.
+//! 2. A process that wants to leave marks its entry, under the lock, when the table's is the only
+//!    reference. From then on senders are not led to the process. All that was sent to it by way of
+//!    the table is in its mailbox, and nothing more comes: it takes the rest, and ends after that.
+//! 3. A sender that finds no slot, a marked one, or that of a process that has ended, starts the
+//!    next process. That claims the entry, which counts it, and gets the message. A claim fails
+//!    when another process has been quicker.
+//! 4. The next process begins when it is the only one that the entry counts. Its mailbox keeps what
+//!    is sent meanwhile. The end of a process wakes the one that waits for it.
+//! 5. The end of the last process takes the entry away.
+//!
+//! **Why no message is lost, and all are in order.** A sender's earlier message is in the mailbox
+//! of the process that the table led to at that time. A later message goes to the same process, or
+//! to one after it, which begins when that one has ended: after it has taken what was in its
+//! mailbox when it was marked, which includes the earlier message, because its send was over.
+//!
+//! **Users' code** runs without a lock: a key is compared, cloned and dropped outside, so a search
+//! takes a reference to a slot, compares, and looks again. Keys with one hash are told apart by the
+//! numbers of their entries.
+
+use ganger_proc_api::Pid;
+use ganger_sched::{Address, HashKey};
+use ganger_sync::sync::{Mutex, MutexGuard, lock};
+use ganger_sync::{CachePadded, shrink_after_burst};
+use smallvec::SmallVec;
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::mem;
+use std::sync::Arc;
+
+/// How many locks the entries share. A power of two.
+const SHARDS: usize = 64;
+
+/// A shard that is no larger never shrinks.
+const KEPT: usize = 64;
+
+/// The latest process of a key.
+pub(crate) struct Slot<K, M> {
+    pub(crate) key: K,
+    pub(crate) address: Address<M>,
+}
+
+struct Entry<K, M> {
+    /// Tells it from all other entries of its shard, past ones included.
+    number: u64,
+    slot: Arc<Slot<K, M>>,
+    /// How many processes of the key have not ended.
+    live: u32,
+    /// The latest process takes no more messages by way of the table.
+    is_leaving: bool,
+    /// The latest process has been asked to leave.
+    is_asked: bool,
+}
+
+type Lock<K, M> = CachePadded<Mutex<Shard<K, M>>>;
+
+/// The keys that have processes.
+pub(crate) struct Table<K, M> {
+    shards: Box<[Lock<K, M>]>,
+    key: HashKey,
+}
+
+struct Shard<K, M> {
+    /// By the hashes of their keys. Mostly there is one for each.
+    entries: HashMap<u64, SmallVec<[Entry<K, M>; 1]>, AsIs>,
+    /// The number of the latest entry.
+    last: u64,
+}
+
+/// Where the entry of a process is.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    hash: u64,
+    number: u64,
+}
+
+struct Found<K, M> {
+    place: Place,
+    slot: Arc<Slot<K, M>>,
+    is_leaving: bool,
+}
+
+impl<K, M> Table<K, M> {
+    pub(crate) fn new() -> Self {
+        let shard = || {
+            CachePadded::new(Mutex::new(Shard {
+                entries: HashMap::default(),
+                last: 0,
+            }))
+        };
+        Self {
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            key: HashKey::random(),
+        }
+    }
+
+    pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        self.key.hash(key)
+    }
+
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard<K, M>> {
+        // Not the bits by which a map finds its places.
+        lock(&self.shards[(hash >> 32) as usize % SHARDS])
+    }
+
+    /// The entry of the key.
+    fn search<Q>(&self, hash: u64, key: &Q) -> Option<Found<K, M>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        let mut others = SmallVec::<[u64; 1]>::new();
+        loop {
+            let found = self.shard(hash).other_than(hash, &others)?;
+            if found.slot.key.borrow() == key {
+                return Some(found);
+            }
+            others.push(found.place.number);
+        }
+    }
+
+    /// The process of the key, for a send. A reference that is kept keeps the process from leaving.
+    pub(crate) fn find<Q>(&self, hash: u64, key: &Q) -> Option<Arc<Slot<K, M>>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        let found = self.search(hash, key)?;
+        (!found.is_leaving).then_some(found.slot)
+    }
+
+    /// A new process is the latest of its key, unless the key has one that takes messages.
+    pub(crate) fn claim(&self, hash: u64, new: Arc<Slot<K, M>>) -> Option<Place>
+    where
+        K: Eq,
+    {
+        let mut others = SmallVec::<[u64; 1]>::new();
+        loop {
+            let mut shard = self.shard(hash);
+            let Some(found) = shard.other_than(hash, &others) else {
+                shard.last += 1;
+                let number = shard.last;
+                shard.entries.entry(hash).or_default().push(Entry {
+                    number,
+                    slot: new,
+                    live: 1,
+                    is_leaving: false,
+                    is_asked: false,
+                });
+                return Some(Place { hash, number });
+            };
+            drop(shard);
+            let Found { place, slot, .. } = found;
+            if slot.key != new.key {
+                others.push(place.number);
+                continue;
+            }
+            drop(slot);
+            let mut shard = self.shard(hash);
+            let Some(entry) = shard.entry(place) else {
+                continue;
+            };
+            if !entry.is_leaving && !entry.slot.address.is_closed() {
+                return None;
+            }
+            entry.live += 1;
+            entry.is_leaving = false;
+            entry.is_asked = false;
+            let before = mem::replace(&mut entry.slot, new);
+            drop(shard);
+            drop(before);
+            return Some(place);
+        }
+    }
+
+    /// Whether the process at that place, the latest, is the only one of its key.
+    pub(crate) fn is_alone(&self, place: Place) -> bool {
+        let mut shard = self.shard(place.hash);
+        shard.entry(place).is_none_or(|entry| entry.live == 1)
+    }
+
+    /// The latest process, with that PID, gets no more messages by way of the table, unless a send
+    /// to it is under way.
+    pub(crate) fn leave(&self, place: Place, pid: Pid) -> bool {
+        let mut shard = self.shard(place.hash);
+        let Some(entry) = shard.entry(place) else {
+            return true;
+        };
+        if entry.slot.address.pid() == pid {
+            // Those that send release the reference, and this acquires it: what they have sent is
+            // in the mailbox.
+            if Arc::get_mut(&mut entry.slot).is_none() {
+                return false;
+            }
+            entry.is_leaving = true;
+        }
+        true
+    }
+
+    /// The latest process has failed, and what is sent to it is lost with it: the next one may take
+    /// its place.
+    pub(crate) fn give_up(&self, place: Place, pid: Pid) {
+        if let Some(entry) = self.shard(place.hash).entry(place)
+            && entry.slot.address.pid() == pid
+        {
+            entry.is_leaving = true;
+        }
+    }
+
+    /// The process of the key, to be asked to leave. None when it has been asked.
+    pub(crate) fn ask_to_leave<Q>(&self, hash: u64, key: &Q) -> Option<Option<Pid>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        let Found { place, slot, .. } = self.search(hash, key)?;
+        let pid = slot.address.pid();
+        drop(slot);
+        let mut shard = self.shard(hash);
+        let entry = shard.entry(place)?;
+        if entry.slot.address.pid() != pid || entry.slot.address.is_closed() {
+            return None;
+        }
+        let is_first = !entry.is_leaving && !mem::replace(&mut entry.is_asked, true);
+        Some(is_first.then_some(pid))
+    }
+
+    /// A process has ended.
+    pub(crate) fn release(&self, place: Place) {
+        let mut shard = self.shard(place.hash);
+        let Some(entry) = shard.entry(place) else {
+            return;
+        };
+        entry.live -= 1;
+        if entry.live > 0 {
+            // If it has to wait for others still, it goes on waiting.
+            let waits = Arc::clone(&entry.slot);
+            drop(shard);
+            waits.address.untyped().waker().wake();
+            return;
+        }
+        let entry = shard.remove(place);
+        drop(shard);
+        drop(entry);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        let len = |shard: &Lock<K, M>| {
+            let shard = lock(shard);
+            shard.entries.values().map(SmallVec::len).sum::<usize>()
+        };
+        self.shards.iter().map(len).sum()
+    }
+
+    /// The latest processes of all keys.
+    pub(crate) fn slots(&self) -> Vec<Arc<Slot<K, M>>> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            let shard = lock(shard);
+            let entries = shard.entries.values().flatten();
+            all.extend(entries.map(|it| Arc::clone(&it.slot)));
+        }
+        all
+    }
+}
+
+impl<K, M> Shard<K, M> {
+    /// The first entry with that hash that is none of the others.
+    fn other_than(&self, hash: u64, others: &[u64]) -> Option<Found<K, M>> {
+        let entries = self.entries.get(&hash)?;
+        let entry = entries.iter().find(|it| !others.contains(&it.number))?;
+        let number = entry.number;
+        Some(Found {
+            place: Place { hash, number },
+            slot: Arc::clone(&entry.slot),
+            is_leaving: entry.is_leaving,
+        })
+    }
+
+    fn entry(&mut self, place: Place) -> Option<&mut Entry<K, M>> {
+        let entries = self.entries.get_mut(&place.hash)?;
+        entries.iter_mut().find(|it| it.number == place.number)
+    }
+
+    fn remove(&mut self, place: Place) -> Option<Entry<K, M>> {
+        let entries = self.entries.get_mut(&place.hash)?;
+        let index = entries.iter().position(|it| it.number == place.number)?;
+        let entry = entries.swap_remove(index);
+        if entries.is_empty() {
+            self.entries.remove(&place.hash);
+            shrink_after_burst(&mut self.entries, KEPT);
+        }
+        Some(entry)
+    }
+}
+
+/// Takes the hash of a key, which was made with a secret, for the hash.
+#[derive(Default)]
+struct AsIs;
+
+impl BuildHasher for AsIs {
+    type Hasher = Same;
+
+    fn build_hasher(&self) -> Same {
+        Same(0)
+    }
+}
+
+struct Same(u64);
+
+impl Hasher for Same {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a hash is one number");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}

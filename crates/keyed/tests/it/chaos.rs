@@ -1,0 +1,314 @@
+//! Many senders and few keys in simulations: evictions at any moment, saves that take time, faults
+//! and stops. All is accounted for.
+
+use ganger_keyed::{Kinds, Registry};
+use ganger_proc_api::{
+    Actor, BoxError, CancelReason, Completion, Context, Reply, StepOutput, StepResult,
+};
+use ganger_sim::{Faults, Rt, Sim, Strategy};
+use ganger_sync::sync::{Mutex, lock};
+use ganger_task::{Cx, SpawnTask};
+use ganger_time::TimerOutput;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+const IDLE: Duration = Duration::from_millis(20);
+const SENDERS: u64 = 4;
+const KEYS: u64 = 3;
+const MESSAGES: u64 = 25;
+
+/// So many seeds, unless the environment says it.
+fn seeds(of: u64) -> u64 {
+    let seeds = std::env::var("GANGER_SEEDS").ok();
+    seeds.and_then(|it| it.parse().ok()).unwrap_or(of)
+}
+
+enum Entry {
+    Note(u64, u64),
+    Ask(u64, u64, Reply<u64>),
+}
+
+/// What is stored of a key.
+#[derive(Default)]
+struct Stored {
+    /// The numbers that each sender's messages had, in the order in which they were taken.
+    taken: BTreeMap<u64, Vec<u64>>,
+    /// How many had been taken at the last save.
+    saved: u64,
+    is_open: bool,
+    starts: u64,
+}
+
+impl Stored {
+    fn count(&self) -> u64 {
+        self.taken.values().map(|it| it.len() as u64).sum()
+    }
+}
+
+#[derive(Default)]
+struct Store {
+    keys: BTreeMap<u64, Stored>,
+    /// Starts that are still to fail.
+    failures: u64,
+    /// Whether a process may end without a save.
+    is_rough: bool,
+}
+
+type Shared = Arc<Mutex<Store>>;
+
+/// Has what is stored of its key in memory, and saves it at its end, which takes time.
+struct Ledger {
+    key: u64,
+    store: Shared,
+    count: u64,
+    saves_late: bool,
+    is_open: bool,
+}
+
+impl Ledger {
+    fn with<R>(&self, f: impl FnOnce(&mut Stored) -> R) -> R {
+        f(lock(&self.store).keys.entry(self.key).or_default())
+    }
+
+    fn take(&mut self, sender: u64, number: u64) {
+        self.count += 1;
+        self.with(|it| it.taken.entry(sender).or_default().push(number));
+    }
+
+    fn save(&mut self) {
+        let count = self.count;
+        self.with(|it| it.saved = count);
+    }
+}
+
+impl Actor for Ledger {
+    type Message = Entry;
+
+    fn init(&mut self, _: &Context) -> Result<(), BoxError> {
+        let mut store = lock(&self.store);
+        if store.failures > 0 {
+            store.failures -= 1;
+            return Err("the store is not there".into());
+        }
+        let is_rough = store.is_rough;
+        let stored = store.keys.entry(self.key).or_default();
+        assert!(!stored.is_open, "two processes have the key {}", self.key);
+        stored.is_open = true;
+        stored.starts += 1;
+        self.count = stored.count();
+        assert!(is_rough || self.count == stored.saved, "it was not saved");
+        drop(store);
+        self.is_open = true;
+        Ok(())
+    }
+
+    fn receive(&mut self, _: &Context, entry: Entry, _: &mut StepOutput) -> StepResult {
+        match entry {
+            Entry::Note(sender, number) => self.take(sender, number),
+            Entry::Ask(sender, number, reply) => {
+                self.take(sender, number);
+                reply.complete(number);
+            }
+        }
+        Ok(())
+    }
+
+    fn cancelled(&mut self, _: &Context, _: CancelReason, out: &mut StepOutput) -> StepResult {
+        if self.saves_late {
+            out.defer_cancel();
+            out.sleep(Duration::from_millis(7), 1);
+        } else {
+            self.save();
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self, _: &Context, _: Completion, out: &mut StepOutput) -> StepResult {
+        self.save();
+        out.done(());
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.with(|it| it.is_open = false);
+        }
+    }
+}
+
+fn ledgers(rt: &Rt<'_>, store: &Shared) -> Registry<Entry, u64> {
+    let store = Arc::clone(store);
+    let kind = rt.kind::<Entry>("ledger").keyed_by::<u64>();
+    let kind = kind.start(move |&key, _| Ledger {
+        key,
+        store: Arc::clone(&store),
+        count: 0,
+        saves_late: key % 2 == 0,
+        is_open: false,
+    });
+    kind.idle_after(IDLE).build().unwrap()
+}
+
+/// Sends and asks with pauses, some of which are about as long as the processes may be idle, and
+/// has processes evicted. Returns how many messages have been accepted.
+async fn sender(
+    cx: Cx,
+    own: u64,
+    ledgers: Registry<Entry, u64>,
+    mut random: fastrand::Rng,
+) -> Result<u64, BoxError> {
+    let mut accepted = 0;
+    for number in 0..MESSAGES {
+        let ledger = ledgers.of(random.u64(..KEYS));
+        if random.u8(..4) == 0 {
+            let answer = cx
+                .ask(ledger.call(move |reply| Entry::Ask(own, number, reply)))
+                .await;
+            accepted += u64::from(answer.is_ok());
+        } else {
+            accepted += u64::from(ledger.send(Entry::Note(own, number)).is_ok());
+        }
+        if random.u8(..8) == 0 {
+            ledgers.evict(&random.u64(..KEYS));
+        }
+        match random.u8(..6) {
+            0 => cx.sleep(IDLE).await?,
+            1 => {
+                let a_bit = Duration::from_micros(random.u64(..20));
+                cx.sleep(IDLE + a_bit).await?;
+            }
+            2 => cx.sleep(Duration::from_millis(random.u64(..50))).await?,
+            _ => {}
+        }
+    }
+    Ok(accepted)
+}
+
+/// Runs the senders, and then until all is quiet.
+fn play(rt: &Rt<'_>, store: &Shared) -> (Registry<Entry, u64>, Option<u64>) {
+    let ledgers = ledgers(rt, store);
+    let senders = (0..SENDERS).map(|own| {
+        let random = fastrand::Rng::with_seed(rt.choose(1 << 20) as u64);
+        let ledgers = ledgers.clone();
+        rt.spawn_task(move |cx: Cx| sender(cx, own, ledgers, random))
+            .ok()
+    });
+    let ends: Vec<_> = senders.collect::<Vec<_>>().into_iter().flatten().collect();
+    let accepted = ends
+        .into_iter()
+        .map(|it| rt.wait(it).take::<u64>().ok())
+        .sum();
+    rt.settle();
+    (ledgers, accepted)
+}
+
+/// Nothing is left, and each sender's messages were taken once and in order. Returns how many.
+fn settle(store: &Shared, ledgers: &Registry<Entry, u64>) -> u64 {
+    assert!(ledgers.is_empty());
+    let store = lock(store);
+    let mut count = 0;
+    for stored in store.keys.values() {
+        assert!(!stored.is_open);
+        count += stored.count();
+        for numbers in stored.taken.values() {
+            assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+        }
+    }
+    count
+}
+
+fn sims() -> [Sim; 2] {
+    let priorities = Strategy::Priorities {
+        changes: 4,
+        moves: 600,
+    };
+    [Strategy::Random, priorities].map(|strategy| Sim::new(0).workers(3).strategy(strategy))
+}
+
+// pins: E2, E3
+#[test]
+fn whatever_is_evicted_when_no_message_is_lost_or_out_of_order() {
+    let restarts = Mutex::new(0);
+    for sim in sims() {
+        let faults = Faults {
+            others_move: 250,
+            ..Faults::some()
+        };
+        sim.faults(faults)
+            .must_free()
+            .check_seeds(seeds(200), |rt| {
+                let store = Shared::default();
+                let (ledgers, accepted) = play(rt, &store);
+                assert_eq!(accepted, Some(SENDERS * MESSAGES));
+                assert_eq!(settle(&store, &ledgers), SENDERS * MESSAGES);
+                assert_eq!(rt.stats().live, 0);
+                let starts: u64 = lock(&store).keys.values().map(|it| it.starts).sum();
+                *lock(&restarts) += starts - KEYS;
+            });
+    }
+    assert!(*lock(&restarts) > 0, "none was evicted");
+}
+
+// pins: E2
+#[test]
+fn with_processes_that_fail_or_are_ended_at_any_moment_no_key_has_two() {
+    for sim in sims() {
+        let faults = Faults {
+            step_panics: 10,
+            process_is_terminated: 5,
+            process_is_cancelled: 5,
+            ..Faults::some()
+        };
+        sim.faults(faults)
+            .must_free()
+            .check_seeds(seeds(200), |rt| {
+                let store = Shared::default();
+                lock(&store).is_rough = true;
+                let (ledgers, _) = play(rt, &store);
+                assert!(settle(&store, &ledgers) <= SENDERS * MESSAGES);
+                assert_eq!(rt.stats().live, 0);
+            });
+    }
+}
+
+// pins: E4
+#[test]
+fn starts_that_fail_leave_nothing_and_break_no_order() {
+    for sim in sims() {
+        sim.faults(Faults::some())
+            .must_free()
+            .check_seeds(seeds(100), |rt| {
+                let store = Shared::default();
+                lock(&store).failures = 1 + rt.choose(5) as u64;
+                let (ledgers, accepted) = play(rt, &store);
+                let taken = settle(&store, &ledgers);
+                assert!(
+                    accepted.is_some_and(|it| taken <= it),
+                    "{accepted:?}, {taken}"
+                );
+                assert_eq!(rt.stats().live, 0);
+            });
+    }
+}
+
+// pins: E5
+#[test]
+fn a_stop_at_any_moment_ends_all_and_closes_what_began() {
+    for sim in sims() {
+        let faults = Faults {
+            shutdown_begins: 2,
+            shutdown_is_forced: 20,
+            ..Faults::some()
+        };
+        sim.faults(faults)
+            .must_free()
+            .check_seeds(seeds(200), |rt| {
+                let store = Shared::default();
+                lock(&store).is_rough = true;
+                let (ledgers, _) = play(rt, &store);
+                settle(&store, &ledgers);
+                assert_eq!(rt.stats().live, 0);
+            });
+    }
+}

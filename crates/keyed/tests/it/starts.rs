@@ -1,0 +1,135 @@
+//! Keys and their processes: first messages, look-ups, ends.
+
+use crate::support::*;
+use ganger_keyed::{KeyedErrorKind, KindError, Kinds};
+use ganger_proc_api::{CommandError, SendErrorKind, SubmitErrorKind};
+use ganger_sched::Scheduler;
+use ganger_sim::Sim;
+use std::thread;
+use std::time::Duration;
+
+// pins: E1
+#[test]
+fn of_first_messages_at_a_time_one_starts_the_process() {
+    const THREADS: u32 = 4;
+    const ROUNDS: u64 = 50;
+    let scheduler = start(2);
+    let book = Book::default();
+    let clerks = clerks(&scheduler, &book);
+    thread::scope(|scope| {
+        for sender in 0..THREADS {
+            let clerks = &clerks;
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    clerks
+                        .of(format!("{round}"))
+                        .send(Act::Note(sender, round))
+                        .unwrap();
+                }
+            });
+        }
+    });
+    for round in 0..ROUNDS {
+        let key = format!("{round}");
+        let count = clerks.of(key.as_str()).call(Act::Count).wait().unwrap();
+        assert_eq!(count, u64::from(THREADS) + 1);
+        assert_eq!(book.of(&key).started, 1);
+    }
+    assert_eq!(clerks.len() as u64, ROUNDS);
+    scheduler.stop(Duration::from_secs(60)).unwrap();
+    assert!(clerks.is_empty());
+    for round in 0..ROUNDS {
+        assert_eq!(book.of(&format!("{round}")).closed, 1);
+    }
+}
+
+// pins: E1
+#[test]
+fn looking_starts_nothing_and_a_failed_process_is_followed_by_another() {
+    let scheduler = start(2);
+    let book = Book::default();
+    let clerks = clerks(&scheduler, &book);
+    let ann = clerks.of("ann");
+    assert!(ann.find().is_none() && clerks.find("ann").is_none() && !clerks.evict("ann"));
+    ann.send(Act::Note(0, 0)).unwrap();
+    let first = clerks.find("ann").unwrap();
+    assert_eq!(
+        (ann.find().unwrap().pid(), clerks.keys()),
+        (first.pid(), vec!["ann".to_owned()])
+    );
+    let end = scheduler
+        .spawner()
+        .spawn(ganger_proc_api::process_fn(|_, _, _| Ok(())));
+    drop(end);
+    for end in [Act::Fail, Act::Done] {
+        let before = clerks.find("ann").unwrap();
+        ann.send(end).unwrap();
+        while clerks.find("ann").is_some() {
+            thread::yield_now();
+        }
+        // The next message starts another one at once.
+        assert_eq!(ann.call(Act::Count).wait().unwrap(), 1);
+        assert!(clerks.find("ann").unwrap().pid() != before.pid());
+    }
+    assert_eq!(book.of("ann").started, 3);
+}
+
+// pins: E1
+#[test]
+fn a_first_message_is_in_the_mailbox_before_the_process_begins() {
+    Sim::check(50, |rt| {
+        let book = Book::default();
+        let clerks = clerks(rt, &book);
+        clerks.of("ann").send(Act::Note(1, 0)).unwrap();
+        rt.cancel(clerks.find("ann").unwrap().pid(), "no more")
+            .unwrap();
+        // A cancellation overtakes messages, so nothing may have been started.
+        rt.settle();
+        assert!(clerks.is_empty());
+        assert_eq!(book.of("ann").started, book.of("ann").closed);
+    });
+}
+
+// pins: E1
+#[test]
+fn what_is_refused_comes_back() {
+    let builder = ganger_time::Timers::add_to(Scheduler::builder().workers(1));
+    let scheduler = builder.mailbox_limit(1).max_processes(1).build().unwrap();
+    let book = Book::default();
+    let clerks = clerks(&scheduler, &book);
+    let ann = clerks.of("ann");
+    ann.send(Act::Note(0, 0)).unwrap();
+    let full = ann.send(Act::Note(0, 1)).unwrap_err();
+    assert!(
+        matches!(full.kind, KeyedErrorKind::Refused(SendErrorKind::Full)),
+        "{full}"
+    );
+    assert!(matches!(full.into_message::<Act>(), Some(Act::Note(0, 1))));
+    let many = clerks.of("bob").send(Act::Note(0, 2)).unwrap_err();
+    let is_limit = |kind: &_| matches!(kind, SubmitErrorKind::LimitReached { max: 1 });
+    assert!(
+        matches!(&many.kind, KeyedErrorKind::NotStarted(it) if is_limit(it)),
+        "{many}"
+    );
+    assert!(matches!(many.into_message::<Act>(), Some(Act::Note(0, 2))));
+    scheduler.start().unwrap();
+    scheduler.begin_stop(Duration::from_secs(60));
+    let late = clerks.of("cal").send(Act::Note(0, 3)).unwrap_err();
+    let is_stop = |kind: &_| matches!(kind, SubmitErrorKind::Stopping);
+    assert!(
+        matches!(&late.kind, KeyedErrorKind::NotStarted(it) if is_stop(it)),
+        "{late}"
+    );
+    assert!(matches!(late.into_message::<Act>(), Some(Act::Note(0, 3))));
+    let asked = clerks.of("cal").call(Act::Count).wait();
+    assert!(matches!(asked, Err(CommandError::Failed(it)) if it.is::<KeyedErrorKind>()));
+}
+
+#[test]
+fn a_scheduler_without_timers_has_no_kinds() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let kind = scheduler
+        .kind::<Act>("clerk")
+        .start(|key, _| Clerk::new(key, &Book::default()));
+    assert_eq!(kind.build().unwrap_err(), KindError::NoTimers);
+}

@@ -1,0 +1,136 @@
+//! Processes that keep account of what they are sent.
+
+use ganger_keyed::{KindBuilder, Kinds, Registry};
+use ganger_proc_api::{Actor, BoxError, Context, Reply, StepOutput, StepResult};
+use ganger_sched::{Handle, Scheduler};
+use ganger_sim::{Faults, Sim};
+use ganger_sync::sync::{Mutex, lock};
+use ganger_time::Timers;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a process is idle before it is evicted.
+pub(crate) const IDLE: Duration = Duration::from_secs(10);
+
+pub(crate) enum Act {
+    /// A sender, and the number of the message.
+    Note(u32, u64),
+    /// The messages that this process has taken.
+    Count(Reply<u64>),
+    Fail,
+    Done,
+}
+
+/// What all processes of a key have done.
+#[derive(Default, Clone)]
+pub(crate) struct Account {
+    pub(crate) started: u32,
+    pub(crate) closed: u32,
+    pub(crate) taken: Vec<(u32, u64)>,
+}
+
+/// The accounts by key.
+#[derive(Clone, Default)]
+pub(crate) struct Book(Arc<Mutex<HashMap<String, Account>>>);
+
+impl Book {
+    pub(crate) fn of(&self, key: &str) -> Account {
+        lock(&self.0).get(key).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn with(&self, key: &str, f: impl FnOnce(&mut Account)) {
+        f(lock(&self.0).entry(key.to_owned()).or_default());
+    }
+}
+
+/// One process of a key.
+pub(crate) struct Clerk {
+    pub(crate) key: String,
+    pub(crate) book: Book,
+    pub(crate) count: u64,
+    is_open: bool,
+}
+
+impl Clerk {
+    pub(crate) fn new(key: &str, book: &Book) -> Self {
+        Self {
+            key: key.to_owned(),
+            book: book.clone(),
+            count: 0,
+            is_open: false,
+        }
+    }
+
+    fn end(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.book.with(&self.key, |it| it.closed += 1);
+        }
+    }
+}
+
+impl Actor for Clerk {
+    type Message = Act;
+
+    fn init(&mut self, _: &Context) -> Result<(), BoxError> {
+        self.is_open = true;
+        self.book.with(&self.key, |it| {
+            assert_eq!(it.started, it.closed, "the one before has not ended");
+            it.started += 1;
+        });
+        Ok(())
+    }
+
+    fn receive(&mut self, _: &Context, act: Act, out: &mut StepOutput) -> StepResult {
+        self.count += 1;
+        match act {
+            Act::Note(sender, number) => {
+                self.book
+                    .with(&self.key, |it| it.taken.push((sender, number)));
+            }
+            Act::Count(reply) => reply.complete(self.count),
+            Act::Fail => return Err("told to fail".into()),
+            Act::Done => out.done(()),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.end();
+    }
+}
+
+impl Drop for Clerk {
+    fn drop(&mut self) {
+        // In a start that is terminated, `close` is not called.
+        self.end();
+    }
+}
+
+/// The kind of the clerks, idle after [`IDLE`].
+pub(crate) fn kind(scheduler: &Handle, book: &Book) -> KindBuilder<Act> {
+    let book = book.clone();
+    let kind = scheduler.kind::<Act>("clerk");
+    kind.start(move |key, _| Clerk::new(key, &book))
+        .idle_after(IDLE)
+}
+
+pub(crate) fn clerks(scheduler: &Handle, book: &Book) -> Registry<Act> {
+    kind(scheduler, book).build().unwrap()
+}
+
+pub(crate) fn start(workers: usize) -> Scheduler {
+    let builder = Timers::add_to(Scheduler::builder().workers(workers));
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    scheduler
+}
+
+/// A simulation in which time passes as it should.
+pub(crate) fn steady() -> Sim {
+    Sim::new(0).faults(Faults {
+        clock_jumps: 0,
+        delivery_stalls: 0,
+        ..Faults::some()
+    })
+}
