@@ -5,7 +5,7 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 15] = [
+const PROMISES: [(char, u32, u32); 16] = [
     ('P', 1, 17),
     ('C', 1, 5),
     ('G', 1, 8),
