@@ -122,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let patience = self.server.settings.patience;
         let left = self
             .begun
-            .map(|it| patience.saturating_sub(cx.context().now().since(it)));
+            .map(|it| patience.saturating_sub(cx.now().since(it)));
         let is_subscribed = !self.subscribed.is_empty();
         let (stream, parser) = (&mut self.stream, &mut self.parser);
         let input = match left {
@@ -172,7 +172,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.write().await?;
         }
         self.begun = match self.parser.is_inside() {
-            true => self.begun.or_else(|| Some(self.cx.context().now())),
+            true => self.begun.or_else(|| Some(self.cx.now())),
             false => None,
         };
         Ok(())
@@ -407,7 +407,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Slot::Scan(shard) => scanned(next(answers, shard), shard, shards),
             Slot::Publish(request) => {
                 let (channel, text) = (&request[0], &request[1]);
-                self.server.publish(self.cx.context(), channel, text)
+                self.server.publish(&self.cx, channel, text)
             }
         });
         settled.collect()

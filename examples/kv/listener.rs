@@ -80,8 +80,7 @@ async fn accept(cx: Cx, listener: TcpListener, server: Arc<Server>) -> Result<()
     let incoming = listener.incoming(most);
     while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
         let ((stream, _), server) = (accepted?, Arc::clone(&server));
-        cx.context()
-            .spawn_task(async move |cx| connection(cx, stream, server).await)?;
+        cx.spawn_task(async move |cx| connection(cx, stream, server).await)?;
     }
     cx.shield(incoming.drain()).await;
     Ok(())

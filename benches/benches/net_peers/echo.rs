@@ -83,7 +83,7 @@ async fn on_net(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
     while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
         let (stream, _) = accepted?;
         stream.set_nodelay(true)?;
-        cx.context().spawn_task(async move |_: Cx| {
+        cx.spawn_task(async move |_: Cx| {
             let mut buffer = [0; BUFFER];
             loop {
                 match stream.read(&mut buffer).await? {
@@ -100,8 +100,7 @@ async fn on_ganger_tokio(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
         let (stream, _) = accepted?;
-        cx.context()
-            .spawn_task(async move |_: Cx| Ok(echo_by_tokio(stream).await?))?;
+        cx.spawn_task(async move |_: Cx| Ok(echo_by_tokio(stream).await?))?;
     }
     Ok(())
 }

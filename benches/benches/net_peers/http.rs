@@ -42,8 +42,7 @@ async fn on_ganger(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
         let (stream, _) = accepted?;
-        cx.context()
-            .spawn_task(async move |_: Cx| connection(stream).await)?;
+        cx.spawn_task(async move |_: Cx| connection(stream).await)?;
     }
     Ok(())
 }

@@ -5,7 +5,6 @@
 
 use ganger::channel::{Receiver, Sender, channel, select};
 use ganger::prelude::*;
-use std::any::Any;
 use std::time::Duration;
 
 /// How many values lie between two stages at the most.
@@ -67,7 +66,7 @@ pub(crate) async fn sink(cx: Cx, squares: Receiver<(u64, u64)>) -> Result<u64, B
 pub(crate) fn start(
     scheduler: &Handle,
     stop: Receiver<()>,
-) -> Result<[ProcessHandle<dyn Any>; 2], SubmitError> {
+) -> Result<[ProcessHandle; 2], SubmitError> {
     let (numbers, from_source) = channel(ROOM);
     let (squares, to_sink) = channel(ROOM);
     let source = scheduler.spawn_task(async move |cx: Cx| source(cx, numbers, stop).await)?;

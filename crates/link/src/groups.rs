@@ -183,7 +183,7 @@ impl Group {
     ///
     /// # Errors
     /// [`JoinError`] when the process has ended.
-    pub fn join<M: ?Sized>(&self, process: impl AsRef<Address<M>>) -> Result<(), JoinError> {
+    pub fn join<M>(&self, process: impl AsRef<Address<M>>) -> Result<(), JoinError> {
         self.scope.join(&self.name, process.as_ref().untyped())
     }
 

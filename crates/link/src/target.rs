@@ -46,13 +46,13 @@ impl Target for &str {
     }
 }
 
-impl<M: ?Sized> Target for &Address<M> {
+impl<M> Target for &Address<M> {
     fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError> {
         self.pid().pid_in(scheduler)
     }
 }
 
-impl<M: ?Sized> Target for &ProcessHandle<M> {
+impl<M> Target for &ProcessHandle<M> {
     fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError> {
         self.pid().pid_in(scheduler)
     }

@@ -38,7 +38,7 @@ impl<L: Listening> Listener<L> {
     ///     let incoming = TcpListener::bind("127.0.0.1:7000")?.incoming(10_000);
     ///     while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
     ///         let (stream, _) = accepted?;
-    ///         cx.context().spawn_task(async |_: Cx| talk(stream).await)?;
+    ///         cx.spawn_task(async |_: Cx| talk(stream).await)?;
     ///     }
     ///     // A stop cancels all tasks: those that talk end in their own time.
     ///     incoming.drain().await;

@@ -248,7 +248,7 @@ impl<'a> Rt<'a> {
     /// # Panics
     /// When no actor can move and the process has not ended, and as [`step`](Self::step).
     #[track_caller]
-    pub fn wait<M: ?Sized>(&self, process: ProcessHandle<M>) -> ExitReason {
+    pub fn wait<M>(&self, process: ProcessHandle<M>) -> ExitReason {
         while !process.is_finished() {
             let pid = process.pid();
             if !self.step() {

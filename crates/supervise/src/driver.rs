@@ -22,13 +22,12 @@ use crate::orphans::Orphans;
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
 use crate::view::{ChildState, Entry, View};
 use ganger_proc_api::{
-    BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Process, Reply,
-    StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
+    BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Message, Pid, Process,
+    Reply, StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use ganger_sched::{ContextExt, Moment, WeakHandle};
 use ganger_sync::sync::Mutex;
 use ganger_time::{TimerOutput, Timers};
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -477,7 +476,7 @@ fn begin(
     if let Some(name) = &child.registered {
         spawner = spawner.named(&**name);
     }
-    match spawner.spawn_boxed::<dyn Any>(None, process, METHOD) {
+    match spawner.spawn_boxed::<Message>(None, process, METHOD) {
         Ok(started) => Ok((started.pid(), view)),
         Err(error) => Err((error.into(), view)),
     }

@@ -174,7 +174,7 @@ fn stop_them(
         timers,
         armed: Moment::NEVER,
     };
-    scheduler.spawn_boxed::<dyn std::any::Any>(Box::new(guardian), METHOD)?;
+    scheduler.spawn_boxed::<ganger_proc_api::Message>(Box::new(guardian), METHOD)?;
     Ok(())
 }
 

@@ -2,14 +2,13 @@
 
 use crate::cx::Cx;
 use crate::error::WaitError;
-use crate::messages::Messages;
 use ganger_proc_api::{Actor, CommandError, Context, Payload, Reply, StepOutput, StepResult};
 use ganger_sched::ContextExt;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
-impl<M: Messages + ?Sized> Cx<M> {
+impl<M: Send + 'static> Cx<M> {
     /// Has a call made that blocks its thread or computes for long, and waits for its result. A
     /// process of its own makes it. Another thread takes the place of its worker when processes
     /// wait: `Builder::max_spares` says how many such threads there may be.

@@ -2,7 +2,6 @@
 
 use crate::around::{Cancelled, Shielded, Timeout, UntilCancelled};
 use crate::error::WaitError;
-use crate::messages::Messages;
 use crate::step::{self, Then};
 #[cfg(feature = "sched")]
 use crate::wait::HasPid;
@@ -15,16 +14,20 @@ use ganger_proc_api::{
     CancelSignal, Command, CommandId, Context, Message, Payload, Pid, SendError, TypedCommand,
 };
 #[cfg(feature = "sched")]
-use ganger_sched::Spawner;
-use std::any::Any;
+use ganger_sched::{Address, ContextExt, Spawner};
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::task::Poll;
 use std::time::Duration;
 
 /// A task's own view of its process: what its async function is given. A `Cx<M>` receives messages
-/// of type `M`, and a plain `Cx` any [`Message`].
+/// of type `M`. A plain `Cx`, which is a `Cx<Message>`, receives any [`Message`].
+///
+/// Beside its waits it has the methods of a [`Context`], those of the traits for it included:
+/// `cx.spawn_task(..)`, `cx.named("store").spawn_actor(..)`, `cx.lookup("store")`,
+/// `cx.whereis(..)`, `cx.cancel(..)`.
 ///
 /// Its waits work inside of the task alone, with any combinators; elsewhere they panic, and
 /// [`cancel_signal`](Self::cancel_signal) is the one for other code. Each is
@@ -37,14 +40,14 @@ use std::time::Duration;
 /// waits goes on, unless [`until_cancelled`](Self::until_cancelled) is around it.
 ///
 /// **Budget.** After 256 waits that were ready in one step, the next one lets others run first.
-pub struct Cx<M: ?Sized = dyn Any> {
+pub struct Cx<M = Message> {
     ctx: Context,
     /// The id of the task.
     task: u64,
     takes: PhantomData<fn(&M)>,
 }
 
-impl<M: Messages + ?Sized> Cx<M> {
+impl<M: Send + 'static> Cx<M> {
     pub(crate) fn new(ctx: Context, task: u64) -> Self {
         let takes = PhantomData;
         Self { ctx, task, takes }
@@ -102,8 +105,8 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// ```
     pub fn recv_where<P>(&self, wanted: P) -> Recv<M, Where<P>>
     where
-        M::Item: Sync,
-        P: FnMut(&M::Item) -> bool,
+        M: Sync,
+        P: FnMut(&M) -> bool,
     {
         Recv::new(self.task, Where::new(wanted))
     }
@@ -113,7 +116,7 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// # Panics
     /// Outside of the task.
     #[must_use]
-    pub fn try_recv(&self) -> Option<M::Item> {
+    pub fn try_recv(&self) -> Option<M> {
         step::poll_with(self.task, |step| wait::next::<M>(step.events))
     }
 
@@ -407,8 +410,67 @@ impl<M: Messages + ?Sized> Cx<M> {
         self.ctx.send_package(message.to(target))
     }
 
-    /// What every process may ask of its scheduler. A monitor that is set up by it gives no notice:
-    /// see [`monitor`](Self::monitor).
+    /// The task's own address, for others to send to it.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{ExitReason, actor_fn};
+    /// # use ganger_sched::{ContextExt, Recipient, Scheduler};
+    /// use ganger_task::{Cx, SpawnTask};
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    ///     let doubler = actor_fn(|_, to: Recipient<u64>, _| Ok(to.send(2 * 21)?));
+    ///     cx.spawn_actor(doubler)?.send(cx.address().recipient())?;
+    ///     Ok(cx.recv().await.ok_or("cancelled")?)
+    /// })?;
+    /// assert_eq!(task.wait().take::<u64>()?, 42);
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// When another scheduler than that of `ganger-sched` runs the task.
+    #[cfg(feature = "sched")]
+    #[must_use]
+    pub fn address(&self) -> Address<M> {
+        match self.ctx.known_address() {
+            Some(address) => address,
+            None => panic!("a task has an address where a scheduler of ganger-sched runs it"),
+        }
+    }
+
+    /// From now on the task takes messages of type `N` alone, and the result receives them: for a
+    /// child, which starts with a plain `Cx`.
+    ///
+    /// A message of another type that is sent later comes back to its sender with
+    /// [`SendErrorKind::WrongType`](ganger_proc_api::SendErrorKind::WrongType).
+    ///
+    /// ```
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask};
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let parent = scheduler.spawn_task(async |cx: Cx| {
+    ///     cx.scope(async |scope| {
+    ///         let child = scope.spawn(async |cx| {
+    ///             let cx = cx.accept_only::<u64>();
+    ///             Ok(2 * cx.recv().await.ok_or("cancelled")?)
+    ///         })?;
+    ///         cx.send(child.pid(), 21_u64)?;
+    ///         Ok(child.await?)
+    ///     })
+    ///     .await
+    /// })?;
+    /// assert_eq!(parent.wait().take::<u64>()?, 42);
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    #[must_use = "the result receives the messages"]
+    pub fn accept_only<N: Send + 'static>(&self) -> Cx<N> {
+        self.ctx.accept_only::<N>();
+        Cx::new(self.ctx.clone(), self.task)
+    }
+
+    /// What every process may ask of its scheduler; the methods of a `Cx` are those of its context
+    /// as well. A monitor that is set up by it gives no notice: see [`monitor`](Self::monitor).
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.ctx
@@ -419,7 +481,16 @@ impl<M: Messages + ?Sized> Cx<M> {
     }
 }
 
-impl<M: ?Sized> Clone for Cx<M> {
+/// A task asks of its scheduler what every process may ask.
+impl<M> Deref for Cx<M> {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.ctx
+    }
+}
+
+impl<M> Clone for Cx<M> {
     fn clone(&self) -> Self {
         Self {
             ctx: self.ctx.clone(),
@@ -428,7 +499,7 @@ impl<M: ?Sized> Clone for Cx<M> {
     }
 }
 
-impl<M: ?Sized> fmt::Debug for Cx<M> {
+impl<M> fmt::Debug for Cx<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Cx").field(&self.ctx.pid()).finish()
     }

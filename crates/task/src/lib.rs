@@ -10,7 +10,6 @@ mod cx;
 mod error;
 #[cfg(feature = "tokio")]
 mod in_tokio;
-mod messages;
 #[allow(unsafe_code, reason = "a future is pinned in its process")]
 mod process;
 mod scope;
@@ -29,7 +28,6 @@ pub use cx::Cx;
 pub use error::{ChildError, ChildLost, WaitError};
 #[cfg(feature = "tokio")]
 pub use in_tokio::{RuntimeGone, in_tokio};
-pub use messages::Messages;
 pub use process::process;
 pub use scope::{Child, Group, Scope};
 #[cfg(feature = "sched")]

@@ -10,7 +10,6 @@
 
 use crate::cx::Cx;
 use crate::error::is_cancelled;
-use crate::messages::Messages;
 use crate::step::{self, BUDGET, Step, Then, first_turn};
 use crate::waits::Waits;
 use ganger_proc_api::{
@@ -45,7 +44,7 @@ use std::task::{self, Poll, Waker};
 /// ```
 pub fn process<M, R, F, Fut>(body: F) -> Box<dyn Process>
 where
-    M: Messages + ?Sized,
+    M: Send + 'static,
     R: Into<Payload> + 'static,
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
     Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
@@ -57,7 +56,7 @@ where
 #[cfg(feature = "sched")]
 pub(crate) fn pinned<M, R, F, Fut>(body: F) -> Pinned
 where
-    M: Messages + ?Sized,
+    M: Send + 'static,
     R: Into<Payload> + 'static,
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
     Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
@@ -68,7 +67,7 @@ where
 /// The id of the next task of this program.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-struct Task<M: ?Sized, F, Fut> {
+struct Task<M, F, Fut> {
     body: Body<F, Fut>,
     /// Its waits know it by this.
     id: u64,
@@ -76,7 +75,7 @@ struct Task<M: ?Sized, F, Fut> {
     takes: PhantomData<fn(&M)>,
 }
 
-impl<M: ?Sized, F, Fut> Task<M, F, Fut> {
+impl<M, F, Fut> Task<M, F, Fut> {
     fn new(body: F) -> Self {
         Self {
             body: Body::New(body),
@@ -107,7 +106,7 @@ enum Body<F, Fut> {
 
 impl<M, R, F, Fut> Process for Task<M, F, Fut>
 where
-    M: Messages + ?Sized,
+    M: Send + 'static,
     R: Into<Payload> + 'static,
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
     Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
@@ -116,7 +115,7 @@ where
         if !matches!(self.body, Body::New(_)) {
             return Err("a task starts once".into());
         }
-        M::accept(ctx);
+        ctx.accept_only::<M>();
         // What is replaced has not been polled: it is a function.
         if let Body::New(body) = std::mem::replace(&mut self.body, Body::Begun) {
             self.body = Body::Runs(body(Cx::new(ctx.clone(), self.id)));

@@ -17,7 +17,6 @@
 
 use crate::cx::Cx;
 use crate::error::{ChildError, ChildLost, has_source, is_cancelled, text};
-use crate::messages::Messages;
 use crate::step;
 use crate::{WaitError, process};
 use ganger_proc_api::{
@@ -75,7 +74,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<M: Messages + ?Sized> Cx<M> {
+impl<M: Send + 'static> Cx<M> {
     /// Calls `body` with a [`Scope`], in which it starts children, and waits for it and for all of
     /// these. None of them outlives the scope.
     ///
@@ -263,11 +262,10 @@ impl Scope {
     ///
     /// # Panics
     /// Outside of the task that has opened the scope.
-    pub fn spawn<M, T, F, Fut>(&self, body: F) -> Result<Child<T>, SubmitError>
+    pub fn spawn<T, F, Fut>(&self, body: F) -> Result<Child<T>, SubmitError>
     where
-        M: Messages + ?Sized,
         T: Send + 'static,
-        F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+        F: FnOnce(Cx) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, BoxError>> + Send + 'static,
     {
         let results = self.group();
@@ -338,10 +336,9 @@ impl<T: Send + 'static> Group<T> {
     ///
     /// # Panics
     /// As there.
-    pub fn spawn<M, F, Fut>(&self, body: F) -> Result<Pid, SubmitError>
+    pub fn spawn<F, Fut>(&self, body: F) -> Result<Pid, SubmitError>
     where
-        M: Messages + ?Sized,
-        F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+        F: FnOnce(Cx) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, BoxError>> + Send + 'static,
     {
         let Scope {
@@ -357,7 +354,7 @@ impl<T: Send + 'static> Group<T> {
         let tag = step::poll_with(*task, |step| step.waits.open_child(*line, number));
         let parent = ctx.clone();
         // This is called before any worker runs the child, so that none ends it unseen.
-        let child = process(move |cx: Cx<M>| {
+        let child = process(move |cx: Cx| {
             let pid = cx.pid();
             if parent.monitor(pid, tag).is_err() {
                 unreachable!("a child is a process of the same scheduler");

@@ -1,10 +1,9 @@
 //! Tasks of the scheduler in `ganger-sched`.
 
 use crate::cx::Cx;
-use crate::messages::Messages;
 use crate::process::pinned;
 use crate::scope::METHOD;
-use ganger_proc_api::{BoxError, Completer, Context, Payload, SubmitError, TypedCommand};
+use ganger_proc_api::{BoxError, Completer, Context, Message, Payload, SubmitError, TypedCommand};
 use ganger_sched::{Address, Call, ContextExt, Handle, ProcessHandle, RegisterError, Spawner};
 use std::sync::Arc;
 
@@ -35,7 +34,7 @@ pub trait SpawnTask {
     /// As for [`Handle::submit`].
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, SubmitError>
     where
-        M: Messages + ?Sized,
+        M: Send + 'static,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
@@ -92,7 +91,7 @@ pub trait SpawnTask {
 impl SpawnTask for Handle {
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, SubmitError>
     where
-        M: Messages + ?Sized,
+        M: Send + 'static,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
@@ -169,7 +168,7 @@ pub trait SpawnTaskExt {
     /// As there.
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<Address<M>, SubmitError>
     where
-        M: Messages + ?Sized,
+        M: Send + 'static,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
@@ -178,7 +177,7 @@ pub trait SpawnTaskExt {
 impl SpawnTaskExt for Context {
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<Address<M>, SubmitError>
     where
-        M: Messages + ?Sized,
+        M: Send + 'static,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
@@ -203,7 +202,7 @@ impl SpawnTaskExt for Context {
 /// ```
 pub trait StartTask: Sized {
     /// What stands for a task that has been started.
-    type Started<M: ?Sized>;
+    type Started<M>;
 
     /// Starts an async function as a process: see [`SpawnTask::spawn_task`].
     ///
@@ -211,36 +210,36 @@ pub trait StartTask: Sized {
     /// As for [`Spawner::spawn`](Spawner::<Handle>::spawn).
     fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<Self::Started<M>, SubmitError>
     where
-        M: Messages + ?Sized,
+        M: Send + 'static,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
 }
 
 impl StartTask for Spawner<Handle> {
-    type Started<M: ?Sized> = ProcessHandle<M>;
+    type Started<M> = ProcessHandle<M>;
 
     fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<ProcessHandle<M>, SubmitError>
     where
-        M: Messages + ?Sized,
+        M: Send + 'static,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.spawn_boxed(M::kind(), pinned(body), METHOD)
+        self.spawn_boxed(Message::kind_of::<M>(), pinned(body), METHOD)
     }
 }
 
 impl StartTask for Spawner<Context> {
-    type Started<M: ?Sized> = Address<M>;
+    type Started<M> = Address<M>;
 
     fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<Address<M>, SubmitError>
     where
-        M: Messages + ?Sized,
+        M: Send + 'static,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.spawn_boxed(M::kind(), pinned(body), METHOD)
+        self.spawn_boxed(Message::kind_of::<M>(), pinned(body), METHOD)
     }
 }

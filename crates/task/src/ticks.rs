@@ -2,7 +2,6 @@
 
 use crate::cx::Cx;
 use crate::error::WaitError;
-use crate::messages::Messages;
 use crate::wait::Answer;
 use ganger_proc_api::{Context, Tag};
 use ganger_time::{Every, Missed, TimerContext};
@@ -19,7 +18,7 @@ pub struct Ticks {
     every: Every,
 }
 
-impl<M: Messages + ?Sized> Cx<M> {
+impl<M: Send + 'static> Cx<M> {
     /// Ticks, one after each period from now on.
     ///
     /// ```

@@ -1,13 +1,12 @@
 //! The waits of a task for one thing each, as futures.
 
 use crate::error::WaitError;
-use crate::messages::Messages;
 use crate::step::{self, Step};
 use crate::waits::{self, Mark};
 #[cfg(feature = "sched")]
 use ganger_proc_api::SubmitError;
 use ganger_proc_api::{
-    Command, Context, Event, Events, ExitCause, MonitorError, Payload, Pid, Tag, WrongType,
+    Command, Context, Event, Events, ExitCause, Message, MonitorError, Payload, Pid, Tag, WrongType,
 };
 #[cfg(feature = "sched")]
 use ganger_sched::{Address, ContextExt, Spawner};
@@ -18,14 +17,14 @@ use std::pin::Pin;
 use std::task::{self, Poll};
 
 /// Takes the next message of the type.
-pub(crate) fn next<M: Messages + ?Sized>(events: &mut Events<'_>) -> Option<M::Item> {
-    events.find_map(|it| M::take(it.into_message().ok()?).ok())
+pub(crate) fn next<M: Send + 'static>(events: &mut Events<'_>) -> Option<M> {
+    events.find_map(|it| it.into_message().ok()?.take().ok())
 }
 
 /// Waits for a message: see [`Cx::recv`](crate::Cx::recv) and
 /// [`Cx::recv_where`](crate::Cx::recv_where).
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct Recv<M: ?Sized, P> {
+pub struct Recv<M, P> {
     task: u64,
     mark: Mark,
     wanted: P,
@@ -56,7 +55,7 @@ impl<P> fmt::Debug for Where<P> {
     }
 }
 
-impl<M: ?Sized, P> Recv<M, P> {
+impl<M, P> Recv<M, P> {
     pub(crate) fn new(task: u64, wanted: P) -> Self {
         Self {
             task,
@@ -67,47 +66,48 @@ impl<M: ?Sized, P> Recv<M, P> {
     }
 }
 
-impl<M: ?Sized, P> Unpin for Recv<M, P> {}
+impl<M, P> Unpin for Recv<M, P> {}
 
 /// What a receive takes out of the events.
-pub trait Wanted<M: Messages + ?Sized> {
+pub trait Wanted<M: Send + 'static> {
     #[doc(hidden)]
-    fn take(&mut self, events: &mut Events<'_>, step: u64) -> Option<M::Item>;
+    fn take(&mut self, events: &mut Events<'_>, step: u64) -> Option<M>;
 }
 
-impl<M: Messages + ?Sized> Wanted<M> for Any {
-    fn take(&mut self, events: &mut Events<'_>, _: u64) -> Option<M::Item> {
+impl<M: Send + 'static> Wanted<M> for Any {
+    fn take(&mut self, events: &mut Events<'_>, _: u64) -> Option<M> {
         next::<M>(events)
     }
 }
 
 impl<M, P> Wanted<M> for Where<P>
 where
-    M: Messages + ?Sized,
-    M::Item: Sync,
-    P: FnMut(&M::Item) -> bool,
+    M: Send + Sync + 'static,
+    P: FnMut(&M) -> bool,
 {
-    fn take(&mut self, events: &mut Events<'_>, step: u64) -> Option<M::Item> {
+    fn take(&mut self, events: &mut Events<'_>, step: u64) -> Option<M> {
         let only_new = self.looked + 1 == step;
         self.looked = step;
         let is_wanted = |event: &Event| {
             let message = event.message();
-            message.and_then(M::look).is_some_and(&mut self.wanted)
+            message
+                .and_then(Message::look)
+                .is_some_and(&mut self.wanted)
         };
         let event = match events.peek() {
             Some(Event::Message(_)) if only_new => events.take_new_where(is_wanted),
             _ => events.take_where(is_wanted),
         };
-        M::take(event?.into_message().ok()?).ok()
+        event?.into_message().ok()?.take().ok()
     }
 }
 
 impl<M, P> Future for Recv<M, P>
 where
-    M: Messages + ?Sized,
+    M: Send + 'static,
     P: Wanted<M>,
 {
-    type Output = Option<M::Item>;
+    type Output = Option<M>;
 
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -130,13 +130,13 @@ where
     }
 }
 
-impl<M: ?Sized, P> Drop for Recv<M, P> {
+impl<M, P> Drop for Recv<M, P> {
     fn drop(&mut self) {
         step::forget(self.task, &mut self.mark);
     }
 }
 
-impl<M: ?Sized, P> fmt::Debug for Recv<M, P> {
+impl<M, P> fmt::Debug for Recv<M, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recv").finish_non_exhaustive()
     }
@@ -318,7 +318,7 @@ impl HasPid for Pid {
 }
 
 #[cfg(feature = "sched")]
-impl<M: ?Sized> HasPid for Address<M> {
+impl<M> HasPid for Address<M> {
     fn pid(&self) -> Pid {
         Address::pid(self)
     }

@@ -2,11 +2,9 @@
 
 use super::super::commands::Own;
 use super::super::protocol::{Answer, Request, Version};
-use super::super::server::Publication;
 use super::{Connection, Slot};
 use bytes::Bytes;
 use futures_util::io::{AsyncRead, AsyncWrite};
-use ganger::prelude::*;
 
 /// Channels that a client may be subscribed to at a time, and the bytes of a name.
 const MOST_CHANNELS: usize = 1_000;
@@ -69,9 +67,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let channel = Bytes::copy_from_slice(channel);
         if self.subscribed.insert(channel.clone()) {
-            let address = self.cx.context().address::<Publication>();
-            let joined = address.map(|it| self.server.channel(&channel).join(it));
-            debug_assert!(matches!(joined, Ok(Ok(()))), "a process that runs can join");
+            let joined = self.server.channel(&channel).join(self.cx.address());
+            debug_assert!(joined.is_ok(), "a process that runs can join");
         }
         self.confirm("subscribe", Answer::Text(channel));
     }

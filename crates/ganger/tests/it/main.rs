@@ -1,5 +1,6 @@
 //! The facade: its runtime, its errors, its example programs.
 
+mod as_users_write;
 #[cfg(feature = "relay")]
 mod bank;
 mod errors;

@@ -46,7 +46,7 @@ fn a_timeout_ends_a_wait_and_a_message_ends_the_timeout() {
     let echo = runtime.spawn_task(async move |cx: Cx<u64>| {
         let nothing = cx.timeout(Duration::from_millis(5), cx.recv()).await;
         assert!(nothing.is_err(), "nothing was sent");
-        cx.context().register_name("echo")?;
+        cx.register_name("echo")?;
         let number = cx.timeout(LONG, cx.recv()).await?;
         Ok::<_, BoxError>(number.unwrap_or_default())
     });

@@ -100,7 +100,7 @@ pub(crate) fn start(workers: usize) -> Scheduler {
     scheduler
 }
 
-pub(crate) fn exit<M: ?Sized>(handle: ProcessHandle<M>) -> ExitReason {
+pub(crate) fn exit<M>(handle: ProcessHandle<M>) -> ExitReason {
     let exit = handle.wait_timeout(PATIENCE);
     exit.unwrap_or_else(|handle| panic!("{handle:?} does not end"))
 }

@@ -96,7 +96,7 @@ async fn talk(
     let (closer, time) = (stream.closer(), ms(random.u64(..3)));
     match end {
         End::Closed => {
-            cx.context().spawn_task(async move |cx: Cx| {
+            cx.spawn_task(async move |cx: Cx| {
                 cx.sleep(time).await?;
                 closer.close();
                 ok(())
@@ -171,8 +171,7 @@ fn bytes_are_accounted_for_whatever_ends_the_connections() {
         let incoming = listener.incoming(30);
         while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
             let ((stream, _), served) = (accepted?, Arc::clone(&by_server));
-            cx.context()
-                .spawn_task(async move |_: Cx| serve(stream, served).await)?;
+            cx.spawn_task(async move |_: Cx| serve(stream, served).await)?;
         }
         incoming.drain().await;
         ok(())

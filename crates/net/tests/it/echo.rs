@@ -34,7 +34,7 @@ fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
         let mut accepted = 0_u64;
         while let Ok(stream) = cx.until_cancelled(listener.accept()).await {
             let (stream, _) = stream?;
-            (cx.context()).spawn_task(async move |_: Cx| echo(stream).await)?;
+            cx.spawn_task(async move |_: Cx| echo(stream).await)?;
             accepted += 1;
         }
         Ok(accepted)
@@ -152,7 +152,7 @@ fn a_socket_that_is_always_ready_keeps_no_worker() {
     let task = scheduler.spawn_task(async move |cx: Cx| {
         let (client, server) = pair().await?;
         client.write_all(&[7; 4096]).await?;
-        cx.context().spawn_task(async move |_: Cx| {
+        cx.spawn_task(async move |_: Cx| {
             // Ordering: Relaxed: a count alone.
             seen.fetch_add(1, Ordering::Relaxed);
             ok(())

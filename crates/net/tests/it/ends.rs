@@ -96,7 +96,7 @@ fn a_deadline_of_zero_ends_what_waits() {
     let task = scheduler.spawn_task(async |cx: Cx| {
         let (client, _server) = pair().await?;
         let (reads, writes) = client.split();
-        let reader = cx.context().spawn_task(async move |cx: Cx<bool>| {
+        let reader = cx.spawn_task(async move |cx: Cx<bool>| {
             let begun = cx.recv();
             let mut byte = [0];
             let read = async { kind(reads.read(&mut byte).await) };
@@ -200,15 +200,13 @@ fn a_socket_goes_to_another_process_and_nothing_is_lost() {
             client.write_all(&[round; 3]).await?;
             let mut byte = [0];
             server.read_exact(&mut byte).await?;
-            let next = cx.context().spawn_task(
-                async |cx: Cx<(TcpStream, ganger_proc_api::Reply<_>)>| {
-                    let (server, reply) = cx.recv().await.ok_or("no socket")?;
-                    let mut rest = [0; 2];
-                    server.read_exact(&mut rest).await?;
-                    reply.complete((server, rest));
-                    ok(())
-                },
-            )?;
+            let next = cx.spawn_task(async |cx: Cx<(TcpStream, ganger_proc_api::Reply<_>)>| {
+                let (server, reply) = cx.recv().await.ok_or("no socket")?;
+                let mut rest = [0; 2];
+                server.read_exact(&mut rest).await?;
+                reply.complete((server, rest));
+                ok(())
+            })?;
             let (back, rest) = cx.ask(next.call(|reply| (server, reply))).await?;
             server = back;
             assert_eq!(rest, [round; 2]);

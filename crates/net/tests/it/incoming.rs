@@ -26,7 +26,7 @@ fn no_more_connections_than_the_limit_are_open_and_a_drain_waits_for_them() {
             let (stream, _) = accepted?;
             most = most.max(incoming.open());
             let ended = Arc::clone(&seen);
-            cx.context().spawn_task(async move |_: Cx| {
+            cx.spawn_task(async move |_: Cx| {
                 stream.write_all(b"a").await?;
                 // Until the client is gone.
                 let mut byte = [0];
@@ -74,7 +74,7 @@ fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
             let incoming = listener.incoming(10);
             while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
                 let (stream, _) = accepted?;
-                cx.context().spawn_task(async move |cx: Cx| {
+                cx.spawn_task(async move |cx: Cx| {
                     stream.write_all(b"a").await?;
                     let mut byte = [0];
                     if ends {
@@ -116,7 +116,7 @@ fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
     let server = scheduler.spawn_task(async move |cx: Cx| {
         while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
             let (stream, _) = accepted?;
-            cx.context().spawn_task(async move |_: Cx| {
+            cx.spawn_task(async move |_: Cx| {
                 let mut byte = [0];
                 loop {
                     stream.set_read_deadline(Some(ms(100)));

@@ -22,7 +22,7 @@ fn each_that_waits_for_a_signal_is_told() {
             Signal::new(SignalKind::USER_1)?,
         );
         let unconcerned = Signal::new(SignalKind::USER_2)?;
-        let child = cx.context().spawn_task(async move |_: Cx| {
+        let child = cx.spawn_task(async move |_: Cx| {
             other.recv().await?;
             ok(())
         })?;

@@ -4,8 +4,7 @@ use super::backend::{ContextBackend, Detached};
 use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError};
 use crate::commands::Tag;
 use crate::events::{CancelReason, MonitorError};
-use crate::raw::Kind;
-use crate::values::{NodeName, Package, Payloads, Pid, SendError, Symbol};
+use crate::values::{Message, NodeName, Package, Payloads, Pid, SendError, Symbol};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -60,9 +59,12 @@ impl Context {
     /// This process takes messages of type `M` alone, until another one has begun in its place. A
     /// message of another type that is sent by PID is refused with
     /// [`SendErrorKind::WrongType`](crate::SendErrorKind::WrongType). For `init`; an
-    /// [`Actor`](crate::Actor) does so by itself. Messages that have come before stay.
+    /// [`Actor`](crate::Actor) does so by itself. Messages that have come before stay. Does nothing
+    /// for [`Message`], which stands for messages of any type.
     pub fn accept_only<M: Any>(&self) {
-        self.backend.accept_only(Kind::of::<M>());
+        if let Some(kind) = Message::kind_of::<M>() {
+            self.backend.accept_only(kind);
+        }
     }
 
     /// The backend, if it is a `B`; for crates that add to a context.

@@ -4,7 +4,7 @@
 use super::{Message, Payload, Payloads, Pid, Symbol};
 use crate::raw::Kind;
 use bytes::Bytes;
-use std::any::{Any, type_name};
+use std::any::{Any, TypeId, type_name};
 use std::mem;
 
 /// A value is not of the type that was asked for. The value is inside, so nothing is lost.
@@ -177,15 +177,26 @@ impl Payloads {
 
 impl Message {
     /// A message that is one value, without a source and a topic: what is sent to a process that
-    /// takes messages of that type. Needs no allocation by the program's allocator, in the long
-    /// run, for values of up to 256 bytes.
+    /// takes messages of that type. Of a `Message` it is that message. Needs no allocation by the
+    /// program's allocator, in the long run, for values of up to 256 bytes.
     #[must_use]
     #[inline]
     pub fn of<M: Any + Send>(value: M) -> Self {
+        if is_message::<M>() {
+            return same(value);
+        }
         Self::new(Symbol::default(), Payload::any(value))
     }
 
-    /// The message's value, if there is exactly one, and it is a `T`. As [`Payload::take`].
+    /// The kind of `M`; `None` for `Message`, which stands for messages of any kind.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn kind_of<M: Any>() -> Option<Kind> {
+        (!is_message::<M>()).then(Kind::of::<M>)
+    }
+
+    /// The message's value, if there is exactly one, and it is a `T`; the message itself where `T`
+    /// is `Message`. As [`Payload::take`].
     ///
     /// ```
     /// use ganger_proc_api::Message;
@@ -207,7 +218,41 @@ impl Message {
     /// [`WrongType`], with the values inside.
     #[inline]
     pub fn take<T: Any>(self) -> Result<T, WrongType> {
+        if is_message::<T>() {
+            return Ok(same(self));
+        }
         self.payloads.take()
+    }
+
+    /// A look at what [`take`](Self::take) would give, if the value was made by [`of`](Self::of)
+    /// or [`Payload::any`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn look<T: Any + Sync>(&self) -> Option<&T> {
+        if let Some(message) = (self as &dyn Any).downcast_ref() {
+            return Some(message);
+        }
+        match self.payloads.as_slice() {
+            [only] => only.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// Whether `M` is `Message`: the compiler decides it.
+#[inline(always)]
+fn is_message<M: Any>() -> bool {
+    TypeId::of::<M>() == TypeId::of::<Message>()
+}
+
+/// The value as what its type is as well.
+#[inline]
+fn same<A: Any, B: Any>(value: A) -> B {
+    let mut place = Some(value);
+    let place: &mut dyn Any = &mut place;
+    match place.downcast_mut().and_then(Option::take) {
+        Some(value) => value,
+        None => unreachable!("both are of one type"),
     }
 }
 

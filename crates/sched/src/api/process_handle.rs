@@ -1,13 +1,11 @@
 //! Holding on to a process: to send to it, and to learn how it ended.
 
 use crate::core::cell::Task;
-use crate::core::item::Item;
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
 use crate::progress::report::NotStarted;
-use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
+use ganger_proc_api::{ExitReason, Message, Pid};
 use ganger_sync::refuse_to_wait_in_driver;
-use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -20,8 +18,8 @@ use std::time::Duration;
 
 /// Reaches a process without a look-up. Cloning it is cheap.
 ///
-/// An `Address<M>` is of a process that takes messages of type `M`: an [`Actor`]. A plain `Address`
-/// is of any process, and sends a [`Message`].
+/// An `Address<M>` is of a process that takes messages of type `M`: an [`Actor`]. A plain
+/// `Address`, which is an `Address<Message>`, is of any process, and sends a [`Message`].
 ///
 /// It keeps a few bytes of the process alive after its end, and the memory of the scheduler, as a
 /// [`Handle`](crate::Handle) does. A factory or a hook, which the scheduler itself keeps, is better
@@ -29,13 +27,13 @@ use std::time::Duration;
 ///
 /// [`Actor`]: ganger_proc_api::Actor
 #[repr(transparent)]
-pub struct Address<M: ?Sized = dyn Any> {
+pub struct Address<M = Message> {
     pub(crate) task: Task,
     /// It takes messages and holds none.
-    takes: PhantomData<fn(*const M)>,
+    takes: PhantomData<fn(M)>,
 }
 
-impl<M: ?Sized> Address<M> {
+impl<M> Address<M> {
     pub(crate) fn new(task: Task) -> Self {
         let takes = PhantomData;
         Self { task, takes }
@@ -57,7 +55,7 @@ impl<M: ?Sized> Address<M> {
     /// Whether both lead to the same process. Two processes that have had one PID after each other
     /// are not the same.
     #[must_use]
-    pub fn is_same<N: ?Sized>(&self, other: &Address<N>) -> bool {
+    pub fn is_same<N>(&self, other: &Address<N>) -> bool {
         Arc::ptr_eq(&self.task, &other.task)
     }
 
@@ -69,7 +67,7 @@ impl<M: ?Sized> Address<M> {
     }
 }
 
-impl<M: ?Sized> Address<M> {
+impl<M> Address<M> {
     /// When the scheduler stops, it does not cancel this process: the caller does so in its turn.
     /// At the deadline the process is terminated like all others. For crates above the scheduler.
     #[doc(hidden)]
@@ -79,56 +77,6 @@ impl<M: ?Sized> Address<M> {
 }
 
 impl Address {
-    /// Sends a message. Never blocks: see [`send_blocking`](Self::send_blocking) for a send that
-    /// waits for room.
-    ///
-    /// # Errors
-    /// [`SendError`], with the message inside, when the process has ended, when its mailbox is
-    /// full, when other senders wait for room in it, or when it takes messages of another type.
-    #[inline]
-    pub fn send(&self, message: Message) -> Result<(), SendError> {
-        if self.task.accepts.get().is_some() {
-            return self.send_looked_at(message);
-        }
-        // The message is made in its node, so that it is copied no more.
-        let message = self.task.state.single(Item::Event(Event::Message(message)));
-        let sent = self.task.deliver_in_node(message);
-        self.task.called("send");
-        sent
-    }
-
-    /// As [`send`](Self::send), where the type counts. Apart: a message that is looked at is copied
-    /// once more.
-    #[cold]
-    #[inline(never)]
-    fn send_looked_at(&self, message: Message) -> Result<(), SendError> {
-        if let Some(kind) = self.task.accepts.refuses(&message) {
-            return Err(SendError::new(kind, message.to(self.task.pid)));
-        }
-        let message = self.task.state.single(Item::Event(Event::Message(message)));
-        let sent = self.task.deliver_in_node(message);
-        self.task.called("send");
-        sent
-    }
-
-    /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes
-    /// one more allocation than [`send`](Self::send).
-    ///
-    /// It overtakes the messages and completions that wait in the mailbox, and stays behind earlier
-    /// system events: control messages, cancellations and upgrades. A process that it wakes runs
-    /// before others that are ready; one that is queued already keeps its place.
-    ///
-    /// # Errors
-    /// [`SendError`], with the message inside, when the process has ended, or when as many control
-    /// messages wait as a mailbox may hold messages. Ordinary messages do not count here.
-    ///
-    /// [`Event::Control`]: ganger_proc_api::Event::Control
-    pub fn send_control(&self, message: Message) -> Result<(), SendError> {
-        let delivered = self.task.deliver_control(message);
-        self.task.called("send_control");
-        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
-    }
-
     /// A waker of the process: see [`Context::waker`](ganger_proc_api::Context::waker).
     #[must_use]
     pub fn waker(&self) -> Waker {
@@ -136,14 +84,14 @@ impl Address {
     }
 }
 
-impl<M: ?Sized> Clone for Address<M> {
+impl<M> Clone for Address<M> {
     #[inline]
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.task))
     }
 }
 
-impl<M: ?Sized> fmt::Debug for Address<M> {
+impl<M> fmt::Debug for Address<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Address").field(&self.pid()).finish()
     }
@@ -153,12 +101,12 @@ impl<M: ?Sized> fmt::Debug for Address<M> {
 ///
 /// A process has one, because the exit reason is handed out by value. It is a future. Dropping it
 /// leaves the process alone.
-pub struct ProcessHandle<M: ?Sized = dyn Any> {
+pub struct ProcessHandle<M = Message> {
     /// Not counted: see `exit_slot.rs`.
     address: ManuallyDrop<Address<M>>,
 }
 
-impl<M: ?Sized> ProcessHandle<M> {
+impl<M> ProcessHandle<M> {
     /// The handle of a process, which counts for no reference.
     ///
     /// # Safety
@@ -237,35 +185,18 @@ impl<M: ?Sized> ProcessHandle<M> {
 
 impl ProcessHandle {
     /// The handle of the same process, which takes messages of type `M`.
-    pub(crate) fn with_messages<M: ?Sized>(self) -> ProcessHandle<M> {
+    pub(crate) fn with_messages<M>(self) -> ProcessHandle<M> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the address is not used again: this handle is not dropped.
         let address = unsafe { ManuallyDrop::take(&mut this.address) };
         let address = ManuallyDrop::new(Address::new(address.task));
         ProcessHandle { address }
     }
-
-    /// Sends a message. Never blocks.
-    ///
-    /// # Errors
-    /// As [`Address::send`].
-    #[inline]
-    pub fn send(&self, message: Message) -> Result<(), SendError> {
-        self.address.send(message)
-    }
-
-    /// Sends a control message. Never blocks.
-    ///
-    /// # Errors
-    /// As [`Address::send_control`].
-    pub fn send_control(&self, message: Message) -> Result<(), SendError> {
-        self.address.send_control(message)
-    }
 }
 
 /// # Panics
 /// Polling it again after it was ready panics.
-impl<M: ?Sized> Future for ProcessHandle<M> {
+impl<M> Future for ProcessHandle<M> {
     type Output = ExitReason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitReason> {
@@ -274,7 +205,7 @@ impl<M: ?Sized> Future for ProcessHandle<M> {
     }
 }
 
-impl<M: ?Sized> Drop for ProcessHandle<M> {
+impl<M> Drop for ProcessHandle<M> {
     fn drop(&mut self) {
         // What was in the slot is dropped last: its destructor may panic.
         // SAFETY: this is the handle, and it does nothing more with the slot.
@@ -290,7 +221,7 @@ impl<M: ?Sized> Drop for ProcessHandle<M> {
     }
 }
 
-impl<M: ?Sized> fmt::Debug for ProcessHandle<M> {
+impl<M> fmt::Debug for ProcessHandle<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProcessHandle")
             .field("pid", &self.pid())
@@ -299,19 +230,19 @@ impl<M: ?Sized> fmt::Debug for ProcessHandle<M> {
     }
 }
 
-impl<M: ?Sized> AsRef<Address<M>> for ProcessHandle<M> {
+impl<M> AsRef<Address<M>> for ProcessHandle<M> {
     fn as_ref(&self) -> &Address<M> {
         &self.address
     }
 }
 
-impl<M: ?Sized> AsRef<Self> for Address<M> {
+impl<M> AsRef<Self> for Address<M> {
     fn as_ref(&self) -> &Self {
         self
     }
 }
 
-impl<M: ?Sized> From<&ProcessHandle<M>> for Address<M> {
+impl<M> From<&ProcessHandle<M>> for Address<M> {
     fn from(handle: &ProcessHandle<M>) -> Self {
         Self::new(Arc::clone(&handle.address.task))
     }

@@ -149,7 +149,7 @@ impl Spawner<Handle> {
     pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<ProcessHandle<A::Message>, SubmitError> {
         let process = ProcessBox::new(ActorProcess::new(actor));
         let started = self.start(
-            Some(Kind::of::<A::Message>()),
+            Message::kind_of::<A::Message>(),
             process,
             METHOD,
             Payloads::new(),
@@ -162,7 +162,7 @@ impl Spawner<Handle> {
     /// # Errors
     /// As for [`spawn`](Self::spawn).
     #[doc(hidden)]
-    pub fn spawn_boxed<M: ?Sized>(
+    pub fn spawn_boxed<M>(
         self,
         kind: Option<Kind>,
         process: impl Into<Pinned>,
@@ -232,7 +232,7 @@ impl Spawner<Context> {
     pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SubmitError> {
         let process = ProcessBox::new(ActorProcess::new(actor));
         let child = self.start(
-            Some(Kind::of::<A::Message>()),
+            Message::kind_of::<A::Message>(),
             process,
             METHOD,
             Payloads::new(),
@@ -245,7 +245,7 @@ impl Spawner<Context> {
     /// # Errors
     /// As for [`spawn`](Self::spawn).
     #[doc(hidden)]
-    pub fn spawn_boxed<M: ?Sized>(
+    pub fn spawn_boxed<M>(
         self,
         kind: Option<Kind>,
         process: impl Into<Pinned>,
@@ -288,7 +288,7 @@ impl<F> Spawner<F> {
     }
 
     /// The process with that address monitors the new one.
-    pub fn monitored_by<M: ?Sized>(mut self, watcher: &Address<M>, tag: Tag) -> Self {
+    pub fn monitored_by<M>(mut self, watcher: &Address<M>, tag: Tag) -> Self {
         self.add(Act::Monitor(Arc::clone(&watcher.task), tag));
         self
     }

@@ -76,7 +76,7 @@ impl Handle {
     /// # Errors
     /// As for [`submit`](Self::submit).
     #[doc(hidden)]
-    pub fn spawn_boxed<M: ?Sized>(
+    pub fn spawn_boxed<M>(
         &self,
         process: impl Into<Pinned>,
         method: Symbol,
@@ -186,7 +186,7 @@ pub trait ContextExt {
     /// # Errors
     /// As for [`Handle::submit`].
     #[doc(hidden)]
-    fn spawn_boxed<M: ?Sized>(
+    fn spawn_boxed<M>(
         &self,
         process: impl Into<Pinned>,
         method: Symbol,
@@ -202,6 +202,11 @@ pub trait ContextExt {
     /// The address of this process, which promises no type of messages, if it has a scheduler.
     fn untyped_address(&self) -> Option<Address>;
 
+    /// The address of this process, of which the caller knows that it takes messages of type `M`:
+    /// for crates above the scheduler.
+    #[doc(hidden)]
+    fn known_address<M>(&self) -> Option<Address<M>>;
+
     /// The scheduler's source of that type: see [`Handle::source`].
     fn source<S: Source>(&self) -> Option<Arc<S>>;
 
@@ -212,7 +217,7 @@ pub trait ContextExt {
 impl ContextExt for Context {
     fn address<M: Any>(&self) -> Result<Address<M>, WrongAddress> {
         match self.backend::<ProcessCell>() {
-            Some(task) => Address::<dyn Any>::new(task).typed(),
+            Some(task) => Address::<Message>::new(task).typed(),
             None => Err(WrongAddress::of::<M>(self.pid(), (None, false))),
         }
     }
@@ -264,7 +269,7 @@ impl ContextExt for Context {
         dropped::answer(|| CommandError::Ended(cause.clone()));
     }
 
-    fn spawn_boxed<M: ?Sized>(
+    fn spawn_boxed<M>(
         &self,
         process: impl Into<Pinned>,
         method: Symbol,
@@ -279,6 +284,10 @@ impl ContextExt for Context {
     }
 
     fn untyped_address(&self) -> Option<Address> {
+        self.known_address()
+    }
+
+    fn known_address<M>(&self) -> Option<Address<M>> {
         self.backend::<ProcessCell>().map(Address::new)
     }
 
@@ -296,11 +305,7 @@ impl ContextExt for Context {
     }
 }
 
-fn start<M: ?Sized>(
-    ctx: &Context,
-    process: ProcessBox,
-    method: Symbol,
-) -> Result<Address<M>, SubmitError> {
+fn start<M>(ctx: &Context, process: ProcessBox, method: Symbol) -> Result<Address<M>, SubmitError> {
     let Some(task) = ctx.backend::<ProcessCell>() else {
         let error = SubmitError::new(SubmitErrorKind::Stopping);
         return Err(error.with_process(process.into_box(), Payloads::new()));
@@ -364,8 +369,12 @@ impl Address {
     /// ```
     ///
     /// # Errors
-    /// [`WrongAddress`] when the process takes messages of another type, or of all types.
+    /// [`WrongAddress`] when the process takes messages of another type, or of all types. None for
+    /// `Message`: a plain address is of any process.
     pub fn typed<M: Any>(self) -> Result<Address<M>, WrongAddress> {
+        if Message::kind_of::<M>().is_none() {
+            return Ok(Address::new(self.task));
+        }
         match self.task.accepts.kind() {
             (Some(kind), _) if kind.is::<M>() => Ok(Address::new(self.task)),
             kind => Err(WrongAddress::of::<M>(self.task.pid, kind)),
@@ -374,27 +383,40 @@ impl Address {
 }
 
 impl<M: Send + 'static> Address<M> {
-    /// Sends a message. Never blocks. In the long run it needs no allocation by the program's
-    /// allocator for messages of up to 256 bytes.
+    /// Sends a message. Never blocks: see [`send_blocking`](Address::send_blocking) of a plain
+    /// `Address` for a send that waits for room. In the long run it needs no allocation by the
+    /// program's allocator for messages of up to 256 bytes.
     ///
     /// For other ways of sending, such as one that waits for room, `Message::of` makes an untyped
     /// message for [`untyped`](Self::untyped).
     ///
     /// # Errors
     /// [`SendError`], with the message inside, when the process has ended, when its mailbox is
-    /// full, or when other senders wait for room in it. `error.into_message` gives it back.
+    /// full, when other senders wait for room in it, or when the address is a plain one and the
+    /// process takes messages of another type. `error.into_message` gives it back.
     #[inline]
     pub fn send(&self, message: M) -> Result<(), SendError> {
+        let is_plain = Message::kind_of::<M>().is_none();
+        if is_plain && self.task.accepts.get().is_some() {
+            return send_looked_at(&self.task, Message::of(message));
+        }
         deliver(&self.task, Message::of(message))
     }
 
-    /// Sends a message that overtakes others: see
-    /// `send_control` of a plain `Address`. Never blocks.
+    /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes
+    /// one more allocation than [`send`](Self::send).
+    ///
+    /// It overtakes the messages and completions that wait in the mailbox, and stays behind earlier
+    /// system events: control messages, cancellations and upgrades. A process that it wakes runs
+    /// before others that are ready; one that is queued already keeps its place.
     ///
     /// # Errors
-    /// As there.
+    /// [`SendError`], with the message inside, when the process has ended, or when as many control
+    /// messages wait as a mailbox may hold messages. Ordinary messages do not count here.
     pub fn send_control(&self, message: M) -> Result<(), SendError> {
-        self.untyped().send_control(Message::of(message))
+        let delivered = self.task.deliver_control(Message::of(message));
+        self.task.called("send_control");
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
     }
 
     /// An address for those that know one kind of message alone, of which the process makes its
@@ -466,6 +488,14 @@ impl<M: Send + 'static> ProcessHandle<M> {
     pub fn send(&self, message: M) -> Result<(), SendError> {
         self.address().send(message)
     }
+
+    /// Sends a control message. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Address::send_control`].
+    pub fn send_control(&self, message: M) -> Result<(), SendError> {
+        self.address().send_control(message)
+    }
 }
 
 /// Reaches a process that makes its own messages of those of type `M`: see
@@ -521,4 +551,14 @@ pub(crate) fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
     let sent = task.deliver_in_node(message);
     task.called("send");
     sent
+}
+
+/// As [`deliver`], where the type counts. Apart: a message that is looked at is copied once more.
+#[cold]
+#[inline(never)]
+fn send_looked_at(task: &Task, message: Message) -> Result<(), SendError> {
+    if let Some(kind) = task.accepts.refuses(&message) {
+        return Err(SendError::new(kind, message.to(task.pid)));
+    }
+    deliver(task, message)
 }

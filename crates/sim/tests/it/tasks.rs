@@ -147,7 +147,7 @@ fn family(rt: &Rt<'_>) {
             let group = scope.group();
             for number in 1..=4_u64 {
                 let ends = Arc::clone(&its_ends);
-                group.spawn(async move |cx: Cx<u64>| {
+                group.spawn(async move |cx| {
                     let _counts = Counts(ends);
                     match cx
                         .select((cx.command(Square(number)), cx.sleep(ms(9))))

@@ -1,7 +1,7 @@
 //! Scopes and their children.
 
 use crate::support::{exit, number, start, until};
-use ganger_proc_api::{BoxError, ExitReason, Payload, Pid};
+use ganger_proc_api::{BoxError, ExitReason, Message, Payload, Pid};
 use ganger_sched::{ContextExt, Scheduler};
 use ganger_task::{ChildError, ChildLost, Cx, OneOf2, Scope, SpawnTask, StartTask};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ impl Log {
 /// Starts a child that waits until it is cancelled, and then for a while more.
 fn spawn_stays(scope: &Scope, log: &Log, name: &'static str) -> Result<Pid, BoxError> {
     let log = log.clone();
-    let child = scope.spawn(async move |cx: Cx<u64>| {
+    let child = scope.spawn(async move |cx| {
         cx.cancelled().await;
         cx.yield_now().await;
         cx.yield_now().await;
@@ -67,7 +67,8 @@ fn a_group_gives_results_as_they_come_and_then_none() {
             let group = scope.group();
             let mut pids = Vec::new();
             for number in 0..5_u64 {
-                pids.push(group.spawn(async move |cx: Cx<u64>| {
+                pids.push(group.spawn(async move |cx| {
+                    let cx = cx.accept_only::<u64>();
                     Ok(number + cx.recv().await.ok_or("cancelled")?)
                 })?);
             }
@@ -196,7 +197,7 @@ fn a_cancellation_of_the_parent_cancels_the_children_and_waits_for_them() {
         let log = its_log;
         let result = cx.scope(async |scope| {
             spawn_stays(&scope, &log, "child")?;
-            let waits = scope.spawn(async |cx: Cx<u64>| {
+            let waits = scope.spawn(async |cx| {
                 cx.until_cancelled(std::future::pending::<()>()).await?;
                 Ok(())
             })?;
@@ -312,11 +313,11 @@ fn a_child_that_is_terminated_is_lost_and_ends_the_scope() {
     let scheduler = start(2);
     let task = scheduler.spawn_task(async |cx: Cx| {
         let lost = cx.scope(async |scope| {
-            let child = scope.spawn(async |cx: Cx<u64>| {
+            let child = scope.spawn(async |cx| {
                 cx.recv().await;
                 Ok(())
             })?;
-            cx.context().terminate(child.pid())?;
+            cx.terminate(child.pid())?;
             let lost = child.await;
             assert_eq!(lost, Err(ChildLost));
             Ok(lost?)
@@ -379,9 +380,9 @@ fn scopes_inside_of_combinators_see_children_end_that_outlast_a_cancellation() {
 struct Trace(u64);
 
 /// The trace of a task, after a wait.
-async fn trace<M: ganger_task::Messages + ?Sized>(cx: Cx<M>) -> Result<u64, BoxError> {
+async fn trace<M: Send + 'static>(cx: Cx<M>) -> Result<u64, BoxError> {
     cx.yield_now().await;
-    Ok(cx.context().inherited::<Trace>().map_or(0, |it| it.0))
+    Ok(cx.inherited::<Trace>().map_or(0, |it| it.0))
 }
 
 // pins: P16
@@ -391,14 +392,14 @@ fn children_of_tasks_inherit_values() {
     let parent = scheduler.spawner().with_inherited(Trace(7));
     let parent = parent.spawn_task(async |cx: Cx| {
         let before = cx
-            .scope(async |scope| Ok(scope.spawn(trace::<u64>)?.await?))
+            .scope(async |scope| Ok(scope.spawn(trace::<Message>)?.await?))
             .await?;
         cx.yield_now().await;
-        cx.context().set_inherited(Trace(before + 1));
-        let (_, monitored) = cx.monitored(|spawner| spawner.spawn_task(trace::<u64>))?;
+        cx.set_inherited(Trace(before + 1));
+        let (_, monitored) = cx.monitored(|spawner| spawner.spawn_task(trace::<Message>))?;
         monitored.await?;
         let after = cx
-            .scope(async |scope| Ok(scope.spawn(trace::<u64>)?.await?))
+            .scope(async |scope| Ok(scope.spawn(trace::<Message>)?.await?))
             .await?;
         Ok(10 * before + after)
     });

@@ -89,7 +89,7 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
                 out.done(());
                 Ok(())
             });
-            let pid = cx.context().submit(own, "main", ())?;
+            let pid = cx.submit(own, "main", ())?;
             cx.monitor(pid).await?;
             Ok(1)
         };

@@ -275,7 +275,7 @@ fn a_monitor_that_is_dropped_leaves_the_others() {
     let task = scheduler.spawn_task(async move |cx: Cx| {
         let (first, second) = (cx.monitor(pid), cx.monitor(pid));
         drop(first);
-        cx.context().cancel(pid, "enough")?;
+        cx.cancel(pid, "enough")?;
         let cause = second.await?;
         assert!(cause.is_done(), "{cause}");
         Ok(3_u64)

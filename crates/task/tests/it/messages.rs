@@ -134,7 +134,7 @@ fn tasks_start_tasks_and_send_to_them() {
     let scheduler = start(2);
     let parent = scheduler.spawn_task(async |cx: Cx<u64>| {
         let own = cx.pid();
-        let child = cx.context().spawn_task(async move |cx: Cx<u64>| {
+        let child = cx.spawn_task(async move |cx: Cx<u64>| {
             let number = cx.recv().await.ok_or("cancelled")?;
             Ok(cx.send(own, number + 1)?)
         })?;

@@ -18,7 +18,7 @@ pub(crate) fn start(workers: usize) -> Scheduler {
     scheduler
 }
 
-pub(crate) fn exit<M: ?Sized>(handle: ProcessHandle<M>) -> ExitReason {
+pub(crate) fn exit<M>(handle: ProcessHandle<M>) -> ExitReason {
     match handle.wait_timeout(PATIENCE) {
         Ok(reason) => reason,
         Err(handle) => panic!("{} has not ended", handle.pid()),
@@ -26,7 +26,7 @@ pub(crate) fn exit<M: ?Sized>(handle: ProcessHandle<M>) -> ExitReason {
 }
 
 #[track_caller]
-pub(crate) fn number<M: ?Sized>(handle: ProcessHandle<M>) -> u64 {
+pub(crate) fn number<M>(handle: ProcessHandle<M>) -> u64 {
     match exit(handle) {
         ExitReason::Done(it) => it.as_u64().unwrap(),
         other => panic!("{other:?}"),

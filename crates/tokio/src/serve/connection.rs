@@ -74,7 +74,7 @@ impl<A: App<K>, K: 'static> Connection<A, K> {
             app: self.app,
             peer: self.peer,
             activity: activity.clone(),
-            asked: [server_asked, cx.context().cancel_token()],
+            asked: [server_asked, cx.cancel_token()],
             kind: PhantomData,
         };
         let mut builder = Builder::new(Streams(cx.context().clone()));

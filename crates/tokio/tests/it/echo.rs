@@ -33,8 +33,7 @@ fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
         let mut accepted = 0_u64;
         while let Ok(stream) = cx.until_cancelled(listener.accept()).await {
             let (stream, _) = stream?;
-            cx.context()
-                .spawn_task(async move |_: Cx| echo(stream).await)?;
+            cx.spawn_task(async move |_: Cx| echo(stream).await)?;
             accepted += 1;
         }
         Ok(accepted)

@@ -30,11 +30,10 @@ async fn serve(stream: TcpStream) -> Result<(), BoxError> {
 async fn server(cx: &Cx) -> Result<(Pid, SocketAddr), BoxError> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let server = cx.context().spawn_task(async move |cx: Cx| {
+    let server = cx.spawn_task(async move |cx: Cx| {
         while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
             let (stream, _) = accepted?;
-            cx.context()
-                .spawn_task(async move |_: Cx| serve(stream).await)?;
+            cx.spawn_task(async move |_: Cx| serve(stream).await)?;
         }
         Ok(())
     })?;
@@ -73,7 +72,7 @@ fn hyper_serves_and_asks() {
                 let io = TokioIo::new(TcpStream::connect(address).await?);
                 let (mut send, connection) = hyper::client::conn::http1::handshake(io).await?;
                 // Its other half, in a process.
-                cx.context().spawn_task(async move |_: Cx| {
+                cx.spawn_task(async move |_: Cx| {
                     connection.await?;
                     Ok(())
                 })?;
@@ -89,7 +88,7 @@ fn hyper_serves_and_asks() {
             }
         };
         let sum = sum_of(&cx, CLIENTS, client).await?;
-        cx.context().cancel(server, "enough")?;
+        cx.cancel(server, "enough")?;
         Ok(sum)
     });
     assert_eq!(result(task.unwrap()).as_u64(), Some(CLIENTS * 2 * 45));
@@ -119,7 +118,7 @@ fn reqwest_asks() {
             }
         };
         let sum = sum_of(&cx, CLIENTS, client).await?;
-        cx.context().cancel(server, "enough")?;
+        cx.cancel(server, "enough")?;
         Ok(sum)
     });
     assert_eq!(result(task.unwrap()).as_u64(), Some(CLIENTS * 2 * 45));

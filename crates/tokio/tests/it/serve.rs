@@ -154,7 +154,7 @@ fn each_request_of_http_2_is_a_process() {
         let stream = tokio::net::TcpStream::connect(address).await?;
         let (mut requests, connection) =
             hyper::client::conn::http2::handshake(Spawns(cx.clone()), TokioIo::new(stream)).await?;
-        cx.context().spawn_task(async move |_: Cx| {
+        cx.spawn_task(async move |_: Cx| {
             connection.await?;
             Ok(())
         })?;

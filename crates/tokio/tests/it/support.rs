@@ -26,7 +26,7 @@ pub(crate) fn start(workers: usize) -> (Scheduler, Handle) {
 }
 
 /// The result of a process, which has to come in time.
-pub(crate) fn result<M: ?Sized>(handle: ProcessHandle<M>) -> Payload {
+pub(crate) fn result<M>(handle: ProcessHandle<M>) -> Payload {
     match handle.wait_timeout(PATIENCE) {
         Ok(ExitReason::Done(result)) => result,
         Ok(reason) => panic!("{reason}"),

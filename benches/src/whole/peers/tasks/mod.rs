@@ -14,7 +14,7 @@ use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use ganger_proc_api::{BoxError, Payload};
 use ganger_sched::{ProcessHandle, Scheduler};
-use ganger_task::{Cx, Messages, SpawnTask};
+use ganger_task::{Cx, SpawnTask};
 use std::fmt;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Tasks {
 
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, Error>
     where
-        M: Messages + ?Sized,
+        M: Send + 'static,
         R: Into<Payload> + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,

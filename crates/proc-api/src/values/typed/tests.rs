@@ -34,6 +34,19 @@ proptest! {
     }
 }
 
+// pins: A10
+#[test]
+fn a_message_is_any_message_and_is_taken_as_it_is() {
+    let make = || Message::new("topic", [Payload::from(1), Payload::from(2)]);
+    let same = Message::of(make()).take::<Message>().unwrap();
+    assert_eq!((same.topic.as_str(), same.payloads.len()), ("topic", 2));
+    assert_eq!(make().look::<Message>().unwrap().payloads.len(), 2);
+    assert!(make().look::<u64>().is_none());
+    assert_eq!(Message::of(7_u32).look(), Some(&7_u32));
+    assert!(Message::kind_of::<Message>().is_none());
+    assert!(Message::kind_of::<u64>().is_some_and(Kind::is::<u64>));
+}
+
 #[test]
 fn a_list_of_several_values_is_no_value() {
     let list = || Payloads::from([Payload::from(1), Payload::from(2)]);

@@ -190,7 +190,7 @@ pub(crate) fn until_state(handle: &Handle, pid: ganger_proc_api::Pid, state: Pro
 
 /// The exit reason of a process that is bound to end.
 #[track_caller]
-pub(crate) fn exit<M: ?Sized>(handle: ProcessHandle<M>) -> ExitReason {
+pub(crate) fn exit<M>(handle: ProcessHandle<M>) -> ExitReason {
     handle
         .wait_timeout(PATIENCE)
         .unwrap_or_else(|handle| panic!("{handle:?} does not end"))

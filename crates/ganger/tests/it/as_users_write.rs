@@ -1,0 +1,199 @@
+//! Async processes as users write them: a `Cx` has what each line needs, and types of messages are
+//! said where nothing else says them.
+
+use ganger::prelude::*;
+use std::time::Duration;
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+enum Bank {
+    Pay(u64),
+    Balance(Reply<u64>),
+}
+
+async fn bank(cx: Cx<Bank>) -> Result<u64, BoxError> {
+    let mut balance = 0;
+    while let Some(message) = cx.recv().await {
+        match message {
+            Bank::Pay(amount) => balance += amount,
+            Bank::Balance(reply) => reply.complete(balance),
+        }
+    }
+    Ok(balance)
+}
+
+// pins: A10
+#[test]
+fn a_send_says_what_an_address_takes() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let sum = scheduler.spawn_task(async |cx| {
+        let first = cx.recv().await.ok_or("cancelled")?;
+        let second: u64 = cx.recv().await.ok_or("cancelled")?;
+        Ok(first + second)
+    })?;
+    sum.send(40)?;
+    sum.send(2)?;
+    assert_eq!(sum.wait().take::<u64>()?, 42);
+
+    let waits = scheduler.spawn_task(async |cx| {
+        cx.recv().await.ok_or("cancelled")?;
+        Ok("got it")
+    })?;
+    waits.send(Duration::ZERO)?;
+    assert_eq!(waits.wait().take::<String>()?, "got it");
+    Ok(())
+}
+
+// pins: A10
+#[test]
+fn names_are_given_and_found_from_a_task() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let main = scheduler.spawn_task(async |cx: Cx| {
+        let bank = cx.named("bank").spawn_task(bank)?;
+        cx.lookup("bank")?.send(Bank::Pay(42))?;
+        let balance = cx.ask(cx.lookup("bank")?.call(Bank::Balance)).await?;
+        assert_eq!(cx.whereis("bank"), Some(bank.pid()));
+        cx.cancel(bank.pid(), "enough")?;
+        Ok(balance)
+    })?;
+    assert_eq!(main.wait().take::<u64>()?, 42);
+    Ok(())
+}
+
+// pins: A10
+#[test]
+fn a_task_gives_its_own_address_away() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let main = scheduler.spawn_task(async |cx| {
+        let parent = cx.address();
+        for number in 0..3_u64 {
+            let parent = parent.clone();
+            cx.spawn_task(async move |cx: Cx| {
+                cx.sleep(ms(1)).await?;
+                Ok(parent.send(number)?)
+            })?;
+        }
+        let mut sum = 0;
+        for _ in 0..3 {
+            sum += cx.recv().await.ok_or("cancelled")?;
+        }
+        Ok(sum)
+    })?;
+    assert_eq!(main.wait().take::<u64>()?, 3);
+    Ok(())
+}
+
+// pins: A10
+#[test]
+fn any_message_may_be_taken_and_sent() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let main = scheduler.spawn_task(async |cx: Cx| {
+        let echo = cx.spawn_task(async |cx: Cx| {
+            let message = cx.recv().await.ok_or("cancelled")?;
+            let to = message.source.ok_or("from nobody")?;
+            Ok(cx.send(to, message.take::<u64>()? + 1)?)
+        })?;
+        cx.send(echo.pid(), 41_u64)?;
+        Ok(cx.recv().await.ok_or("cancelled")?.take::<u64>()?)
+    })?;
+    assert_eq!(main.wait().take::<u64>()?, 42);
+    Ok(())
+}
+
+// pins: A10
+#[test]
+fn a_plain_address_takes_messages_and_a_send_of_a_value_is_looked_at() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let bank = scheduler.spawn_task(bank)?;
+    let plain: Address = bank.address().untyped().clone();
+    plain.send(Message::of(Bank::Pay(7)))?;
+    let refused = plain.send(Message::of("seven")).unwrap_err();
+    assert!(
+        matches!(refused.kind, SendErrorKind::WrongType(_)),
+        "{refused}"
+    );
+    assert_eq!(
+        plain.clone().typed::<Bank>()?.call(Bank::Balance).wait()?,
+        7
+    );
+    // A plain address is of any process.
+    plain.typed::<Message>()?.send(Message::of(Bank::Pay(1)))?;
+    assert_eq!(bank.call(Bank::Balance).wait()?, 8);
+
+    // An actor of messages takes them as they are.
+    let any = scheduler.spawn_actor(actor_fn(|_, message: Message, out| {
+        let topic = message.topic;
+        out.done(format!("{topic} {}", message.take::<u64>()?));
+        Ok(())
+    }))?;
+    any.send(Message::new("topic", 7_u64))?;
+    assert_eq!(any.wait().take::<String>()?, "topic 7");
+    Ok(())
+}
+
+// pins: A10
+#[test]
+fn children_and_helpers_need_no_type_of_messages() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let main = scheduler.spawn_task(async |cx: Cx| {
+        let (child, end) = cx.monitored(|it| {
+            it.named("child").spawn_task(async |cx: Cx| {
+                cx.recv().await;
+                Err::<(), _>("no luck".into())
+            })
+        })?;
+        child.send(Message::of(1))?;
+        assert_eq!(end.await?.to_string(), "failed: no luck");
+
+        let sum = cx
+            .scope(async |scope| {
+                let one = scope.spawn(async |_| Ok(1))?;
+                let two = scope.spawn(async |cx| {
+                    cx.sleep(ms(1)).await?;
+                    Ok(2)
+                })?;
+                Ok(one.await? + two.await?)
+            })
+            .await?;
+        let lines = cx.blocking(|| "a\nb".lines().count()).await?;
+        Ok(sum + lines as u64)
+    })?;
+    assert_eq!(main.wait().take::<u64>()?, 5);
+
+    let answer = scheduler.call_task(async |cx| {
+        cx.sleep(ms(1)).await?;
+        Ok(cx.pid())
+    });
+    answer.wait()?;
+    Ok(())
+}
+
+struct Trace(u64);
+
+// pins: A10
+#[test]
+fn what_a_process_may_ask_a_task_asks_as_well() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let main = scheduler.spawn_task(async |cx: Cx| {
+        cx.register_name("main")?;
+        cx.set_inherited(Trace(7));
+        let began = cx.now();
+        let child = cx.spawn_actor(actor_fn(|ctx, reply: Reply<u64>, _| {
+            reply.complete(ctx.inherited::<Trace>().map_or(0, |it| it.0));
+            Ok(())
+        }))?;
+        let seven = cx.ask(child.call(|reply| reply)).await?;
+        let plain = cx.spawn(process_fn(|_, _, out| {
+            out.done(());
+            Ok(())
+        }))?;
+        cx.monitor(plain).await?;
+        assert!(began.since(cx.now()) == Duration::ZERO && cx.scheduler().is_some());
+        cx.terminate(child.pid())?;
+        Ok(seven)
+    })?;
+    assert_eq!(main.wait().take::<u64>()?, 7);
+    Ok(())
+}
