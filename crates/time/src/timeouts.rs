@@ -10,32 +10,43 @@ use std::time::Duration;
 ///
 /// A message costs a store: the timer is set anew when it fires, for what is left.
 ///
+/// An actor begins it in [`started`](ganger_proc_api::Actor::started), and a process in its first
+/// step. A supervisor that restarts an actor begins it so, too.
+///
 /// ```
-/// use ganger_proc_api::{BoxError, Event, process_fn};
+/// use ganger_proc_api::{Actor, BoxError, Completion, Context, StepOutput, StepResult};
 /// use ganger_sched::Scheduler;
 /// use ganger_time::{ReceiveTimeout, TimerContext, Timers};
-/// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
-/// let mut silence = ReceiveTimeout::new(Duration::from_millis(5), 1);
-/// let waits = scheduler.spawn(process_fn(move |ctx, events, out| {
-///     if !silence.is_running() {
-///         silence.start(ctx.now(), out);
+/// struct Session {
+///     silence: ReceiveTimeout,
+/// }
+///
+/// impl Actor for Session {
+///     type Message = String;
+///
+///     fn started(&mut self, ctx: &Context, out: &mut StepOutput) -> StepResult {
+///         Ok(self.silence.start(ctx.now(), out))
 ///     }
-///     for event in events {
-///         match event {
-///             Event::Message(_) => silence.heard(ctx.now()),
-///             Event::Completion(it) if silence.is_over(&it, ctx.now(), out) => {
-///                 out.done("nothing for 5 ms");
-///                 return Ok(());
-///             }
-///             _ => {}
+///
+///     fn receive(&mut self, ctx: &Context, _: String, _: &mut StepOutput) -> StepResult {
+///         Ok(self.silence.heard(ctx.now()))
+///     }
+///
+///     fn completed(&mut self, ctx: &Context, it: Completion, out: &mut StepOutput) -> StepResult {
+///         if self.silence.is_over(&it, ctx.now(), out) {
+///             out.done("nothing for 5 ms");
 ///         }
+///         Ok(())
 ///     }
-///     Ok(())
-/// }))?;
-/// assert_eq!(waits.wait().into_result()?.as_str(), Some("nothing for 5 ms"));
+/// }
+///
+/// let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+/// let silence = ReceiveTimeout::new(Duration::from_millis(5), 1);
+/// let session = scheduler.spawn_actor(Session { silence })?;
+/// session.address().send("hello".to_owned())?;
+/// assert_eq!(session.wait().into_result()?.as_str(), Some("nothing for 5 ms"));
 /// # Ok::<(), BoxError>(())
 /// ```
 #[derive(Debug, Clone)]

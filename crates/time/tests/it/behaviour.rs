@@ -2,7 +2,8 @@
 
 use crate::support::{LATE, assert_in_time, ms, sim, stats, timers};
 use ganger_proc_api::{
-    Command, CommandError, Event, ExitReason, Package, UpgradeRequest, process_fn,
+    Actor, Command, CommandError, Completion, Context, Event, ExitReason, Package, StepOutput,
+    StepResult, UpgradeRequest, process_fn,
 };
 use ganger_time::{
     Every, KeyedTimers, Missed, Moment, ReceiveTimeout, SLEEP, StateTimeout, TICKER, TimerContext,
@@ -375,6 +376,51 @@ fn silence_counts_from_the_last_message() {
         assert!(rt.wait(process).is_done());
         assert_in_time(ms(25), rt.now());
     });
+}
+
+/// Ends when it has heard nothing for some time.
+struct Idle(ReceiveTimeout);
+
+impl Actor for Idle {
+    type Message = bool;
+
+    fn started(&mut self, ctx: &Context, out: &mut StepOutput) -> StepResult {
+        self.0.start(ctx.now(), out);
+        out.sleep(ms(1), 2);
+        Ok(())
+    }
+
+    fn receive(&mut self, ctx: &Context, counts: bool, _: &mut StepOutput) -> StepResult {
+        if counts {
+            self.0.heard(ctx.now());
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self, ctx: &Context, it: Completion, out: &mut StepOutput) -> StepResult {
+        if self.0.is_over(&it, ctx.now(), out) {
+            out.done(());
+        }
+        Ok(())
+    }
+}
+
+// pins: T8
+#[test]
+fn an_actor_begins_its_idle_time_when_it_has_started() {
+    // A message that is there before the first step, one that counts later, and one that does not.
+    for (counts, end) in [(true, 14), (false, 10)] {
+        sim(16).check_seeds(20, |rt| {
+            let idle = rt
+                .spawn_actor(Idle(ReceiveTimeout::new(ms(10), 1)))
+                .unwrap();
+            idle.address().send(false).unwrap();
+            let later = Package::new(None, idle.pid(), "", counts);
+            let _ = timers(rt).send_after(ms(4), later);
+            assert!(rt.wait(idle).is_done());
+            assert_in_time(ms(end), rt.now());
+        });
+    }
 }
 
 // pins: T8
