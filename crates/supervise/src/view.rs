@@ -118,6 +118,14 @@ pub struct ChildFailure<'a> {
     pub restarts: u64,
 }
 
+impl<'a> ChildFailure<'a> {
+    /// The child's name, as it was given to [`Child::new`](crate::Child::new).
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        self.child
+    }
+}
+
 impl fmt::Display for ChildFailure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

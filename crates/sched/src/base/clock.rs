@@ -1,6 +1,7 @@
 //! Time, as the scheduler sees it. Only this file asks the machine.
 
 use ganger_sync::atomic::{AtomicU64, Ordering};
+use std::ops::{Add, Sub};
 use std::time::{Duration, Instant};
 
 /// Tells how much time has passed since some fixed moment.
@@ -11,17 +12,19 @@ pub(crate) trait Clock {
 
 /// A moment, by the clock of one scheduler: in nanoseconds since that was built.
 ///
-/// It is of the machine's monotonic clock, or of a simulation's. Sums saturate: what is later than
-/// the last moment is [`NEVER`](Self::NEVER).
+/// It is of the machine's monotonic clock, or of a simulation's. Sums and differences saturate:
+/// what is later than the last moment is [`NEVER`](Self::NEVER), and nothing is before the first.
+/// So `-` does not panic.
 ///
 /// ```
 /// use ganger_sched::Moment;
 /// use std::time::Duration;
 ///
 /// let now = Moment::from_nanos(500);
-/// let later = now.after(Duration::from_nanos(70));
-/// assert_eq!((later.as_nanos(), later.since(now)), (570, Duration::from_nanos(70)));
-/// assert_eq!((now.since(later), now.after(Duration::MAX)), (Duration::ZERO, Moment::NEVER));
+/// let later = now + Duration::from_nanos(70); // The same as `now.after(..)`.
+/// assert_eq!((later.as_nanos(), later - now), (570, Duration::from_nanos(70)));
+/// assert_eq!((later.since(now), later - Duration::from_nanos(70)), (later - now, now));
+/// assert_eq!((now - later, now + Duration::MAX), (Duration::ZERO, Moment::NEVER));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
@@ -53,6 +56,36 @@ impl Moment {
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// That much later: [`after`](Moment::after).
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, time: Duration) -> Self {
+        self.after(time)
+    }
+}
+
+/// That much earlier, or the first moment if that is too early.
+impl Sub<Duration> for Moment {
+    type Output = Self;
+
+    #[inline]
+    fn sub(self, time: Duration) -> Self {
+        Self(self.0.saturating_sub(nanos(time)))
+    }
+}
+
+/// How much later it is: [`since`](Moment::since).
+impl Sub for Moment {
+    type Output = Duration;
+
+    #[inline]
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
     }
 }
 

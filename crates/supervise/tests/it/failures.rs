@@ -12,7 +12,7 @@ fn each_failure_of_a_process_is_told_of_once_before_the_restart() {
         let tree = Supervisor::one_for_one()
             .intensity(9, secs(5))
             .on_failure(move |it| {
-                its.note(format!("{it} {:?}", starts.take()));
+                its.note(format!("{}: {it} {:?}", it.name(), starts.take()));
                 panic!("a handler that panics");
             })
             .label("top")
@@ -36,9 +36,9 @@ fn each_failure_of_a_process_is_told_of_once_before_the_restart() {
         assert_eq!(
             told.take(),
             [
-                format!("a of top, {a}, restarted 0 times, {failed} [\"-a\"]"),
-                format!("b of top, {b}, restarted 0 times, {failed} []"),
-                format!("b of top, {b}, restarted 1 times, {panicked} []"),
+                format!("a: a of top, {a}, restarted 0 times, {failed} [\"-a\"]"),
+                format!("b: b of top, {b}, restarted 0 times, {failed} []"),
+                format!("b: b of top, {b}, restarted 1 times, {panicked} []"),
             ]
         );
         tree.cancel("enough").unwrap();
