@@ -1,4 +1,4 @@
-//! Elements in blocks of one size: what grows is a list of blocks, and no element moves.
+//! Elements in blocks of the same size: growth adds a block, and no element moves.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use core::ops::{Index, IndexMut, Range};
 /// The end of a list of elements that are linked by index.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Blocks of `N` elements, a power of two of them.
+/// Blocks of `N` elements; `N` is a power of two.
 pub(crate) struct Blocks<E, const N: usize>(Vec<Box<[E; N]>>);
 
 impl<E, const N: usize> Blocks<E, N> {
@@ -31,7 +31,7 @@ impl<E, const N: usize> Blocks<E, N> {
         first..end
     }
 
-    /// Takes the last blocks away as long as `is_idle` says of each that it may go.
+    /// Removes blocks from the end while `is_idle` returns true for the last block.
     pub(crate) fn shrink(&mut self, mut is_idle: impl FnMut(&[E; N]) -> bool) {
         while self.0.last().is_some_and(|block| is_idle(block)) {
             self.0.pop();
@@ -43,9 +43,9 @@ impl<E, const N: usize> Blocks<E, N> {
         self.0.last().map(|block| &**block)
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub(crate) fn len(&self) -> u32 {
-        // It cannot be more: `grow` has made the indices.
+        // The conversion never fails: `grow` has made an index for each element.
         u32::try_from(self.0.len() * N).unwrap_or(NONE)
     }
 

@@ -1,12 +1,13 @@
-//! The timers by their keys: values, and where each is in the wheel.
+//! The timers by their keys: their values, and their places in the wheel.
 
 use crate::blocks::{Blocks, NONE};
 use crate::slots::Place;
 use core::num::NonZeroU32;
 
-/// One timer of one wheel, for as long as it waits. Eight bytes, and so is an `Option` of it.
+/// Names a timer of a wheel while the timer waits. Eight bytes; an `Option` of a key has eight,
+/// too.
 ///
-/// No wheel uses a key twice. A key of another wheel finds nothing, or a timer that is not meant.
+/// A wheel never uses a key twice. In another wheel a key finds nothing, or an unrelated timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     index: u32,
@@ -14,13 +15,14 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key as a number, for [`from_bits`](Self::from_bits).
+    /// Returns the key as a number, for [`from_bits`](Self::from_bits).
     #[must_use]
     pub const fn to_bits(self) -> u64 {
         (self.generation.get() as u64) << 32 | self.index as u64
     }
 
-    /// The key of that number; `None` if no key has it.
+    /// Returns the key of a number from [`to_bits`](Self::to_bits); `None` if no key has the
+    /// number.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "the halves of the number")]
     pub const fn from_bits(bits: u64) -> Option<Self> {
@@ -34,11 +36,11 @@ impl Key {
     }
 }
 
-/// An entry in use has a value and the generation of its key. A vacant one has the generation of
-/// its next key, which nothing has seen yet. A retired one has had them all.
+/// An entry in use has a value and the generation of its key. A vacant entry has the generation of
+/// its next key, which no caller has seen. A retired entry has used all generations.
 struct Entry<T> {
     value: Option<T>,
-    /// Where the timer is; in a vacant entry, the next vacant one.
+    /// The place of the timer; in a vacant entry, the index of the next vacant entry.
     place: u32,
     /// Zero: retired.
     generation: u32,
@@ -47,21 +49,21 @@ struct Entry<T> {
 /// How many entries a block has.
 const BLOCK: usize = 512;
 
-/// No block whose generations are above this is given back: new ones have to begin above those of
-/// all that are gone, and every entry shall last for long.
+/// A block with generations above this bound is never freed: the entries of new blocks begin above
+/// the generations of all freed blocks, and each new entry should serve many timers.
 const HALF: u32 = u32::MAX / 2;
 
 /// The values, with their keys and places.
 pub(crate) struct Entries<T> {
     blocks: Blocks<Entry<T>, BLOCK>,
-    /// The first vacant entry, which is the one that was freed last.
+    /// The first vacant entry: the entry that was freed last.
     vacant: u32,
-    /// The generation that entries of new blocks begin with.
+    /// The first generation of the entries of new blocks.
     first: u32,
     len: usize,
-    /// How many of them are in the last block.
+    /// How many of the values are in the last block.
     in_last: u32,
-    /// The last block stays for ever, until another one is added.
+    /// True if the last block stays until another block is added.
     keeps_last: bool,
 }
 
@@ -81,13 +83,13 @@ impl<T> Entries<T> {
         self.len
     }
 
-    /// For how many timers there are blocks.
+    /// Returns for how many timers blocks are allocated.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         self.blocks.len() as usize
     }
 
-    /// Takes the value in that `make` makes of its key. Its place is to be set next.
+    /// Adds the value that `make` makes of its key. The caller sets the place next.
     pub(crate) fn insert(&mut self, make: impl FnOnce(Key) -> T) -> Key {
         if self.vacant == NONE {
             self.grow();
@@ -96,7 +98,7 @@ impl<T> Entries<T> {
         let entry = &mut self.blocks[index];
         let generation = NonZeroU32::new(entry.generation).expect("vacant, not retired");
         let key = Key { index, generation };
-        // It may panic: nothing has changed yet.
+        // `make` may panic: no field has changed yet.
         entry.value = Some(make(key));
         self.vacant = entry.place;
         self.len += 1;
@@ -104,7 +106,7 @@ impl<T> Entries<T> {
         key
     }
 
-    /// Takes the value of a timer out: its key is stale from now on, and its entry vacant.
+    /// Removes a timer and returns its value. The key becomes stale, and the entry vacant.
     pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
         let is_in_last = self.is_in_last(index);
         let entry = &mut self.blocks[index];
@@ -119,14 +121,14 @@ impl<T> Entries<T> {
         Some(value)
     }
 
-    /// Where the timer of that key is, while it waits.
+    /// Returns the place of a key's timer, if the timer waits.
     pub(crate) fn find(&self, key: Key) -> Option<Place> {
         let entry = self.blocks.get(key.index)?;
         let is_live = entry.generation == key.generation.get() && entry.value.is_some();
         is_live.then_some(Place(entry.place))
     }
 
-    /// The value of that key's timer.
+    /// Returns the value of a key's timer, if the timer waits.
     pub(crate) fn get(&self, key: Key) -> Option<&T> {
         let entry = self.blocks.get(key.index)?;
         let value = entry.value.as_ref();
@@ -141,12 +143,12 @@ impl<T> Entries<T> {
         self.blocks[index].place = place.0;
     }
 
-    /// Whether a shrink gives a block back, as far as is known.
+    /// Returns whether a shrink may free a block.
     pub(crate) fn may_shrink(&self) -> bool {
         self.in_last == 0 && !self.keeps_last
     }
 
-    /// A shrink has given nothing back: a key in the last block has been used too often.
+    /// Marks the last block as kept: a shrink freed nothing, as the block has high generations.
     pub(crate) fn keep_last(&mut self) {
         self.keeps_last = true;
     }
@@ -155,14 +157,14 @@ impl<T> Entries<T> {
         index as usize + BLOCK >= self.room()
     }
 
-    /// Whether all entries are vacant, and their keys may be left out.
+    /// Returns whether all entries are vacant and have generations up to `HALF`.
     fn is_idle(block: &[Entry<T>; BLOCK]) -> bool {
         let is_idle =
             |entry: &Entry<T>| entry.value.is_none() && (1..=HALF).contains(&entry.generation);
         block.iter().all(is_idle)
     }
 
-    /// Gives blocks at the end back in which all is vacant, and links what is left anew.
+    /// Frees the idle blocks at the end, and links the remaining vacant entries anew.
     pub(crate) fn shrink(&mut self) {
         let first = &mut self.first;
         self.blocks.shrink(|block| {
@@ -212,7 +214,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    /// Entries of which one is in use, by its last key but one.
+    /// Entries with a single value, whose entry has two generations left.
     fn nearly_used_up() -> (Entries<u8>, Key) {
         let mut entries = Entries::new();
         let index = entries.insert(|_| 1).index;
@@ -232,7 +234,7 @@ mod tests {
         for _ in 0..2 {
             assert_ne!(entries.insert(|_| 3).index, last.index);
             assert!(entries.get(key).is_none() && entries.get(last).is_none());
-            // It stays where it is, and out of the list.
+            // The retired entry stays in its block and outside the list of vacant entries.
             entries.shrink();
         }
     }

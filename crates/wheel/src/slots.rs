@@ -1,19 +1,19 @@
 //! The slots of all levels: which timers are in which, and the earliest of each slot.
 //!
-//! A slot is a list of chunks, of which the first alone may have room. A timer that goes leaves its
-//! place to the last one in the first chunk, so that there are no gaps.
+//! A slot is a list of chunks. Only the first chunk may have free places: a timer that is removed
+//! is replaced by the last timer of the first chunk, so chunks have no gaps.
 
 use crate::blocks::{Blocks, NONE};
 
 /// How many slots a level has, as a power of two.
 pub(crate) const SLOT_BITS: u32 = 6;
 const IN_LEVEL: u32 = 1 << SLOT_BITS;
-/// Levels for 54 bits, and one for the deadlines that never come.
+/// Levels for 54 bits, and one more for deadlines that never come.
 pub(crate) const LEVELS: u32 = 10;
-/// Of the last level there are two.
+/// The last level has two slots.
 const SLOTS: u32 = (LEVELS - 1) * IN_LEVEL + 2;
 
-/// A timer in a chunk. Packed, so that it is seldom in two cache lines.
+/// A timer in a chunk. Packed, so that an item seldom spans two cache lines.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 pub(crate) struct Item {
@@ -48,10 +48,10 @@ pub(crate) struct SlotId(u32);
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The earliest deadline that it has had: nothing in it is earlier.
+    /// A lower bound of the deadlines: the earliest deadline ever put into the slot.
     min: u64,
     first: u32,
-    /// How many timers its first chunk has.
+    /// How many timers the first chunk has.
     len: u16,
 }
 
@@ -75,7 +75,7 @@ impl Slots {
         }
     }
 
-    /// The first used slot of the lowest level that has one.
+    /// Returns the first used slot of the lowest level that has a used slot.
     #[inline]
     pub(crate) fn first(&self) -> Option<SlotId> {
         let (level, used) = (0..).zip(self.used).find(|&(_, used)| used != 0)?;
@@ -87,8 +87,8 @@ impl Slots {
         self.slots[slot.index()].first != NONE
     }
 
-    /// Nothing in the slot is earlier. It is the slot's earliest deadline, unless that has been
-    /// taken away.
+    /// Returns a lower bound of the slot's deadlines. The bound is the earliest deadline, unless
+    /// that timer has been removed.
     #[inline]
     pub(crate) fn min(&self, slot: SlotId) -> u64 {
         self.slots[slot.index()].min
@@ -108,7 +108,7 @@ impl Slots {
         place
     }
 
-    /// The timers that are taken out next.
+    /// Returns the timers that [`pop`](Self::pop) returns next, in reverse order.
     #[inline]
     pub(crate) fn first_chunk(&self, id: SlotId) -> &[Item] {
         let Slot { first, len, .. } = self.slots[id.index()];
@@ -133,8 +133,8 @@ impl Slots {
         Some(item)
     }
 
-    /// Takes that timer out of its slot. The last one of the slot, which it may be itself, comes to
-    /// its place. Returns when it was due, and which one has come.
+    /// Removes a timer. The last timer of its slot, which may be the same timer, moves to the
+    /// place. Returns the deadline of the removed timer, and the index of the timer that moved.
     #[inline]
     pub(crate) fn remove(&mut self, place: Place) -> (u64, u32) {
         let slot = self.slot(place);
@@ -144,19 +144,19 @@ impl Slots {
         (item.at, last.index)
     }
 
-    /// The timer there.
+    /// Returns the timer at a place.
     #[inline]
     pub(crate) fn item(&self, place: Place) -> Item {
         self.chunks[place.chunk()].items[place.item()]
     }
 
-    /// The slot that the timer there is in.
+    /// Returns the slot of the timer at a place.
     #[inline]
     pub(crate) fn slot(&self, place: Place) -> SlotId {
         self.chunks[place.chunk()].slot
     }
 
-    /// Gives a timer another deadline that belongs into the same slot.
+    /// Changes the deadline of a timer to another deadline of the same slot.
     #[inline]
     pub(crate) fn set(&mut self, place: Place, at: u64) {
         let slot = self.slot(place);
@@ -165,7 +165,7 @@ impl Slots {
         slot.min = slot.min.min(at);
     }
 
-    /// Moves all timers to as few chunks as there may be, and says where each is now.
+    /// Moves all timers to as few chunks as possible, and calls `moved` with each new place.
     pub(crate) fn shrink(&mut self, mut moved: impl FnMut(u32, Place)) {
         let mut old = core::mem::replace(self, Self::new());
         for id in (0..SLOTS).map(SlotId) {
@@ -175,7 +175,7 @@ impl Slots {
         }
     }
 
-    /// Puts a vacant chunk before the others of the slot.
+    /// Puts a vacant chunk before the other chunks of the slot.
     fn add_chunk(&mut self, id: SlotId) {
         if self.vacant == NONE {
             self.grow();
@@ -191,7 +191,7 @@ impl Slots {
         self.used[id.level() as usize] |= id.bit();
     }
 
-    /// Gives the first chunk of the slot back, which is empty.
+    /// Makes the first chunk of the slot, which is empty, vacant.
     fn remove_chunk(&mut self, id: SlotId) {
         let slot = &mut self.slots[id.index()];
         let old = slot.first;
@@ -221,7 +221,8 @@ impl Slots {
 }
 
 impl Slot {
-    /// No chunk has room in it: the next timer brings one.
+    /// A slot without chunks. Its length is that of a full chunk, so that the next timer adds a
+    /// chunk.
     const EMPTY: Self = Self {
         min: u64::MAX,
         first: NONE,
@@ -235,10 +236,10 @@ impl Slot {
 }
 
 impl SlotId {
-    /// A slot that no timer is ever in: the last level begins with the next one.
+    /// A slot without timers. The last level uses its second slot alone.
     pub(crate) const NONE: Self = Self((LEVELS - 1) << SLOT_BITS);
 
-    /// The slot of that digit on that level.
+    /// Returns the slot of a digit on a level.
     #[inline]
     pub(crate) fn new(level: u32, digit: u32) -> Self {
         Self(level << SLOT_BITS | digit)

@@ -1,4 +1,4 @@
-//! What users see, and how timers go from level to level.
+//! The public type, and how timers move from level to level.
 
 use crate::entries::{Entries, Key};
 use crate::slots::{Item, LEVELS, SLOT_BITS, SlotId, Slots};
@@ -9,28 +9,28 @@ use core::{fmt, hint, iter};
 /// How many of the lowest bits of a deadline a tick leaves out.
 const TICK_BITS: u32 = 10;
 
-/// Values with deadlines. The unit of time, and when it begins, are the caller's: see the
-/// [crate's page](crate).
+/// A timing wheel: values with deadlines. The caller chooses the unit and the origin of time: see
+/// the [crate's page](crate).
 pub struct Wheel<T> {
     entries: Entries<T>,
     slots: LazySlots,
-    /// The tick that all slots are relative to. No used slot begins before it.
+    /// The tick to which all slots are relative. Every used slot begins at this tick or later.
     elapsed: u64,
-    /// The slot that is being emptied, if there is one: it comes before all others.
+    /// The slot that `advance` is emptying, or `NONE`. Its timers come before all other timers.
     current: SlotId,
-    /// How many timers have gone since memory was last given back.
+    /// How many timers have fired or been taken since the last shrink.
     gone: usize,
 }
 
-/// How many timers a wheel keeps room for.
+/// A wheel with room for at most this many timers is not shrunk.
 const KEPT: usize = 8_192;
 
 impl<T> Wheel<T> {
-    /// The length of a tick, in units: 1024. With nanoseconds that is about a microsecond.
+    /// The length of a tick, in units: 1024. With nanoseconds a tick is about a microsecond.
     pub const TICK: u64 = 1 << TICK_BITS;
 
-    /// An empty wheel, whose time is 0. From the first timer on it takes about 9 KiB, and blocks of
-    /// timers.
+    /// Creates an empty wheel, whose time is 0. The first timer allocates about 9 KiB, and blocks
+    /// of timers.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -42,22 +42,22 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The number of timers.
+    /// Returns the number of timers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no timer.
+    /// Returns whether the wheel has no timer.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds a timer that fires when it is `at`, or up to a tick later. O(1).
+    /// Adds a timer that fires at `at` or up to a tick later. O(1).
     ///
-    /// A deadline that has passed fires with the next [`advance`](Self::advance). `u64::MAX` is
-    /// never, and so is what is less than a tick before it.
+    /// A timer whose deadline has passed fires at the next [`advance`](Self::advance). A timer at
+    /// `u64::MAX`, or less than a tick before it, never fires.
     ///
     /// # Panics
     /// Beyond 2^31 timers: "capacity overflow".
@@ -65,11 +65,11 @@ impl<T> Wheel<T> {
         self.insert_with(at, |_| value)
     }
 
-    /// As [`insert`](Self::insert), with a value that `make` makes of the timer's key. When `make`
-    /// panics, there is no timer, and the next one may get the key. O(1).
+    /// Adds a timer, as [`insert`](Self::insert) does, whose value `make` makes of the timer's key.
+    /// If `make` panics, no timer is added, and the next timer may get the key. O(1).
     ///
     /// # Panics
-    /// As there.
+    /// Beyond 2^31 timers: "capacity overflow".
     pub fn insert_with(&mut self, at: u64, make: impl FnOnce(Key) -> T) -> Key {
         let key = self.entries.insert(make);
         let index = key.index();
@@ -77,14 +77,14 @@ impl<T> Wheel<T> {
         key
     }
 
-    /// Takes a timer away and returns its value; `None` if it has fired or has been cancelled. Its
-    /// memory is free for the next one. O(1).
+    /// Removes a timer and returns its value; `None` if the timer has fired or has been cancelled.
+    /// The next timer reuses the memory. O(1).
     #[must_use = "the value, or that the timer is gone already"]
     pub fn cancel(&mut self, key: Key) -> Option<T> {
         self.take(key).map(|(_, value)| value)
     }
 
-    /// As [`cancel`](Self::cancel); returns the deadline, too. O(1).
+    /// Removes a timer, as [`cancel`](Self::cancel) does; returns its deadline and its value. O(1).
     #[must_use = "the value, or that the timer is gone already"]
     pub fn take(&mut self, key: Key) -> Option<(u64, T)> {
         let at = self.unlink(key)?;
@@ -93,8 +93,8 @@ impl<T> Wheel<T> {
         Some((at, value))
     }
 
-    /// Gives a timer another deadline and returns the one that it had; `None` if it has fired or
-    /// has been cancelled. The key stays valid. O(1).
+    /// Changes the deadline of a timer and returns the previous deadline; `None` if the timer has
+    /// fired or has been cancelled. The key stays valid. O(1).
     pub fn reset(&mut self, key: Key, at: u64) -> Option<u64> {
         let place = self.entries.find(key)?;
         let before = self.slots.item(place).at;
@@ -108,7 +108,8 @@ impl<T> Wheel<T> {
         Some(before)
     }
 
-    /// The deadline of a timer, as it was given; `None` if it has fired or has been cancelled.
+    /// Returns the deadline of a timer, as the caller gave it; `None` if the timer has fired or has
+    /// been cancelled.
     ///
     /// O(1).
     #[must_use]
@@ -117,18 +118,19 @@ impl<T> Wheel<T> {
         Some(self.slots.item(place).at)
     }
 
-    /// The value of a timer; `None` if it has fired or has been cancelled. O(1).
+    /// Returns the value of a timer; `None` if the timer has fired or has been cancelled. O(1).
     #[must_use]
     pub fn get(&self, key: Key) -> Option<&T> {
         self.entries.get(key)
     }
 
-    /// When to call [`advance`](Self::advance) next: the earliest deadline, up to the end of its
-    /// tick. It has passed if something is due already. `None` if nothing will ever be due.
+    /// Returns when to call [`advance`](Self::advance) next: the earliest deadline, rounded up to
+    /// the end of its tick. A result in the past means that a timer is due now. `None` if no timer
+    /// will ever be due.
     ///
-    /// It is never later than that. It may be earlier after a timer has been cancelled or reset:
-    /// then it is no earlier than that timer was due, and the call at that moment fires nothing.
-    /// There is at most one such call for each timer that has been cancelled or reset. O(1).
+    /// The result is never late. After a timer has been cancelled or reset, the result may be as
+    /// early as its former deadline; the call at this moment then fires nothing. Each cancelled or
+    /// reset timer causes at most one such call. O(1).
     #[must_use]
     pub fn next_due(&self) -> Option<u64> {
         let first = self.slots.first()?;
@@ -142,14 +144,15 @@ impl<T> Wheel<T> {
         tick.checked_mul(Self::TICK)
     }
 
-    /// Moves the wheel's time on to `now` and calls `fire` with the value of each timer that is
-    /// due: in the order of their ticks, and within a tick in none. Returns whether it has stopped
-    /// before it was done, after `most` timers: then call it again.
+    /// Moves the wheel's time on to `now` and calls `fire` with the value of each due timer, in the
+    /// order of ticks. Timers of the same tick fire in any order. Fires or moves at most `most`
+    /// timers; returns `true` if more remain to be fired or moved, so the caller calls again.
     ///
-    /// A timer that moves to a lower level counts as one that fires. So each call is short, however
-    /// many timers are due at once. Time that goes back counts as time that stands still.
+    /// A timer that moves to a lower level counts as a timer that fires, so each call is short even
+    /// if many timers are due at once. Time never goes back: an earlier `now` leaves the wheel's
+    /// time as it is.
     ///
-    /// When `fire` panics, that value is lost and no other.
+    /// If `fire` panics, only the value that it was called with is lost.
     pub fn advance(&mut self, now: u64, most: usize, mut fire: impl FnMut(T)) -> bool {
         let target = (now >> TICK_BITS).max(self.elapsed);
         let mut left = most;
@@ -179,7 +182,7 @@ impl<T> Wheel<T> {
         false
     }
 
-    /// Takes the timers out, in no order. What the iterator has not returned stays.
+    /// Removes the timers, in any order. Values that the iterator has not returned stay.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         iter::from_fn(|| {
             let slot = self.slots.first()?;
@@ -188,15 +191,15 @@ impl<T> Wheel<T> {
         })
     }
 
-    /// Drops all values. All keys are stale then.
+    /// Drops all values. All keys become stale.
     pub fn clear(&mut self) {
         self.drain().for_each(drop);
     }
 
-    /// As [`shrink`](Self::shrink), when most timers of a burst have gone: to be called after some
-    /// have. Room for up to 8,192 timers stays, or for four times those that there are, and what
-    /// lies before a timer that waits. O(1), but for a shrink, between which as many timers go as
-    /// there are.
+    /// Frees memory, as [`shrink`](Self::shrink) does, once most timers of a burst have gone. The
+    /// caller calls this function after timers have fired or been cancelled. The wheel keeps room
+    /// for 8,192 timers or for four times its timers, and all blocks before a block with a waiting
+    /// timer. O(1), except for a shrink; before each shrink more timers go than remain.
     #[inline]
     pub fn shrink_after_burst(&mut self) {
         let (room, len) = (self.entries.room(), self.len());
@@ -209,8 +212,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Gives memory back that no timer needs, as far as it is whole blocks: after a burst. O(n) for
-    /// the timers that there have been at once.
+    /// Frees the whole blocks that no timer needs: for use after a burst. O(n) in the largest
+    /// number of timers that the wheel has had at once.
     pub fn shrink(&mut self) {
         self.entries.shrink();
         if self.is_empty() {
@@ -222,8 +225,8 @@ impl<T> Wheel<T> {
             .shrink(|index, place| entries.set_place(index, place));
     }
 
-    /// The slot whose timers are to be moved or fired next, as far as it begins by `target`. Moves
-    /// the wheel's time to the slot's beginning, or to `target` if there is none.
+    /// Returns the slot whose timers move or fire next, if the slot begins by `target`. Moves the
+    /// wheel's time to the beginning of the slot, or to `target` if it returns `None`.
     fn turn(&mut self, target: u64) -> Option<SlotId> {
         if self.slots.is_used(self.current) {
             return Some(self.current);
@@ -242,9 +245,9 @@ impl<T> Wheel<T> {
         Some(slot)
     }
 
-    /// Reads the entries of the timers that come out of the slot next, at most so many, and returns
-    /// of how many. These reads are cache misses, but all at the same time: with one at each timer
-    /// that is moved or fired, it takes twice as long.
+    /// Reads the entries of the timers that leave the slot next, at most `most`, and returns their
+    /// number. The reads miss the cache all at the same time; separate misses, at each timer that
+    /// moves or fires, take twice as long.
     fn fetch(&self, slot: SlotId, most: usize) -> usize {
         let items = self.slots.first_chunk(slot);
         let next = &items[items.len().saturating_sub(most)..];
@@ -253,15 +256,15 @@ impl<T> Wheel<T> {
         next.len()
     }
 
-    /// The first tick of a used slot.
+    /// Returns the first tick of a used slot.
     fn start(&self, slot: SlotId) -> u64 {
         let shift = SLOT_BITS * slot.level();
         let above = self.elapsed >> shift >> SLOT_BITS << SLOT_BITS;
         (above | u64::from(slot.digit())) << shift
     }
 
-    /// The slot that a deadline belongs into, as the time is now: its level is that of the highest
-    /// digit in which its tick differs from the wheel's.
+    /// Returns the slot of a deadline at the current time. The level is the highest digit in which
+    /// the deadline's tick differs from the wheel's.
     fn slot_of(&self, at: u64) -> SlotId {
         let tick = tick_of(at).max(self.elapsed);
         let differs = (tick ^ self.elapsed) | 1;
@@ -288,10 +291,10 @@ impl<T> Wheel<T> {
     }
 }
 
-/// The slots, which take no memory while there has been no timer.
+/// The slots, which are allocated with the first timer.
 struct LazySlots(Option<Box<Slots>>);
 
-/// Those of a wheel without timers.
+/// The slots of a wheel that has had no timer.
 static EMPTY: Slots = Slots::new();
 
 impl Deref for LazySlots {
@@ -310,7 +313,7 @@ impl DerefMut for LazySlots {
     }
 }
 
-/// The first tick at which a deadline has come.
+/// Returns the first tick that begins at the deadline or later.
 #[inline]
 fn tick_of(at: u64) -> u64 {
     at.div_ceil(1 << TICK_BITS)

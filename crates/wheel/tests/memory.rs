@@ -1,4 +1,4 @@
-//! How much memory a wheel holds, by an allocator that counts.
+//! The memory that a wheel holds, measured with a counting allocator.
 //!
 //! The tests share the count, so they run one after the other.
 #![allow(missing_docs)]
@@ -13,19 +13,19 @@ struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the system's allocator does everything; the counter changes nothing about it.
+// SAFETY: the system allocator does the work; the counter changes nothing in its results.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Ordering: Relaxed, because it is a sum.
+        // Ordering: Relaxed, because the counter is only a sum.
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: by the contract of this function.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // Ordering: Relaxed, because it is a sum.
+        // Ordering: Relaxed, because the counter is only a sum.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: by the contract of this function.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -35,11 +35,11 @@ static ALLOCATOR: Counting = Counting;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What the harness allocates at any time, on other threads.
+/// Memory that the test harness may allocate meanwhile on other threads.
 const NOISE: usize = 16 << 10;
 
 fn live() -> usize {
-    // Ordering: Relaxed, because it is a sum.
+    // Ordering: Relaxed, because the counter is only a sum.
     LIVE.load(Ordering::Relaxed)
 }
 
@@ -47,7 +47,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A deadline within a minute, if the unit is a nanosecond.
+/// Returns a deadline within a minute, if the unit is a nanosecond.
 fn within_a_minute(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 60_000_000_000
 }
@@ -92,7 +92,7 @@ fn the_memory_of_what_is_cancelled_is_used_again() {
     let mut keys: Vec<_> = (0..PENDING)
         .map(|number| wheel.insert(within_a_minute(number), number))
         .collect();
-    // Chunks may lie otherwise later, by one a slot at the most.
+    // Timers may lie in other chunks later: at most one more chunk a slot.
     const CHUNKS: usize = 578 * 256;
     let before = live();
     for number in 0..100 * PENDING {

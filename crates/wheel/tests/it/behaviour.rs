@@ -1,4 +1,4 @@
-//! What a wheel promises, one thing at a time.
+//! The promises of a wheel, one in each test.
 
 use ganger_wheel::{Key, Wheel};
 use std::mem;
@@ -71,7 +71,7 @@ fn time_does_not_go_back() {
     assert_eq!(fired(&mut wheel, 10 * TICK), [()]);
 }
 
-/// A thousand timers of one slot, far away.
+/// Returns a wheel with a thousand timers in one slot, far in the future.
 fn one_slot() -> (Wheel<u64>, Vec<Key>) {
     let mut wheel = Wheel::new();
     let at = |id| (1 << 40) + 4 * id * TICK;
@@ -86,7 +86,7 @@ fn a_call_moves_no_more_than_it_may() {
     while wheel.advance(1 << 40, 10, |id| assert_eq!(id, 0)) {
         calls += 1;
     }
-    // Each moves once, and one fires.
+    // Each timer moves once, and one timer fires.
     assert_eq!(calls, 101);
     assert_eq!(wheel.len(), 999);
 }
@@ -97,7 +97,7 @@ fn nothing_may_be_moved_with_most_of_zero() {
     assert!(!wheel.advance(TICK, 0, drop));
     assert!(wheel.advance(u64::MAX, 0, drop));
     assert_eq!(wheel.len(), 1_000);
-    // As many as there are to move and to fire, and nothing is left to do.
+    // `most` is exactly the number of moves and fired timers, so nothing remains to be done.
     assert!(!wheel.advance(1 << 40, 1_001, drop));
 }
 
@@ -106,7 +106,7 @@ fn the_earliest_is_known_while_a_slot_is_being_emptied() {
     let (mut wheel, keys) = one_slot();
     let end = 1 << 40;
     for (id, key) in (0..).zip(keys) {
-        // A few timers move on at each call; some of those that are cancelled have moved.
+        // A few timers move at each call; some of the cancelled timers have moved.
         wheel.advance(end - 1, 7, |_| panic!("early"));
         let next = wheel.next_due().unwrap();
         assert!(
@@ -119,15 +119,15 @@ fn the_earliest_is_known_while_a_slot_is_being_emptied() {
     assert_eq!(wheel.next_due(), None);
 }
 
-/// The wheel may still have the moment of a timer that is gone: nothing fires then, and `next` is
-/// known.
+/// Checks that the next moment is `next`, or `gone` of a timer that was removed. In the second case
+/// nothing fires at `gone`, and `next_due` then returns `next`.
 fn assert_next<T: std::fmt::Debug>(wheel: &mut Wheel<T>, gone: u64, next: u64) {
     assert!([Some(gone), Some(next)].contains(&wheel.next_due()));
     assert_eq!(fired(wheel, gone).len(), 0);
     assert_eq!(wheel.next_due(), Some(next));
 }
 
-/// Two timers of one slot, of which the earlier one has moved down from it.
+/// Returns a wheel with two timers of one slot; the earlier timer has moved down from the slot.
 fn half_moved() -> (Wheel<&'static str>, Key) {
     let mut wheel = Wheel::new();
     wheel.insert((4_096 + 200) * TICK, "later");
@@ -163,7 +163,7 @@ fn the_earliest_is_known_after_two_have_gone() {
     assert_next(&mut wheel, 1 << 40, (1 << 40) + 4 * TICK);
 }
 
-/// Timers that are cancelled in the order in which they were set cost no more than others.
+/// Cancelling timers in the order of their deadlines costs no more than another order.
 #[test]
 fn what_is_cancelled_costs_one_moment_at_most() {
     let (mut wheel, keys) = one_slot();
@@ -192,13 +192,13 @@ fn the_earliest_is_known_after_it_has_been_drained() {
 #[test]
 fn a_slot_that_is_used_again_waits_for_its_time() {
     let mut wheel = Wheel::new();
-    // A slot of level 1 is being emptied when its last timers are cancelled.
+    // `advance` is emptying a slot of level 1 when the last timers of the slot are cancelled.
     let keys = [1, 2, 3].map(|number| wheel.insert((64 + number) * TICK, number));
     assert!(wheel.advance(64 * TICK, 1, |_| panic!("early")));
     let cancelled = keys.map(|key| wheel.cancel(key));
     assert_eq!(cancelled, [Some(1), Some(2), Some(3)]);
     assert!(!wheel.advance(64 * TICK, 1, |_| panic!("early")));
-    // The same number, one round of the level later.
+    // The same slot, one round of the level later.
     assert!(fired(&mut wheel, 4_096 * TICK).is_empty());
     wheel.insert((4_096 + 65) * TICK, 4);
     assert!(fired(&mut wheel, 4_100 * TICK).is_empty());
@@ -210,7 +210,7 @@ fn a_reset_moves_the_deadline_and_keeps_the_key() {
     let mut wheel = Wheel::new();
     let far = 1 << 40;
     let key = wheel.insert(far, "moved");
-    // In its slot, later and earlier; and to others.
+    // In the same slot, later and earlier, and then to other slots.
     for at in [far - 3, far, 5 * TICK, far, u64::MAX, 7 * TICK] {
         let before = wheel.deadline(key);
         assert_eq!(wheel.reset(key, at), before);
@@ -260,7 +260,7 @@ fn a_shrink_keeps_what_waits() {
         assert_eq!(wheel.get(key), Some(&id));
     }
     assert_eq!(wheel.next_due(), Some((1 << 40) + 4 * 3 * TICK));
-    // Each is still found where it is now.
+    // Each remaining timer is found at its new place.
     let (fire, cancel): (Vec<_>, Vec<_>) = left.into_iter().partition(|(id, _)| id % 2 == 1);
     for (id, key) in cancel {
         assert_eq!(wheel.cancel(key), Some(id));

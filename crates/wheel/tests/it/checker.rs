@@ -1,25 +1,25 @@
-//! A wheel beside a list of what should be in it: operations, and what must be true after each.
-//! The property test makes the operations, and so does the fuzz target, from bytes.
+//! Operations on a wheel, and checks after each of them against a list of the expected timers. Both
+//! the property test and the fuzz target make operations from bytes.
 
 use ganger_wheel::{Key, Wheel};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What is done to the wheel. Times are relative to the latest one that the wheel was given.
+/// An operation on the wheel. Times are relative to the latest time that the wheel was given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Insert(Time),
-    /// Of the timers, which one.
+    /// Picks a timer by number.
     Cancel(u8),
     Reset(u8, Time),
-    /// By how much, and how many timers at the most.
+    /// By how much, and at most how many timers.
     Advance(u64, usize),
-    /// To a time before the latest one.
+    /// To a time before the latest time, with at most how many timers.
     GoBack(u64, usize),
-    /// To the end of all that is due, so many timers at a time.
+    /// Until no due timer remains, with at most how many timers a call.
     Settle(u64, usize),
-    /// To the moment that the wheel says, or so many units before it.
+    /// To the moment of `next_due`, or some units before it.
     ToNext(u64),
     Drain(u8),
     Clear,
@@ -30,7 +30,7 @@ pub(crate) enum Op {
 pub(crate) enum Time {
     In(u64),
     Ago(u64),
-    /// So long before the end of time.
+    /// A span before the end of time.
     BeforeNever(u64),
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Time {
 pub(crate) const BYTES: usize = 4;
 
 impl Op {
-    /// Any bytes are an operation.
+    /// Makes an operation of any bytes.
     pub(crate) fn from_bytes([kind, which, exponent, mantissa]: [u8; BYTES]) -> Self {
         let span = span(exponent, mantissa);
         let most = match which % 4 {
@@ -60,7 +60,7 @@ impl Op {
     }
 }
 
-/// From 0 to 2^63: mostly what the lower levels tell apart.
+/// Returns 0 to 2^63: mostly values of the lower levels.
 fn span(exponent: u8, mantissa: u8) -> u64 {
     let bits = match exponent / 64 {
         0 => exponent % 64,
@@ -89,7 +89,7 @@ impl Time {
     }
 }
 
-/// What has become of each value: whether it is there still.
+/// For each value by its id, whether the value still exists.
 type Ledger = Rc<RefCell<Vec<bool>>>;
 
 struct Value {
@@ -108,30 +108,30 @@ impl Drop for Value {
 struct Timer {
     key: Key,
     at: u64,
-    /// The tick that it fires in, as far as the order is concerned.
+    /// The tick in which the timer fires; only the order of ticks matters.
     tick: u64,
 }
 
-/// The wheel, and its timers by their ids.
+/// The wheel, and the expected timers by their ids.
 pub(crate) struct Checker {
     wheel: Wheel<Value>,
     timers: BTreeMap<usize, Timer>,
     stale: Vec<Key>,
     ledger: Ledger,
-    /// The latest time that the wheel has been given.
+    /// The latest time that the wheel was given.
     now: u64,
-    /// Whether nothing is due, and the wheel has nothing left to move.
+    /// Whether no timer is due and no due slot remains to be moved.
     is_settled: bool,
-    /// How many timers have been taken away or reset since the wheel was empty. Each may cost one
-    /// moment that is too early.
+    /// How many timers have been removed or reset since the wheel was empty. Each of them may cost
+    /// one early moment.
     taken: usize,
-    /// Whether the ticks of all timers say in which order they fire.
+    /// Whether the ticks of all timers tell the order in which they fire.
     is_ordered: bool,
 }
 
 const TICK: u64 = Wheel::<()>::TICK;
 
-/// The first tick that does not begin before `at`.
+/// Returns the first tick that begins at `at` or later.
 fn tick_of(at: u64) -> u64 {
     at.div_ceil(TICK)
 }
@@ -150,7 +150,7 @@ impl Checker {
         }
     }
 
-    /// Plays operations, and then to the end: every value is there once until it is gone.
+    /// Plays operations, then drops the wheel: each value must be dropped exactly once.
     pub(crate) fn play(ops: impl IntoIterator<Item = Op>) {
         let mut checker = Self::new();
         for op in ops {
@@ -162,7 +162,7 @@ impl Checker {
         assert!(ledger.borrow().iter().all(|&is_there| !is_there), "leaked");
     }
 
-    /// Plays operations that are written as bytes.
+    /// Plays operations that are encoded as bytes.
     pub(crate) fn play_bytes(bytes: &[u8]) {
         let (ops, _rest) = bytes.as_chunks();
         Self::play(ops.iter().copied().map(Op::from_bytes));
@@ -194,7 +194,8 @@ impl Checker {
         assert!(!self.stale.contains(&key), "{key:?} is used twice");
     }
 
-    /// What is due already counts as of the wheel's tick, which is not known until it is settled.
+    /// Returns the tick of a deadline in the order. A due timer counts with the wheel's tick, which
+    /// is unknown until the wheel is settled.
     fn order_of(&mut self, at: u64) -> u64 {
         self.is_ordered &= self.is_settled || tick_of(at) > self.now / TICK;
         tick_of(at).max(self.now / TICK)
@@ -223,7 +224,7 @@ impl Checker {
         }
     }
 
-    /// Returns whether there is more to do.
+    /// Returns whether due timers remain.
     fn advance(&mut self, now: u64, most: usize) -> bool {
         self.is_settled &= now <= self.now;
         self.now = self.now.max(now);
@@ -239,7 +240,7 @@ impl Checker {
         }
         let mut left = self.timers.values();
         assert!(!self.is_ordered || left.all(|timer| last <= timer.tick));
-        // After a call with an earlier time, what is due since may still be there.
+        // After a call with an earlier time, timers that are due since may remain.
         let time = if self.is_settled { self.now } else { now };
         if !more {
             let is_due = |timer: &Timer| tick_of(timer.at) <= time / TICK;
@@ -250,8 +251,8 @@ impl Checker {
         more
     }
 
-    /// Until nothing is due, in as many calls as it may take: no timer moves down twice from a
-    /// level.
+    /// Advances until no timer is due. A timer moves down at most once from each level, which
+    /// bounds the number of calls.
     fn settle(&mut self, now: u64, most: usize) {
         let moves = self.timers.len() * 10;
         for _ in 0..=moves / most {
@@ -293,7 +294,7 @@ impl Checker {
         assert!(self.ledger.borrow().iter().all(|&is_there| !is_there));
     }
 
-    /// The wheel has returned that value.
+    /// Records that the wheel has returned a value.
     fn is_gone(&mut self, value: &Value) -> Timer {
         let timer = self.timers.remove(&value.id).expect("returned twice");
         self.stale.push(timer.key);

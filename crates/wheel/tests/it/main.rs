@@ -1,4 +1,4 @@
-//! What users of a wheel rely on.
+//! Tests of a wheel's public behaviour.
 #![allow(missing_docs)]
 
 mod behaviour;

@@ -1,4 +1,4 @@
-//! Random operations, beside a list of what should be in the wheel.
+//! Random operations on a wheel, beside a list of its expected timers.
 
 use super::checker::{BYTES, Checker, Op};
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ proptest! {
     }
 }
 
-/// What the fuzzer has found, and its first inputs. A package without the project has none.
+/// Plays the inputs in the fuzzer's corpus. A package without the project has no corpus.
 #[test]
 fn corpus() {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
