@@ -1,4 +1,4 @@
-//! The blocks of one size that one thread keeps: see [`cache`](crate::cache).
+//! A thread's blocks of one size: see [`cache`](crate::cache).
 
 use crate::runs::Runs;
 use crate::set::{BlockSet, FreeSet, GROUP};
@@ -6,25 +6,25 @@ use crate::slab::{SLAB, Size, Slab};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// How many sets of blocks that were given a thread keeps. With more of them, a thread gives back
-/// less often when the nodes of several producers come mixed.
+/// How many sets of given blocks a thread keeps. With more sets, a thread gives back less often
+/// when the nodes of several producers come mixed.
 const SETS: usize = 8;
 
-/// The least number of blocks for which a thread takes from a set that it was given. A smaller set
-/// would soon be empty again. Half a slab's blocks, where that is less, are enough.
+/// A thread takes from a given set only if the set has at least this many blocks, or half a slab's
+/// blocks if fewer. A smaller set would soon be empty again.
 const WORTH: usize = 16;
 
-/// One thread's blocks of one size. Only this thread uses it.
+/// A thread's blocks of one size. Only this thread uses them.
 pub(crate) struct LocalBlocks {
-    /// The set that blocks are taken from.
+    /// The set from which the thread takes.
     open: FreeSet,
-    /// What is set aside for lists that the thread adds to in turn.
+    /// Blocks set aside for lists to which the thread adds in turn.
     runs: Runs,
-    /// The first place of the groups that have not been taken from, of one slab, or null.
+    /// The first place of the groups that the thread has not opened, all of one slab, or null.
     rest: Cell<*mut u8>,
-    /// The sets that blocks are given to. The slab of a set decides which one it goes to.
+    /// The sets to which blocks are given. A set's slab decides its index.
     given: [FreeSet; SETS],
-    /// A slab that this thread has to itself, or null.
+    /// A slab that belongs to this thread alone, or null.
     spare: Cell<*mut Slab>,
 }
 
@@ -39,23 +39,22 @@ impl LocalBlocks {
         }
     }
 
-    /// Takes a block, which the caller owns from here on. `None` if a [`refill`](Self::refill) is
-    /// due. O(1).
+    /// Takes a block, which the caller now owns. `None` if a [`refill`](Self::refill) is due. O(1).
     #[inline]
     pub(crate) fn take(&self, size: Size) -> Option<NonNull<u8>> {
         self.open.take(size)
     }
 
-    /// Whether the thread adds to many lists in turn: the list is another one than that of the last
-    /// call.
+    /// Returns whether the list differs from the list of the last call, as it does when the thread
+    /// adds to many lists in turn.
     #[inline]
     pub(crate) fn is_in_turn(&self, list: usize) -> bool {
         self.runs.is_in_turn(list)
     }
 
-    /// Takes the block behind the newest of a list, which the caller owns from here on. If there is
-    /// none to take, the list gets a block as any other does, after the caller has given up the
-    /// blocks that are returned. O(1), but for a call of the allocator.
+    /// Takes the block behind the newest block of a list; the caller now owns it. If that block is
+    /// not set aside, the caller gives up the returned blocks and then takes a block for the list
+    /// with [`take`](Self::take). O(1), except for a call of the allocator.
     pub(crate) fn take_behind(
         &self,
         newest: NonNull<u8>,
@@ -64,14 +63,13 @@ impl LocalBlocks {
         self.runs.take_behind(newest, &self.open, size)
     }
 
-    /// Notes the group of the set that blocks are taken from, and gives up the blocks whose place
-    /// it takes.
+    /// Notes the group of the open set, and returns the blocks that it displaces, which the caller
+    /// gives up.
     pub(crate) fn note_open(&self) -> BlockSet {
         self.runs.note(self.open.group())
     }
 
-    /// Gives up the blocks that are set aside for lists, and hands the slabs that are complete then
-    /// to `keep`.
+    /// Gives up the blocks set aside for lists, and hands each slab completed by this to `keep`.
     pub(crate) fn end_runs(&self, size: Size, keep: fn(NonNull<Slab>)) {
         for set in self.runs.end() {
             // SAFETY: the blocks are this thread's.
@@ -81,20 +79,21 @@ impl LocalBlocks {
         }
     }
 
-    /// Sees to it that there are blocks to take, and says whether there are. If there are none, a
-    /// slab to [`keep`](Self::keep) is needed.
+    /// Refills the open set if it is empty, and returns whether it has blocks now. If not, the
+    /// caller must [`keep`](Self::keep) a slab first.
     pub(crate) fn refill(&self, size: Size) -> bool {
         !self.open.is_empty() || self.reuse(size) || self.go_on(size) || self.open_spare(size)
     }
 
-    /// Takes the caller's blocks back if their group has its place here already, and says whether
-    /// it has. If not, [`begin`](Self::begin) makes a place. O(1).
+    /// Takes back the caller's blocks if their group already has its set here, and returns whether
+    /// it has. If not, [`begin`](Self::begin) makes the set. O(1).
     #[inline]
     pub(crate) fn give(&self, set: BlockSet) -> bool {
         self.given_for(set).add(set)
     }
 
-    /// Takes the caller's blocks back, and gives up the blocks whose place they take.
+    /// Takes back the caller's blocks, and returns the blocks that they displace, which the caller
+    /// gives up.
     pub(crate) fn begin(&self, set: BlockSet) -> BlockSet {
         self.given_for(set).replace(set)
     }
@@ -103,7 +102,8 @@ impl LocalBlocks {
         &self.given[set.first.addr() / SLAB % SETS]
     }
 
-    /// Keeps a slab that this thread has to itself, unless it keeps one already.
+    /// Keeps a slab that belongs to this thread alone. Fails if the thread keeps such a slab
+    /// already.
     pub(crate) fn keep(&self, slab: NonNull<Slab>) -> Result<(), NonNull<Slab>> {
         if !self.spare.get().is_null() {
             return Err(slab);
@@ -112,7 +112,7 @@ impl LocalBlocks {
         Ok(())
     }
 
-    /// Opens a set that was given, if one is large enough.
+    /// Opens a given set, if one is large enough.
     fn reuse(&self, size: Size) -> bool {
         let least = WORTH.min(size.blocks() / 2);
         let Some(set) = self.given.iter().find(|set| set.len() >= least) else {
@@ -122,7 +122,7 @@ impl LocalBlocks {
         true
     }
 
-    /// Opens the next group of the slab, if there is one.
+    /// Opens the next group of the slab, if it has a further group.
     fn go_on(&self, size: Size) -> bool {
         let Some((slab, place)) = self.rest(size) else {
             return false;
@@ -135,7 +135,7 @@ impl LocalBlocks {
         };
         self.open.replace(BlockSet {
             first: self.rest.get(),
-            // The first place of all is the slab's own.
+            // The slab's count takes its first place.
             bits: if place == 0 { bits & !1 } else { bits },
         });
         let next = if left > GROUP {
@@ -152,7 +152,8 @@ impl LocalBlocks {
         true
     }
 
-    /// The slab whose groups have not all been taken from, and the place of the first such group.
+    /// Returns the slab with groups that the thread has not opened, and the place of the first such
+    /// group.
     fn rest(&self, size: Size) -> Option<(NonNull<Slab>, usize)> {
         let first = NonNull::new(self.rest.get())?;
         let slab = Slab::of(first);
@@ -160,24 +161,25 @@ impl LocalBlocks {
         Some((slab, place))
     }
 
-    /// Opens the spare slab, if there is one. Nothing is left of the slab before it.
+    /// Opens the spare slab, if the thread has one. All groups of the previous slab have been
+    /// opened.
     fn open_spare(&self, size: Size) -> bool {
         let Some(slab) = NonNull::new(self.spare.replace(ptr::null_mut())) else {
             return false;
         };
-        // SAFETY: this thread has it to itself.
+        // SAFETY: the slab belongs to this thread alone.
         unsafe { Slab::open(slab) };
         self.rest.set(slab.as_ptr().cast());
         self.go_on(size)
     }
 
-    /// Gives up everything, and hands the slabs that are complete then to `keep`.
+    /// Gives up everything, and hands each slab completed by this to `keep`.
     pub(crate) fn release(&self, size: Size, keep: fn(NonNull<Slab>)) {
         self.end_runs(size, keep);
         let rest = self.rest(size);
         self.rest.set(ptr::null_mut());
         if let Some((slab, place)) = rest {
-            // SAFETY: nothing has taken these blocks, so they are this thread's.
+            // SAFETY: no thread has taken these blocks, so they are this thread's.
             if unsafe { Slab::give_back(slab, size.places() - place, size) } {
                 keep(slab);
             }

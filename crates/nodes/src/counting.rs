@@ -1,5 +1,4 @@
-//! An allocator that counts: what each thread asks for, and how many of the cache's slabs there
-//! are.
+//! A counting allocator: counts each thread's calls, and all slabs of the cache.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use super::SLAB_BYTES;
@@ -7,12 +6,12 @@ use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What one thread asked the allocator for, and gave back to it.
+/// A thread's calls of the allocator.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) allocated: usize,
     pub(crate) freed: usize,
-    /// By how much what it holds has grown.
+    /// Bytes allocated less bytes freed.
     pub(crate) bytes: isize,
 }
 
@@ -25,16 +24,16 @@ impl Tally {
 }
 
 thread_local! {
-    /// Has no destructor, so that it is there as long as the thread is.
+    /// Has no destructor, so it lives as long as the thread.
     static MINE: Cell<Tally> = const { Cell::new(Tally::NOTHING) };
 }
 
-/// How many slabs are allocated: nothing else is aligned to as much.
+/// How many slabs are allocated: only slabs are aligned to `SLAB_BYTES`.
 static SLABS: AtomicUsize = AtomicUsize::new(0);
 
-/// What a thread that needs many slabs allocates and returns at once, so that the heap grows by
-/// that much. Nothing else has this size. The calls are not counted. The bytes are, so that a test
-/// sees when they do not come back.
+/// The size of the allocation with which `slab::stretch` makes the heap grow; nothing else has this
+/// size. The counters ignore these calls. `bytes` includes them, so a test sees if they are not
+/// returned.
 const STRETCH: usize = 112 * 1_024;
 
 struct Counting;
@@ -42,7 +41,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: the system's allocator does everything; the counters change nothing about it.
+// SAFETY: the system allocator does the work; the counters change nothing in its results.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let mut mine = MINE.get();
@@ -50,10 +49,10 @@ unsafe impl GlobalAlloc for Counting {
         mine.bytes += layout.size().cast_signed();
         MINE.set(mine);
         if is_slab(layout) {
-            // Ordering: Relaxed, because it is a sum.
+            // Ordering: Relaxed, because the counter is only a sum.
             SLABS.fetch_add(1, Ordering::Relaxed);
         }
-        // SAFETY: by the contract of this function.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
@@ -63,10 +62,10 @@ unsafe impl GlobalAlloc for Counting {
         mine.bytes -= layout.size().cast_signed();
         MINE.set(mine);
         if is_slab(layout) {
-            // Ordering: Relaxed, because it is a sum.
+            // Ordering: Relaxed, because the counter is only a sum.
             SLABS.fetch_sub(1, Ordering::Relaxed);
         }
-        // SAFETY: by the contract of this function.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -75,7 +74,7 @@ fn is_slab(layout: Layout) -> bool {
     layout.align() == SLAB_BYTES
 }
 
-/// Runs `body`, and says what the calling thread asked the allocator for in it.
+/// Runs `body`, and counts the calling thread's use of the allocator meanwhile.
 pub(crate) fn count<R>(body: impl FnOnce() -> R) -> (R, Tally) {
     let before = MINE.get();
     let result = body();
@@ -88,8 +87,8 @@ pub(crate) fn count<R>(body: impl FnOnce() -> R) -> (R, Tally) {
     (result, tally)
 }
 
-/// How many slabs there are, in use or kept.
+/// Returns how many slabs are allocated, in use or kept.
 pub(crate) fn slabs() -> usize {
-    // Ordering: Relaxed, because it is a sum.
+    // Ordering: Relaxed, because the counter is only a sum.
     SLABS.load(Ordering::Relaxed)
 }

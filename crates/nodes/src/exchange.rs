@@ -1,34 +1,34 @@
-//! The exchange: threads that have too much leave it for threads that have too little.
+//! The exchange: threads with too many slabs leave them to threads with too few.
 //!
-//! **Problem.** Producers only take nodes, and the consumer only frees them. What piles up with one
-//! thread has to reach the others, many nodes at a time, and what is kept needs a bound.
+//! **Problem.** Producers only take nodes, and the consumer only frees them. Memory that piles up
+//! with one thread has to reach the others, many nodes at a time, and within a bound.
 //!
-//! **Rejected.** A stack in one word: a thread that is suspended in a pop may swap in a link that
-//! is out of date (the ABA problem), unless the word has a version or the memory is never returned.
-//! A linked queue: it has no bound. A lock: a send would wait for it.
+//! **Rejected.** A stack in one word: a thread suspended in a pop may swap in an outdated link (the
+//! ABA problem), unless the word has a version or memory is never returned. A linked queue: it has
+//! no bound. A lock: a send would wait for it.
 //!
 //! **Protocol.** A few slots, each empty or the owner of one thing; and a count of the things in
-//! slots and on their way there.
-//! 1. *Put*: count the thing; if there are too many, take that back. Find an empty slot, and
+//! slots and on their way to a slot.
+//! 1. *Put*: count the thing; if the count exceeds the limit, uncount it. Find an empty slot, and
 //!    compare-and-swap the thing in. If no slot is empty, the thing stays the caller's.
 //! 2. *Take*: find a full slot, and swap null in. The thread that gets the thing out owns it, and
-//!    counts it out.
+//!    uncounts it.
 //!
-//! **Proof sketch.** The changes of one slot have one order, in which puts and successful takes
-//! alternate: so each thing that was put is taken once. Nothing is read through a slot's pointer
-//! before the thing is out.
+//! **Proof sketch.** The changes of a slot have one order, in which puts and successful takes
+//! alternate, so each thing is taken once. No thread reads through a slot's pointer before it has
+//! taken the thing.
 //!
-//! Things that come and go one at a time fill the first slots, as many as the count says, so that
-//! the search begins there. A count that misleads costs a look at the other slots.
+//! Things that come and go one at a time fill the first slots, as many as the count says, so the
+//! search begins there. With a misleading count it also looks at the other slots.
 
 use ganger_sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::ptr;
 
-/// An exchange of `N` slots. Dropping it does nothing about the things in them.
+/// An exchange of `N` slots. Its destructor does not touch the things in them.
 pub(crate) struct Exchange<B, const N: usize> {
-    /// How many things there are. A thing counts from before it is put until after it is taken.
+    /// The number of things. A thing counts from before its put until after its take.
     count: AtomicUsize,
-    /// Null, or a thing that was put. Every thread may change them.
+    /// Null, or a thing. Every thread may change them.
     slots: [AtomicPtr<B>; N],
 }
 
@@ -49,14 +49,14 @@ impl<B, const N: usize> Exchange<B, N> {
         }
     }
 
-    /// Leaves `thing`, which is not null, in a slot, and says whether it did. It does not if
-    /// `limit` things are there, or no slot is empty. O(N); O(1) when the count does not mislead.
+    /// Leaves `thing`, which is not null, in a slot. Returns `false`, and leaves it to the caller,
+    /// if the count is at `limit` or no slot is empty. O(N); O(1) if the count does not mislead.
     pub(crate) fn put(&self, thing: *mut B, limit: usize) -> bool {
-        // Ordering: Relaxed, because the count says nothing about what is in the slots.
+        // Ordering: Relaxed, because the count says nothing about the contents of slots.
         let before = self.count.fetch_add(1, Ordering::Relaxed);
         let is_in = before < limit && self.from(before).any(|slot| Self::put_in(slot, thing));
         if !is_in {
-            // Ordering: Relaxed, because the count says nothing about what is in the slots.
+            // Ordering: Relaxed, because the count says nothing about the contents of slots.
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
         is_in
@@ -64,23 +64,23 @@ impl<B, const N: usize> Exchange<B, N> {
 
     fn put_in(slot: &AtomicPtr<B>, thing: *mut B) -> bool {
         // Ordering: Relaxed, because the load only saves an attempt. On success, Release pairs with
-        // the Acquire in `take_out`: the thread that takes the thing sees what was done to it.
-        // Relaxed on failure, because the slot is left alone.
+        // the Acquire in `take_out`: the thread that takes the thing sees all earlier writes to it.
+        // Relaxed on failure, because the slot stays unchanged.
         slot.load(Ordering::Relaxed).is_null()
             && slot
                 .compare_exchange(ptr::null_mut(), thing, Ordering::Release, Ordering::Relaxed)
                 .is_ok()
     }
 
-    /// Takes a thing out, if there is one. O(N); O(1) when the count does not mislead.
+    /// Takes a thing out, if a slot has one. O(N); O(1) if the count does not mislead.
     pub(crate) fn take(&self) -> Option<*mut B> {
-        // Ordering: Relaxed, because the count says nothing about what is in the slots.
+        // Ordering: Relaxed, because the count says nothing about the contents of slots.
         let count = self.count.load(Ordering::Relaxed);
         if count == 0 {
             return None;
         }
         let thing = self.from(count).rev().find_map(Self::take_out)?;
-        // Ordering: Relaxed, because the count says nothing about what is in the slots.
+        // Ordering: Relaxed, because the count says nothing about the contents of slots.
         self.count.fetch_sub(1, Ordering::Relaxed);
         Some(thing)
     }
@@ -95,7 +95,7 @@ impl<B, const N: usize> Exchange<B, N> {
         (!thing.is_null()).then_some(thing)
     }
 
-    /// All slots, beginning with that one and going round.
+    /// Returns all slots, beginning at index `first % N` and going round.
     fn from(&self, first: usize) -> impl DoubleEndedIterator<Item = &AtomicPtr<B>> {
         let (end, begin) = self.slots.split_at(first % N);
         begin.iter().chain(end)

@@ -1,4 +1,4 @@
-//! The exchange: what is put is taken once, with all that was written to it.
+//! The exchange: each thing is taken once, and its taker sees all writes to it.
 
 use crate::exchange::Exchange;
 use ganger_sync::cell::UnsafeCell;
@@ -6,7 +6,7 @@ use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{model, thread};
 
-/// What is put and taken. Only its owner changes it.
+/// A thing to put and take. Only its owner changes it.
 struct Thing(UnsafeCell<u32>);
 
 impl Thing {
@@ -29,14 +29,14 @@ impl<const N: usize> Shop<N> {
         Self(Arc::new(Exchange::new()))
     }
 
-    /// Puts a thing with that value; says whether there was room for it.
+    /// Puts a thing with a value; returns whether a slot had room.
     fn put(&self, value: u32) -> bool {
         let thing = Thing::new(0);
-        // SAFETY: it is new, and this thread's alone.
+        // SAFETY: the thing is new, and this thread's alone.
         unsafe { (*thing).0.with_mut(|inside| *inside = value) };
         let is_in = self.0.put(thing, N);
         if !is_in {
-            // SAFETY: it was not put, so it is still this thread's.
+            // SAFETY: the thing was not put, so it is still this thread's.
             drop(unsafe { Box::from_raw(thing) });
         }
         is_in
@@ -45,7 +45,7 @@ impl<const N: usize> Shop<N> {
     /// Takes a thing out, and returns its value.
     fn take(&self) -> Option<u32> {
         let thing = self.0.take()?;
-        // SAFETY: it was taken, so it is this thread's alone; the model fails if it is not.
+        // SAFETY: the thing was taken, so it is this thread's alone; otherwise the model fails.
         unsafe {
             (*thing).0.with_mut(|inside| *inside += 100);
             let thing = Box::from_raw(thing);
@@ -61,7 +61,7 @@ impl<const N: usize> Shop<N> {
         thread::spawn(move || body(&shop))
     }
 
-    /// Takes all that is left, and adds the values that were `taken`, in ascending order.
+    /// Takes all remaining things, adds the values in `taken`, and returns them in ascending order.
     fn all(&self, taken: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let rest = std::iter::from_fn(|| self.take());
         let mut all: Vec<u32> = taken.into_iter().chain(rest).collect();
@@ -113,7 +113,7 @@ fn two_puts_into_one_slot() {
     });
 }
 
-/// A thing that goes through three threads: the third sees what the first two wrote to it.
+/// A thing goes through three threads: the third sees the writes of the first two.
 #[test]
 fn what_is_taken_is_put_again() {
     model::check(4, || {

@@ -1,5 +1,5 @@
-//! The slab: the thread that gives the last blocks back has it to itself, and sees all that was
-//! done to the blocks.
+//! The slab: the thread that gives the last blocks back owns it alone, and sees all writes to the
+//! blocks.
 
 use crate::slab::{SIZES, Size, Slab};
 use ganger_sync::cell::UnsafeCell;
@@ -9,20 +9,21 @@ use ganger_sync::{model, thread};
 use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 
-/// The size of which a slab has the fewest blocks.
+/// The size with the fewest blocks in a slab.
 const SIZE: Size = Size(SIZES - 1);
 
 /// An open slab whose blocks are in `N` parts, each with one owner.
 struct Parts<const N: usize> {
     slab: NonNull<Slab>,
-    /// How often each part has been used: beside the slab, so that the model sees it.
+    /// How often each part has been used. The counts lie outside of the slab, where the model sees
+    /// them.
     uses: [UnsafeCell<u32>; N],
 }
 
 // SAFETY: the slab belongs to the owners of its parts.
 unsafe impl<const N: usize> Send for Parts<N> {}
-// SAFETY: each part is used by its owner, and all of them by the last owner: the model fails if
-// not.
+// SAFETY: each part is used by its owner, and all of them by the last owner; otherwise the model
+// fails.
 unsafe impl<const N: usize> Sync for Parts<N> {}
 
 impl<const N: usize> Parts<N> {
@@ -31,19 +32,19 @@ impl<const N: usize> Parts<N> {
             slab: Slab::allocate(),
             uses: std::array::from_fn(|_| UnsafeCell::new(0)),
         };
-        // SAFETY: it is new, and this thread's alone.
+        // SAFETY: the slab is new, and this thread's alone.
         unsafe { Slab::open(parts.slab) };
         Arc::new(parts)
     }
 
-    /// The places of a part's blocks.
+    /// Returns the places of a part's blocks.
     fn places(part: usize) -> RangeInclusive<usize> {
         let first = SIZE.blocks() * part / N;
         let last = SIZE.blocks() * (part + 1) / N;
         first + 1..=last
     }
 
-    /// Writes into a part, which is the caller's.
+    /// Writes to a part, which is the caller's.
     fn use_part(&self, part: usize) {
         // SAFETY: no other thread uses the part, by the contract of this function.
         self.uses[part].with_mut(|uses| unsafe { *uses += 1 });
@@ -56,14 +57,14 @@ impl<const N: usize> Parts<N> {
         }
     }
 
-    /// Uses a part, which is the caller's, and gives it back; says whether it was the last.
+    /// Uses a part, which is the caller's, and gives it back; returns whether it was the last.
     fn give(&self, part: usize) -> bool {
         self.use_part(part);
         // SAFETY: the slab is open, and the blocks are the caller's.
         unsafe { Slab::give_back(self.slab, Self::places(part).count(), SIZE) }
     }
 
-    /// The last owner uses all parts. Each of them has been used that often before.
+    /// Uses all parts for the last owner, and checks that each was used `times` times before.
     fn use_all(&self, times: u32) {
         for (part, uses) in self.uses.iter().enumerate() {
             // SAFETY: all parts are the caller's.
@@ -73,12 +74,12 @@ impl<const N: usize> Parts<N> {
     }
 
     /// [Gives](Self::give) a part back. If it was the last, frees the slab, whose parts have been
-    /// used that often.
+    /// used `times` times.
     fn give_or_free(&self, part: usize, times: u32) -> bool {
         let is_last = self.give(part);
         if is_last {
             self.use_all(times);
-            // SAFETY: it is the caller's alone.
+            // SAFETY: the slab is the caller's alone.
             unsafe { Slab::free(self.slab) };
         }
         is_last
@@ -93,7 +94,7 @@ fn spawn<const N: usize, R: Send + 'static>(
     thread::spawn(move || body(&parts))
 }
 
-/// How many threads have been the last.
+/// Returns how many threads gave the last part.
 fn lasts<const N: usize>(gives: [bool; N]) -> usize {
     gives.into_iter().filter(|is_last| *is_last).count()
 }
@@ -126,7 +127,7 @@ fn a_complete_slab_is_used_again() {
         let is_last = parts.give(part);
         if is_last {
             parts.use_all(1);
-            // SAFETY: it is this thread's alone.
+            // SAFETY: the slab is this thread's alone.
             unsafe { Slab::open(parts.slab) };
             let other = spawn(parts, |parts| parts.give_or_free(0, 3));
             let own = parts.give_or_free(1, 3);

@@ -1,34 +1,34 @@
-//! Blocks of one list side by side, where a thread adds to many lists in turn.
+//! Neighbouring blocks for each list, when a thread adds to many lists in turn.
 //!
-//! **Problem.** Blocks that a thread takes one after the other are neighbours. A thread that sends
-//! to a thousand queues in turn leaves the nodes of each queue a thousand blocks apart. A consumer
-//! that is behind then waits for memory at each node, and gives each one back to a slab of its own.
+//! **Problem.** Blocks taken one after the other are neighbours. A thread that sends to a thousand
+//! queues in turn leaves the nodes of each queue a thousand blocks apart. A consumer that is behind
+//! then waits for memory at each node, and gives each node back to a different slab.
 //!
-//! **Rejected.** A table by list, of the blocks set aside for each: it needs rules for when a list
-//! gets blocks, and when it loses them. Blocks in each queue: a million mailboxes would each keep
-//! theirs. Fetching nodes ahead of the walk: it saves neither the pages nor the atomic operations.
+//! **Rejected.** A table by list of its blocks set aside: it needs rules for when a list gets
+//! blocks, and when it loses them. Blocks in each queue: a million mailboxes would each keep some.
+//! Prefetching nodes during the walk: it saves neither pages nor atomic operations.
 //!
-//! **Protocol.** The address of a list's newest block says where the next one belongs: behind it.
-//! For each group that the thread has opened lately, a table keeps the blocks that are set aside.
+//! **Protocol.** The address of a list's newest block tells where the next block belongs: behind
+//! it. For each group opened lately by the thread, a table keeps the blocks set aside.
 //! 1. *In turn*: the thread looks at the newest block only when it adds to another list than the
-//!    last time. Blocks of one list are neighbours anyway.
-//! 2. If the newest block is of a group in the table, and the block behind it is set aside, the
-//!    list gets that block.
-//! 3. If it is of such a group, and the block behind it is not set aside, a *run* begins: the list
-//!    gets the lowest block of the open set, and the blocks behind that one are set aside.
+//!    last time. Otherwise the list's blocks are neighbours anyway.
+//! 2. If the group of the newest block is in the table, and the block behind it is set aside, the
+//!    list gets this block.
+//! 3. If the group is in the table, but the block behind is not set aside, a *run* begins: the list
+//!    gets the lowest block of the open set, and the blocks behind this one are set aside.
 //! 4. Otherwise another thread has made the newest block, or it is old, and a run would be broken
 //!    soon. The list gets the lowest block of the open set.
-//! 5. A group that takes the place of another in the table displaces the blocks of that one, which
-//!    go back to their slab.
+//! 5. A group that takes the place of another group in the table displaces its blocks, which go
+//!    back to their slab.
 //!
-//! A list that is empty has no newest block, so a queue whose consumer keeps up never has a run.
+//! An empty list has no newest block, so a queue whose consumer keeps up never has a run.
 //!
 //! **Proof sketch.** The newest block may be gone, so only its address counts: the thread reads
-//! nothing there. What is set aside is the thread's own, taken out of the open set, and leaves the
-//! table once: to a list, or to its slab.
+//! nothing from it. Blocks set aside are the thread's own, taken out of the open set. They leave
+//! the table once: to a list, or to their slab.
 //!
-//! **Price.** A table for each size that has had a run, and the blocks in it: at most as many as
-//! [`GROUPS`] slabs have, until [`Runs::end`].
+//! **Price.** A table for each size that has had a run, and the blocks in it: at most the blocks of
+//! [`GROUPS`] slabs, until [`Runs::end`].
 
 use crate::set::{BlockSet, FreeSet};
 use crate::slab::{SLAB, Size};
@@ -41,15 +41,15 @@ use std::ptr::NonNull;
 /// Blocks in a run.
 const RUN: u32 = 8;
 
-/// Groups in the table. The address of a group decides which place it has.
+/// Groups in the table. The address of a group decides its place.
 pub(crate) const GROUPS: usize = 512;
 
-/// One thread's runs of one size. Only this thread uses it.
+/// A thread's runs of one size. Only this thread uses them.
 pub(crate) struct Runs {
-    /// The list that the last block was for.
+    /// The list of the last block.
     last: Cell<usize>,
-    /// None before the first list that a block was to go behind. Never dropped, because the thread
-    /// cache has no destructor: [`end`](Self::end) frees it.
+    /// `None` until the first call of [`take_behind`](Self::take_behind). Never dropped, because
+    /// the thread cache has no destructor: [`end`](Self::end) frees it.
     groups: ManuallyDrop<Cell<Option<Box<[FreeSet]>>>>,
 }
 
@@ -61,15 +61,15 @@ impl Runs {
         }
     }
 
-    /// Whether the list is another one than that of the last call.
+    /// Returns whether the list differs from the list of the last call.
     #[inline]
     pub(crate) fn is_in_turn(&self, list: usize) -> bool {
         self.last.replace(list) != list
     }
 
-    /// Takes the block behind the newest of a list, which the caller owns from here on. If there is
-    /// none to take, the list gets the lowest block of `open`, the set that blocks are taken from,
-    /// after the caller has given up the blocks that are returned. O(1), but for the first table.
+    /// Takes the block behind the newest block of a list; the caller now owns it. If that block is
+    /// not set aside, the caller gives up the returned blocks, and then takes the lowest block of
+    /// `open`, the open set. O(1), except for the first table.
     pub(crate) fn take_behind(
         &self,
         newest: NonNull<u8>,
@@ -85,7 +85,7 @@ impl Runs {
         let taken = if !group.is_of(behind) {
             Err(BlockSet::EMPTY)
         } else if let Some(block) = group.take_block(behind, size) {
-            // The list's next block is written next time round.
+            // The next round writes the list's next block.
             hint::prefetch_for_write(block.as_ptr().wrapping_add(size.bytes()));
             Ok(block)
         } else if open.begins_with(behind) {
@@ -100,13 +100,13 @@ impl Runs {
     #[cold]
     fn make_table(&self) {
         let new = iter::repeat_with(FreeSet::new).take(GROUPS).collect();
-        // The allocator is foreign code, which may have made one meanwhile.
+        // The allocator is foreign code, and may have made a table meanwhile.
         let groups = self.groups.take().unwrap_or(new);
         self.groups.set(Some(groups));
     }
 
-    /// Notes a group, which blocks are taken from from here on. Returns the blocks of the group
-    /// that is displaced, which the caller gives up. O(1).
+    /// Notes a group that the thread has just opened. Returns the blocks of the displaced group,
+    /// which the caller gives up. O(1).
     pub(crate) fn note(&self, group: BlockSet) -> BlockSet {
         let Some(groups) = self.groups.take() else {
             return BlockSet::EMPTY;
@@ -116,15 +116,14 @@ impl Runs {
         displaced
     }
 
-    /// Gives up what is set aside, and the table.
+    /// Frees the table, and returns all blocks set aside.
     pub(crate) fn end(&self) -> impl Iterator<Item = BlockSet> + use<> {
         let groups = self.groups.take().into_iter().flatten();
         groups.map(|group| group.replace(BlockSet::EMPTY))
     }
 }
 
-/// Adds blocks to those of their group that are set aside. Returns the blocks of the group that is
-/// displaced.
+/// Adds blocks to their group's blocks in the table. Returns the blocks of the displaced group.
 fn set_aside(groups: &[FreeSet], blocks: BlockSet) -> BlockSet {
     let group = &groups[place_of(blocks)];
     let before = group.replace(blocks);
@@ -136,9 +135,9 @@ fn set_aside(groups: &[FreeSet], blocks: BlockSet) -> BlockSet {
     BlockSet::EMPTY
 }
 
-/// The place of the set's group in the table: neighbours have places of their own.
+/// Returns the place of the set's group in the table: neighbouring groups have different places.
 fn place_of(set: BlockSet) -> usize {
-    /// The smallest blocks make that many groups a slab.
+    /// Groups in a slab of the smallest blocks.
     const PARTS: usize = 4;
     let address = set.first.addr();
     let part = address % SLAB / (SLAB / PARTS);

@@ -1,7 +1,7 @@
-//! Sets of free blocks: which of 64 neighbours one owner has.
+//! Sets of free blocks among 64 neighbours.
 //!
-//! A [`BlockSet`] is a value that goes from function to function; a [`FreeSet`] is the same in a
-//! place of its own, which one thread takes from and adds to.
+//! A [`BlockSet`] is a value passed between functions; a [`FreeSet`] is a set that stays in place,
+//! where one thread takes from it and adds to it.
 
 use crate::slab::{SLAB, Size, Slab};
 use std::cell::Cell;
@@ -14,7 +14,7 @@ pub(crate) const GROUP: usize = u64::BITS as usize;
 /// Blocks of one group. The owner of the set owns them.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockSet {
-    /// The group's first place, whether or not a block is there; null if the set is empty.
+    /// The group's first place, with or without a block in the set; null if the set is empty.
     pub(crate) first: *mut u8,
     /// Bit `n` stands for the block `n` places on.
     pub(crate) bits: u64,
@@ -26,7 +26,7 @@ impl BlockSet {
         bits: 0,
     };
 
-    /// The set of one block of that size.
+    /// Returns the set of a single block of size `size`.
     #[inline]
     pub(crate) fn of(block: NonNull<u8>, size: Size) -> Self {
         let address = block.as_ptr().addr();
@@ -39,8 +39,8 @@ impl BlockSet {
         }
     }
 
-    /// The place behind that of the block at an address, where there may be no block. Without a
-    /// bit if the group ends there.
+    /// Returns the place behind the block at an address; a block may or may not lie there. Without
+    /// a bit if the group ends there.
     #[inline]
     pub(crate) fn behind(block: NonNull<u8>, size: Size) -> Self {
         let Self { first, bits } = Self::of(block, size);
@@ -48,8 +48,8 @@ impl BlockSet {
         Self { first, bits }
     }
 
-    /// Adds blocks; `blocks` is not empty. If the set has blocks of another group, these come back,
-    /// and the set begins anew.
+    /// Adds blocks; `blocks` is not empty. If the set has blocks of another group, it returns them
+    /// and begins anew.
     #[inline]
     pub(crate) fn add(&mut self, blocks: Self) -> Option<Self> {
         if self.first == blocks.first {
@@ -64,11 +64,11 @@ impl BlockSet {
         self.bits == 0
     }
 
-    /// Gives the blocks back to their slab, and returns the slab if it is complete then: the caller
-    /// has it to itself. An empty set gives nothing back.
+    /// Gives the blocks back to their slab, and returns the slab if it is now complete: it belongs
+    /// to the caller alone. An empty set gives nothing back.
     ///
     /// # Safety
-    /// The blocks are of that size, and the caller owns them.
+    /// The blocks are of size `size`, and the caller owns them.
     pub(crate) unsafe fn give_back(self, size: Size) -> Option<NonNull<Slab>> {
         if self.is_empty() {
             return None;
@@ -80,10 +80,10 @@ impl BlockSet {
     }
 }
 
-/// A set of free blocks in a place of its own.
+/// A set of free blocks that stays in place.
 ///
-/// It is two cells in place of one, because a processor that has just written a part of a cell
-/// waits before it can read all of it.
+/// The set has two cells instead of one, because a processor that has just written a part of a cell
+/// waits before it can read the whole cell.
 pub(crate) struct FreeSet {
     first: Cell<*mut u8>,
     bits: Cell<u64>,
@@ -97,8 +97,7 @@ impl FreeSet {
         }
     }
 
-    /// Takes the lowest block, which the caller owns from here on. `None` if the set is empty.
-    /// O(1).
+    /// Takes the lowest block, which the caller now owns. `None` if the set is empty. O(1).
     #[inline]
     pub(crate) fn take(&self, size: Size) -> Option<NonNull<u8>> {
         let bits = self.bits.get();
@@ -111,8 +110,8 @@ impl FreeSet {
         Some(unsafe { NonNull::new_unchecked(self.first.get().add(bytes)) })
     }
 
-    /// Adds blocks if they are of the group that this set has, or had before it was emptied. Says
-    /// whether they are.
+    /// Adds blocks of the set's group, which an emptied set keeps. Returns whether they are of this
+    /// group.
     #[inline]
     pub(crate) fn add(&self, blocks: BlockSet) -> bool {
         let is_same_group = self.first.get() == blocks.first;
@@ -122,13 +121,13 @@ impl FreeSet {
         is_same_group
     }
 
-    /// Whether the set has, or had before it was emptied, blocks of the group of `other`.
+    /// Returns whether the set is of the group of `other`; an emptied set keeps its group.
     #[inline]
     pub(crate) fn is_of(&self, other: BlockSet) -> bool {
         self.first.get().addr() == other.first.addr()
     }
 
-    /// Takes the one block of `wanted`, which is of the same group, if it is here.
+    /// Takes the block in `wanted`, which is of the same group, if the set has it.
     #[inline]
     pub(crate) fn take_block(&self, wanted: BlockSet, size: Size) -> Option<NonNull<u8>> {
         let found = self.bits.get() & wanted.bits;
@@ -141,15 +140,15 @@ impl FreeSet {
         Some(unsafe { NonNull::new_unchecked(self.first.get().add(bytes)) })
     }
 
-    /// Whether the lowest block is the one of `wanted`.
+    /// Returns whether the lowest block is the block in `wanted`.
     #[inline]
     pub(crate) fn begins_with(&self, wanted: BlockSet) -> bool {
         let bits = self.bits.get();
         self.is_of(wanted) && bits != 0 && bits & bits.wrapping_neg() == wanted.bits
     }
 
-    /// Takes the blocks that lie behind the lowest one without a gap: with that one, which stays,
-    /// they are at most so many.
+    /// Takes the blocks that follow the lowest block without a gap. Together with the lowest block,
+    /// which stays, they are at most `blocks`.
     pub(crate) fn take_run(&self, blocks: u32) -> BlockSet {
         let bits = self.bits.get();
         let lowest = bits.trailing_zeros() % u64::BITS;
@@ -162,7 +161,7 @@ impl FreeSet {
         }
     }
 
-    /// The group of the set, without its blocks.
+    /// Returns the group of the set, without its blocks.
     pub(crate) fn group(&self) -> BlockSet {
         BlockSet {
             first: self.first.get(),
@@ -177,7 +176,7 @@ impl FreeSet {
         }
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.bits.get().count_ones() as usize
     }
@@ -192,7 +191,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Sets with many gaps, with few, and with one row of blocks.
+    /// Sets with many gaps, with few, and with a single row of blocks.
     fn bits() -> impl Strategy<Value = u64> {
         let row = (0..64_u32, 0..64_u32).prop_map(|(from, to)| u64::MAX >> from & u64::MAX << to);
         prop_oneof![

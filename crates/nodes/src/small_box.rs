@@ -1,10 +1,9 @@
 //! A box in memory that one thread allocates and another frees at little cost.
 //!
 //! **Problem.** General allocators are slowest when one thread allocates and another one frees.
-//! Slabs are made for that.
+//! Slabs are made for this case.
 //!
-//! **Price.** A value keeps its whole slab in use. So a value that lives for long belongs
-//! elsewhere.
+//! **Price.** A value keeps its whole slab in use, so a long-lived value belongs elsewhere.
 
 use crate::values;
 use std::alloc::Layout;
@@ -31,17 +30,17 @@ pub struct SmallBox<T: ?Sized> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: it owns the value, and any thread may free the block.
+// SAFETY: the box owns the value, and any thread may free the block.
 unsafe impl<T: ?Sized + Send> Send for SmallBox<T> {}
-// SAFETY: a shared box gives out shared references to the value and nothing else.
+// SAFETY: a shared box only gives out shared references to the value.
 unsafe impl<T: ?Sized + Sync> Sync for SmallBox<T> {}
 
 impl<T> SmallBox<T> {
-    /// A box of `value`. O(1), but for calls of the allocator.
+    /// Moves `value` into a box. O(1), except for calls of the allocator.
     ///
     /// # Errors
-    /// Gives the value back if it has no size, more than 256 bytes, or an alignment of more than
-    /// 16; and under loom.
+    /// Returns the value if it has no size, more than 256 bytes, or an alignment of more than 16;
+    /// and under loom.
     #[inline]
     pub fn new(value: T) -> Result<Self, T> {
         let Some(block) = values::allocate(Layout::new::<T>()) else {
@@ -53,7 +52,7 @@ impl<T> SmallBox<T> {
         Ok(Self::of(block))
     }
 
-    /// The value, moved out.
+    /// Moves the value out.
     #[must_use]
     pub fn into_inner(self) -> T {
         let this = ManuallyDrop::new(self);
@@ -71,7 +70,7 @@ impl<T: ?Sized> SmallBox<T> {
         }
     }
 
-    /// The same box with another type of pointer, which `cast` makes: of a trait object, or back.
+    /// Changes the type of the pointer with `cast`: to a trait object, or back.
     ///
     /// # Safety
     /// `cast` returns a valid pointer to the same value, with the value's own layout.
@@ -84,7 +83,7 @@ impl<T: ?Sized> SmallBox<T> {
         SmallBox::of(cast(ManuallyDrop::new(self).value))
     }
 
-    /// The block, which is freed when this is dropped.
+    /// Returns the block, whose destructor frees it.
     fn block(&self) -> Block {
         Block {
             memory: self.value.cast(),
@@ -98,7 +97,7 @@ impl<T: ?Sized> Deref for SmallBox<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the value is there until the box is dropped, and borrowed like the box.
+        // SAFETY: the value lives until the box is dropped, and is borrowed like the box.
         unsafe { self.value.as_ref() }
     }
 }
@@ -106,7 +105,7 @@ impl<T: ?Sized> Deref for SmallBox<T> {
 impl<T: ?Sized> DerefMut for SmallBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the value is there until the box is dropped, and borrowed like the box.
+        // SAFETY: the value lives until the box is dropped, and is borrowed like the box.
         unsafe { self.value.as_mut() }
     }
 }
@@ -135,7 +134,7 @@ struct Block {
 impl Drop for Block {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: it came from `allocate` with this layout, and its value is gone.
+        // SAFETY: the memory came from `allocate` with this layout, and its value is gone.
         unsafe { values::free(self.memory, self.layout) };
     }
 }
@@ -146,7 +145,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::rc::Rc;
 
-    /// Holds a counted value, and panics when it is dropped if it is armed.
+    /// Holds a counted value. Its destructor panics if it is armed.
     struct Bomb {
         _counted: Rc<()>,
         is_armed: bool,

@@ -1,7 +1,7 @@
 //! Memory by type, for values that live briefly.
 //!
-//! Under loom every value is an allocation of its own, so that the model sees each as a new one.
-//! Slabs and the exchange have models of their own.
+//! Under loom every value has its own allocation, so the model sees each as a new value. Slabs and
+//! the exchange have their own models.
 
 use crate::cache::{self, Pool};
 use crate::set::BlockSet;
@@ -10,7 +10,8 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// The size of the blocks for values of that type; `None` if each is an allocation of its own.
+/// Returns the size of the blocks for values of type `T`; `None` if each value has its own
+/// allocation.
 const fn size_for<T>() -> Option<Size> {
     const { assert!(size_of::<T>() > 0, "a value without a size needs no memory") };
     if cfg!(ganger_loom) {
@@ -20,8 +21,8 @@ const fn size_for<T>() -> Option<Size> {
     }
 }
 
-/// Memory for a value of type `T`, not initialised, which the caller owns. O(1), but for calls of
-/// the allocator; aborts where that has no memory. Does not compile for a type without a size.
+/// Allocates uninitialised memory for a value of type `T`, owned by the caller. O(1), except for
+/// calls of the allocator; aborts if it has no memory. Does not compile for a type without a size.
 ///
 /// ```
 /// use ganger_nodes::{allocate, free};
@@ -44,10 +45,11 @@ pub fn allocate<T>() -> NonNull<T> {
     memory.cast()
 }
 
-/// As [`allocate`], for a value that goes to a list. `list` tells the list from others, as its
-/// address does; `newest` is the address of its newest value, which may be gone, or 0.
+/// Allocates memory, as [`allocate`] does, for a value of a list. `list` identifies the list, for
+/// example by its address; `newest` returns the address of the list's newest value, which may be
+/// gone, or 0.
 ///
-/// Where a thread adds to many lists in turn, memory for one list lies side by side. For that the
+/// If a thread adds to many lists in turn, the memory of each list lies side by side. For this the
 /// thread sets memory aside, up to 2 MiB for each size, until it calls [`end_runs`], or ends.
 ///
 /// ```
@@ -82,30 +84,32 @@ pub fn allocate_behind<T>(list: usize, newest: impl FnOnce() -> usize) -> NonNul
 }
 
 fn allocate_alone(layout: Layout) -> NonNull<u8> {
-    // SAFETY: the layout is that of a type with a size.
+    // SAFETY: the layout has a size.
     let memory = unsafe { alloc(layout) };
     NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Takes back memory that [`allocate`] gave. Drops nothing. O(1), but for calls of the allocator.
+/// Takes back memory from [`allocate`]. Drops nothing. O(1), except for calls of the allocator.
 ///
 /// # Safety
-/// It came from `allocate` with the same type, on any thread, and nothing uses it any longer.
+/// The memory came from `allocate` with the same type, on any thread, and nothing uses it any
+/// longer.
 #[inline]
 pub unsafe fn free<T>(memory: NonNull<T>) {
     match const { size_for::<T>() } {
-        // SAFETY: it came from `take` with this pool and size, and nothing uses it any longer.
+        // SAFETY: the memory came from `take` with this pool and size, and nothing uses it any
+        // longer.
         Some(size) => unsafe {
             cache::give(Pool::Nodes, BlockSet::of(memory.cast(), size), size);
         },
-        // SAFETY: it came from `allocate_alone` with this layout.
+        // SAFETY: the memory came from `allocate_alone` with this layout.
         None => unsafe { dealloc(memory.as_ptr().cast(), Layout::new::<T>()) },
     }
 }
 
-/// How many bytes lie between the addresses that two calls of [`allocate`] in a row mostly return,
-/// the second above the first; 0 for values that are allocated one by one. A walk along many nodes
-/// can guess by it where the next one is.
+/// Returns the usual distance in bytes between the addresses from two successive calls of
+/// [`allocate`], the second above the first; 0 for values with their own allocations. A walk along
+/// many nodes can guess the next node by it.
 #[must_use]
 #[inline]
 pub const fn stride<T>() -> usize {
@@ -115,9 +119,9 @@ pub const fn stride<T>() -> usize {
     }
 }
 
-/// Memory on its way back: neighbours go back together, at the price of one [`free`].
+/// Collects memory to free, so that neighbours go back together, at the price of one [`free`].
 ///
-/// It holds the memory of up to 64 values. What it holds goes back when it is dropped.
+/// Holds the memory of up to 64 values, and gives it back when dropped.
 ///
 /// ```
 /// use ganger_nodes::{Returns, allocate};
@@ -130,18 +134,18 @@ pub const fn stride<T>() -> usize {
 /// }
 /// ```
 pub struct Returns<T> {
-    /// Free blocks; always empty for values that are allocated one by one.
+    /// Free blocks; always empty for values with their own allocations.
     blocks: BlockSet,
     value: PhantomData<fn() -> T>,
 }
 
-// SAFETY: it owns memory that nothing uses, and that may go back on any thread.
+// SAFETY: the memory is unused, and may go back on any thread.
 unsafe impl<T> Send for Returns<T> {}
-// SAFETY: a shared one can do nothing.
+// SAFETY: a shared reference gives no access.
 unsafe impl<T> Sync for Returns<T> {}
 
 impl<T> Returns<T> {
-    /// Holds nothing.
+    /// Creates an empty collection.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -150,11 +154,11 @@ impl<T> Returns<T> {
         }
     }
 
-    /// Takes back memory that [`allocate`] gave. Drops nothing. O(1), but for calls of the
-    /// allocator.
+    /// Takes back memory from [`allocate`]. Drops nothing. O(1), except for calls of the allocator.
     ///
     /// # Safety
-    /// It came from `allocate` with the same type, on any thread, and nothing uses it any longer.
+    /// The memory came from `allocate` with the same type, on any thread, and nothing uses it any
+    /// longer.
     #[inline]
     pub unsafe fn add(&mut self, memory: NonNull<T>) {
         let Some(size) = (const { size_for::<T>() }) else {
@@ -166,11 +170,11 @@ impl<T> Returns<T> {
         }
     }
 
-    /// Gives back a set that was held here.
+    /// Gives back a set held here.
     #[inline(never)]
     fn give(blocks: BlockSet) {
         if let Some(size) = const { size_for::<T>() } {
-            // SAFETY: the contract of `add` is that of `give`.
+            // SAFETY: the contract of `add` is the contract of `give`.
             unsafe { cache::give(Pool::Nodes, blocks, size) };
         }
     }
@@ -203,13 +207,13 @@ mod tests {
     use crate::slab::Slab;
     use crate::values;
 
-    /// Memory for some values, which comes back at the end.
+    /// Runs a test with memory for some values, which it gives back at the end.
     fn with_memory<T>(values: usize, test: impl FnOnce(&[NonNull<T>])) {
         let all: Vec<_> = (0..values).map(|_| allocate::<T>()).collect();
         test(&all);
         let mut returns = Returns::new();
         for (memory, nth) in all.into_iter().zip(0..) {
-            // SAFETY: it came from `allocate`, and nothing uses it any longer.
+            // SAFETY: the memory came from `allocate`, and nothing uses it any longer.
             unsafe {
                 if nth % 2 == 0 {
                     returns.add(memory);
@@ -242,11 +246,11 @@ mod tests {
     }
 
     fn fill<T>(memory: &NonNull<T>) {
-        // SAFETY: memory for a `T`, which is the test's.
+        // SAFETY: memory for a `T`, owned by the test.
         unsafe { memory.cast::<u8>().write_bytes(7, size_of::<T>()) };
     }
 
-    // Values that stay would keep the slabs of nodes.
+    // Lasting values would keep the slabs of nodes.
     #[test]
     fn values_and_nodes_share_no_slab() {
         with_memory::<[u64; 4]>(200, |nodes| {
@@ -259,7 +263,8 @@ mod tests {
             assert!(slabs(&values).iter().all(|slab| !of_nodes.contains(slab)));
             assert_eq!(values.len(), 200);
             for memory in values {
-                // SAFETY: it came from `allocate` with this layout, and nothing uses it any longer.
+                // SAFETY: the memory came from `allocate` with this layout, and nothing uses it any
+                // longer.
                 unsafe { values::free(memory, layout) };
             }
         });
@@ -273,11 +278,12 @@ mod tests {
         };
         let free_all = |values: &[NonNull<u8>]| {
             for memory in values {
-                // SAFETY: it came from `allocate` with this layout, and nothing uses it any longer.
+                // SAFETY: the memory came from `allocate` with this layout; nothing uses it any
+                // longer.
                 unsafe { values::free(*memory, Layout::new::<[u64; 4]>()) };
             }
         };
-        // A thread of its own, which keeps no blocks at first.
+        // A new thread, which keeps no blocks at first.
         std::thread::spawn(move || {
             let first = take_many();
             free_all(&first);

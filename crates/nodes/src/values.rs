@@ -1,7 +1,7 @@
 //! Memory by layout, for values that may live long.
 //!
-//! Each such value keeps the slab that it is in. So they share no slab with nodes, of which there
-//! are many more, and which come and go.
+//! Each value in use keeps its whole slab. Values therefore share no slab with nodes, which are
+//! many more, and short-lived.
 
 use crate::cache::{self, Pool};
 use crate::set::BlockSet;
@@ -9,9 +9,9 @@ use crate::slab::Size;
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-/// Memory for a value of that layout, not initialised, which the caller owns. `None` if the layout
-/// has no size, has more than 256 bytes, or is aligned to more than 16; and under loom. O(1), but
-/// for calls of the allocator; aborts where that has no memory.
+/// Allocates uninitialised memory for a value of a layout, owned by the caller. `None` if the
+/// layout has no size, has more than 256 bytes, or is aligned to more than 16; and under loom.
+/// O(1), except for calls of the allocator; aborts if it has no memory.
 ///
 /// ```
 /// use ganger_nodes::values;
@@ -35,15 +35,16 @@ pub fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     Size::of(layout).map(|size| cache::take(Pool::Values, size))
 }
 
-/// Takes back memory that [`allocate`] gave, on any thread. Drops nothing. O(1), but for calls of
-/// the allocator.
+/// Takes back memory from [`allocate`], on any thread. Drops nothing. O(1), except for calls of the
+/// allocator.
 ///
 /// # Safety
-/// It came from `allocate` with the same layout, and nothing uses it any longer.
+/// The memory came from `allocate` with the same layout, and nothing uses it any longer.
 #[inline]
 pub unsafe fn free(memory: NonNull<u8>, layout: Layout) {
     if let Some(size) = Size::of(layout) {
-        // SAFETY: it came from `take` with this pool and size, and nothing uses it any longer.
+        // SAFETY: the memory came from `take` with this pool and size, and nothing uses it any
+        // longer.
         unsafe { cache::give(Pool::Values, BlockSet::of(memory, size), size) };
     }
 }

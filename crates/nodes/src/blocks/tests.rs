@@ -1,7 +1,7 @@
-//! Sets of blocks beside their plain description: each block has one owner at a time, and a slab is
-//! complete when all of its blocks are back.
+//! Tests of sets of blocks: each block has one owner at a time, and a slab is complete when all of
+//! its blocks are back.
 //!
-//! The slabs are pieces of one allocation, so that a test knows which of them share a place.
+//! The slabs are pieces of one allocation, so a test knows which of them share a place.
 
 mod model;
 
@@ -11,15 +11,15 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// How many slabs one thread has a part of at most: the open set's, the rest's, one for each set
-/// that it was given, and the spare.
+/// The number of slabs of which a thread can keep a part: the open set's, the rest's, one for each
+/// given set, and the spare.
 const KEPT: usize = SETS + 3;
 
 fn sizes() -> impl Iterator<Item = Size> {
     (0..SIZES).map(Size)
 }
 
-/// Slabs side by side. The sets of the first one go to the first place, and so on.
+/// Slabs side by side. The sets of the first slab go to the first place, and so on.
 struct Slabs {
     memory: NonNull<u8>,
     layout: Layout,
@@ -42,7 +42,7 @@ impl Slabs {
     /// Opens the slab: all its blocks are the caller's.
     fn open(&self, number: usize) -> NonNull<Slab> {
         let slab = self.get(number);
-        // SAFETY: it is large enough, and this test's alone.
+        // SAFETY: the slab is large enough, and this test's alone.
         unsafe { Slab::open(slab) };
         slab
     }
@@ -55,14 +55,14 @@ impl Drop for Slabs {
     }
 }
 
-/// The block at that place.
+/// Returns the block at a place.
 fn block(slab: NonNull<Slab>, place: usize, size: Size) -> NonNull<u8> {
     assert!((1..size.places()).contains(&place));
     // SAFETY: a place of the slab.
     unsafe { slab.cast::<u8>().add(place * size.bytes()) }
 }
 
-/// The set of the first `blocks` blocks of the slab's first group.
+/// Returns the set of the first `blocks` blocks of the slab's first group.
 fn set(slab: NonNull<Slab>, blocks: usize, size: Size) -> BlockSet {
     let mut set = BlockSet::EMPTY;
     for place in 1..=blocks {
@@ -74,7 +74,7 @@ fn set(slab: NonNull<Slab>, blocks: usize, size: Size) -> BlockSet {
     set
 }
 
-/// Gives up all that a thread keeps, and says which slabs that made complete.
+/// Gives up all that a thread keeps, and returns the slabs completed by this.
 fn released(blocks: &LocalBlocks, size: Size) -> Vec<NonNull<Slab>> {
     thread_local! {
         static COMPLETE: RefCell<Vec<NonNull<Slab>>> = const { RefCell::new(Vec::new()) };
@@ -83,7 +83,7 @@ fn released(blocks: &LocalBlocks, size: Size) -> Vec<NonNull<Slab>> {
     COMPLETE.take()
 }
 
-/// Takes blocks until only another slab would help.
+/// Takes blocks until a refill needs another slab.
 fn take_all(blocks: &LocalBlocks, size: Size) -> Vec<NonNull<u8>> {
     let mut all = Vec::new();
     while blocks.refill(size) {
@@ -107,7 +107,7 @@ fn each_size_has_its_values() {
     assert!(of(257, 8).is_none());
     assert!(of(0, 1).is_none());
     for size in sizes() {
-        // All but what an allocator may need for itself. The first place is the count's.
+        // All bytes but the allocator's own. The first place is the count's.
         let used = (1 + size.blocks()) * size.bytes();
         let room = SLAB - 16;
         assert!(used <= room && room < used + size.bytes());
@@ -181,7 +181,7 @@ fn a_set_that_gets_another_group_s_blocks_gives_up_its_own() {
     assert_eq!((set.first, set.bits), (of(64).first, 1));
 }
 
-/// How many blocks a set needs at least to be opened again.
+/// Returns the least number of blocks with which a set is opened again.
 fn least(size: Size) -> usize {
     16.min(size.blocks() / 2)
 }
@@ -198,7 +198,7 @@ fn sets_of_a_few_slabs_have_places_of_their_own_and_the_next_has_the_first_s() {
             assert!(!blocks.give(*set));
             assert!(blocks.begin(*set).is_empty());
         }
-        // All of them are still there.
+        // All of them are still kept.
         assert!(sets[..SETS].iter().all(|set| blocks.give(*set)));
         assert!(!blocks.give(sets[SETS]));
         let displaced = blocks.begin(sets[SETS]);
@@ -228,7 +228,7 @@ fn another_group_of_the_same_slab_takes_the_place() {
     }
     assert!(!blocks.give(second));
     assert_eq!(blocks.begin(second).bits, u64::MAX - 1);
-    // The blocks of the second set are there once.
+    // The thread has the second set's blocks once.
     assert_eq!(take_all(&blocks, size), places);
     assert!(!blocks.give(second));
 }
@@ -250,7 +250,7 @@ fn what_is_taken_first_is_what_was_given_if_that_is_worth_it() {
             let (given, others) = order.split_at(first);
             assert!(given.iter().all(|slab| *slab == slabs.get(1)));
             assert!(others.iter().all(|slab| *slab == slabs.get(0)));
-            // The set is still there, or it has been opened.
+            // The set is still kept, or it has been opened.
             assert_eq!(blocks.give(set), !is_worth);
         }
     }
@@ -264,7 +264,7 @@ fn a_slab_is_gone_on_with_before_the_spare_is_opened() {
     blocks.keep(slabs.get(0)).unwrap();
     assert!(blocks.refill(size) && blocks.take(size).is_some());
     blocks.keep(slabs.get(1)).unwrap();
-    // One slab is kept, and the next one is not.
+    // The thread keeps the first spare slab, and refuses the next.
     assert_eq!(blocks.keep(slabs.get(2)), Err(slabs.get(2)));
     let all = take_all(&blocks, size);
     assert_eq!(all.len(), 2 * size.blocks() - 1);
@@ -285,14 +285,14 @@ fn there_is_nothing_to_refill_while_there_is_something_to_take() {
     assert_eq!(take_all(&blocks, size).len(), size.blocks() + 20);
 }
 
-/// The thread keeps a part of every kind, each of another slab.
+/// The thread keeps a part of every kind, each of a different slab.
 #[test]
 fn a_thread_that_releases_forgets_no_part() {
     const SPARE: usize = 2 * SETS;
     let slabs = Slabs::new(SPARE + 1);
     for size in sizes().filter(|size| size.places() > 64) {
         let blocks = LocalBlocks::new();
-        // The thread goes on with one slab of several groups, and has opened a set of another.
+        // The thread continues with a slab of several groups, and has opened a set of another slab.
         blocks.keep(slabs.get(0)).unwrap();
         assert!(blocks.refill(size));
         let held: Vec<_> = std::iter::from_fn(|| blocks.take(size)).collect();
@@ -304,7 +304,7 @@ fn a_thread_that_releases_forgets_no_part() {
         }
         blocks.keep(slabs.get(SPARE)).unwrap();
 
-        // Another owner gives back all the blocks that the thread does not keep.
+        // Another owner gives back all blocks except the thread's.
         for (number, blocks) in [(1, 20)]
             .into_iter()
             .chain(given.clone().map(|number| (number, 3)))
@@ -315,7 +315,7 @@ fn a_thread_that_releases_forgets_no_part() {
             assert!(!is_complete);
         }
         for block in held {
-            // SAFETY: it was taken.
+            // SAFETY: the block was taken.
             let complete = unsafe { BlockSet::of(block, size).give_back(size) };
             assert_eq!(complete, None);
         }
@@ -327,7 +327,7 @@ fn a_thread_that_releases_forgets_no_part() {
             .collect();
         assert_eq!(complete.len(), KEPT);
         assert_eq!(BTreeSet::from_iter(complete), expected);
-        // Nothing is left, and the thread can begin again.
+        // The thread keeps nothing, and can begin again.
         assert!(released(&blocks, size).is_empty());
         assert!(blocks.take(size).is_none() && !blocks.refill(size));
         blocks.keep(slabs.get(2)).unwrap();

@@ -1,5 +1,5 @@
-//! What a thread does with its blocks. Other tests use the exchange at the same time: exact numbers
-//! of slabs are tested in a program of their own, `tests/memory` of `ganger-mpsc`.
+//! How a thread uses its blocks. Other tests use the exchange at the same time, so the program
+//! `tests/memory` of `ganger-mpsc` tests exact numbers of slabs.
 
 use super::*;
 use crate::counting::{Tally, count};
@@ -16,10 +16,10 @@ fn sizes() -> impl Iterator<Item = Size> {
     (0..SIZES).map(Size)
 }
 
-/// Gives up all that this thread keeps, and says how many slabs that made complete.
+/// Gives up all that this thread keeps, and returns how many slabs this completed.
 fn release_all() -> usize {
     thread_local! {
-        /// Has no destructor, so that it is there in the destructors of other values.
+        /// Has no destructor, so it remains usable in the destructors of other values.
         static COMPLETE: Cell<usize> = const { Cell::new(0) };
     }
     COMPLETE.set(0);
@@ -30,14 +30,14 @@ fn release_all() -> usize {
     COMPLETE.get()
 }
 
-/// A block in use, filled with a mark, so that its owner can tell if another one uses it.
+/// A block in use, filled with a mark, by which its owner detects another user.
 struct InUse {
     block: NonNull<u8>,
     size: Size,
     mark: u8,
 }
 
-// SAFETY: it owns the block.
+// SAFETY: the value owns the block.
 unsafe impl Send for InUse {}
 
 impl InUse {
@@ -54,7 +54,7 @@ impl InUse {
         Self { block, size, mark }
     }
 
-    /// The set of this block, which nothing uses any longer.
+    /// Checks the mark and returns the set of this block, now unused.
     fn end(self) -> BlockSet {
         let Self { block, size, mark } = self;
         for byte in 0..size.bytes() {
@@ -66,12 +66,12 @@ impl InUse {
 
     fn give(self) {
         let size = self.size;
-        // SAFETY: it was taken, and nothing uses it any longer.
+        // SAFETY: the block was taken, and nothing uses it any longer.
         unsafe { give(Pool::Nodes, self.end(), size) };
     }
 }
 
-/// Runs a test in a new thread, which keeps nothing yet.
+/// Runs a test in a new thread, which keeps no blocks yet.
 fn fresh(test: impl FnOnce() + Send + 'static) {
     thread::spawn(test).join().unwrap();
 }
@@ -87,7 +87,7 @@ fn a_thread_takes_what_it_gave_and_asks_for_nothing() {
             let first = take_many(many);
             let given = places(&first);
             first.into_iter().for_each(InUse::give);
-            // What is left of the first group comes before what was given.
+            // The rest of the first group comes before the given blocks.
             let others = take_many(group - many);
             assert!(places(&others).is_disjoint(&given));
             let mut again = Vec::with_capacity(many);
@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// Each thread gives what another one has taken.
+/// Each thread gives blocks that another thread has taken.
 #[test]
 fn blocks_go_from_thread_to_thread() {
     const THREADS: usize = 3;
@@ -184,21 +184,21 @@ fn blocks_go_from_thread_to_thread() {
     });
 }
 
-/// A slab serves one block, and the others are back at once.
+/// One block of the slab is in use, and the other blocks are back at once.
 #[test]
 fn a_block_for_a_thread_that_keeps_nothing() {
     for size in sizes() {
         let block = take_alone(size);
         let slab = Slab::of(block);
         assert_eq!(block.addr().get() - slab.addr().get(), size.bytes());
-        // SAFETY: it was taken.
+        // SAFETY: the block was taken.
         let complete = unsafe { BlockSet::of(block, size).give_back(size) };
         assert_eq!(complete, Some(slab));
         free(slab);
     }
 }
 
-/// Adds to ten lists in turn, so many times, and gives all that back.
+/// Adds to ten lists in turn, `rounds` times, and frees all the memory.
 fn in_turn(rounds: usize) {
     let mut all: Vec<NonNull<[u64; 7]>> = Vec::with_capacity(10 * rounds);
     for place in 0..10 * rounds {
@@ -207,7 +207,7 @@ fn in_turn(rounds: usize) {
         all.push(memory);
     }
     for memory in all {
-        // SAFETY: it came from `allocate_behind`, and nothing uses it.
+        // SAFETY: the memory came from `allocate_behind`, and nothing uses it.
         unsafe { crate::free(memory) };
     }
 }
@@ -230,7 +230,7 @@ fn what_is_set_aside_is_given_up_before_a_wait() {
 }
 
 /// Uses the cache in the destructor of a thread-local value. Sends whether the thread may keep
-/// blocks, how many slabs it kept, and what the allocator got when it gave them up.
+/// blocks, how many slabs it kept, and how often the allocator was called to free them.
 struct Late(mpsc::Sender<(bool, usize, usize)>);
 
 impl Drop for Late {
@@ -244,14 +244,14 @@ impl Drop for Late {
         }
         let mut returns = Returns::new();
         for memory in Vec::from_iter((0..200).map(|_| allocate::<u64>())) {
-            // SAFETY: it came from `allocate`, and nothing uses it.
+            // SAFETY: the memory came from `allocate`, and nothing uses it.
             unsafe { returns.add(memory) };
         }
         drop(returns);
         in_turn(3);
         let layout = Layout::new::<u64>();
         let memory = values::allocate(layout).unwrap();
-        // SAFETY: it came from `allocate` with this layout, and nothing uses it.
+        // SAFETY: the memory came from `allocate` with this layout, and nothing uses it.
         unsafe { values::free(memory, layout) };
         let (kept, tally) = count(release_all);
         self.0.send((is_alive, kept, tally.freed)).unwrap();
@@ -263,8 +263,9 @@ thread_local! {
     static LATER: Cell<Option<Late>> = const { Cell::new(None) };
 }
 
-/// Whatever order a platform has, one of the two destructors runs when the thread has given up its
-/// blocks. An exception are platforms whose order is that in which any thread used the keys first.
+/// On most platforms, whatever their order, one of the two destructors runs after the thread has
+/// given up its blocks. Exceptions are platforms that order destructors by the first use of their
+/// keys in any thread.
 #[test]
 fn a_thread_that_has_given_up_its_blocks_keeps_no_more() {
     let (sender, outcomes) = mpsc::channel();
@@ -281,7 +282,7 @@ fn a_thread_that_has_given_up_its_blocks_keeps_no_more() {
         "{outcomes:?}"
     );
     for (is_alive, kept, freed) in outcomes {
-        // A table of what is set aside would be freed.
+        // A table of runs would be freed.
         assert!(if is_alive {
             kept >= SIZES
         } else {

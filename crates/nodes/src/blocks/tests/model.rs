@@ -1,4 +1,4 @@
-//! Whatever threads do with blocks, no block is lost or handed out twice.
+//! No sequence of operations loses a block or hands it out twice.
 
 use super::*;
 use crate::runs::GROUPS;
@@ -6,38 +6,38 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::num::NonZeroUsize;
 
-/// The threads of a model. The first may be a thread that only takes, the last one that only gives.
+/// The threads of a model. The first may only take, and the last may only give.
 const THREADS: usize = 3;
 
-/// Enough for all that threads keep, even if each block in use is in another slab.
+/// Enough slabs for all that threads keep, even if each block in use is in another slab.
 const SLABS: usize = (IN_USE + THREADS * (KEPT + GROUPS)).next_multiple_of(GROUPS);
 
-/// How the slabs follow one another.
+/// How the slabs lie in memory.
 #[derive(Debug, Clone, Copy)]
 enum Order {
-    /// Side by side, so that they have places of their own where groups are noted.
+    /// Side by side, so that their groups have different places in the table.
     SideBySide,
     /// As far apart as the table of groups is long, so that a few of them share a place.
     FarApart,
 }
 
-/// How many lists there are that blocks are for.
+/// The number of lists.
 const LISTS: usize = 100;
 
-/// How many blocks are in use at a time at most.
+/// The highest number of blocks in use at a time.
 const IN_USE: usize = 1_000;
 
-/// Threads that take turns, what they use, and where all the slabs are.
+/// Threads that take turns, their blocks, and all slabs.
 struct Model {
     size: Size,
     threads: [LocalBlocks; THREADS],
     /// Taken, and not yet given.
     in_use: Vec<NonNull<u8>>,
-    /// The newest block of each list, whether it is in use or not; 0 before the first.
+    /// The address of each list's newest block, in use or not; 0 before the first.
     newest: [usize; LISTS],
     /// Slabs without an owner.
     left: Vec<NonNull<Slab>>,
-    /// The slabs that have ever had an owner.
+    /// All slabs that have ever had an owner.
     begun: BTreeSet<NonNull<Slab>>,
     slabs: Slabs,
     order: Order,
@@ -63,7 +63,7 @@ impl Model {
         self.begin_use(block);
     }
 
-    /// Takes a block for each of so many lists.
+    /// Takes a block for each of the first `lists` lists.
     fn take_in_turn(&mut self, thread: usize, lists: usize) {
         for list in 0..lists {
             let is_in_turn = self.threads[thread].is_in_turn(list + 1);
@@ -87,7 +87,7 @@ impl Model {
         }
     }
 
-    /// Takes a block where there is none to take.
+    /// Takes a block when the thread's open set is empty.
     fn take_anew(&mut self, thread: usize) -> NonNull<u8> {
         if !self.threads[thread].refill(self.size) {
             let left = self.left.pop();
@@ -100,7 +100,7 @@ impl Model {
         self.threads[thread].take(self.size).unwrap()
     }
 
-    /// A slab that has never had an owner.
+    /// Returns a slab that has never had an owner.
     fn begin_slab(&mut self) -> NonNull<Slab> {
         const IN_A_PLACE: usize = SLABS / GROUPS;
         let number = self.begun.len();
@@ -126,7 +126,7 @@ impl Model {
         self.in_use.push(block);
     }
 
-    /// Gives that many blocks back, neighbours together.
+    /// Gives back up to `blocks` blocks, neighbours together.
     fn give(&mut self, thread: usize, from: usize, blocks: usize) {
         let mut set = BlockSet::EMPTY;
         for _ in 0..blocks.min(self.in_use.len()) {
@@ -149,7 +149,7 @@ impl Model {
         self.give_up(thread, displaced);
     }
 
-    /// Gives blocks of the thread's back to their slab.
+    /// Gives the thread's blocks back to their slab.
     fn give_up(&mut self, thread: usize, set: BlockSet) {
         // SAFETY: the blocks were this thread's.
         if let Some(slab) = unsafe { set.give_back(self.size) } {
@@ -174,14 +174,14 @@ impl Model {
         assert!(!is_in_use, "complete too early");
     }
 
-    /// Threads keep no more slabs than they may.
+    /// Checks that threads keep no more slabs than they may.
     fn check_bound(&self) {
         let in_use: BTreeSet<_> = self.in_use.iter().map(|block| Slab::of(*block)).collect();
         let kept = self.begun.len() - self.left.len() - in_use.len();
         assert!(kept <= THREADS * (KEPT + GROUPS), "{kept} slabs are kept");
     }
 
-    /// Gives everything back: all slabs are there.
+    /// Gives everything back, and checks that no slab is lost.
     fn settle(mut self) {
         self.give(THREADS - 1, 0, usize::MAX);
         (0..THREADS).for_each(|thread| self.release(thread));
@@ -262,7 +262,7 @@ fn a_thread_that_gives_leaves_all_but_a_few_slabs_to_one_that_takes() {
     }
 }
 
-/// The blocks of each list that come one behind the other, of all but the first.
+/// Counts the blocks that lie directly behind their list's previous block.
 fn neighbours(lists: &[Vec<NonNull<u8>>], size: Size) -> usize {
     let is_behind =
         |pair: &&[NonNull<u8>]| pair[1].addr().get() == pair[0].addr().get() + size.bytes();
@@ -273,7 +273,7 @@ fn neighbours(lists: &[Vec<NonNull<u8>>], size: Size) -> usize {
         .count()
 }
 
-/// Lists that one thread adds to in turn, after others.
+/// Adds to lists in turn on one thread, and returns the new blocks by list.
 fn in_turn(model: &mut Model, lists: usize, rounds: usize) -> Vec<Vec<NonNull<u8>>> {
     let mut all = vec![Vec::new(); lists];
     for _ in 0..rounds {
@@ -290,7 +290,8 @@ fn in_turn(model: &mut Model, lists: usize, rounds: usize) -> Vec<Vec<NonNull<u8
 fn lists_that_are_served_in_turn_have_neighbours() {
     for size in sizes() {
         let mut model = Model::new(size, Order::SideBySide);
-        // The groups before the first list are not known, and the last runs are not used up.
+        // Groups opened before the first list are not in the table, and the last runs are not used
+        // up.
         in_turn(&mut model, LISTS, 2);
         let lists = in_turn(&mut model, LISTS, 8);
         let most = LISTS * 7;
@@ -315,7 +316,7 @@ fn one_list_goes_on_where_it_is() {
     }
 }
 
-/// The thread that takes does not know where the blocks of another thread are.
+/// The thread that takes has not noted the groups of another thread.
 #[test]
 fn a_list_of_another_thread_gets_no_run() {
     let size = Size(3);
