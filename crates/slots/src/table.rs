@@ -1,21 +1,21 @@
 //! The table, its slots, and their words.
 //!
 //! **Problem.** Any thread may look a value up by its id at any time, and values come and go by the
-//! million. A hash map costs a hash, a lock and a search for each that comes or goes, and copies
-//! all it holds whenever it grows.
+//! million. A hash map costs a hash, a lock and a search for each insertion or removal, and copies
+//! all its entries whenever it grows.
 //!
 //! **An id** is the number of a slot and, above it, a *generation*: how often the slot has been
-//! used. So a look-up is an index and a comparison. The id of a value that is gone finds nothing,
+//! used. A look-up is therefore an index and a comparison. The id of a removed value finds nothing,
 //! whatever its slot holds by then. A slot whose generations are used up is never used again.
 //!
-//! **A slot's word** says its generation, whether it is vacant, and how many threads are reading
-//! it.
-//! 1. The *claimer* of a slot alone may fill it while it is vacant: it writes the value, then the
+//! **A slot's word** tells its generation, whether the slot is vacant, and how many threads are
+//! reading it.
+//! 1. Only the *claimer* of a slot may fill it while it is vacant: it writes the value, then the
 //!    word.
-//! 2. A *reader* counts itself in, if generation and occupancy are what it expects, by a compare
-//!    and swap; copies what it wants of the value; and counts itself out.
+//! 2. A *reader* counts itself in, by a compare-and-swap that checks generation and occupancy;
+//!    copies from the value; and counts itself out.
 //! 3. The thread that *frees* the slot marks it as vacant, waits until the readers inside have
-//!    left, takes the value, and goes on to the next generation.
+//!    left, takes the value, and sets the next generation.
 //!
 //! | word | value | a reader | the claimer |
 //! |---|---|---|---|
@@ -25,9 +25,8 @@
 //! | generation, `VACANT`, readers | there | finds nothing | waits for them |
 //! | generation, `VACANT` | none | finds nothing | may fill it, by the id of that generation |
 //!
-//! **Memory.** Slots are in buckets, each twice as large as the one before. Buckets are never
-//! moved, and are returned when the table is dropped. With a pointer as its value a slot takes
-//! sixteen bytes.
+//! **Memory.** Slots are in buckets, each twice as large as the previous bucket. Buckets never
+//! move, and are freed with the table. With a pointer as its value a slot takes sixteen bytes.
 
 use ganger_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use ganger_sync::cell::UnsafeCell;
@@ -50,36 +49,36 @@ const READER: u64 = 1;
 const VACANT: u64 = 1 << 31;
 const GENERATION: u64 = 1 << 32;
 
-/// How often a thread that frees a slot looks again before it lets others use the processor.
+/// How often a thread that frees a slot spins before it yields the processor.
 const SPINS: u32 = 64;
 
-/// No table gives out an id below this: the first generation is not zero.
+/// The lowest id: the first generation is not zero.
 pub const FIRST_ID: u64 = GENERATION;
 
 /// A table of values by ids that are never used twice. See the crate's page.
 pub struct Slots<T> {
     buckets: [AtomicPtr<Slot<T>>; BUCKETS],
-    /// The first generation of each slot, at its place in an id.
+    /// The first generation of each slot, shifted to its place in an id.
     first: u64,
-    /// Slots from here on have never been claimed.
+    /// The first slot that has never been claimed.
     fresh: CachePadded<AtomicU32>,
     owns: PhantomData<T>,
 }
 
-/// All zero when it has never been used.
+/// All zero until the slot is used.
 struct Slot<T> {
     word: AtomicU64,
-    /// There is one unless the slot is vacant, or has never been used.
+    /// Initialised unless the slot is vacant, or has never been used.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: values go in on one thread, are read on others, and come out on a third: `T: Send + Sync`
-// is what that takes. The word orders these accesses, as the head of this file says.
+// SAFETY: values go in on one thread, are read on others, and come out on a third, which needs `T:
+// Send + Sync`. The word orders these accesses, as the head of this file says.
 unsafe impl<T: Send + Sync> Send for Slots<T> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`, whose reasons cover shared tables.
 unsafe impl<T: Send + Sync> Sync for Slots<T> {}
 
-/// The bucket of a slot, and its place there.
+/// Returns the bucket of a slot, and its place there.
 #[inline]
 fn locate(index: u32) -> (usize, usize) {
     // Bucket `b` begins at `FIRST * (2^b - 1)`.
@@ -93,7 +92,7 @@ fn size_of_bucket(bucket: usize) -> usize {
     (FIRST as usize) << bucket
 }
 
-/// The slot that an id names, and its generation.
+/// Returns the slot that an id names, and its generation.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "it is the lower half")]
 fn split(id: u64) -> (u32, u64) {
@@ -101,17 +100,17 @@ fn split(id: u64) -> (u32, u64) {
 }
 
 impl<T> Slots<T> {
-    /// A table without slots, whose generations begin at 1. Allocates nothing.
+    /// Creates a table without slots, whose generations begin at 1. Allocates nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::beginning_at(1)
     }
 
-    /// As [`new`](Self::new), with generations that begin at that one: for tables whose ids are not
-    /// to be taken for each other's. Fewer generations are left for each slot.
+    /// Creates a table, as [`new`](Self::new) does, whose generations begin at `generation`: for
+    /// tables whose ids must differ. Each slot then has fewer generations.
     ///
     /// # Panics
-    /// When the generation is zero.
+    /// If the generation is zero.
     #[must_use]
     pub fn beginning_at(generation: u32) -> Self {
         assert!(
@@ -126,9 +125,9 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Claims up to `count` slots that have never been used, and returns their first ids: none when
-    /// there are 2^32 slots already. The caller may fill each of them, and frees each of them.
-    /// Allocates when the slots are in a new bucket.
+    /// Claims up to `count` slots that have never been used, and returns their first ids: none if
+    /// all 2^32 slots are claimed. The caller may fill each of them, and frees each of them.
+    /// Allocates if the slots are in a new bucket.
     #[must_use]
     pub fn claim_fresh(&self, count: u32) -> Range<u64> {
         // Ordering: Relaxed: only uniqueness matters; buckets are published by their pointers.
@@ -147,7 +146,7 @@ impl<T> Slots<T> {
         self.first | u64::from(first)..self.first + u64::from(last)
     }
 
-    /// How many slots there can be.
+    /// Returns how many slots the table can have.
     fn most() -> u32 {
         let all = u64::from(FIRST) * ((1 << BUCKETS) - 1);
         u32::try_from(all).unwrap_or(u32::MAX)
@@ -161,33 +160,33 @@ impl<T> Slots<T> {
             return;
         }
         let fresh = Slot::allocate(size_of_bucket(bucket));
-        // Ordering: Release pairs with the Acquire in `slot`: the slots are zero before they are
-        // seen. Relaxed on failure: another thread was faster, and nothing is read through its
-        // pointer here.
+        // Ordering: Release pairs with the Acquire in `slot`: a thread that sees the bucket sees
+        // its zeros. Relaxed on failure: another thread was faster, and `grow` reads nothing
+        // through its pointer.
         let grown =
             place.compare_exchange(ptr::null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
         if grown.is_err() {
-            // SAFETY: it was allocated above with this size, and no other thread has seen it.
+            // SAFETY: allocated above with this size, and no other thread has seen it.
             unsafe { Slot::free(fresh, size_of_bucket(bucket)) };
         }
     }
 
-    /// The slot of that number, if there is one.
+    /// Returns the slot with a number, if its bucket exists.
     #[inline]
     fn slot(&self, index: u32) -> Option<&Slot<T>> {
-        // Where addresses have 32 bits, such a number would overflow.
+        // On 32-bit platforms a larger number would overflow.
         if usize::BITS == 32 && index >= Self::most() {
             return None;
         }
         let (bucket, place) = locate(index);
         // Ordering: Acquire pairs with the Release in `grow`.
         let slots = self.buckets.get(bucket)?.load(Ordering::Acquire);
-        // SAFETY: null, or a bucket of that size, which stays where it is as long as the table
-        // does.
+        // SAFETY: null, or a bucket of this number's size, which stays in place as long as the
+        // table lives.
         (!slots.is_null()).then(|| unsafe { &*slots.add(place) })
     }
 
-    /// Puts a value into the slot of an id that the caller has claimed. O(1); lock-free.
+    /// Puts a value into the slot of an id claimed by the caller. O(1); lock-free.
     ///
     /// # Safety
     /// The id comes from [`claim_fresh`](Self::claim_fresh) or [`free`](Self::free) of this table,
@@ -197,16 +196,17 @@ impl<T> Slots<T> {
         let Some(slot) = self.slot(index) else {
             return;
         };
-        // SAFETY: the slot is the caller's, and readers look at the value only when the word says
-        // so.
+        // SAFETY: the slot is the caller's, and readers only look at the value after the word shows
+        // it.
         slot.value
             .with_mut(|place| unsafe { (*place).write(value) });
         // Ordering: Release pairs with the Acquire in `read` and `free`. No reader counts itself
-        // into a vacant slot, so that the store overwrites no count.
+        // into a vacant slot, so the store overwrites no count.
         slot.word.store(generation, Ordering::Release);
     }
 
-    /// A copy of the value of that id, if there is one. As [`read`](Self::read).
+    /// Returns a copy of the id's value, if it exists. The clone must be short: see
+    /// [`read`](Self::read).
     #[inline]
     #[must_use]
     pub fn get(&self, id: u64) -> Option<T>
@@ -216,22 +216,22 @@ impl<T> Slots<T> {
         self.read(id, T::clone)
     }
 
-    /// Calls `f` with the value of that id, if there is one. O(1); lock-free.
+    /// Calls `f` with the id's value, if it exists. O(1); lock-free.
     ///
-    /// A thread that frees the slot waits until `f` has returned, and waits for ever when `f`
-    /// panics, or frees the slot itself: `f` has to be short.
+    /// A thread that frees the slot waits until `f` has returned. The thread waits for ever if `f`
+    /// panics, or if `f` frees the slot itself. `f` must be short.
     #[inline]
     pub fn read<R>(&self, id: u64, f: impl FnOnce(&T) -> R) -> Option<R> {
         let (index, generation) = split(id);
         let slot = self.slot(index)?;
-        // Ordering: Relaxed, because nothing is read through it before the exchange below acquires.
+        // Ordering: Relaxed, because no value is read before the exchange below acquires.
         let mut word = slot.word.load(Ordering::Relaxed);
         loop {
             if word & !(VACANT - 1) != generation || generation == 0 {
                 return None;
             }
             // Ordering: Acquire pairs with the Release in `fill`, for the value. Relaxed on
-            // failure, as for the load.
+            // failure, as for the load above.
             match slot.word.compare_exchange_weak(
                 word,
                 word + READER,
@@ -242,19 +242,19 @@ impl<T> Slots<T> {
                 Err(now) => word = now,
             }
         }
-        // SAFETY: there is a value, and a thread that frees the slot waits for this reader.
+        // SAFETY: the slot has a value, and a thread that frees the slot waits for this reader.
         let result = slot
             .value
             .with(|place| f(unsafe { (*place).assume_init_ref() }));
-        // Ordering: Release pairs with the Acquire in `free`, which takes the value after this.
+        // Ordering: Release pairs with the Acquire in `free`, which takes the value afterwards.
         slot.word.fetch_sub(READER, Ordering::Release);
         Some(result)
     }
 
-    /// Ends the use of an id, whether or not it has a value. Returns the value, and the next id of
-    /// the slot, which the caller has claimed with this, unless its generations are used up.
+    /// Ends the use of an id, with or without a value. Returns the value, and the next id of the
+    /// slot, now claimed by the caller, unless the slot's generations are used up.
     ///
-    /// Spins while readers are inside the value, and then yields the thread.
+    /// Spins while readers are inside the value, then yields the thread.
     ///
     /// # Safety
     /// The id comes from [`claim_fresh`](Self::claim_fresh) or [`free`](Self::free) of this table,
@@ -264,12 +264,12 @@ impl<T> Slots<T> {
         let Some(slot) = self.slot(index) else {
             return (None, None);
         };
-        // Ordering: Relaxed: whatever has passed the id on to this thread orders the fill before
-        // this.
+        // Ordering: Relaxed: the hand-over of the id to this thread orders the fill before this
+        // load.
         let is_filled = slot.word.load(Ordering::Relaxed) & !(VACANT - 1) == generation;
         let value = is_filled.then(|| {
-            // Ordering: Acquire pairs with the Release in `fill`, and with that of readers that
-            // have left.
+            // Ordering: Acquire pairs with the Release in `fill`, and with the Release in `read` of
+            // readers that have left.
             let mut word = slot.word.fetch_or(VACANT, Ordering::Acquire);
             let mut looks = 0;
             while word & (VACANT - 1) != 0 {
@@ -279,17 +279,18 @@ impl<T> Slots<T> {
                 } else {
                     thread::yield_now();
                 }
-                // Ordering: Acquire, as above.
+                // Ordering: Acquire pairs with the Release in `read`.
                 word = slot.word.load(Ordering::Acquire);
             }
-            // SAFETY: there is a value, no reader is left, and none comes while the slot is vacant.
+            // SAFETY: the slot has a value, no reader is inside, and none enters while the slot is
+            // vacant.
             slot.value
                 .with_mut(|place| unsafe { (*place).assume_init_read() })
         });
         let (next, is_over) = generation.overflowing_add(GENERATION);
-        // Ordering: Release for symmetry with `fill`: the next id tells its claimer of the slot,
-        // and this store need not. A slot whose generations are used up stays at the last one,
-        // which no id has.
+        // Ordering: Release for symmetry with `fill`: the claimer learns of the slot by the next
+        // id, not by this store. A slot whose generations are used up stays vacant with its last
+        // generation, so its word matches no id.
         slot.word.store(
             if is_over { generation } else { next } | VACANT,
             Ordering::Release,
@@ -297,13 +298,13 @@ impl<T> Slots<T> {
         (value, (!is_over).then_some(next | u64::from(index)))
     }
 
-    /// The ids of all values. Those that come or go meanwhile may or may not be among them.
+    /// Returns the ids of all values. Values that come or go meanwhile may or may not be included.
     /// O(slots).
     pub fn ids(&self) -> impl Iterator<Item = u64> {
-        // Ordering: Relaxed: a slot that is claimed after this look is claimed meanwhile.
+        // Ordering: Relaxed: a slot claimed after this load is claimed meanwhile.
         let fresh = self.fresh.load(Ordering::Relaxed);
         (0..fresh).filter_map(|index| {
-            // Ordering: Relaxed: nothing is read through it, and `read` looks again.
+            // Ordering: Relaxed: no value is read here, and `read` checks again.
             let word = self.slot(index)?.word.load(Ordering::Relaxed);
             let is_filled = word & VACANT == 0 && word >= GENERATION;
             is_filled.then(|| word & !(GENERATION - 1) | u64::from(index))
@@ -348,9 +349,11 @@ impl<T> Slot<T> {
     }
 
     /// # Safety
-    /// They come from [`allocate`](Self::allocate) with that count, and nothing uses them any more.
+    /// The slots come from [`allocate`](Self::allocate) with this count, and nothing uses them any
+    /// more.
     unsafe fn free(slots: *mut Self, count: usize) {
-        // SAFETY: a boxed slice has the layout of an array; as above.
+        // SAFETY: a boxed slice has the layout of an array; the caller keeps this function's
+        // contract.
         drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(slots, count)) });
     }
 }
@@ -365,7 +368,7 @@ impl<T> Drop for Slots<T> {
             };
             // Ordering: Relaxed: the table is this thread's alone.
             slot.word.store(generation | VACANT, Ordering::Relaxed);
-            // In its place: a value may be larger than the stack.
+            // The value is dropped in place, because it may be larger than the stack.
             // SAFETY: the table is this thread's alone, and the id had a value until now.
             slot.value
                 .with_mut(|place| unsafe { (*place).assume_init_drop() });
@@ -374,7 +377,7 @@ impl<T> Drop for Slots<T> {
             // Ordering: Relaxed: the table is this thread's alone.
             let slots = place.load(Ordering::Relaxed);
             if !slots.is_null() {
-                // SAFETY: it was allocated in `grow` with this size, and no slot has a value.
+                // SAFETY: `grow` has allocated the bucket with this size, and no slot has a value.
                 unsafe { Slot::free(slots, size_of_bucket(bucket)) };
             }
         }

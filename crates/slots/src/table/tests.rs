@@ -1,4 +1,4 @@
-//! The table of slots: numbers, generations, and what comes back.
+//! Tests of the table of slots: numbers, generations, and returned values.
 
 use super::*;
 use ganger_sync::atomic::AtomicBool;
@@ -39,12 +39,12 @@ fn a_slot_whose_generations_are_used_up_is_never_used_again() {
     let [before, last] = [2, 1].map(|left| first.wrapping_sub((1 + left) * GENERATION));
     // SAFETY: the slot is claimed, and vacant.
     unsafe { slots.fill(before, 6) };
-    // SAFETY: the only time.
+    // SAFETY: the only time for this id.
     assert_eq!(unsafe { slots.free(before) }, (Some(6), Some(last)));
-    // SAFETY: as above.
+    // SAFETY: the slot is claimed, and vacant.
     unsafe { slots.fill(last, 7) };
     assert_eq!(slots.get(last), Some(7));
-    // SAFETY: as above.
+    // SAFETY: the only time for this id.
     assert_eq!(unsafe { slots.free(last) }, (Some(7), None));
     assert_eq!(slots.get(last), None);
     assert_eq!(slots.get(first), None);
@@ -104,7 +104,7 @@ proptest! {
                 Op::Free(nth) if !ever.is_empty() => {
                     let id = ever[nth % ever.len()];
                     if let Some(value) = model.remove(&id) {
-                        // SAFETY: it is in the model once.
+                        // SAFETY: the model has the id only once, so this is its only `free`.
                         let (freed, next) = unsafe { slots.free(id) };
                         prop_assert_eq!(freed, Some(value));
                         prop_assert_eq!(next, Some(id + GENERATION));
@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-/// Readers look everything up while values come and go: what they find is the id's own.
+/// Readers look up ids while values come and go: an id finds its own value or nothing.
 #[test]
 fn an_id_finds_its_own_value_or_nothing() {
     let slots = Arc::new(Slots::<Arc<u64>>::new());
@@ -135,9 +135,9 @@ fn an_id_finds_its_own_value_or_nothing() {
     let readers = [0, 1].map(|_| {
         let (slots, newest, is_over) = (slots.clone(), newest.clone(), is_over.clone());
         std::thread::spawn(move || {
-            // Ordering: Relaxed here and below: hints of what to look at.
+            // Ordering: Relaxed here and below: only a hint which id to look up.
             while !is_over.load(Ordering::Relaxed) {
-                // Ordering: as above.
+                // Ordering: Relaxed, because the id is a hint.
                 let id = newest.load(Ordering::Relaxed);
                 for id in [id, id.saturating_sub(GENERATION)] {
                     assert!(slots.get(id).is_none_or(|value| *value == id));
@@ -150,7 +150,7 @@ fn an_id_finds_its_own_value_or_nothing() {
         let id = claimed.pop_front().unwrap();
         // SAFETY: the slot is claimed, and vacant.
         unsafe { slots.fill(id, Arc::new(id)) };
-        // Ordering: as above.
+        // Ordering: Relaxed, because the id is a hint.
         newest.store(id, Ordering::Relaxed);
         assert_eq!(slots.get(id).as_deref(), Some(&id));
         // SAFETY: the only time for this id.
@@ -158,7 +158,7 @@ fn an_id_finds_its_own_value_or_nothing() {
         assert!(value.is_some_and(|value| *value == id));
         claimed.extend(next);
     }
-    // Ordering: as above.
+    // Ordering: Relaxed, because the readers may stop late.
     is_over.store(true, Ordering::Relaxed);
     for reader in readers {
         reader.join().unwrap();

@@ -1,4 +1,4 @@
-//! The table: readers against the thread that frees a slot, and fills it again.
+//! Models of the table: readers against the thread that frees a slot and fills it again.
 
 use ganger_slots::Slots;
 use ganger_sync::atomic::{AtomicBool, Ordering};
@@ -7,16 +7,16 @@ use ganger_sync::{fence, model, thread};
 
 type Table = Arc<Slots<Arc<u32>>>;
 
-/// A table with one value, and its id.
+/// Returns a table with one value, and its id.
 fn table(value: u32) -> (Table, u64) {
     let table: Table = Arc::new(Slots::new());
     let id = table.claim_fresh(1).start;
-    // SAFETY: it has just been claimed.
+    // SAFETY: the slot has just been claimed.
     unsafe { table.fill(id, Arc::new(value)) };
     (table, id)
 }
 
-/// Looks the id up: finds its own value, or nothing.
+/// Looks an id up; checks that a value found is `value`. Returns whether the id has a value.
 fn look(table: &Table, id: u64, value: u32) -> bool {
     let found = table.get(id);
     found.inspect(|found| assert_eq!(**found, value)).is_some()
@@ -44,7 +44,7 @@ fn a_reader_against_the_end_of_its_value_and_the_next_one() {
     });
 }
 
-/// A reader that guesses the id of a value which is just being put there.
+/// A reader guesses the id of a value while the value is being filled in.
 // pins: P7
 #[test]
 fn a_reader_against_a_value_that_comes() {
@@ -78,7 +78,7 @@ fn two_readers_against_the_end_of_their_value() {
     });
 }
 
-/// The thread that needs the second bucket first allocates it.
+/// The first thread that needs the second bucket allocates it.
 #[test]
 fn two_claimers_of_fresh_slots() {
     model::check(4, || {
@@ -86,7 +86,7 @@ fn two_claimers_of_fresh_slots() {
         let claim = |table: &Table, value: u32| {
             let ids = table.claim_fresh(2);
             for id in ids.clone() {
-                // SAFETY: it has just been claimed.
+                // SAFETY: the slot has just been claimed.
                 unsafe { table.fill(id, Arc::new(value)) };
                 assert!(look(table, id, value));
             }
@@ -114,7 +114,7 @@ fn a_thread_that_fills_a_slot_sees_the_stop_or_is_seen() {
         let stopper = {
             let (table, is_stopping) = (Arc::clone(&table), Arc::clone(&is_stopping));
             thread::spawn(move || {
-                // Ordering: as the flags of a shutdown.
+                // Ordering: SeqCst, like the flags of a scheduler's shutdown.
                 is_stopping.store(true, Ordering::SeqCst);
                 fence::heavy();
                 table.ids().any(|seen| seen == id)
@@ -123,7 +123,7 @@ fn a_thread_that_fills_a_slot_sees_the_stop_or_is_seen() {
         // SAFETY: the slot has just been claimed.
         unsafe { table.fill(id, Arc::new(1)) };
         fence::light();
-        // Ordering: as above.
+        // Ordering: SeqCst, like the flags of a scheduler's shutdown.
         let sees = is_stopping.load(Ordering::SeqCst);
         let is_seen = stopper.join().unwrap();
         assert!(sees || is_seen, "a process is left behind");

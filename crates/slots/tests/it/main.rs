@@ -1,4 +1,4 @@
-//! The models of what a table synchronises.
+//! Loom models of the table.
 #![allow(missing_docs)]
 
 mod loom_slots;
