@@ -1,27 +1,27 @@
-//! Where another thread is: a backtrace of it, taken from outside.
+//! Takes a backtrace of another thread, from outside.
 //!
-//! **Problem.** Only the thread itself can be asked for its registers, by a signal, which finds it
-//! anywhere: in the allocator, in the dynamic linker, with any lock held. The handler has to answer
-//! without taking a lock.
+//! **Problem.** Only the thread itself can read its registers, in a signal handler. The signal
+//! finds it anywhere: in the allocator, in the dynamic linker, with any lock held. The handler must
+//! answer without taking a lock.
 //!
-//! **Rejected.** Unwinding in the signal's handler, by `_Unwind_Backtrace`: it takes the dynamic
+//! **Rejected.** Unwinding in the signal handler, by `_Unwind_Backtrace`: it takes the dynamic
 //! linker's lock or allocates, depending on the versions of two libraries. Following frame pointers
-//! there: programs are compiled without. Stopping the thread with `ptrace`: a process can't do that
-//! to itself.
+//! there: programs are compiled without them. Stopping the thread with `ptrace`: a process can't
+//! trace itself.
 //!
 //! **Protocol.**
 //! 1. A thread that enters sets a sample aside, with room for its registers and the innermost part
-//!    of its stack, and notes where its stack is (`sample.rs`).
-//! 2. The asker sees that what it asks about goes on, and sends the signal (`signal.rs`).
+//!    of its stack, and notes the bounds of its stack (`sample.rs`).
+//! 2. The asker checks that the step still runs, and sends the signal (`signal.rs`).
 //! 3. The handler copies registers and stack into the thread's sample, by loads and stores alone.
-//! 4. The asker waits for that, for [`PATIENCE`] at most, and sees that what it asks about still
-//!    goes on.
+//! 4. The asker waits for the copy, for at most [`PATIENCE`], and checks again that the step still
+//!    runs.
 //! 5. The asker unwinds the copy with the unwind tables of the program's modules, which it copies
-//!    as well (`unwind.rs`), and looks the symbols up (`symbols.rs`). The thread has long gone on.
+//!    as well (`unwind.rs`), and looks the symbols up (`symbols.rs`). The thread runs on meanwhile.
 //!
-//! **Why it is of that very step.** The thread writes that a step is over before it begins another.
-//! The handler's last store is a Release. The asker looks at the step after the Acquire that pairs
-//! with it, and so sees what had happened before the copy was made.
+//! **Why the copy is of this step.** The thread writes that a step has ended before it begins the
+//! next. The handler's last store is a Release. The asker checks the step after the Acquire that
+//! pairs with this store, and so sees everything that happened before the copy.
 
 mod sample;
 mod signal;
@@ -35,17 +35,17 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the thread has for its answer. A thread that is not given a processor may take longer.
+/// How long the asker waits for the answer. A thread without a processor may take longer.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// Takes backtraces of threads in slots from 0 to below `slots`, by that real-time signal, or by
-/// the last but one.
+/// Creates a sampler for threads in slots `0..slots`. It uses the real-time signal `signal`, or by
+/// default the last but one.
 ///
-/// A backtrace ends at the first function whose name contains one of `ends`. The signal's handler
-/// is the whole program's, and it stays.
+/// A backtrace ends before the first function whose name contains an element of `ends`. The
+/// signal's handler is installed for the whole program, and stays.
 ///
 /// # Errors
-/// When the signal is no real-time signal, or another part of the program uses it.
+/// If the signal is not a real-time signal, or another part of the program uses it.
 pub fn backtraces(
     signal: Option<i32>,
     slots: usize,
@@ -54,7 +54,7 @@ pub fn backtraces(
     Ok(Box::new(Backtraces::new(signal, slots, ends)?))
 }
 
-/// The samples of threads, by their slots.
+/// The samples of threads, by slot.
 struct Backtraces {
     signal: i32,
     samples: Box<[Place]>,
@@ -84,7 +84,8 @@ impl Backtraces {
         })
     }
 
-    /// What the thread has answered, if what it was asked about went on all the time.
+    /// Returns the thread's answer, if `is_current` was true both before the signal and after the
+    /// answer.
     fn copy(
         &self,
         slot: usize,
@@ -103,7 +104,7 @@ impl Backtraces {
             .filter(|_| is_current())
     }
 
-    /// One frame a line, the innermost first; none when there would be no line.
+    /// Returns a line for each function, the innermost first; `None` if the text is empty.
     fn text(&self, copied: &Copied) -> Option<Arc<str>> {
         let text = symbols::text(&unwind::frames(copied), self.ends);
         (!text.is_empty()).then(|| text.into())
@@ -137,11 +138,11 @@ impl Sampler for Backtraces {
     }
 }
 
-/// Keeps the sample for as long as the handler may use it.
+/// Keeps the sample as long as the handler may use it.
 struct Guard<'a> {
     place: &'a Place,
     _sample: Option<Arc<Sample>>,
-    /// The sample is of the thread that has entered, and removed from there.
+    /// Not `Send`: the thread that entered must remove its sample.
     _on_its_thread: PhantomData<*const ()>,
 }
 
@@ -155,7 +156,7 @@ impl Entered for Guard<'_> {}
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        // Before the sample may be gone.
+        // Removes the handler's pointer before the sample may be freed.
         signal::set_sample(None);
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

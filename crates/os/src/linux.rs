@@ -5,23 +5,23 @@ use std::fs::read_to_string;
 use std::io;
 use std::time::Duration;
 
-/// The id that the system knows the calling thread by; 0 where it says none.
+/// Returns the system's id of the calling thread; 0 if the system has none.
 #[must_use]
 pub fn thread_id() -> u32 {
     gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Whether the thread sleeps at this moment, in whatever call; `None` where the system does not
+/// Returns whether the thread sleeps at this moment, in any call; `None` if the system does not
 /// say.
 #[must_use]
 pub fn is_asleep(thread: u32) -> Option<bool> {
     let account = read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
-    // The name before it is in brackets, and may have brackets in it.
+    // The thread's name, before the state, is in brackets and may contain brackets.
     let (_, after) = account.rsplit_once(") ")?;
     Some(after.starts_with(['S', 'D']))
 }
 
-/// How long the thread has had a processor; `None` where the system does not say.
+/// Returns how long the thread has had a processor; `None` if the system does not say.
 #[must_use]
 pub fn computed(thread: u32) -> Option<Duration> {
     let account = read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
@@ -29,7 +29,7 @@ pub fn computed(thread: u32) -> Option<Duration> {
     Some(Duration::from_nanos(nanos))
 }
 
-/// The cores that the calling thread may use, in order.
+/// Returns the cores that the calling thread may use, in order.
 pub(crate) fn allowed_cores() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU)
@@ -37,7 +37,7 @@ pub(crate) fn allowed_cores() -> io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Lets a thread, or with 0 the calling one, run on these cores alone.
+/// Restricts a thread, or with 0 the calling thread, to these cores.
 pub(crate) fn allow_cores(thread: u32, cores: &[usize]) -> io::Result<()> {
     let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
     let mut set = CpuSet::new();

@@ -1,5 +1,4 @@
-//! No backtraces: without the feature, and on systems where a thread can't be asked for its
-//! registers.
+//! No backtraces: without the feature, and on systems that can't ask a thread for its registers.
 
 use crate::sampler::{Sampler, SamplerError};
 use std::io;

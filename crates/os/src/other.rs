@@ -1,22 +1,22 @@
-//! Systems that say nothing of threads.
+//! Systems without information on threads.
 
 use std::io;
 use std::time::Duration;
 
-/// The id that the system knows the calling thread by; 0 where it says none.
+/// Returns the system's id of the calling thread; 0 if the system has none.
 #[must_use]
 pub fn thread_id() -> u32 {
     0
 }
 
-/// Whether the thread sleeps at this moment, in whatever call; `None` where the system does not
+/// Returns whether the thread sleeps at this moment, in any call; `None` if the system does not
 /// say.
 #[must_use]
 pub fn is_asleep(_: u32) -> Option<bool> {
     None
 }
 
-/// How long the thread has had a processor; `None` where the system does not say.
+/// Returns how long the thread has had a processor; `None` if the system does not say.
 #[must_use]
 pub fn computed(_: u32) -> Option<Duration> {
     None

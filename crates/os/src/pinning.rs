@@ -1,34 +1,32 @@
-//! Which cores threads run on.
+//! Pins threads to cores.
 //!
 //! **Problem.** The system moves threads between cores, and the contents of the caches stay behind.
-//! A program that has cores to itself may want each worker to keep one. But a thread that is held
-//! up still computes on its core, and the thread in its place would get half of it.
+//! In a program with its own cores each worker may keep a core. But a blocked worker's thread may
+//! still compute on its core, and the thread in its place would get half of the core.
 //!
-//! **Rejected.** Spare threads that are never pinned: workers and spares change places, so that
-//! soon no pinned thread would be active. Spares that share the core of the thread that they
-//! replace.
+//! **Rejected.** Spare threads that are never pinned: workers and spares change places, so soon no
+//! pinned thread would be active. Spares that share the core of the replaced thread.
 //!
 //! **Rule.** A core belongs to a place, not to a thread. A thread that takes a place is pinned to
-//! its core. A thread that is released may run on all cores that the process had when [`Pins`] was
-//! made.
+//! its core. A released thread may run on all cores that the process had when [`Pins`] was made.
 
 use crate::system::{allow_cores, allowed_cores};
 use std::{fmt, io};
 
-/// Which cores a scheduler's workers run on.
+/// The cores on which a scheduler's workers run.
 ///
-/// Cores have the numbers that the system gives them: on Linux those of `processor` in
-/// `/proc/cpuinfo`, from 0 up.
+/// Cores have the system's numbers: on Linux the numbers of `processor` in `/proc/cpuinfo`, from 0
+/// up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Pinning {
-    /// The system decides, and moves them as it likes.
+    /// The system decides, and may move workers between cores.
     #[default]
     Off,
-    /// One core for each worker, in turn, out of those that the thread that builds the scheduler
-    /// may use: its affinity mask, which the system keeps within the cgroup's cpuset.
+    /// One core for each worker, in turn, from the cores of the thread that builds the scheduler:
+    /// its affinity mask, which the system keeps within the cgroup's cpuset.
     RoundRobin,
-    /// These cores for the workers in turn; from the first again when there are more workers.
+    /// These cores for the workers in turn; more workers than cores begin again at the first core.
     Cores(Vec<usize>),
 }
 
@@ -43,7 +41,7 @@ pub enum PinError {
     Core {
         /// The number of the core.
         core: usize,
-        /// The cores that may be used, in order.
+        /// The cores that the process may use, in order.
         allowed: Vec<usize>,
     },
     /// The list of cores is empty.
@@ -54,19 +52,19 @@ pub enum PinError {
     System(io::Error),
 }
 
-/// The cores of places, and all that the process may use.
+/// The cores of places, and all cores of the process.
 #[derive(Debug)]
 pub struct Pins {
     allowed: Vec<usize>,
-    /// Not empty; of the place with the index, modulo the length.
+    /// Not empty. Place `n` has the core at index `n`, modulo the length.
     cores: Vec<usize>,
 }
 
 impl Pins {
-    /// What `pinning` means for this thread; none when the system decides.
+    /// Returns the pins for `pinning` on this thread; `None` if the system decides.
     ///
     /// # Errors
-    /// [`PinError`] when there is no such core, or the system does not pin threads.
+    /// [`PinError`] if a core does not exist, or the system does not pin threads.
     pub fn new(pinning: &Pinning) -> Result<Option<Self>, PinError> {
         if *pinning == Pinning::Off {
             return Ok(None);
@@ -85,7 +83,7 @@ impl Pins {
         }
     }
 
-    /// Lets the calling thread run on the place's core alone.
+    /// Restricts the calling thread to the place's core.
     ///
     /// # Errors
     /// The core, and the system's reason for refusing it.
@@ -94,10 +92,10 @@ impl Pins {
         allow_cores(0, &[core]).map_err(|error| (core, error))
     }
 
-    /// Lets a thread run on all cores: one that is alive, or with 0 the calling one.
+    /// Lets a thread run on all cores: a thread that is alive, or with 0 the calling thread.
     pub fn release(&self, thread: u32) {
-        // Should the process have lost all of these cores, the system has moved its threads
-        // already.
+        // Ignores an error: if the process has lost all of these cores, the system has already
+        // moved its threads.
         let _ = allow_cores(thread, &self.allowed);
     }
 }

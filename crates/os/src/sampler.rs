@@ -1,21 +1,22 @@
-//! What a program sees of backtraces of other threads, also where there are none.
+//! The interface to backtraces of other threads, also on systems without them.
 
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// What is done with a thread's id, while that thread can't end; it says whether it was done.
+/// A function that uses a thread's id while the thread can't end; returns whether it succeeded.
 pub type WithId<'a> = dyn Fn(u32) -> bool + 'a;
 
-/// Says where threads are: one for each slot.
+/// Takes backtraces of threads, one thread in each slot.
 pub trait Sampler: fmt::Debug + Send + Sync {
-    /// The calling thread, which has that slot, can be asked where it is, until the result is
+    /// Makes the calling thread, which has the slot, available for backtraces until the result is
     /// dropped.
     fn enter(&self, slot: usize) -> Box<dyn Entered + '_>;
 
-    /// Where the thread with that slot is: a line for each function, the innermost first.
+    /// Returns the backtrace of the slot's thread: a line for each function, the innermost first.
     ///
-    /// Blocks for a while. None unless `is_current` says all the time that what is asked about goes
-    /// on. `with_thread` calls what it is given with the thread's id, while the thread can't end.
+    /// Blocks for a while. `None` unless `is_current` returns true before and after, as the step of
+    /// interest must still run. `with_thread` calls its argument with the thread's id, while the
+    /// thread can't end.
     fn backtrace(
         &self,
         slot: usize,
@@ -24,13 +25,13 @@ pub trait Sampler: fmt::Debug + Send + Sync {
     ) -> Option<Arc<str>>;
 }
 
-/// See [`Sampler::enter`].
+/// Keeps a thread available for backtraces: see [`Sampler::enter`].
 pub trait Entered: fmt::Debug {}
 
-/// Why there are no backtraces.
+/// Why backtraces are unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum SamplerError {
-    /// The signal is no real-time signal.
+    /// The signal is not a real-time signal.
     #[error("signal {signal} is no real-time signal, which are those from {min} to {max}")]
     NoRealTimeSignal {
         /// The signal.
@@ -46,7 +47,7 @@ pub enum SamplerError {
         /// The signal.
         signal: i32,
     },
-    /// The system can't interrupt a thread to see where it is: it is not Linux on x86-64 or
+    /// The system can't interrupt a thread to take its backtrace: it is not Linux on x86-64 or
     /// AArch64, or the crate was built without the feature `backtraces`.
     #[error("the system can't interrupt a thread to see where it is: {0}")]
     System(io::Error),

@@ -1,6 +1,6 @@
-//! What a thread leaves of itself for an asker: its registers, and the innermost part of its stack.
+//! A thread's copy of itself for an asker: its registers, and the innermost part of its stack.
 //!
-//! The asker and the signal's handler take turns by one word:
+//! The asker and the signal handler take turns with one word:
 //!
 //! | word | the room belongs to | goes to |
 //! |---|---|---|
@@ -9,14 +9,14 @@
 //! | `COPYING` | the handler | `COPIED` by the handler |
 //! | `COPIED` | the asker | `IDLE` by the asker |
 //!
-//! A signal that comes late, or from elsewhere, finds the word other than `ASKED` and does nothing;
-//! or it answers the next question, which has been asked by then.
+//! A late or foreign signal finds a word other than `ASKED`, and its handler does nothing; or the
+//! handler answers the next question, asked meanwhile.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much of the stack is copied, in words: frames further out are not seen.
+/// How much of the stack is copied, in words. Frames further out are lost.
 const WORDS: usize = 64 * 1024 / 8;
 
 /// How long the asker sleeps between two looks.
@@ -27,21 +27,21 @@ const ASKED: u32 = 1;
 const COPYING: u32 = 2;
 const COPIED: u32 = 3;
 
-/// The registers that unwinding starts from.
+/// The registers from which unwinding starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Registers {
     pub(super) ip: u64,
     pub(super) sp: u64,
-    /// The frame pointer, if the code keeps one there.
+    /// The frame pointer, if the code keeps it there.
     pub(super) fp: u64,
     /// The return address, on processors with a register for it.
     pub(super) lr: u64,
 }
 
-/// The room of one thread.
+/// A thread's room for copies.
 pub(super) struct Sample {
     word: AtomicU32,
-    /// Where the thread's stack ends: the address after its outermost word.
+    /// The end of the thread's stack: the address after its outermost word.
     stack_end: u64,
     stack_start: u64,
     /// `ip`, `sp`, `fp` and `lr`.
@@ -51,7 +51,7 @@ pub(super) struct Sample {
     stack: Box<[AtomicU64]>,
 }
 
-/// What a thread has left.
+/// A thread's answer.
 pub(super) struct Copied {
     pub(super) registers: Registers,
     /// The stack from the stack pointer on, outwards.
@@ -59,7 +59,7 @@ pub(super) struct Copied {
 }
 
 impl Sample {
-    /// Room for the calling thread; none where the system does not say where its stack is.
+    /// Makes room for the calling thread; `None` if the system does not tell where its stack is.
     pub(super) fn of_this_thread() -> Option<Self> {
         let (stack_start, stack_end) = stack_of_this_thread()?;
         Some(Self {
@@ -72,23 +72,23 @@ impl Sample {
         })
     }
 
-    /// Asks for a copy, which the signal is to bring; none while another thread asks.
+    /// Asks for a copy, which the signal's handler makes; `None` while another thread asks.
     pub(super) fn ask(&self) -> Option<Asked<'_>> {
-        // Ordering: Acquire pairs with the Release in `Asked::drop`: the last asker has read all.
-        // Release pairs with the Acquire in `answer`: what the asker knew, the handler's copy is
-        // later than.
+        // Ordering: Acquire pairs with the Release in `Asked::drop`: the previous asker has read
+        // everything. Release pairs with the Acquire in `answer`: the handler's copy is later than
+        // the question.
         let asked = self
             .word
             .compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed);
         asked.is_ok().then(|| Asked(self))
     }
 
-    /// Copies the calling thread's state, if it is asked for. For the signal's handler: no lock, no
-    /// allocation, no call that leaves this function's own code.
+    /// Copies the calling thread's state, if an asker waits for it. For the signal handler: takes
+    /// no lock, allocates nothing, and makes no call outside of its own code.
     ///
     /// # Safety
-    /// The calling thread is the one of [`of_this_thread`](Self::of_this_thread), and the registers
-    /// are those that it was interrupted with.
+    /// The calling thread is the thread of [`of_this_thread`](Self::of_this_thread), and the
+    /// registers are its registers at the interruption.
     pub(super) unsafe fn answer(&self, registers: Registers) {
         // Ordering: Acquire pairs with the Release in `ask`. Relaxed on failure: nothing is read.
         let asked =
@@ -103,12 +103,12 @@ impl Sample {
             to.store(from, Ordering::Relaxed);
         }
         let mut copied = 0;
-        // A step may run on a stack of its own making, whose end is not known.
+        // A step may run on a stack of its own, with unknown bounds.
         if sp % 8 == 0 && (self.stack_start..self.stack_end).contains(&sp) {
             for (at, to) in (sp..self.stack_end - 7).step_by(8).zip(&self.stack) {
-                // SAFETY: from the stack pointer to its end a thread's stack is mapped. Only this
-                // thread, which is here, writes to it, but for what it has lent. What a word means,
-                // or whether it has ever been written, does not matter.
+                // SAFETY: a thread's stack is mapped from the stack pointer to its end. Only this
+                // thread, interrupted here, writes to it, except through borrows that it has given
+                // out. The meaning of a word does not matter, nor whether it was ever written.
                 let word = unsafe { std::ptr::read_volatile(at as *const u64) };
                 // Ordering: Relaxed: published by the Release below.
                 to.store(word, Ordering::Relaxed);
@@ -122,11 +122,11 @@ impl Sample {
     }
 }
 
-/// A question; no other thread asks at the same time.
+/// A question. No other thread can ask at the same time.
 pub(super) struct Asked<'a>(&'a Sample);
 
 impl Asked<'_> {
-    /// The answer, if it begins within that time. Blocks.
+    /// Returns the answer, if the handler begins it within `patience`. Blocks.
     pub(super) fn answer(self, patience: Duration) -> Option<Copied> {
         let sample = self.0;
         let began = Instant::now();
@@ -137,24 +137,24 @@ impl Asked<'_> {
             }
             thread::sleep(POLL);
         }
-        // Ordering: Relaxed: the Acquire above orders them.
+        // Ordering: Relaxed: the Acquire above orders these loads.
         let [ip, sp, fp, lr] = sample
             .registers
             .each_ref()
             .map(|it| it.load(Ordering::Relaxed));
-        // Ordering: Relaxed: the Acquire above orders it.
+        // Ordering: Relaxed: the Acquire above orders this load.
         let copied = sample.copied.load(Ordering::Relaxed);
         let stack = sample.stack[..copied].iter();
         Some(Copied {
             registers: Registers { ip, sp, fp, lr },
-            // Ordering: Relaxed: the Acquire above orders them.
+            // Ordering: Relaxed: the Acquire above orders these loads.
             stack: stack.map(|word| word.load(Ordering::Relaxed)).collect(),
         })
     }
 
-    /// Whether the handler will not answer. One that has begun will soon be done.
+    /// Takes the question back. `false` if the handler has begun, and will soon be done.
     fn take_back(&self) -> bool {
-        // Ordering: Relaxed: nothing was written.
+        // Ordering: Relaxed: the handler has written nothing.
         self.0
             .word
             .compare_exchange(ASKED, IDLE, Ordering::Relaxed, Ordering::Relaxed)
@@ -172,12 +172,12 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// From where to where the calling thread's stack may go, the guard not included.
+/// Returns the bounds of the calling thread's stack, without the guard.
 fn stack_of_this_thread() -> Option<(u64, u64)> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: the attributes are written by the first call, read by the second, and given back by
-    // the third, in this order, and only after the first has succeeded.
+    // SAFETY: the first call writes the attributes, the second reads them, and the third destroys
+    // them; the second and third run only if the first succeeds.
     let failed = unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return None;

@@ -1,4 +1,4 @@
-//! The signal: its handler, which all samplers of the program share, and its sending.
+//! The signal: its handler, shared by all samplers of the program, and its sending.
 
 use super::sample::{Registers, Sample};
 use crate::sampler::SamplerError;
@@ -10,27 +10,28 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 thread_local! {
-    /// What the handler fills on this thread, or null. Without a destructor and constant, so that a
-    /// handler may look at it at any time; each thread that is asked has touched it before.
+    /// The sample for the handler on this thread, or null. A constant without a destructor, so that
+    /// a handler may read it at any time; each thread sets it before it is asked.
     static SAMPLE: AtomicPtr<Sample> = const { AtomicPtr::new(ptr::null_mut()) };
 }
 
 /// Held while a handler is looked for and installed.
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// The calling thread answers with that, which lives until another or none is set.
+/// Sets the calling thread's sample, which lives until another sample or `None` is set.
 pub(super) fn set_sample(sample: Option<&Sample>) {
     let sample = sample.map_or(ptr::null(), ptr::from_ref).cast_mut();
-    // Ordering: SeqCst: the handler, which runs on this very thread, is not to see a sample that
-    // has not been made yet, or is gone.
+    // Ordering: SeqCst: the handler, which runs on the same thread, must not see a sample before it
+    // is made or after it is gone.
     SAMPLE.with(|it| it.swap(sample, Ordering::SeqCst));
 }
 
-/// Installs the handler for that real-time signal, or for the last but one, if it is not there yet.
-/// It stays: a signal that is still on its way would end the program otherwise.
+/// Installs the handler for the real-time signal `signal`, or for the last but one, unless it is
+/// already installed. The handler stays: without it, a signal still on its way would end the
+/// program.
 ///
 /// # Errors
-/// When the signal is no real-time signal, or another part of the program handles or ignores it.
+/// If the signal is not a real-time signal, or another part of the program handles or ignores it.
 pub(super) fn install(signal: Option<i32>) -> Result<i32, SamplerError> {
     let (min, max) = (libc::SIGRTMIN(), libc::SIGRTMAX());
     let signal = signal.unwrap_or(max - 1);
@@ -49,15 +50,15 @@ pub(super) fn install(signal: Option<i32>) -> Result<i32, SamplerError> {
     }
     match action(signal, Some(&ours)).map_err(SamplerError::System)? {
         before if before == handler() || before == libc::SIG_DFL => Ok(signal),
-        // Another part of the program was faster by a moment, and is left without: two want it.
+        // Another part of the program was faster by a moment. Its handler, now replaced, is lost.
         _ => Err(SamplerError::SignalTaken { signal }),
     }
 }
 
-/// Sends the signal to a thread of this process, which is alive. Returns whether it is on its way.
+/// Sends the signal to a live thread of this process. Returns whether the signal was sent.
 ///
-/// Not when the handler has been replaced: another would not know the signal, and none would end
-/// the program.
+/// Does not send if the handler has been replaced: another handler would not know the signal, and
+/// the default action would end the program.
 pub(super) fn send(signal: i32, thread: u32) -> bool {
     if !action(signal, None).is_ok_and(|there| there == handler()) {
         return false;
@@ -69,35 +70,35 @@ pub(super) fn send(signal: i32, thread: u32) -> bool {
     thread > 0 && unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) } == 0
 }
 
-/// The handler's address, as `sigaction` has it.
+/// Returns the handler's address, as `sigaction` stores it.
 fn handler() -> libc::sighandler_t {
     on_signal as extern "C" fn(_, _, _) as libc::sighandler_t
 }
 
-/// Which handler there is, or was before this one.
+/// Returns the current handler, or with `new` the previous handler.
 fn action(signal: i32, new: Option<&libc::sigaction>) -> io::Result<libc::sighandler_t> {
     let mut old = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: the pointers are valid or null, as the call wants them; a handler that is installed
-    // does only what a handler may.
+    // SAFETY: the pointers are valid or null, as the call wants them; an installed handler does
+    // only what a handler may.
     let result = unsafe {
         let new = new.map_or(ptr::null(), ptr::from_ref);
         libc::sigaction(signal, new, old.as_mut_ptr())
     };
     if result == 0 {
-        // SAFETY: the call has written it.
+        // SAFETY: the call has written the struct.
         Ok(unsafe { old.assume_init() }.sa_sigaction)
     } else {
         Err(io::Error::last_os_error())
     }
 }
 
-/// Runs anywhere in anything: does nothing but loads and stores, so that it keeps `errno` as well.
+/// The handler, which may interrupt any code. It only loads and stores, and so also keeps `errno`.
 extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // Ordering: Acquire pairs with the swap in `set_sample`, on the same thread.
     let sample = SAMPLE.with(|it| it.load(Ordering::Acquire));
-    // SAFETY: not null while the thread's sample is there; the handler runs on that thread, which
-    // removes it only after it has set another. The system gives a handler with `SA_SIGINFO` the
-    // registers.
+    // SAFETY: not null while the thread's sample lives; the handler runs on the sample's thread,
+    // which frees it only after it has set another or none. The system gives a handler with
+    // `SA_SIGINFO` the registers.
     unsafe {
         if let Some(sample) = sample.as_ref() {
             sample.answer(registers(&*context.cast()));

@@ -1,12 +1,12 @@
-//! From addresses to text.
+//! Turns addresses into text.
 
 use std::ffi::c_void;
 use std::fmt::Write;
 
-/// A line for each function, the innermost first: its name, and where its code is from, if known.
-/// Ends before the first function whose name contains one of `ends`.
+/// Returns a line for each function, the innermost first: its name, and the place of its code, if
+/// known. Ends before the first function whose name contains an element of `ends`.
 ///
-/// What of a frame is inlined into it has names of its own only where there is debug information.
+/// Functions inlined into a frame have their own lines only with debug information.
 pub(super) fn text(frames: &[u64], ends: &[&str]) -> String {
     let mut text = String::new();
     for &address in frames {
@@ -27,13 +27,13 @@ pub(super) fn text(frames: &[u64], ends: &[&str]) -> String {
     text
 }
 
-/// What is at the address: a function, and those that it is inlined into.
+/// Returns lines for the function at the address, and for the functions into which it is inlined.
 fn lines(address: u64) -> Vec<String> {
     let mut lines = Vec::new();
-    // What is looked up is the address before, so that a return address means its call.
+    // `resolve` looks up the address before, so that a return address means its call.
     backtrace::resolve((address + 1) as *mut c_void, |symbol| {
         let Some(name) = symbol.name() else { return };
-        // Without the hash.
+        // Formats the name without its hash.
         let mut line = format!("{name:#}");
         if let (Some(file), Some(number)) = (symbol.filename(), symbol.lineno()) {
             let _ = write!(line, " at {}:{number}", file.display());

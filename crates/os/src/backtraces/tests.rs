@@ -16,7 +16,7 @@ fn waits_on_purpose(began: impl Fn(), until: &AtomicBool) {
     std::hint::black_box(());
 }
 
-/// Calls `f` with a thread's id, while that thread has the slot 0 and waits on purpose.
+/// Calls `f` with the id of a thread that has slot 0 and waits on purpose.
 fn with_thread(backtraces: &Backtraces, f: impl FnOnce(u32)) {
     let is_over = AtomicBool::new(false);
     let (tell, told) = std::sync::mpsc::channel();
@@ -34,7 +34,7 @@ fn with_thread(backtraces: &Backtraces, f: impl FnOnce(u32)) {
     });
 }
 
-/// Until the thread is given a processor in time.
+/// Asks until the thread gets a processor in time.
 fn copy(backtraces: &Backtraces, id: u32) -> Copied {
     let send = || signal::send(backtraces.signal, id);
     let mut copies = std::iter::repeat_with(|| backtraces.copy(0, || true, send));
@@ -49,7 +49,7 @@ fn a_thread_is_found_in_the_function_that_it_is_in_each_time() {
         for _ in 0..100 {
             let text = backtraces.text(&copy(&backtraces, id)).unwrap();
             assert!(text.contains("waits_on_purpose"), "{text}");
-            // To the end.
+            // The backtrace reaches the end of the stack.
             assert!(text.contains("thread"), "{text}");
         }
     });
@@ -71,7 +71,7 @@ fn what_is_over_by_the_time_of_the_answer_or_of_the_question_has_none() {
             };
             assert!(backtraces.copy(0, is_current, send).is_none());
             assert_eq!(is_sent, after > 0);
-            // The next one is not disturbed.
+            // The next question is not disturbed.
             let _ = copy(&backtraces, id);
         }
     });
@@ -83,11 +83,11 @@ fn a_question_without_an_answer_is_taken_back() {
     let backtraces = backtraces();
     with_thread(&backtraces, |id| {
         assert!(backtraces.copy(0, || true, || true).is_none());
-        // A signal that comes too late for its asker.
+        // A signal arrives too late for its asker.
         assert!(signal::send(backtraces.signal, id));
         let _ = copy(&backtraces, id);
     });
-    // A thread that has left.
+    // The thread has left.
     assert!(backtraces.copy(0, || true, || unreachable!()).is_none());
 }
 
@@ -102,7 +102,7 @@ fn one_asks_at_a_time() {
         ip: 1,
         ..sample::Registers::default()
     };
-    // SAFETY: this is the thread; a stack pointer of 0 is none of its stack's.
+    // SAFETY: this is the sample's thread; a stack pointer of 0 is outside of its stack.
     unsafe { sample.answer(registers) };
     assert!(sample.ask().is_none(), "the answer has not been read");
     let copied = second.answer(Duration::ZERO).unwrap();

@@ -1,8 +1,8 @@
-//! From a copy of a stack to the addresses of its frames.
+//! Unwinds a copy of a stack into the addresses of its frames.
 //!
 //! The modules' unwind tables are copied for each backtrace, while the dynamic linker holds them: a
-//! library may be unloaded at any time afterwards. That is some megabytes for a large program,
-//! about a millisecond, for a report that is written once a method and interval.
+//! library may be unloaded at any time afterwards. A large program has some megabytes of tables,
+//! which take about a millisecond, for a report written at most once for each method and interval.
 
 use super::sample::{Copied, Registers};
 use framehop::{
@@ -12,14 +12,14 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::slice;
 
-/// The most frames that a backtrace has.
+/// The highest number of frames in a backtrace.
 const MOST: usize = 128;
 
-/// `.eh_frame_hdr` says where `.eh_frame` is by a number of four bytes, relative to itself.
+/// The encoding in `.eh_frame_hdr` of the address of `.eh_frame`: four bytes, relative to itself.
 const RELATIVE_4_BYTES: u8 = 0x1b;
 
-/// The addresses of the instructions that the frames are at, the innermost first: of the call,
-/// where the frame has called.
+/// Returns the instruction addresses of the frames, the innermost first. For a frame that has
+/// called, this is the address of the call.
 pub(super) fn frames(copied: &Copied) -> Vec<u64> {
     let mut unwinder = UnwinderNative::<Vec<u8>, _>::new();
     for module in modules() {
@@ -51,30 +51,29 @@ fn registers(copied: &Copied) -> UnwindRegsNative {
     UnwindRegsNative::new(lr, sp, fp)
 }
 
-/// The program and its libraries.
+/// Returns the program and its libraries as modules.
 fn modules() -> Vec<Module<Vec<u8>>> {
     let mut modules = Vec::new();
-    // SAFETY: `add` gets this very vector, while the call lasts.
+    // SAFETY: `add` gets this vector, while the call lasts.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut modules).cast()) };
     modules
 }
 
-/// Adds a module to the vector that is `data`.
+/// Adds a module to the vector at `data`.
 unsafe extern "C" fn add(
     info: *mut libc::dl_phdr_info,
     _: libc::size_t,
     data: *mut c_void,
 ) -> libc::c_int {
-    // SAFETY: as `modules` calls it, and as `dl_iterate_phdr` promises: the module is there, with
-    // its headers, until this function returns.
+    // SAFETY: `modules` passes the vector, and `dl_iterate_phdr` promises the module and its
+    // headers until this function returns.
     let modules = unsafe { &mut *data.cast::<Vec<Module<Vec<u8>>>>() };
     // SAFETY: the module is mapped until this function returns.
     modules.extend(unsafe { module(&*info) });
     0
 }
 
-/// What unwinding needs of a module; none when it has no unwind tables that are known how to be
-/// read.
+/// Returns a module's unwind data; `None` if it has no unwind tables in a known format.
 ///
 /// # Safety
 /// The module is mapped.
@@ -82,7 +81,7 @@ unsafe fn module(info: &libc::dl_phdr_info) -> Option<Module<Vec<u8>>> {
     if info.dlpi_phdr.is_null() {
         return None;
     }
-    // SAFETY: not null; as `dl_iterate_phdr` promises.
+    // SAFETY: not null; valid by the promise of `dl_iterate_phdr`.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let loaded = || headers.iter().filter(|it| it.p_type == libc::PT_LOAD);
     let hdr = headers
@@ -96,7 +95,8 @@ unsafe fn module(info: &libc::dl_phdr_info) -> Option<Module<Vec<u8>>> {
     };
     let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
     let start = (hdr_at.start + 4).checked_add_signed(distance)?;
-    // The headers do not say how long the section is. What follows it in its segment is never read.
+    // The headers do not tell the section's length. The unwinder never reads bytes after the
+    // section.
     let end = loaded()
         .map(|it| it.p_vaddr..it.p_vaddr + it.p_filesz)
         .find(|segment| segment.contains(&start))?
@@ -117,9 +117,9 @@ unsafe fn module(info: &libc::dl_phdr_info) -> Option<Module<Vec<u8>>> {
 }
 
 /// # Safety
-/// These addresses are mapped, relative to the base, and what they hold does not change.
+/// These addresses, relative to the base, are mapped, and their contents do not change.
 unsafe fn copy(base: u64, at: &Range<u64>) -> Vec<u8> {
     let length = usize::try_from(at.end - at.start).unwrap_or(0);
-    // SAFETY: as this function's.
+    // SAFETY: the caller keeps the contract of this function, which is the same.
     unsafe { slice::from_raw_parts((base + at.start) as *const u8, length) }.to_vec()
 }
