@@ -59,6 +59,8 @@ mod guide {
     struct Pools;
     #[doc = include_str!("../../../docs/guide/keyed.md")]
     struct Keyed;
+    #[doc = include_str!("../../../docs/guide/too-much.md")]
+    struct TooMuch;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/guide/testing-time.md")]

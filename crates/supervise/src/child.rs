@@ -28,6 +28,8 @@ pub struct Child {
     stop: Option<StopTime>,
     /// The name of its processes in the scheduler.
     pub(crate) registered: Option<Arc<str>>,
+    /// Of its mailbox; inside, `None` for any number of messages.
+    pub(crate) mailbox_limit: Option<Option<usize>>,
     /// If it is restarted in place.
     pub(crate) place: Option<MakeIncarnation>,
 }
@@ -113,6 +115,7 @@ impl Child {
             rules: Rules::default(),
             stop: None,
             registered: None,
+            mailbox_limit: None,
             place: None,
         }
     }
@@ -193,6 +196,22 @@ impl Child {
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.registered = Some(name.into());
+        self
+    }
+
+    /// The most messages that its mailbox may hold, in the place of the scheduler's limit: see
+    /// [`Spawner::mailbox_limit`](ganger_sched::Spawner::mailbox_limit). From 1 up: with 0 it does
+    /// not start.
+    #[must_use]
+    pub fn mailbox_limit(mut self, messages: usize) -> Self {
+        self.mailbox_limit = Some(Some(messages));
+        self
+    }
+
+    /// Its mailbox takes any number of messages, whatever the scheduler's limit is.
+    #[must_use]
+    pub fn no_mailbox_limit(mut self) -> Self {
+        self.mailbox_limit = Some(None);
         self
     }
 

@@ -476,6 +476,11 @@ fn begin(
     if let Some(name) = &child.registered {
         spawner = spawner.named(&**name);
     }
+    match child.mailbox_limit {
+        Some(Some(messages)) => spawner = spawner.mailbox_limit(messages),
+        Some(None) => spawner = spawner.no_mailbox_limit(),
+        None => {}
+    }
     match spawner.spawn_boxed::<Message>(None, process, METHOD) {
         Ok(started) => Ok((started.pid(), view)),
         Err(error) => Err((error.into(), view)),

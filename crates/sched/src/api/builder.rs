@@ -256,7 +256,8 @@ impl<S> Builder<S> {
     /// The most messages that a process's mailbox may hold; further ones are refused with `Full`,
     /// or wait ([`Address::send_blocking`](crate::Address::send_blocking)). It may hold as many
     /// control messages beside them. Completions, cancellations and upgrades are never refused.
-    /// From 1 up; a limit above 2^31 - 1 counts as 2^31 - 1. Default: none.
+    /// From 1 up; a limit above 2^31 - 1 counts as 2^31 - 1. Default: none. One process may have
+    /// another one ([`Spawner::mailbox_limit`](crate::Spawner::mailbox_limit)).
     pub fn mailbox_limit(self, messages: usize) -> Self {
         self.with(|config| config.mailbox_limit = Some(messages.min(MAX_LIMIT)))
     }

@@ -545,7 +545,6 @@ impl ProcessInfo {
         } = &**task;
         let now = task.state.snapshot();
         let time = nanos(Decider::time().unwrap_or_else(|| shared.time.read()));
-        let is_limited = shared.config.mailbox_limit.is_some();
         Self {
             pid: task.pid,
             state: now.state(),
@@ -557,7 +556,7 @@ impl ProcessInfo {
             names: shared.names.of(task.pid),
             parent: origin.parent().map(|id| Pid::new(shared.host, id)),
             left: about.left(),
-            queued: is_limited.then(|| task.room.messages()),
+            queued: task.limit().map(|_| task.room.messages()),
             ran_before: about.ran_before(time).map(Duration::from_nanos),
         }
     }

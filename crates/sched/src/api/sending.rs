@@ -25,10 +25,11 @@ use std::time::Duration;
 
 type Refused = (SendErrorKind, Message);
 
-impl Address {
+impl<M: Send + 'static> Address<M> {
     /// Sends a message, and blocks until there is room for it.
     ///
     /// It waits when the mailbox holds as many messages as
+    /// [`Spawner::mailbox_limit`](crate::Spawner::mailbox_limit) or
     /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or other senders wait:
     /// those that wait are served in the order in which they began. They are served when a quarter
     /// of the limit is left in the mailbox, or the process takes nothing more. Without a limit it
@@ -94,7 +95,7 @@ impl Address {
     /// # Ok::<(), BoxError>(())
     /// ```
     #[cfg_attr(feature = "sim", track_caller)]
-    pub fn send_blocking(&self, message: Message) -> Result<(), SendError> {
+    pub fn send_blocking(&self, message: M) -> Result<(), SendError> {
         self.send_within(message, None)
     }
 
@@ -105,7 +106,7 @@ impl Address {
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when
     /// there was no room for it by then.
     #[cfg_attr(feature = "sim", track_caller)]
-    pub fn send_timeout(&self, message: Message, timeout: Duration) -> Result<(), SendError> {
+    pub fn send_timeout(&self, message: M, timeout: Duration) -> Result<(), SendError> {
         self.send_within(message, Some(timeout))
     }
 
@@ -132,15 +133,16 @@ impl Address {
     ///     Ok(())
     /// }
     /// ```
-    pub fn send_async(&self, message: Message) -> SendAsync {
+    pub fn send_async(&self, message: M) -> SendAsync {
+        let package = Message::of(message).to(self.task.pid);
         SendAsync {
-            stage: Stage::Unsent(Arc::clone(&self.task), message.to(self.task.pid)),
+            stage: Stage::Unsent(Arc::clone(&self.task), package),
         }
     }
 
     #[cfg_attr(feature = "sim", track_caller)]
-    fn send_within(&self, message: Message, timeout: Option<Duration>) -> Result<(), SendError> {
-        let delivered = self.task.deliver_within(message, timeout);
+    fn send_within(&self, message: M, timeout: Option<Duration>) -> Result<(), SendError> {
+        let delivered = self.task.deliver_within(Message::of(message), timeout);
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
     }
 }
@@ -298,22 +300,19 @@ struct Waiter {
 impl Waiter {
     fn poll(&self, mut waker: Waker) -> Look<Message> {
         let task = &self.task;
-        let look = match self.waiters() {
-            Some(waiters) => waiters.poll(&task.room, &self.ticket, &mut waker),
-            None => Look::Accepted,
-        };
+        let look = self.waiters().poll(&task.room, &self.ticket, &mut waker);
         discard(task.pid, task.shared.own_counters(), waker);
         look
     }
 
     /// Takes the message back; none when it has been accepted.
     fn leave(&self) -> Option<Message> {
-        let left = self.waiters()?.leave(&self.task.room, &self.ticket)?;
+        let left = self.waiters().leave(&self.task.room, &self.ticket)?;
         Some(self.task.without_waker(left))
     }
 
-    fn waiters(&self) -> Option<&Waiters<Message>> {
-        self.task.shared.waiters.as_ref()
+    fn waiters(&self) -> &Waiters<Message> {
+        &self.task.shared.waiters
     }
 }
 
@@ -330,10 +329,10 @@ impl ProcessCell {
         message: Message,
         waker: Waker,
     ) -> Result<Option<Waiter>, Refused> {
-        let Some(waiters) = &self.shared.waiters else {
+        let Some(limit) = self.limit() else {
             return Err((SendErrorKind::Full, message));
         };
-        match waiters.enter(&self.room, message, waker) {
+        match (self.shared.waiters).enter(&self.room, limit, message, waker) {
             Entered::Place(left) => {
                 let message = self.without_waker(left);
                 self.deliver_placed(message).map(|()| None)
@@ -426,13 +425,13 @@ impl ProcessCell {
     /// There is room again: puts in what waits for it.
     #[cold]
     pub(crate) fn serve_waiters(self: &Task) {
-        let (Some(waiters), Some(limit)) = (&self.shared.waiters, self.shared.config.mailbox_limit)
-        else {
+        let Some(limit) = self.limit() else {
             return;
         };
+        let waiters = &self.shared.waiters;
         let counters = self.shared.own_counters();
         let serve_next = || {
-            waiters.next(&self.room, |message| {
+            waiters.next(&self.room, limit, |message| {
                 let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
                 pushed
                     .map(drop)
@@ -452,9 +451,9 @@ impl ProcessCell {
 
     /// The mailbox has been closed: tells the senders that wait for room in it.
     pub(crate) fn refuse_waiters(&self) {
-        if let Some(waiters) = &self.shared.waiters {
+        if self.limit().is_some() {
             let counters = self.shared.own_counters();
-            waiters.close(&self.room, |waker| {
+            self.shared.waiters.close(&self.room, |waker| {
                 contain_and_report("waker", self.pid, counters, || waker.wake());
             });
         }

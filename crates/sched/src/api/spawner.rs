@@ -7,6 +7,7 @@ use crate::api::typed::METHOD;
 use crate::base::contain::contain;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::shared::Shared;
+use crate::limits::room::Limit;
 use crate::probe::Probe;
 use crate::process::origin::Value;
 use crate::process::process_box::{Pinned, ProcessBox};
@@ -74,6 +75,7 @@ pub struct Spawner<F> {
     first: Option<Act>,
     others: Vec<Act>,
     names: Vec<Box<str>>,
+    limit: Option<Limit>,
 }
 
 type Hook = Box<dyn FnOnce(&Address) -> Result<(), BoxError> + Send>;
@@ -277,6 +279,7 @@ impl<F> Spawner<F> {
             first: None,
             others: Vec::new(),
             names: Vec::new(),
+            limit: None,
         }
     }
 
@@ -293,8 +296,38 @@ impl<F> Spawner<F> {
         self
     }
 
+    /// The most messages that the mailbox of this process may hold, in the place of the scheduler's
+    /// limit ([`Builder::mailbox_limit`](crate::Builder::mailbox_limit)) and under the same rules:
+    /// further messages are refused with `Full`, or their senders wait. It holds for as long as the
+    /// process lives. From 1 up: with 0 nothing is started. A limit above 2^31 - 1 counts as that.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, SendErrorKind, actor_fn};
+    /// use ganger_sched::Scheduler;
+    ///
+    /// let scheduler = Scheduler::builder().build()?; // It is not started, so nothing is taken.
+    /// let printer = actor_fn(|_, line: String, _| Ok(println!("{line}")));
+    /// let printer = scheduler.spawner().mailbox_limit(2).spawn_actor(printer)?;
+    /// printer.send("one".into())?;
+    /// printer.send("two".into())?;
+    /// let refused = printer.send("three".into()).unwrap_err();
+    /// assert_eq!(refused.kind, SendErrorKind::Full);
+    /// assert_eq!(refused.into_message::<String>()?, "three");
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn mailbox_limit(mut self, messages: usize) -> Self {
+        self.limit = Some(Limit::of(messages));
+        self
+    }
+
+    /// The mailbox of this process takes any number of messages, whatever the scheduler's limit is.
+    pub fn no_mailbox_limit(mut self) -> Self {
+        self.limit = Some(Limit::NONE);
+        self
+    }
+
     /// A message that is in the mailbox before any other. An actor or a task that takes messages of
-    /// another type is not started.
+    /// another type is not started, nor is a process with a limit below the number of these.
     pub fn with_message(mut self, message: Message) -> Self {
         self.add(Act::Message(message));
         self
@@ -343,9 +376,15 @@ impl<F> Spawner<F> {
             first,
             others,
             names,
+            limit,
             ..
         } = self;
+        let birth = birth.with_limit(limit);
         let result = shared.submit_with(birth, process, method, input, move |child| {
+            if limit == Some(Limit::of(0)) {
+                let why = "a mailbox_limit of 0 lets no message in; it is from 1 up";
+                return Err(SubmitErrorKind::Prevented(why.into()));
+            }
             // So that its type is known when it is found by its name.
             child.accepts.set(kind);
             for act in first.into_iter().chain(others) {

@@ -11,6 +11,7 @@ use crate::core::lent_context::LentContext;
 use crate::core::registry::FIRST_COUNTED_ID;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
+use crate::limits::room::Limit;
 use crate::probe::Probe;
 use crate::process::exit_actions::ExitActions;
 use crate::process::exit_slot::ExitSlot;
@@ -26,31 +27,47 @@ use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 use tracing::Level;
 
-/// Under which PID a process is started, and by which process. By default, under one that the
-/// scheduler chooses, and by the process in whose step or `init` this thread is.
+/// Under which PID a process is started, by which process, and with which limit of its mailbox. By
+/// default, under one that the scheduler chooses, by the process in whose step or `init` this
+/// thread is, and with the scheduler's limit.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Birth<'a> {
     pid: Option<Pid>,
     parent: Option<&'a ProcessCell>,
+    limit: Option<Limit>,
 }
 
 impl<'a> Birth<'a> {
     /// Under that PID.
     pub(super) fn under(pid: Pid) -> Self {
         let pid = Some(pid);
-        Self { pid, parent: None }
+        Self {
+            pid,
+            ..Self::default()
+        }
     }
 
     /// By that process, on whichever thread.
     pub(super) fn by(parent: &'a ProcessCell) -> Self {
         let parent = Some(parent);
-        Self { pid: None, parent }
+        Self {
+            parent,
+            ..Self::default()
+        }
     }
 
     /// By that process, under that PID.
     pub(super) fn by_under(parent: &'a ProcessCell, pid: Pid) -> Self {
-        let (pid, parent) = (Some(pid), Some(parent));
-        Self { pid, parent }
+        let pid = Some(pid);
+        Self {
+            pid,
+            ..Self::by(parent)
+        }
+    }
+
+    /// With that limit, unless it is the scheduler's.
+    pub(super) fn with_limit(self, limit: Option<Limit>) -> Self {
+        Self { limit, ..self }
     }
 }
 
@@ -113,7 +130,7 @@ impl Shared {
         prepare: impl FnOnce(&ExitSlot),
         hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<(Pid, ManuallyDrop<Task>), SubmitError> {
-        let mut place = Place::new(self, birth.parent);
+        let mut place = Place::new(self, birth);
         if let Err(kind) = place.take(birth.pid) {
             return Err(SubmitError::new(kind).with_process(process.into_box(), input));
         }
@@ -195,7 +212,7 @@ impl Shared {
 
     /// A cell for the process: one that has been used before, if there is one.
     fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: ProcessBox) -> Task {
-        let origin = Origin::new(place.parent, place.inherits.take());
+        let origin = Origin::new(place.parent, place.inherits.take(), place.limit);
         if let Some(task) = place.cell.take() {
             // SAFETY: nothing else refers to what was in the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
@@ -259,6 +276,8 @@ struct Place<'a> {
     parent: u64,
     /// The cell of that process, if the caller has named it.
     by: Option<&'a ProcessCell>,
+    /// Of its mailbox, unless it is the scheduler's.
+    limit: Option<Limit>,
     /// A stop that is under way does not cancel it.
     is_left_alone: bool,
     /// What it inherits.
@@ -271,7 +290,8 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// None yet.
-    fn new(shared: &'a Arc<Shared>, by: Option<&'a ProcessCell>) -> Self {
+    fn new(shared: &'a Arc<Shared>, birth: Birth<'a>) -> Self {
+        let by = birth.parent;
         let (parent, inherits) = match by {
             Some(parent) => (parent.pid.id(), parent.origin.values()),
             None => {
@@ -284,6 +304,7 @@ impl<'a> Place<'a> {
             id: 0,
             parent,
             by,
+            limit: birth.limit,
             is_left_alone: false,
             inherits,
             cell: None,

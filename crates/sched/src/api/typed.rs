@@ -383,12 +383,12 @@ impl Address {
 }
 
 impl<M: Send + 'static> Address<M> {
-    /// Sends a message. Never blocks: see [`send_blocking`](Address::send_blocking) of a plain
-    /// `Address` for a send that waits for room. In the long run it needs no allocation by the
-    /// program's allocator for messages of up to 256 bytes.
+    /// Sends a message. Never blocks: [`send_blocking`](Self::send_blocking) and
+    /// [`send_async`](Self::send_async) wait for room. In the long run it needs no allocation by
+    /// the program's allocator for messages of up to 256 bytes.
     ///
-    /// For other ways of sending, such as one that waits for room, `Message::of` makes an untyped
-    /// message for [`untyped`](Self::untyped).
+    /// For other ways of sending, `Message::of` makes an untyped message for
+    /// [`untyped`](Self::untyped).
     ///
     /// # Errors
     /// [`SendError`], with the message inside, when the process has ended, when its mailbox is

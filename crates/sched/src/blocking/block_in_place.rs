@@ -28,7 +28,7 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
     dropped::answer(|| CommandError::Dropped);
     local::with_any(|queue| {
         // What ends this wait may wait for room in this process.
-        if queue.is_some_and(|queue| queue.shared.waiters.is_some())
+        if queue.is_some()
             && let Some(own) = local::own_process()
         {
             own.release_messages(0);

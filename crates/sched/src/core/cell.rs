@@ -175,6 +175,12 @@ impl ProcessCell {
         hint::prefetch_for_write(begin.wrapping_add(BYTES - 1));
     }
 
+    /// How many messages its mailbox takes, if there is a limit.
+    #[inline(always)]
+    pub(crate) fn limit(&self) -> Option<usize> {
+        self.origin.limit().unwrap_or(self.shared.limit).get()
+    }
+
     /// Calls `f` with the part that belongs to the owner of the run token.
     ///
     /// # Safety
@@ -307,7 +313,13 @@ mod tests {
         let pid = Pid::new(shared.host, 7);
         let dropped = Arc::new(AtomicUsize::new(0));
         let home = || ProcessBox::new(Counted(Arc::clone(&dropped)));
-        let mut cell = ProcessCell::new(shared, pid, "main".into(), home(), Origin::new(0, None));
+        let mut cell = ProcessCell::new(
+            shared,
+            pid,
+            "main".into(),
+            home(),
+            Origin::new(0, None, None),
+        );
         let probe = Arc::new(());
         for nth in 1..=2 {
             let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
@@ -316,7 +328,7 @@ mod tests {
             assert!(reason.unwrap_err().is_done());
             assert_eq!(Arc::strong_count(&probe), 1);
             let cell = Arc::get_mut(&mut cell).unwrap();
-            cell.renew(pid, "again".into(), home(), Origin::new(0, None));
+            cell.renew(pid, "again".into(), home(), Origin::new(0, None, None));
             // Ordering: Relaxed: as where it is counted.
             assert_eq!(dropped.load(Ordering::Relaxed), nth);
         }
@@ -328,12 +340,18 @@ mod tests {
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
         let home = || ProcessBox::new(Still);
-        let mut cell = ProcessCell::new(shared, pid, "main".into(), home(), Origin::new(0, None));
+        let mut cell = ProcessCell::new(
+            shared,
+            pid,
+            "main".into(),
+            home(),
+            Origin::new(0, None, None),
+        );
         cell.accepts.set(Some(Kind::of::<u64>()));
         let message = Message::new("", "seven");
         assert!(cell.accepts.refuses(&message).is_some());
         let renewed = Arc::get_mut(&mut cell).unwrap();
-        renewed.renew(pid, "again".into(), home(), Origin::new(0, None));
+        renewed.renew(pid, "again".into(), home(), Origin::new(0, None, None));
         assert!(cell.accepts.refuses(&message).is_none());
     }
 
@@ -348,7 +366,7 @@ mod tests {
             pid,
             "main".into(),
             ProcessBox::new(Still),
-            Origin::new(0, None),
+            Origin::new(0, None, None),
         );
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));

@@ -20,6 +20,7 @@ use crate::core::worker_slots::WorkerSlots;
 use crate::handlers::commands::CommandRegistry;
 use crate::handlers::factories::Factories;
 use crate::handlers::names::Names;
+use crate::limits::room::Limit;
 use crate::limits::waiters::Waiters;
 use crate::limits::waiting_steps::WaitingSteps;
 use crate::probe::{Active, Probe, Push, Scheduler};
@@ -94,8 +95,10 @@ pub(crate) struct Shared {
     /// Threads of the scheduler that have not returned: workers, spares, the monitor, the
     /// supervisor of a stop, reapers.
     pub(crate) threads: WaitableCount,
+    /// Of a mailbox, unless its process has one of its own.
+    pub(crate) limit: Limit,
     /// The senders that wait for room in mailboxes, where these have a limit.
-    pub(crate) waiters: Option<Waiters<Message>>,
+    pub(crate) waiters: Waiters<Message>,
     /// The steps of its processes that wait for room in whichever mailboxes.
     pub(crate) waiting_steps: WaitingSteps,
     pub(crate) cancel_signals: CancelSignals,
@@ -199,7 +202,8 @@ impl Shared {
             pool: Pool::new(),
             unstarted: sync::Mutex::new(Some(deques)),
             served: AtomicBool::new(false),
-            waiters: config.mailbox_limit.map(Waiters::new),
+            limit: config.mailbox_limit.map_or(Limit::NONE, Limit::of),
+            waiters: Waiters::new(),
             waiting_steps: WaitingSteps::default(),
             cancel_signals: CancelSignals::default(),
             config,

@@ -45,7 +45,27 @@ pub(crate) const CONTROL: u64 = 1 << 33;
 
 const _: () = assert!(MAX_LIMIT as u64 == CONTROL / MESSAGE - 1 && CONTROL == 1 << (64 - 31));
 
-/// The room of one mailbox. Unused without a limit, which is [`MAX_LIMIT`] at the most.
+/// How many messages a mailbox takes: any number, or [`MAX_LIMIT`] at the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit(u32);
+
+impl Limit {
+    /// Any number.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    /// So many; a number above [`MAX_LIMIT`] counts as that.
+    pub(crate) fn of(messages: usize) -> Self {
+        Self(u32::try_from(messages.min(MAX_LIMIT)).unwrap_or(u32::MAX >> 1))
+    }
+
+    /// The number, if there is one.
+    #[inline(always)]
+    pub(crate) fn get(self) -> Option<usize> {
+        (self != Self::NONE).then_some(self.0 as usize)
+    }
+}
+
+/// The room of one mailbox. Unused without a limit.
 pub(crate) struct Room(AtomicU64);
 
 /// The result for a sender that is ready to wait.

@@ -62,7 +62,6 @@ const STRIPES: usize = sized(31, 1);
 
 /// The waiters, with messages of the type `T`.
 pub(crate) struct Waiters<T> {
-    limit: usize,
     stripes: Box<[CachePadded<Mutex<Stripe<T>>>]>,
 }
 
@@ -114,8 +113,8 @@ pub(crate) enum Look<T> {
 }
 
 impl<T> Waiters<T> {
-    /// An empty table, for mailboxes of that limit.
-    pub(crate) fn new(limit: usize) -> Self {
+    /// An empty table.
+    pub(crate) fn new() -> Self {
         let stripe = |_| {
             CachePadded::new(Mutex::new(Stripe {
                 next_ticket: 0,
@@ -124,20 +123,20 @@ impl<T> Waiters<T> {
             }))
         };
         Self {
-            limit,
             stripes: (0..STRIPES).map(stripe).collect(),
         }
     }
 
-    /// Takes a place, or puts the message into the table. `waker` is woken when the mailbox has
-    /// accepted the message, the process has ended, or the scheduler stops. The waiter keeps the
-    /// room alive, and gives the ticket back to [`leave`](Self::leave) or to [`poll`](Self::poll).
-    pub(crate) fn enter(&self, room: &Room, item: T, waker: Waker) -> Entered<T> {
+    /// Takes a place in the room of that limit, or puts the message into the table. `waker` is
+    /// woken when the mailbox has accepted the message, the process has ended, or the scheduler
+    /// stops. The waiter keeps the room alive, and gives the ticket back to
+    /// [`leave`](Self::leave) or to [`poll`](Self::poll).
+    pub(crate) fn enter(&self, room: &Room, limit: usize, item: T, waker: Waker) -> Entered<T> {
         let mut stripe = lock(self.stripe(room));
         let taken = if stripe.is_stopped {
-            room.take_or_refuse(self.limit)
+            room.take_or_refuse(limit)
         } else {
-            room.take_or_wait(self.limit)
+            room.take_or_wait(limit)
         };
         match taken {
             Taken::Wait => {
@@ -187,10 +186,15 @@ impl<T> Waiters<T> {
     ///
     /// The push is under the lock. So the message is in the mailbox before its sender learns that
     /// it is accepted, and sends the next one.
-    pub(crate) fn next(&self, room: &Room, push: impl FnOnce(T) -> Result<(), T>) -> Option<Waker> {
+    pub(crate) fn next(
+        &self,
+        room: &Room,
+        limit: usize,
+        push: impl FnOnce(T) -> Result<(), T>,
+    ) -> Option<Waker> {
         let mut stripe = lock(self.stripe(room));
         let first = stripe.first(room)?;
-        if !room.take_for_waiter(self.limit) {
+        if !room.take_for_waiter(limit) {
             return None;
         }
         let Entry { item, waker } = stripe.entries.remove(&first)?;

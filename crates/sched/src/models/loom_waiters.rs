@@ -43,7 +43,7 @@ impl Mailbox {
         Arc::new(Self {
             limit,
             room,
-            waiters: Waiters::new(limit),
+            waiters: Waiters::new(),
             pushed: AtomicUsize::new(0),
         })
     }
@@ -73,10 +73,9 @@ impl Mailbox {
     /// As `ProcessCell::serve_waiters`.
     fn serve(&self) {
         let mut wakers = Vec::new();
-        while let Some(waker) = self
-            .waiters
-            .next(&self.room, |item| self.push(item).then_some(()).ok_or(item))
-        {
+        while let Some(waker) = self.waiters.next(&self.room, self.limit, |item| {
+            self.push(item).then_some(()).ok_or(item)
+        }) {
             wakers.push(waker);
         }
         wakers.into_iter().for_each(Waker::wake);
@@ -106,7 +105,7 @@ impl Mailbox {
     }
 
     fn enter(&self, item: usize, waker: Waker) -> Result<bool, Ticket> {
-        match self.waiters.enter(&self.room, item, waker) {
+        match self.waiters.enter(&self.room, self.limit, item, waker) {
             Entered::Place((item, _)) => Ok(self.push(item)),
             Entered::Refused(..) => Ok(false),
             Entered::Waiting(ticket) => Err(ticket),

@@ -1,5 +1,6 @@
 //! Where a process comes from: the process that has started it, the values that it has inherited,
-//! and which incarnation it is, if it is restarted in place.
+//! the limit of its mailbox that it was given, and which incarnation it is, if it is restarted in
+//! place.
 //!
 //! **Problem.** Few programs hand values down, and a word for them would be in every process. So
 //! the word that has the parent's id may lead to a node instead, which has all.
@@ -8,6 +9,9 @@
 //! |---|---|
 //! | odd | the parent's id above the lowest bit; zero without a parent |
 //! | even | the pointer of a node |
+//! | the second bit is set as well | of a node with a limit |
+//!
+//! A limit is there from the start. So a sender learns from the word that there is none.
 //!
 //! **Protocol.** Any thread that sets the first of these puts a node there, by a compare and
 //! swap. The
@@ -16,6 +20,7 @@
 //! there, and children have those of the moment at which they were started.
 
 use crate::base::contain::contain;
+use crate::limits::room::Limit;
 use ganger_proc_api::Withdrawal;
 use ganger_sync::atomic::{AtomicPtr, Ordering};
 use ganger_sync::sync::{Mutex, lock};
@@ -27,6 +32,9 @@ use std::sync::Arc;
 /// The tag of a word that is an id.
 const IS_ID: usize = 1;
 
+/// The tag of a pointer of a node that has a limit.
+const HAS_LIMIT: usize = 2;
+
 /// Larger ids have a node: those of slots that have been used two billion times.
 const LARGEST_ID: usize = usize::MAX >> 1;
 
@@ -34,6 +42,8 @@ pub(crate) struct Origin(AtomicPtr<Node>);
 
 struct Node {
     parent: u64,
+    /// Stays as it is.
+    limit: Option<Limit>,
     values: Mutex<Option<Arc<Values>>>,
     /// Of a process that is restarted in place.
     incarnation: Mutex<Option<Incarnation>>,
@@ -48,7 +58,7 @@ pub(crate) struct Incarnation {
     pub(crate) end: Withdrawal,
 }
 
-const _: () = assert!(align_of::<Node>() > IS_ID);
+const _: () = assert!(align_of::<Node>() > IS_ID + HAS_LIMIT);
 
 /// Inherited values, one of a type.
 #[derive(Default)]
@@ -74,14 +84,28 @@ impl Values {
 impl Origin {
     /// Of a process that the process with that id, or zero, has started.
     #[inline]
-    pub(crate) fn new(parent: u64, values: Option<Arc<Values>>) -> Self {
+    pub(crate) fn new(parent: u64, values: Option<Arc<Values>>, limit: Option<Limit>) -> Self {
         let word = match usize::try_from(parent) {
-            Ok(id) if values.is_none() && id <= LARGEST_ID => {
+            Ok(id) if values.is_none() && limit.is_none() && id <= LARGEST_ID => {
                 ptr::without_provenance_mut(id << 1 | IS_ID)
             }
-            _ => Node::boxed(parent, values),
+            _ => {
+                let tag = if limit.is_some() { HAS_LIMIT } else { 0 };
+                Node::boxed(parent, values, limit).map_addr(|it| it | tag)
+            }
         };
         Self(AtomicPtr::new(word))
+    }
+
+    /// The limit of its mailbox, if it was given one.
+    #[inline(always)]
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        // Ordering: Relaxed: whether there is one was known before the process was shared.
+        let word = self.0.load(Ordering::Relaxed).addr();
+        if word & (IS_ID | HAS_LIMIT) != HAS_LIMIT {
+            return None;
+        }
+        self.node().ok()?.limit
     }
 
     /// The id of the process that has started this one, if a process has.
@@ -160,14 +184,15 @@ impl Origin {
         if word.addr() & IS_ID != 0 {
             return Err(word);
         }
-        // SAFETY: an even word is the pointer of a box, which is there as long as this.
-        Ok(unsafe { &*word })
+        // SAFETY: an even word is the pointer of a box, which is there as long as this, but for the
+        // tag.
+        Ok(unsafe { &*untagged(word) })
     }
 
     /// Puts a node there in the place of that word, or finds that of another thread.
     #[cold]
     fn put_node(&self, word: *mut Node) -> &Node {
-        let node = Node::boxed(id_of(word), None);
+        let node = Node::boxed(id_of(word), None, None);
         // Ordering: Release pairs with the Acquire in `node`; the Acquire of a failure with the
         // Release of the thread that was faster.
         let put = self
@@ -186,6 +211,11 @@ impl Origin {
     }
 }
 
+/// The pointer in a word that is even.
+fn untagged(word: *mut Node) -> *mut Node {
+    word.map_addr(|it| it & !HAS_LIMIT)
+}
+
 /// The id in a word that is odd.
 fn id_of(word: *mut Node) -> u64 {
     (word.addr() >> 1) as u64
@@ -198,16 +228,17 @@ impl Drop for Origin {
         let word = self.0.load(Ordering::Relaxed);
         if word.addr() & IS_ID == 0 {
             // SAFETY: as in `node`, and no reference to this is left.
-            Node::discard(unsafe { Box::from_raw(word) });
+            Node::discard(unsafe { Box::from_raw(untagged(word)) });
         }
     }
 }
 
 impl Node {
-    fn boxed(parent: u64, values: Option<Arc<Values>>) -> *mut Self {
+    fn boxed(parent: u64, values: Option<Arc<Values>>, limit: Option<Limit>) -> *mut Self {
         let values = Mutex::new(values);
         Box::into_raw(Box::new(Self {
             parent,
+            limit,
             values,
             incarnation: Mutex::default(),
         }))
@@ -234,13 +265,13 @@ mod tests {
     fn an_origin_has_its_parent_and_its_values() {
         let largest = LARGEST_ID as u64;
         for parent in [0, 7, largest, largest + 1, u64::MAX] {
-            let origin = Origin::new(parent, None);
+            let origin = Origin::new(parent, None, None);
             let expected = (parent > 0).then_some(parent);
             assert_eq!((origin.parent(), origin.get::<u8>()), (expected, None));
             assert!(origin.set(Arc::new(1_u8)).is_none());
             assert!(origin.set(Arc::new("text")).is_some());
             assert!(origin.set(Arc::new(2_u8)).is_some());
-            let child = Origin::new(9, origin.values());
+            let child = Origin::new(9, origin.values(), None);
             assert_eq!(
                 (origin.parent(), origin.get()),
                 (expected, Some(Arc::new(2_u8)))
@@ -261,7 +292,12 @@ mod tests {
 
     #[test]
     fn incarnations_are_counted_and_each_end_withdraws_what_was_for_it() {
-        for origin in [Origin::new(7, None), Origin::new(7, Some(Arc::default()))] {
+        let limit = Some(Limit::of(9));
+        for origin in [
+            Origin::new(7, None, None),
+            Origin::new(7, Some(Arc::default()), None),
+            Origin::new(7, None, limit),
+        ] {
             assert!(origin.incarnation().is_none());
             origin.begin_incarnations();
             origin.begin_incarnations();
@@ -272,6 +308,30 @@ mod tests {
             assert_eq!((second.number, second.end.is_withdrawn()), (1, false));
             assert!(first.end.is_withdrawn());
             assert_eq!(origin.parent(), Some(7));
+            assert!(origin.limit().is_none_or(|it| Some(it) == limit));
+        }
+    }
+
+    // pins: P13
+    #[test]
+    fn an_origin_has_its_limit_whatever_else_it_has() {
+        let all = [
+            None,
+            Some(Limit::NONE),
+            Some(Limit::of(1)),
+            Some(Limit::of(usize::MAX)),
+        ];
+        for limit in all {
+            for parent in [0, 7, u64::MAX] {
+                let origin = Origin::new(parent, None, limit);
+                let expected = (parent > 0).then_some(parent);
+                assert_eq!((origin.limit(), origin.parent()), (limit, expected));
+                assert!(origin.set(Arc::new(1_u8)).is_none());
+                assert_eq!(
+                    (origin.limit(), origin.get()),
+                    (limit, Some(Arc::new(1_u8)))
+                );
+            }
         }
     }
 
@@ -284,7 +344,7 @@ mod tests {
             }
         }
         let probe = Arc::new(());
-        let origin = Origin::new(7, None);
+        let origin = Origin::new(7, None, Some(Limit::NONE));
         drop(origin.set(Arc::new(Bomb(Arc::clone(&probe)))));
         assert_eq!(Arc::strong_count(&probe), 2);
         drop(origin);

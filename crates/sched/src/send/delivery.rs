@@ -251,7 +251,7 @@ impl ProcessCell {
     /// worker that runs the process calls it after each step; with 0, also before the process
     /// waits, or its step blocks.
     pub(crate) fn release_messages(self: &Task, places: u64) {
-        let limit = self.shared.config.mailbox_limit;
+        let limit = self.limit();
         if limit.is_some_and(|limit| self.room.give(places, limit) == Given::Awaited) {
             self.serve_waiters();
         }
@@ -259,12 +259,13 @@ impl ProcessCell {
 
     /// Takes places for messages: as many as there are, and so many at the most.
     pub(crate) fn reserve_up_to(&self, most: usize) -> usize {
-        let limit = self.shared.config.mailbox_limit;
+        let limit = self.limit();
         limit.map_or(most, |limit| self.room.take_up_to(limit, most))
     }
 
+    #[inline(always)]
     fn reserve(&self, take: fn(&Room, usize) -> bool) -> bool {
-        let limit = self.shared.config.mailbox_limit;
+        let limit = self.limit();
         limit.is_none_or(|limit| take(&self.room, limit))
     }
 

@@ -14,11 +14,11 @@ use crate::base::frames::{self, Frame};
 use crate::core::shared::Shared;
 use crate::core::threads;
 use crate::core::token::Token;
-use crate::limits::waiters::Waiters;
 use crate::turn::run::Runner;
 use ganger_deque::Steal;
 use ganger_sync::{fence, hint};
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 use tracing::Level;
 
@@ -85,17 +85,15 @@ fn is_nothing_left(shared: &Shared) -> bool {
 /// Lets no sender wait for room any more. Those that wait are woken on another thread, because
 /// wakers are users' code, which may not return.
 pub(crate) fn end_waits(shared: &Arc<Shared>) {
-    let waiters = shared.waiters.as_ref();
-    if waiters.is_some_and(Waiters::stop) {
+    if shared.waiters.stop() {
         on_another_thread(shared, "waker", wake_waiters);
     }
 }
 
 fn wake_waiters(shared: &Arc<Shared>) {
-    if let Some(waiters) = &shared.waiters {
-        let counters = shared.own_counters();
-        waiters.wake_all(|waker| contain_and_report("waker", None, counters, || waker.wake()));
-    }
+    let counters = shared.own_counters();
+    let wake = |waker: Waker| contain_and_report("waker", None, counters, || waker.wake());
+    shared.waiters.wake_all(wake);
 }
 
 /// Gives every process its cancel event, until there is no time for that any more.

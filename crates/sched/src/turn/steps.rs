@@ -335,7 +335,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         if self.core.has_system() {
             return TurnEnd::Ready;
         }
-        if self.shared.config.mailbox_limit.is_some() {
+        if self.task.limit().is_some() {
             self.task.release_messages(0);
         }
         if let Some(process) = &mut self.core.process {
@@ -353,7 +353,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
 /// not aside.
 #[inline(always)]
 fn end_step(shared: &Shared, task: &Task, events: &mut StepEvents<'_>) -> usize {
-    let is_limited = shared.config.mailbox_limit.is_some();
+    let is_limited = task.limit().is_some();
     if is_limited {
         events.count();
     }

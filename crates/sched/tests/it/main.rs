@@ -40,6 +40,7 @@ mod not_started;
 mod notices;
 mod on_end;
 mod overload;
+mod own_limits;
 mod pressure;
 mod restarts;
 mod reuse;

@@ -43,7 +43,7 @@ pub(crate) fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n
 }
 
 /// A process that takes one message a step, and ends after `count` with their numbers as text.
-fn collector(count: u64) -> impl Process {
+pub(crate) fn collector(count: u64) -> impl Process {
     let mut seen = Vec::new();
     process(move |_, events, out| {
         if let Some(Event::Message(message)) = events.next() {
@@ -66,7 +66,7 @@ pub(crate) fn collected(handle: ganger_sched::ProcessHandle) -> String {
 }
 
 /// A process that waits for ever, and leaves its messages where they are.
-fn leaver() -> impl Process {
+pub(crate) fn leaver() -> impl Process {
     process(|_, _, out| {
         out.defer_cancel();
         Ok(())
@@ -74,7 +74,7 @@ fn leaver() -> impl Process {
 }
 
 /// Sends on a thread of its own.
-fn elsewhere(
+pub(crate) fn elsewhere(
     address: &Address,
     send: fn(&Address) -> Result<(), SendError>,
 ) -> thread::JoinHandle<Result<(), SendError>> {

@@ -3,6 +3,7 @@
 mod batches;
 mod breakers;
 mod chaos;
+mod child_limits;
 mod failures;
 mod in_place;
 mod incarnations;
