@@ -39,7 +39,8 @@ fn an_idle_process_goes_in_time_and_one_in_use_stays() {
 // pins: E3
 #[test]
 fn a_process_that_is_told_to_leave_takes_what_is_in_its_mailbox_first() {
-    steady().check_seeds(50, |rt| {
+    let sim = steady().builder(|it| it.event_batch(2));
+    sim.check_seeds(50, |rt| {
         let book = Book::default();
         let clerks = clerks(rt, &book);
         for number in 0..5 {

@@ -2,9 +2,12 @@
 
 use crate::support::*;
 use ganger_keyed::{KeyedErrorKind, KindError, Kinds};
-use ganger_proc_api::{CommandError, SendErrorKind, SubmitErrorKind};
+use ganger_proc_api::{CommandError, Reply, SendErrorKind, SubmitErrorKind, actor_fn};
 use ganger_sched::Scheduler;
-use ganger_sim::Sim;
+use ganger_sim::{Faults, Sim};
+use ganger_task::{Cx, SpawnTask};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -45,6 +48,44 @@ fn of_first_messages_at_a_time_one_starts_the_process() {
 
 // pins: E1
 #[test]
+fn of_first_messages_in_any_order_one_starts_the_process() {
+    const SENDERS: u64 = 4;
+    let faults = Faults {
+        others_move: 300,
+        ..Faults::some()
+    };
+    Sim::new(0)
+        .workers(3)
+        .faults(faults)
+        .check_seeds(200, |rt| {
+            let starts = Arc::new(AtomicU64::new(0));
+            let its = Arc::clone(&starts);
+            let kind = rt.kind::<Reply<u64>>("one").keyed_by::<Slow>();
+            let kind = kind.start(move |_, _| {
+                // Ordering: Relaxed: a simulation has one thread.
+                its.fetch_add(1, Ordering::Relaxed);
+                let mut count = 0;
+                actor_fn(move |_, reply: Reply<u64>, _| {
+                    count += 1;
+                    reply.complete(count);
+                    Ok(())
+                })
+            });
+            let one = kind.build().unwrap();
+            let senders = [(); SENDERS as usize].map(|()| {
+                let one = one.of(Slow::new(1, rt));
+                let asks = async move |cx: Cx| Ok(cx.ask(one.call(|reply| reply)).await?);
+                rt.spawn_task(asks).unwrap()
+            });
+            let answers = senders.map(|it| rt.wait(it).take::<u64>().unwrap());
+            assert_eq!(answers.iter().sum::<u64>(), SENDERS * (SENDERS + 1) / 2);
+            // Ordering: Relaxed: as above.
+            assert_eq!((starts.load(Ordering::Relaxed), one.len()), (1, 1));
+        });
+}
+
+// pins: E1
+#[test]
 fn looking_starts_nothing_and_a_failed_process_is_followed_by_another() {
     let scheduler = start(2);
     let book = Book::default();
@@ -57,10 +98,6 @@ fn looking_starts_nothing_and_a_failed_process_is_followed_by_another() {
         (ann.find().unwrap().pid(), clerks.keys()),
         (first.pid(), vec!["ann".to_owned()])
     );
-    let end = scheduler
-        .spawner()
-        .spawn(ganger_proc_api::process_fn(|_, _, _| Ok(())));
-    drop(end);
     for end in [Act::Fail, Act::Done] {
         let before = clerks.find("ann").unwrap();
         ann.send(end).unwrap();

@@ -1,12 +1,13 @@
 //! Processes that keep account of what they are sent.
 
 use ganger_keyed::{KindBuilder, Kinds, Registry};
-use ganger_proc_api::{Actor, BoxError, Context, Reply, StepOutput, StepResult};
-use ganger_sched::{Handle, Scheduler};
+use ganger_proc_api::{Actor, BoxError, Context, Pid, Reply, StepOutput, StepResult};
+use ganger_sched::{Handle, Scheduler, WeakHandle};
 use ganger_sim::{Faults, Sim};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::Timers;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -134,3 +135,47 @@ pub(crate) fn steady() -> Sim {
         ..Faults::some()
     })
 }
+
+/// A key that lets other processes move, in a simulation, where it is compared or cloned: between
+/// the look-up of a process and the send to it, for instance, or before a start.
+pub(crate) struct Slow {
+    pub(crate) id: u64,
+    scheduler: WeakHandle,
+}
+
+impl Slow {
+    pub(crate) fn new(id: u64, scheduler: &Handle) -> Self {
+        let scheduler = scheduler.downgrade();
+        Self { id, scheduler }
+    }
+
+    fn have_others_move(&self) {
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            let nobody = Pid::new(scheduler.host_name(), 7);
+            assert!(scheduler.terminate(nobody).is_err());
+        }
+    }
+}
+
+impl Clone for Slow {
+    fn clone(&self) -> Self {
+        self.have_others_move();
+        let scheduler = self.scheduler.clone();
+        Self { scheduler, ..*self }
+    }
+}
+
+impl Hash for Slow {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl PartialEq for Slow {
+    fn eq(&self, other: &Self) -> bool {
+        self.have_others_move();
+        self.id == other.id
+    }
+}
+
+impl Eq for Slow {}
