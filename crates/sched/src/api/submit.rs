@@ -430,7 +430,7 @@ impl<'a> Place<'a> {
         if let Some(actions) = &mut actions {
             actions.release(task.pid, counters);
         }
-        dropped::answer(|| CommandError::Ended(ExitCause::NotFound));
+        dropped::answer(|| CommandError::Ended(cause.clone()));
         drop(dropped);
         shared.probe.withdrawn(task.pid);
         // So that no other process has its cell before all is told.
