@@ -24,6 +24,6 @@ pub use functions::{
 pub use groups::{
     AllMembers, Delivered, Group, GroupChange, GroupMonitor, GroupNotice, Groups, JoinError, Pick,
 };
-pub use lookup::{Lookup, LookupError, SpawnOrSendError};
+pub use lookup::{ByNameError, ByNameErrorKind, Lookup, LookupError};
 pub use target::{Target, TargetError};
 pub use watch::{Lane, Watch};

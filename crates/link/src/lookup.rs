@@ -1,12 +1,27 @@
 //! Processes by their names, and their ends, from inside and outside of processes.
+//!
+//! **Problem.** Several callers at a time want a process by its name, and a first message to it,
+//! and one of them is to start it. A message that was not sent has to come back, whole.
+//!
+//! **Rejected.** To give the message to the new process before that has its name: a process that
+//! does not get it, because another one was quicker, takes the message along.
+//!
+//! **Protocol.** A caller that finds none starts a process, which takes the name before its `init`,
+//! and then the message, out of a place that both know. One that does not get the name is not
+//! started, and the caller finds the message in its place, and looks again.
 
 use crate::end::End;
 use crate::target::{Target, TargetError};
 use ganger_proc_api::{
-    Actor, Context, Message, Pid, RegisterNameErrorKind, SendError, SendErrorKind, SubmitError,
-    SubmitErrorKind,
+    Actor, BoxError, Context, Message, Package, Pid, RegisterNameError, RegisterNameErrorKind,
+    Reply, SendErrorKind, SubmitErrorKind,
 };
-use ganger_sched::{Address, ContextExt, Handle, WrongAddress};
+use ganger_sched::{Address, Call, ContextExt, Handle, WrongAddress};
+use ganger_sync::sync::{Mutex, lock};
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
 
 /// What this crate adds to the [`Handle`] of a scheduler, and to [`Context`].
 pub trait Lookup {
@@ -29,9 +44,8 @@ pub trait Lookup {
     /// [`LookupError`] when no process has the name, or it takes other messages.
     fn lookup<M: 'static>(&self, name: &str) -> Result<Address<M>, LookupError>;
 
-    /// Sends the message to the process that has that name, or starts one under that name. Then
-    /// the message is in its mailbox before it can be found. Of several such calls at a time, one
-    /// starts it.
+    /// The address of the process that has that name, or of one that it starts under that name. Of
+    /// several such calls at a time, one starts it.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
@@ -40,23 +54,82 @@ pub trait Lookup {
     ///
     /// let scheduler = Scheduler::builder().build()?;
     /// let printer = || actor_fn(|_, _: String, _| Ok(()));
-    /// let one = scheduler.spawn_or_send("printer", "hello".to_owned(), printer)?;
-    /// let other = scheduler.spawn_or_send("printer", "again".to_owned(), printer)?;
+    /// let one = scheduler.lookup_or_spawn("printer", printer)?;
+    /// let other = scheduler.lookup_or_spawn("printer", printer)?;
     /// assert!(one.is_same(&other));
     /// # Ok::<(), BoxError>(())
     /// ```
     ///
     /// # Errors
-    /// [`SpawnOrSendError`] when it could neither be sent nor started. While the process with the
-    /// name is being closed, the message comes back with [`SendErrorKind::Closed`].
+    /// [`ByNameError`] when the process takes other messages, is being closed, or none could be
+    /// started.
+    fn lookup_or_spawn<A: Actor>(
+        &self,
+        name: &str,
+        start: impl FnMut() -> A,
+    ) -> Result<Address<A::Message>, ByNameError>;
+
+    /// Sends the message to the process that has that name, or starts one under that name. Then
+    /// the message is in its mailbox before its `init` is called. Of several such calls at a time,
+    /// one starts it.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_link::Lookup;
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let printer = || actor_fn(|_, _: String, _| Ok(()));
+    /// let one = scheduler.spawn_or_send("printer", printer, "hello".to_owned())?;
+    /// let other = scheduler.spawn_or_send("printer", printer, "again".to_owned())?;
+    /// assert!(one.is_same(&other));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ByNameError`], with the message inside, when it could neither be sent nor started. While
+    /// the process with the name is being closed, it says [`SendErrorKind::Closed`].
     fn spawn_or_send<A: Actor>(
         &self,
         name: &str,
-        message: A::Message,
         start: impl FnMut() -> A,
-    ) -> Result<Address<A::Message>, SpawnOrSendError>
+        message: A::Message,
+    ) -> Result<Address<A::Message>, ByNameError>;
+
+    /// A question to the process that has that name, or to one that is started under that name when
+    /// the question is asked: as [`spawn_or_send`](Self::spawn_or_send).
+    ///
+    /// ```
+    /// use ganger_link::Lookup;
+    /// use ganger_proc_api::{BoxError, Reply, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let tickets = || {
+    ///     let mut next = 0;
+    ///     actor_fn(move |_, reply: Reply<u64>, _| {
+    ///         next += 1;
+    ///         Ok(reply.complete(next))
+    ///     })
+    /// };
+    /// assert_eq!(scheduler.spawn_or_call("tickets", tickets, |reply| reply).wait()?, 1);
+    /// assert_eq!(scheduler.spawn_or_call("tickets", tickets, |reply| reply).wait()?, 2);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// When it could neither be sent nor started, it ends with
+    /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed) and a [`ByNameErrorKind`]
+    /// inside. A start that fails answers all questions that have come meanwhile.
+    fn spawn_or_call<A, T, F>(
+        &self,
+        name: &str,
+        start: impl FnMut() -> A + Send + 'static,
+        message: F,
+    ) -> Call<T>
     where
-        A::Message: Clone;
+        A: Actor,
+        T: Send + 'static,
+        F: FnOnce(Reply<T>) -> A::Message + Send + 'static;
 
     /// The end of a process, for any number of threads and tasks. One that is gone has ended with
     /// [`ExitCause::NotFound`](ganger_proc_api::ExitCause::NotFound).
@@ -78,20 +151,75 @@ pub enum LookupError {
     WrongType(#[from] WrongAddress),
 }
 
-/// A message was neither sent to a process with that name, nor was one started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SpawnOrSendError {
-    /// The process with the name takes messages of another type.
-    #[error(transparent)]
-    WrongType(#[from] WrongAddress),
-    /// The process with the name has not taken the message, which is inside.
-    #[error(transparent)]
-    Refused(#[from] SendError),
-    /// None has the name, and none was started.
-    #[error(transparent)]
-    NotStarted(#[from] SubmitError),
+/// No process with a name was found or started, or a message was not sent to it.
+#[derive(Debug)]
+pub struct ByNameError {
+    /// Why.
+    pub kind: ByNameErrorKind,
+    message: Option<Message>,
 }
+
+/// Why no process with a name was found or started, or a message was not sent to it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ByNameErrorKind {
+    /// The process with the name takes messages of another type.
+    WrongType(WrongAddress),
+    /// The process with the name has not taken the message, or is being closed.
+    Refused(SendErrorKind),
+    /// None has the name, and none was started. If its `init` has failed, the message was in its
+    /// mailbox.
+    NotStarted(SubmitErrorKind),
+}
+
+impl ByNameError {
+    fn new<M: Send + 'static>(kind: ByNameErrorKind, message: Option<M>) -> Self {
+        let message = message.map(Message::of);
+        Self { kind, message }
+    }
+
+    /// The message, to be sent elsewhere or later, if it is one of type `M`.
+    #[must_use]
+    pub fn into_message<M: Any>(self) -> Option<M> {
+        self.message?.take().ok()
+    }
+}
+
+impl fmt::Display for ByNameErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongType(error) => error.fmt(f),
+            Self::Refused(kind) => write!(f, "can't send to the process with that name: {kind}"),
+            Self::NotStarted(kind) => write!(f, "no process with that name was started: {kind}"),
+        }
+    }
+}
+
+/// The text of the error inside is part of this one's. So its source is this one's.
+impl Error for ByNameErrorKind {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::WrongType(error) => error.source(),
+            Self::Refused(kind) => kind.source(),
+            Self::NotStarted(kind) => kind.source(),
+        }
+    }
+}
+
+impl fmt::Display for ByNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl Error for ByNameError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.kind.source()
+    }
+}
+
+/// What a process is told that asks itself.
+const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
 
 impl Lookup for Handle {
     fn lookup<M: 'static>(&self, name: &str) -> Result<Address<M>, LookupError> {
@@ -101,43 +229,47 @@ impl Lookup for Handle {
         }
     }
 
+    fn lookup_or_spawn<A: Actor>(
+        &self,
+        name: &str,
+        start: impl FnMut() -> A,
+    ) -> Result<Address<A::Message>, ByNameError> {
+        find_or_spawn(self, name, start, None)
+    }
+
     fn spawn_or_send<A: Actor>(
         &self,
         name: &str,
+        start: impl FnMut() -> A,
         message: A::Message,
-        mut start: impl FnMut() -> A,
-    ) -> Result<Address<A::Message>, SpawnOrSendError>
+    ) -> Result<Address<A::Message>, ByNameError> {
+        find_or_spawn(self, name, start, Some(message))
+    }
+
+    fn spawn_or_call<A, T, F>(
+        &self,
+        name: &str,
+        start: impl FnMut() -> A + Send + 'static,
+        message: F,
+    ) -> Call<T>
     where
-        A::Message: Clone,
+        A: Actor,
+        T: Send + 'static,
+        F: FnOnce(Reply<T>) -> A::Message + Send + 'static,
     {
-        loop {
-            let mut refused = None;
-            match self.lookup::<A::Message>(name) {
-                Ok(address) => match address.send(message.clone()) {
-                    Ok(()) => return Ok(address),
-                    // It is ending. Perhaps its name is free by now.
-                    Err(error) if error.kind == SendErrorKind::Closed => {
-                        refused = Some((address.pid(), error));
-                    }
-                    Err(error) => return Err(error.into()),
-                },
-                Err(LookupError::WrongType(error)) => return Err(error.into()),
-                Err(LookupError::NoSuchName(_)) => {}
+        let (scheduler, name) = (self.downgrade(), Box::<str>::from(name));
+        Call::by(move |reply: Reply<T>| {
+            let Some(scheduler) = scheduler.upgrade() else {
+                return Err(stopping().into());
+            };
+            if reply.pid().is_some() && reply.pid() == scheduler.whereis(&name) {
+                return Err(CALLS_ITSELF.into());
             }
-            let first = Message::of(message.clone());
-            let started = self.named(name).with_message(first).spawn_actor(start());
-            match started {
-                Ok(process) => return Ok(process.address().clone()),
-                Err(error) => match (holder(&error), refused) {
-                    (None, _) => return Err(error.into()),
-                    (Some(holder), Some((pid, refused))) if holder == pid => {
-                        return Err(refused.into());
-                    }
-                    // Another call has been earlier.
-                    (Some(_), _) => {}
-                },
-            }
-        }
+            // The reply in a message that is refused is dropped here, before the caller hears of
+            // the error.
+            let sent = scheduler.spawn_or_send(&name, start, message(reply));
+            sent.map(drop).map_err(|error| BoxError::from(error.kind))
+        })
     }
 
     fn end_of(&self, target: impl Target) -> Result<End, TargetError> {
@@ -145,14 +277,121 @@ impl Lookup for Handle {
     }
 }
 
-/// The process that has the name which was to be given.
-fn holder(error: &SubmitError) -> Option<Pid> {
-    match &error.kind {
-        SubmitErrorKind::NotNamed(why) => match why.kind {
-            RegisterNameErrorKind::Taken { holder } => Some(holder),
-            _ => None,
-        },
-        _ => None,
+fn stopping() -> ByNameErrorKind {
+    ByNameErrorKind::NotStarted(SubmitErrorKind::Stopping)
+}
+
+/// The process with that name, which has the message, if there is one.
+fn find_or_spawn<A: Actor>(
+    scheduler: &Handle,
+    name: &str,
+    mut start: impl FnMut() -> A,
+    mut message: Option<A::Message>,
+) -> Result<Address<A::Message>, ByNameError> {
+    loop {
+        // The process that is being closed, and what it has said.
+        let mut refused = None;
+        match scheduler.lookup::<A::Message>(name) {
+            Ok(address) => {
+                let sent = match message.take() {
+                    None if address.is_closed() => Err((SendErrorKind::Closed, None)),
+                    None => Ok(()),
+                    Some(message) => (address.send(message))
+                        .map_err(|error| (error.kind, taken_back(*error.package))),
+                };
+                match sent {
+                    Ok(()) => return Ok(address),
+                    // It is ending. Perhaps its name is free by now.
+                    Err((kind, back)) if address.is_closed() => {
+                        refused = Some((address.pid(), kind));
+                        message = back;
+                    }
+                    Err((kind, back)) => {
+                        return Err(ByNameError::new(ByNameErrorKind::Refused(kind), back));
+                    }
+                }
+            }
+            Err(LookupError::WrongType(error)) => {
+                return Err(ByNameError::new(ByNameErrorKind::WrongType(error), message));
+            }
+            Err(LookupError::NoSuchName(_)) => {}
+        }
+        match spawn(scheduler, name, start(), message) {
+            Ok(address) => return Ok(address),
+            Err((NotSpawned::Full(kind), back)) => {
+                return Err(ByNameError::new(ByNameErrorKind::Refused(kind), back));
+            }
+            Err((NotSpawned::Not(kind), back)) => {
+                return Err(ByNameError::new(ByNameErrorKind::NotStarted(kind), back));
+            }
+            Err((NotSpawned::Taken(holder), back)) => match refused {
+                Some((pid, kind)) if pid == holder => {
+                    return Err(ByNameError::new(ByNameErrorKind::Refused(kind), back));
+                }
+                // Another call has been earlier.
+                _ => message = back,
+            },
+        }
+    }
+}
+
+/// The message that a typed address has refused.
+fn taken_back<M: 'static>(package: Package) -> Option<M> {
+    package.message.take().ok()
+}
+
+enum NotSpawned {
+    /// Another process has the name.
+    Taken(Pid),
+    /// The new process has not taken its first message.
+    Full(SendErrorKind),
+    Not(SubmitErrorKind),
+}
+
+/// Starts a process that takes the name, and then the message, before its `init`.
+fn spawn<A: Actor>(
+    scheduler: &Handle,
+    name: &str,
+    actor: A,
+    message: Option<A::Message>,
+) -> Result<Address<A::Message>, (NotSpawned, Option<A::Message>)> {
+    /// The message, and why it was refused.
+    struct First<M>(Option<M>, Option<SendErrorKind>);
+
+    let first = Arc::new(Mutex::new(First(message, None)));
+    let (its, takes, names) = (
+        Arc::clone(&first),
+        Box::<str>::from(name),
+        scheduler.clone(),
+    );
+    let hook = move |child: &Address| {
+        names.register_name(&takes, child.pid())?;
+        let message = lock(&its).0.take();
+        if let Some(message) = message
+            && let Err(error) = child.send(Message::of(message))
+        {
+            *lock(&its) = First(taken_back(*error.package), Some(error.kind));
+        }
+        Ok(())
+    };
+    let started = scheduler.spawner().before_init(hook).spawn_actor(actor);
+    let First(message, refused) = std::mem::replace(&mut *lock(&first), First(None, None));
+    match (started, refused) {
+        (Ok(process), None) => Ok(process.address().clone()),
+        (Ok(_), Some(kind)) => Err((NotSpawned::Full(kind), message)),
+        (Err(error), _) => {
+            let why = match error.kind {
+                SubmitErrorKind::Prevented(error) => match error.downcast::<RegisterNameError>() {
+                    Ok(error) => match error.kind {
+                        RegisterNameErrorKind::Taken { holder } => NotSpawned::Taken(holder),
+                        _ => NotSpawned::Not(SubmitErrorKind::NotNamed(*error)),
+                    },
+                    Err(error) => NotSpawned::Not(SubmitErrorKind::Prevented(error)),
+                },
+                kind => NotSpawned::Not(kind),
+            };
+            Err((why, message))
+        }
     }
 }
 
@@ -164,18 +403,43 @@ impl Lookup for Context {
         }
     }
 
+    fn lookup_or_spawn<A: Actor>(
+        &self,
+        name: &str,
+        start: impl FnMut() -> A,
+    ) -> Result<Address<A::Message>, ByNameError> {
+        match self.scheduler() {
+            Some(scheduler) => scheduler.lookup_or_spawn(name, start),
+            None => Err(ByNameError::new(stopping(), None::<()>)),
+        }
+    }
+
     fn spawn_or_send<A: Actor>(
         &self,
         name: &str,
-        message: A::Message,
         start: impl FnMut() -> A,
-    ) -> Result<Address<A::Message>, SpawnOrSendError>
+        message: A::Message,
+    ) -> Result<Address<A::Message>, ByNameError> {
+        match self.scheduler() {
+            Some(scheduler) => scheduler.spawn_or_send(name, start, message),
+            None => Err(ByNameError::new(stopping(), Some(message))),
+        }
+    }
+
+    fn spawn_or_call<A, T, F>(
+        &self,
+        name: &str,
+        start: impl FnMut() -> A + Send + 'static,
+        message: F,
+    ) -> Call<T>
     where
-        A::Message: Clone,
+        A: Actor,
+        T: Send + 'static,
+        F: FnOnce(Reply<T>) -> A::Message + Send + 'static,
     {
         match self.scheduler() {
-            Some(scheduler) => scheduler.spawn_or_send(name, message, start),
-            None => Err(SubmitError::new(SubmitErrorKind::Stopping).into()),
+            Some(scheduler) => scheduler.spawn_or_call(name, start, message),
+            None => Call::by(|_| Err(stopping().into())),
         }
     }
 
