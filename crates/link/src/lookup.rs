@@ -318,19 +318,21 @@ fn find_or_spawn<A: Actor>(
         }
         match spawn(scheduler, name, start(), message) {
             Ok(address) => return Ok(address),
-            Err((NotSpawned::Full(kind), back)) => {
-                return Err(ByNameError::new(ByNameErrorKind::Refused(kind), back));
+            Err(not) => {
+                let kind = match (not.why, refused) {
+                    (Why::Taken(holder), Some((pid, kind))) if pid == holder => {
+                        ByNameErrorKind::Refused(kind)
+                    }
+                    (Why::Taken(_), _) => {
+                        // Another call has been earlier.
+                        message = not.message;
+                        continue;
+                    }
+                    (Why::Full(kind), _) => ByNameErrorKind::Refused(kind),
+                    (Why::Not(kind), _) => ByNameErrorKind::NotStarted(kind),
+                };
+                return Err(ByNameError::new(kind, not.message));
             }
-            Err((NotSpawned::Not(kind), back)) => {
-                return Err(ByNameError::new(ByNameErrorKind::NotStarted(kind), back));
-            }
-            Err((NotSpawned::Taken(holder), back)) => match refused {
-                Some((pid, kind)) if pid == holder => {
-                    return Err(ByNameError::new(ByNameErrorKind::Refused(kind), back));
-                }
-                // Another call has been earlier.
-                _ => message = back,
-            },
         }
     }
 }
@@ -340,7 +342,13 @@ fn taken_back<M: 'static>(package: Package) -> Option<M> {
     package.message.take().ok()
 }
 
-enum NotSpawned {
+/// Why there is no new process that has the message.
+struct NotSpawned<M> {
+    why: Why,
+    message: Option<M>,
+}
+
+enum Why {
     /// Another process has the name.
     Taken(Pid),
     /// The new process has not taken its first message.
@@ -354,7 +362,7 @@ fn spawn<A: Actor>(
     name: &str,
     actor: A,
     message: Option<A::Message>,
-) -> Result<Address<A::Message>, (NotSpawned, Option<A::Message>)> {
+) -> Result<Address<A::Message>, NotSpawned<A::Message>> {
     /// The message, and why it was refused.
     struct First<M>(Option<M>, Option<SendErrorKind>);
 
@@ -376,23 +384,21 @@ fn spawn<A: Actor>(
     };
     let started = scheduler.spawner().before_init(hook).spawn_actor(actor);
     let First(message, refused) = std::mem::replace(&mut *lock(&first), First(None, None));
-    match (started, refused) {
-        (Ok(process), None) => Ok(process.address().clone()),
-        (Ok(_), Some(kind)) => Err((NotSpawned::Full(kind), message)),
-        (Err(error), _) => {
-            let why = match error.kind {
-                SubmitErrorKind::Prevented(error) => match error.downcast::<RegisterNameError>() {
-                    Ok(error) => match error.kind {
-                        RegisterNameErrorKind::Taken { holder } => NotSpawned::Taken(holder),
-                        _ => NotSpawned::Not(SubmitErrorKind::NotNamed(*error)),
-                    },
-                    Err(error) => NotSpawned::Not(SubmitErrorKind::Prevented(error)),
+    let why = match (started, refused) {
+        (Ok(process), None) => return Ok(process.address().clone()),
+        (Ok(_), Some(kind)) => Why::Full(kind),
+        (Err(error), _) => match error.kind {
+            SubmitErrorKind::Prevented(error) => match error.downcast::<RegisterNameError>() {
+                Ok(error) => match error.kind {
+                    RegisterNameErrorKind::Taken { holder } => Why::Taken(holder),
+                    _ => Why::Not(SubmitErrorKind::NotNamed(*error)),
                 },
-                kind => NotSpawned::Not(kind),
-            };
-            Err((why, message))
-        }
-    }
+                Err(error) => Why::Not(SubmitErrorKind::Prevented(error)),
+            },
+            kind => Why::Not(kind),
+        },
+    };
+    Err(NotSpawned { why, message })
 }
 
 impl Lookup for Context {
