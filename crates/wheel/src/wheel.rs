@@ -18,7 +18,7 @@ pub struct Wheel<T> {
     elapsed: u64,
     /// The slot that `advance` is emptying, or `NONE`. Its timers come before all other timers.
     current: SlotId,
-    /// How many timers have fired or been taken since the last shrink.
+    /// How many timers have fired or been taken since `shrink_after_burst` last shrank the wheel.
     gone: usize,
 }
 
@@ -197,9 +197,9 @@ impl<T> Wheel<T> {
     }
 
     /// Frees memory, as [`shrink`](Self::shrink) does, once most timers of a burst have gone. The
-    /// caller calls this function after timers have fired or been cancelled. The wheel keeps room
-    /// for 8,192 timers or for four times its timers, and all blocks before a block with a waiting
-    /// timer. O(1), except for a shrink; before each shrink more timers go than remain.
+    /// caller calls this function after timers have fired or been cancelled. A wheel with room for
+    /// at most 8,192 timers, or for at most four times its timers, keeps its memory. O(1), except
+    /// for a shrink; between two shrinks more timers go than remain.
     #[inline]
     pub fn shrink_after_burst(&mut self) {
         let (room, len) = (self.entries.room(), self.len());
@@ -212,8 +212,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Frees the whole blocks that no timer needs: for use after a burst. O(n) in the largest
-    /// number of timers that the wheel has had at once.
+    /// Frees memory after a burst: the blocks behind the last block with a waiting timer, and
+    /// unused chunks. O(n) in the largest number of timers that the wheel has had at once.
     pub fn shrink(&mut self) {
         self.entries.shrink();
         if self.is_empty() {
