@@ -1,34 +1,33 @@
 //! Channels for PIDs.
 //!
-//! **Problem.** Code outside of any process wants answers, and a test wants to see what is sent. A
-//! link to another node wants the packages of one PID in a queue. Each needs a channel at the end
-//! of a PID. A PID may get and lose its channel at any moment, unseen by its senders, and no
-//! package may be lost.
+//! **Problem.** Code outside of any process wants answers, and a test wants to see the sent
+//! packages. A link to another node wants the packages of one PID in a queue. Each needs a channel
+//! at the end of a PID. A PID may get and lose its channel at any moment, unseen by its senders,
+//! and no package may be lost.
 //!
 //! **Rejected**
 //! - Ids of a scheduler for receivers without a process. Two allocators would share one name space,
-//!   or a lock. The channels have a host to themselves instead, or stand in front of another
-//!   receiver.
+//!   or a lock. Instead the channels have their own host, or stand in front of another receiver.
 //! - Whole PIDs as keys. `{host|1}` and `{node@host|1}` would be two keys for one PID.
 //! - Receiving ends that keep the table alive. The table holds the sending ends, so a receiver
 //!   would never see the end of its channel when the channel host is dropped.
 //!
 //! **Sender**
-//! 1. Look the channel up by id. If there is none, the receiver behind the channel host gets the
+//! 1. Look the channel up by id. Without a channel, the receiver behind the channel host gets the
 //!    package.
 //! 2. Push, without a lock. If the channel has been closed meanwhile, the send fails with `Closed`.
 //!
 //! **Receiver that closes or is dropped**
-//! 1. Take its own channel out of the table, and no other: the PID may have a new receiver by then.
-//!    Later sends fail with `NotFound`.
+//! 1. Take its own channel out of the table, but not the channel of a newer receiver of the same
+//!    PID. Later sends fail with `NotFound`.
 //! 2. Close the channel. A sender between its two steps gets its package back.
 //!
-//! **Detaching from outside** does step 1 alone. A sender between its two steps still holds the
-//! sending end, so the receiver sees that package before the end of the channel.
+//! **Detaching from outside** does only step 1. A sender between its two steps still holds the
+//! sending end, so the receiver sees its package before the end of the channel.
 //!
-//! **Why nothing is lost.** A push comes before the close, and the receiver gets the package; or it
-//! comes after the close, and is refused. **Order.** The pushes of one sender into one channel keep
-//! their order. After the next attachment they go to the next channel.
+//! **Why nothing is lost.** A push before the close reaches the receiver; a push after the close is
+//! refused. **Order.** The pushes of one sender into one channel keep their order. After the next
+//! attachment they go to the next channel.
 
 use crate::channels::{Attachment, Channels, push};
 use crate::empty_host::EmptyHost;
@@ -44,13 +43,13 @@ use std::sync::Arc;
 
 /// A host that hands the packages of PIDs to channels.
 ///
-/// With a host name of its own ([`new`](Self::new)) it also gives out PIDs ([`open`](Self::open)).
-/// It can stand in front of another receiver of the same host, such as a scheduler
+/// With its own host name ([`new`](Self::new)) it also gives out PIDs ([`open`](Self::open)). It
+/// can stand in front of another receiver of the same host, such as a scheduler
 /// ([`in_front_of`](Self::in_front_of)). Then packages for attached PIDs go to their channels, and
-/// all others to that receiver.
+/// all other packages to the receiver behind.
 ///
-/// A PID without a node is the same to it as one with its own node. When it is dropped, its inboxes
-/// get what is left in their channels, and then see the end.
+/// A PID without a node means a PID of the channel host's node. When the channel host is dropped,
+/// its inboxes get the packages left in their channels, and then see the end.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, Payload};
@@ -74,16 +73,16 @@ pub struct ChannelHost<R = EmptyHost> {
 }
 
 impl ChannelHost {
-    /// A channel host that is the host `host` of `node`. Add it to the node under that name.
+    /// Creates the host `host` of `node`. Add it to the node under this name.
     #[must_use]
     pub fn new(node: NodeName, host: HostName) -> Self {
         Self::in_front_of(EmptyHost::new(node, host), node, host)
     }
 
-    /// A channel for a new PID. The PID has its node in it, so it can be the source of a message to
-    /// any node. O(1).
+    /// Opens a channel for a new PID. The PID includes its node, so it can be the source of a
+    /// message to any node. O(1).
     ///
-    /// The ids count from 1, and each is given once. Ids that are attached by hand are skipped.
+    /// The ids count from 1, and each is given once. Ids attached by hand are skipped.
     #[must_use]
     pub fn open(&self) -> Inbox {
         let HostAddress { node, host } = self.channels.address;
@@ -99,13 +98,12 @@ impl ChannelHost {
 }
 
 impl<R: PackageReceiver> ChannelHost<R> {
-    /// Channels for some PIDs of `host` on `node`, in front of `behind`, which gets the packages
-    /// for all others. Add it to the node in the place of `behind`.
+    /// Creates channels for some PIDs of `host` on `node`, in front of `behind`, which gets the
+    /// packages for all other PIDs. Add the channel host to the node in place of `behind`.
     ///
     /// An attached PID hides the process with the same id behind the channels. So attach only PIDs
-    /// that `behind` does not give out, or those that you want to divert. A package that is sent
-    /// inside `behind` reaches a channel only if `behind` passes it on, as a scheduler with
-    /// `route_unknown` does.
+    /// to be diverted, or PIDs never given out by `behind`. A package sent inside `behind` reaches
+    /// a channel only if `behind` passes it on, as a scheduler with `route_unknown` does.
     ///
     /// ```
     /// use ganger_proc_api::{HostName, Message, NodeName, SendError, SendErrorKind};
@@ -133,13 +131,13 @@ impl<R: PackageReceiver> ChannelHost<R> {
         }
     }
 
-    /// The node that the channel host is for.
+    /// Returns the node of the channel host.
     #[must_use]
     pub fn node(&self) -> NodeName {
         self.channels.address.node
     }
 
-    /// The host that the channel host is for.
+    /// Returns the name of the channel host.
     #[must_use]
     pub fn host(&self) -> HostName {
         self.channels.address.host
@@ -148,8 +146,8 @@ impl<R: PackageReceiver> ChannelHost<R> {
     /// Attaches a channel to `pid`, and returns its receiving end. O(1).
     ///
     /// # Errors
-    /// [`AttachError::AlreadyAttached`] when `pid` has a receiver, [`AttachError::Elsewhere`] when
-    /// it names another node or host than the channel host's.
+    /// [`AttachError::AlreadyAttached`] if `pid` has a receiver, [`AttachError::Elsewhere`] if it
+    /// names another node or host than the channel host's.
     pub fn attach(&self, pid: Pid) -> Result<Inbox, AttachError> {
         let HostAddress { node, host } = self.channels.address;
         if !self.channels.address.has(pid) {
@@ -165,10 +163,10 @@ impl<R: PackageReceiver> ChannelHost<R> {
         Ok(Inbox::new(attachment, packages))
     }
 
-    /// Ends the attachment of `pid`, and returns whether there was one. O(1).
+    /// Ends the attachment of `pid`, and returns whether it was attached. O(1).
     ///
-    /// The receiver gets what has been sent, and then sees the end. The PID can be attached again
-    /// at once.
+    /// The receiver gets the packages sent before, and then sees the end. The PID can be attached
+    /// again at once.
     pub fn detach(&self, pid: Pid) -> bool {
         let is_removed =
             self.channels.address.has(pid) && self.channels.by_id.remove(pid.id()).is_some();
@@ -178,7 +176,7 @@ impl<R: PackageReceiver> ChannelHost<R> {
         is_removed
     }
 
-    /// The PIDs that have channels, each with its node, in the order of their ids. O(n log n).
+    /// Returns the PIDs with channels, each with its node, in the order of their ids. O(n log n).
     #[must_use]
     pub fn attached(&self) -> Vec<Pid> {
         let HostAddress { node, host } = self.channels.address;
@@ -191,10 +189,10 @@ impl<R: PackageReceiver> ChannelHost<R> {
 }
 
 impl<R: PackageReceiver> PackageReceiver for ChannelHost<R> {
-    /// Puts the package into its target's channel, or hands it to the receiver behind. O(1).
+    /// Puts the package into its target's channel, or passes it to the receiver behind. O(1).
     ///
     /// # Errors
-    /// [`SendErrorKind::Closed`](ganger_proc_api::SendErrorKind::Closed) when the channel is closed
+    /// [`SendErrorKind::Closed`](ganger_proc_api::SendErrorKind::Closed) if the channel is closed
     /// during the send. For a PID without a channel, the error of the receiver behind:
     /// [`SendErrorKind::NotFound`](ganger_proc_api::SendErrorKind::NotFound) from an [`EmptyHost`].
     fn send(&self, package: Package) -> Result<(), SendError> {
@@ -204,8 +202,8 @@ impl<R: PackageReceiver> PackageReceiver for ChannelHost<R> {
         }
     }
 
-    /// As [`send`](Self::send). In a channel it overtakes no other package. The receiver behind the
-    /// channel host gets it as a control message.
+    /// Sends a control message, as [`send`](Self::send) does. In a channel it overtakes no other
+    /// package. The receiver behind the channel host gets it as a control message.
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         match self.channels.find(package.target) {
             Some(sender) => push(&sender, package),

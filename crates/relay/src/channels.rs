@@ -7,14 +7,14 @@ use ganger_mpsc::Sender;
 use ganger_proc_api::{Package, Pid, SendError, SendErrorKind};
 use std::sync::{Arc, Weak};
 
-/// The sending ends. The channel host alone keeps them alive.
+/// The sending ends. Only the channel host keeps them alive.
 pub(crate) struct Channels {
     pub(crate) address: HostAddress,
     pub(crate) by_id: Table<u64, Arc<Sender<Package>>>,
 }
 
 impl Channels {
-    /// The sender's first step: the channel of `pid`.
+    /// Finds the channel of `pid`: the sender's first step.
     pub(crate) fn find(&self, pid: Pid) -> Option<Arc<Sender<Package>>> {
         if self.address.has(pid) {
             self.by_id.get(pid.id())
@@ -24,17 +24,17 @@ impl Channels {
     }
 }
 
-/// A channel's entry in the table, as the receiving end knows it.
+/// The receiving end's reference to its channel's entry in the table.
 pub(crate) struct Attachment {
     pub(crate) pid: Pid,
     channels: Weak<Channels>,
-    /// Tells this channel from a later one of the same PID. While this pointer exists, no other
-    /// channel gets its address.
+    /// Distinguishes this channel from a later channel of the same PID. While this pointer exists,
+    /// no other channel gets its address.
     sender: Weak<Sender<Package>>,
 }
 
 impl Attachment {
-    /// The entry of `sender` in `channels`.
+    /// Refers to the entry of `sender` in `channels`.
     pub(crate) fn new(pid: Pid, channels: &Arc<Channels>, sender: &Arc<Sender<Package>>) -> Self {
         Self {
             pid,
@@ -43,7 +43,7 @@ impl Attachment {
         }
     }
 
-    /// Takes the channel out of the table, if it is still there.
+    /// Takes the channel out of the table, unless it has already been taken out.
     pub(crate) fn end(&self) {
         let Some(channels) = self.channels.upgrade() else {
             return;
@@ -56,7 +56,8 @@ impl Attachment {
     }
 }
 
-/// The sender's second step. The receiver may have closed the channel since the first one.
+/// Pushes a package: the sender's second step. Fails if the receiver has closed the channel since
+/// the first step.
 pub(crate) fn push(sender: &Sender<Package>, package: Package) -> Result<(), SendError> {
     sender
         .send(package)

@@ -4,15 +4,15 @@ use crate::host_address::HostAddress;
 use crate::receiver::{PackageReceiver, refused};
 use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
 
-/// A host without processes: it refuses every package. It stands behind a
-/// [`ChannelHost`](crate::ChannelHost) that has a host to itself.
+/// A host without processes: refuses every package. It stands behind a
+/// [`ChannelHost`](crate::ChannelHost) with its own host name.
 #[derive(Debug, Clone, Copy)]
 pub struct EmptyHost {
     address: HostAddress,
 }
 
 impl EmptyHost {
-    /// The host `host` of `node`, empty.
+    /// Creates the empty host `host` of `node`.
     #[must_use]
     pub const fn new(node: NodeName, host: HostName) -> Self {
         Self {
@@ -25,7 +25,7 @@ impl PackageReceiver for EmptyHost {
     /// Refuses the package. O(1).
     ///
     /// # Errors
-    /// Always: [`SendErrorKind::NodeNotFound`] or [`SendErrorKind::HostNotFound`] when the target
+    /// Always: [`SendErrorKind::NodeNotFound`] or [`SendErrorKind::HostNotFound`] if the target
     /// lives elsewhere, else [`SendErrorKind::NotFound`].
     fn send(&self, package: Package) -> Result<(), SendError> {
         let kind = if self.address.has(package.target) {

@@ -1,30 +1,30 @@
-//! Why a receiver is not added, or a channel not attached.
+//! Errors of adding a receiver, and of attaching a channel.
 
 use crate::receiver::PackageReceiver;
 use ganger_proc_api::{HostName, NodeName, Pid};
 use std::fmt;
 use std::sync::Arc;
 
-/// A host or a peer was not added. The refused receiver is inside.
+/// A host or a peer was not added. The error contains the refused receiver.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
-    /// The node has a host of that name already. That host is untouched.
+    /// The node already has a host with this name, which is unchanged.
     #[error("the node {node} has a host {host} already")]
     HostExists {
         /// The node.
         node: NodeName,
         /// The host's name.
         host: HostName,
-        /// The receiver that was to be added.
+        /// The refused receiver.
         receiver: Arc<dyn PackageReceiver>,
     },
-    /// The router has a peer of that name already. That peer is untouched.
+    /// The router already has a peer with this name, which is unchanged.
     #[error("there is a peer {peer} already")]
     PeerExists {
         /// The peer's name.
         peer: NodeName,
-        /// The receiver that was to be added.
+        /// The refused receiver.
         receiver: Arc<dyn PackageReceiver>,
     },
     /// The peer has the local node's name. Packages for the local node never go to a peer.
@@ -32,13 +32,13 @@ pub enum AddError {
     LocalNode {
         /// The local node's name.
         node: NodeName,
-        /// The receiver that was to be added.
+        /// The refused receiver.
         receiver: Arc<dyn PackageReceiver>,
     },
 }
 
 impl AddError {
-    /// The receiver that was to be added.
+    /// Returns the refused receiver.
     #[must_use]
     pub fn into_receiver(self) -> Arc<dyn PackageReceiver> {
         match self {
@@ -73,7 +73,7 @@ impl fmt::Debug for AddError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
-    /// The PID has a channel already. A PID has at most one, and that one is untouched.
+    /// The PID already has a channel, which is unchanged. A PID has at most one channel.
     #[error("{0} has a receiver already")]
     AlreadyAttached(Pid),
     /// The PID names another node or host than the channel host's.

@@ -1,8 +1,8 @@
 //! The guard against routing loops.
 //!
-//! **Problem.** Receivers that pass packages on may stand behind one another in a loop. Each of
-//! them may also try another receiver when one has refused. A limit on the depth alone does not
-//! suffice: with two tries at each level, the number of sends doubles with every level.
+//! **Problem.** Receivers may pass packages on to one another in a loop. Each of them may also try
+//! a second receiver if the first has refused. A limit on the depth alone does not suffice: with
+//! two tries at each level, the number of sends doubles with every level.
 //!
 //! **Protocol.** Each thread counts how deep its sends are nested.
 //! 1. A send that reaches the limit is refused, and lowers the limit by one.
@@ -11,9 +11,9 @@
 //! **Why it ends.** After a refusal, the levels above find the limit lowered, so their other tries
 //! are refused at once. The number of sends then grows with the limit, and not exponentially.
 //!
-//! The limit stays at or above [`MIN_LIMIT`], so that a sender of many packages is not refused
-//! because a few of them met loops. After [`MANY_REFUSALS`] refusals it falls further, because each
-//! of those levels may try many receivers.
+//! The limit stays at or above [`MIN_LIMIT`], so a sender of many packages is not refused because a
+//! few of them met loops. After [`MANY_REFUSALS`] refusals it falls further, because each of these
+//! levels may try many receivers.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ use std::thread::LocalKey;
 /// How many routers may pass packages on to other nodes, nested on one thread.
 const MAX_ROUTERS: usize = 32;
 
-/// How many hosts may be sent to, nested on one thread. A stack has room for that many.
+/// How many hosts may be sent to, nested on one thread. A stack has room for this many.
 const MAX_HOSTS: usize = 128;
 
 /// The lowest limit before [`MANY_REFUSALS`] refusals.
@@ -96,13 +96,13 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// The hop from one router to another. `None` at the limit: the routers form a loop.
+    /// Begins a hop from one router to another. `None` at the limit: the routers form a loop.
     #[inline]
     pub(crate) fn between_routers() -> Option<Self> {
         Self::begin(&ROUTERS)
     }
 
-    /// The hop from a node to a host, or from a host on to another receiver. `None` at the limit:
+    /// Begins a hop from a node to a host, or from a host to another receiver. `None` at the limit:
     /// the hosts form a loop.
     #[inline]
     #[must_use]

@@ -1,4 +1,4 @@
-//! The part of a PID that says where its process lives.
+//! The node and host of a PID, where its process lives.
 
 use ganger_proc_api::{HostName, NodeName, Pid};
 
@@ -10,12 +10,12 @@ pub(crate) struct HostAddress {
 }
 
 impl HostAddress {
-    /// Whether `pid` lives on this host. A PID without a node belongs to the node that looks at it.
+    /// Returns whether `pid` lives on this host. A PID without a node belongs to the local node.
     pub(crate) fn has(self, pid: Pid) -> bool {
         self.is_node_of(pid) && pid.host() == self.host
     }
 
-    /// Whether `pid` lives on this host's node.
+    /// Returns whether `pid` lives on this host's node.
     pub(crate) fn is_node_of(self, pid: Pid) -> bool {
         pid.node().is_none_or(|node| node == self.node)
     }

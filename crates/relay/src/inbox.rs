@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Receives the packages of one PID: see [`ChannelHost::attach`](crate::ChannelHost::attach) and
 /// [`ChannelHost::open`](crate::ChannelHost::open).
 ///
-/// One thread at a time uses it. Packages of one sender come in the order in which they were sent.
-/// Dropping it detaches the PID and drops the packages that have not been taken.
+/// Only one thread at a time uses an inbox. Packages of one sender arrive in the order of their
+/// sends. Dropping the inbox detaches the PID and drops the packages left in it.
 /// [`close`](Self::close) returns them instead.
 pub struct Inbox {
     attachment: Attachment,
@@ -25,34 +25,35 @@ impl Inbox {
         }
     }
 
-    /// The PID, as it was attached.
+    /// Returns the PID as it was attached.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.attachment.pid
     }
 
-    /// Takes the oldest package if there is one. Never blocks.
+    /// Takes the oldest package, if the inbox has one. Never blocks.
     ///
     /// # Errors
-    /// [`TryRecvError::Empty`] when there is none yet. [`TryRecvError::Disconnected`] when there is
-    /// none, and the PID has been detached or the channel host dropped.
+    /// [`TryRecvError::Empty`] if the inbox is empty. [`TryRecvError::Disconnected`] if it is
+    /// empty, and the PID has been detached or the channel host dropped.
     pub fn try_recv(&self) -> Result<Package, TryRecvError> {
         self.packages.try_recv()
     }
 
-    /// Takes the oldest package, and blocks until there is one.
+    /// Takes the oldest package; blocks while the inbox is empty.
     ///
     /// # Errors
-    /// [`RecvError`] when there is none, and the PID has been detached or the channel host dropped.
+    /// [`RecvError`] if the inbox is empty, and the PID has been detached or the channel host
+    /// dropped.
     pub fn recv(&self) -> Result<Package, RecvError> {
         self.packages.recv()
     }
 
-    /// Takes the oldest package, and blocks until there is one or `timeout` has passed.
+    /// Takes the oldest package; blocks while the inbox is empty, but no longer than `timeout`.
     ///
     /// # Errors
-    /// [`RecvTimeoutError::Timeout`] when none came in time. [`RecvTimeoutError::Disconnected`]
-    /// when there is none, and the PID has been detached or the channel host dropped.
+    /// [`RecvTimeoutError::Timeout`] if no package came in time. [`RecvTimeoutError::Disconnected`]
+    /// if the inbox is empty, and the PID has been detached or the channel host dropped.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<Package, RecvTimeoutError> {
         self.packages.recv_timeout(timeout)
     }
@@ -63,20 +64,22 @@ impl Inbox {
         self.packages.drain()
     }
 
-    /// The packages as they arrive. Blocks between them, and ends when [`recv`](Self::recv) fails.
+    /// Returns the packages as they arrive. Blocks between them, and ends when [`recv`](Self::recv)
+    /// fails.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, Package> {
         self.packages.iter()
     }
 
-    /// Whether no package can be sent to it: the PID has been detached or the channel host dropped,
-    /// and no send is under way. Packages may still be waiting. Once `true`, it stays `true`.
+    /// Returns whether no package can arrive any more: the PID has been detached or the channel
+    /// host dropped, and no send is under way. Packages may still wait in the inbox. Once `true`,
+    /// it stays `true`.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.packages.is_closed()
     }
 
-    /// Detaches the PID and returns the packages that have not been taken. Never blocks. O(n).
+    /// Detaches the PID and returns the packages left in the inbox. Never blocks. O(n).
     ///
     /// Later senders get their packages back.
     ///
@@ -101,8 +104,7 @@ impl Inbox {
 }
 
 impl Drop for Inbox {
-    /// Detaches the PID before the channel closes, so that a later sender finds no channel, and not
-    /// a closed one.
+    /// Detaches the PID before the channel closes, so later senders do not find a closed channel.
     fn drop(&mut self) {
         self.attachment.end();
     }

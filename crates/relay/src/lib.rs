@@ -27,5 +27,5 @@ pub use node::Node;
 pub use receiver::{PackageReceiver, ReceiverFn, receiver_fn};
 pub use router::Router;
 
-/// What an [`Inbox`] hands out.
+/// The types in the methods of an [`Inbox`].
 pub use ganger_mpsc::{Batch, RecvError, RecvTimeoutError, TryRecvError};

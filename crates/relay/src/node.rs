@@ -8,10 +8,10 @@ use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::Arc;
 
-/// A node: hands each package to the host of its target.
+/// A node: passes each package to the host of its target.
 ///
-/// Hosts may be added and removed while packages are sent. A PID without a node is the same to it
-/// as one with this node's name. The host gets the package as it was sent, so it must accept both.
+/// Hosts may be added and removed while packages are sent. A PID without a node means a PID of this
+/// node. The host gets the package as it was sent, so it must accept both forms.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
@@ -34,7 +34,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node without hosts.
+    /// Creates a node without hosts.
     #[must_use]
     pub fn new(name: NodeName) -> Self {
         Self {
@@ -43,16 +43,16 @@ impl Node {
         }
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     #[must_use]
     pub fn name(&self) -> NodeName {
         self.name
     }
 
-    /// Adds a host, which then gets the packages for its PIDs. O(1).
+    /// Adds a host, which now gets the packages for its PIDs. O(1).
     ///
     /// # Errors
-    /// [`AddError::HostExists`], with `receiver` inside, when there is a host of that name.
+    /// [`AddError::HostExists`], with `receiver` inside, if the node has a host with this name.
     pub fn add_host(
         &self,
         host: HostName,
@@ -72,16 +72,16 @@ impl Node {
         }
     }
 
-    /// Removes a host and returns it. `None` when there is none of that name. O(1).
+    /// Removes a host and returns it. `None` if the node has no host with this name. O(1).
     ///
-    /// It does not wait for sends that are under way, which may still reach the host.
+    /// Does not wait for sends under way, which may still reach the host.
     pub fn remove_host(&self, host: HostName) -> Option<Arc<dyn PackageReceiver>> {
         let receiver = self.hosts.remove(host)?;
         tracing::debug!(target: TARGET, node = %self.name, %host, "host removed");
         Some(receiver)
     }
 
-    /// The names of the hosts, in the order of their text. O(n log n).
+    /// Returns the names of the hosts, in the order of their text. O(n log n).
     #[must_use]
     pub fn hosts(&self) -> Vec<HostName> {
         let mut hosts = self.hosts.keys();
@@ -109,16 +109,18 @@ impl Node {
 }
 
 impl PackageReceiver for Node {
-    /// Hands the package to its target's host. O(1), plus the work of the host.
+    /// Passes the package to its target's host. O(1), plus the work of the host.
     ///
     /// # Errors
     /// [`SendErrorKind::NodeNotFound`] for a PID of another node. [`SendErrorKind::HostNotFound`]
-    /// when there is no such host, or when hosts form a routing loop. Else the host's own error.
+    /// if the node does not have the host, or if hosts form a routing loop. Else the host's own
+    /// error.
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send(package))
     }
 
-    /// As [`send`](Self::send). The host gets it as a control message.
+    /// Sends a control message, as [`send`](Self::send) does. The host gets it as a control
+    /// message.
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send_control(package))
     }

@@ -1,4 +1,4 @@
-//! The trait of all that takes packages.
+//! The trait of receivers of packages.
 
 use ganger_proc_api::{Package, SendError, SendErrorKind};
 use std::fmt;
@@ -40,20 +40,20 @@ pub(crate) const TARGET: &str = "ganger::relay";
 pub trait PackageReceiver: Send + Sync {
     /// Takes the package, or returns it unchanged inside the error.
     ///
-    /// It must not block. Packages that one thread sends to one PID must arrive in the order in
-    /// which they were sent. The caller holds no lock, so an implementation may itself send. It may
-    /// also add and remove hosts, peers and channels anywhere, itself included.
+    /// The implementation must not block. Packages from one thread to one PID must arrive in the
+    /// order of their sends. The caller holds no lock, so an implementation may itself send. It may
+    /// also add and remove hosts, peers and channels anywhere, even itself.
     ///
     /// # Errors
-    /// [`SendError`] with the package inside. Its kind says why the package was refused.
+    /// [`SendError`] with the package inside. Its kind tells why the package was refused.
     fn send(&self, package: Package) -> Result<(), SendError>;
 
-    /// As [`send`](Self::send), for a control message, which overtakes others in the target's
-    /// mailbox.
+    /// Takes a control message, as [`send`](Self::send) does. Control messages overtake other
+    /// messages in the target's mailbox.
     ///
-    /// The default sends it as an ordinary message. A receiver that passes packages on should
-    /// implement it, and pass control messages on as such. The two kinds have no order between
-    /// them.
+    /// By default, `send` takes it as an ordinary message. A receiver that passes packages on
+    /// should implement this method, and pass control messages on as control messages. The two
+    /// kinds have no order between them.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
@@ -72,7 +72,7 @@ impl<R: PackageReceiver + ?Sized> PackageReceiver for Arc<R> {
     }
 }
 
-/// Refuses with [`SendErrorKind::Stopping`] when the receiver has been dropped.
+/// Refuses with [`SendErrorKind::Stopping`] if the receiver has been dropped.
 ///
 /// Two routers of one program that are each other's peers keep each other alive. Let one of them
 /// hold the other as a `Weak`.
@@ -106,7 +106,7 @@ impl<R: PackageReceiver + ?Sized> PackageReceiver for &R {
 #[derive(Clone, Copy)]
 pub struct ReceiverFn<F>(F);
 
-/// A receiver that calls `function` with every package, on the sender's thread.
+/// Returns a receiver that calls `function` with every package, on the sender's thread.
 ///
 /// ```
 /// use ganger_proc_api::{Message, Package};
@@ -145,7 +145,7 @@ impl<F> fmt::Debug for ReceiverFn<F> {
 /// [`PackageReceiver::send_control`].
 pub(crate) type PassOn = fn(&dyn PackageReceiver, Package) -> Result<(), SendError>;
 
-/// The error that refuses `package`, with a tracing event.
+/// Returns the error that refuses `package`, and emits a tracing event.
 #[cold]
 pub(crate) fn refused(kind: SendErrorKind, package: Package) -> SendError {
     tracing::debug!(target: TARGET, pid = %package.target, reason = %kind, "package refused");

@@ -1,4 +1,4 @@
-//! The way from the local node to all others.
+//! Routes from the local node to all other nodes.
 
 use crate::error::AddError;
 use crate::hop::Hop;
@@ -9,23 +9,23 @@ use ganger_proc_api::{NodeName, Package, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Finds the way for each package: the local node, else a registered peer, else the fallback.
+/// Routes each package: to the local node, else to a registered peer, else to the fallback.
 ///
 /// A **peer** takes the packages for one other node. It is the end of a connection, or the router
 /// of a node in the same program. The **fallback** takes the packages for nodes that are not peers.
-/// It may open a connection, or pass the package to a node that knows more. The first receiver that
-/// is responsible gives the final answer: when it refuses, the next one is not asked.
+/// It may open a connection, or pass the package to a node with more routes. The first responsible
+/// receiver gives the final answer: if it refuses, the router does not try the next.
 ///
 /// A source without a node belongs to the local node. A package that leaves the node gets the node
-/// into its source, so that it can be answered from anywhere. PIDs among the payloads are sent as
-/// they are: see [`Pid::with_node`](ganger_proc_api::Pid::with_node).
+/// into its source, so receivers anywhere can answer it. PIDs in the payloads are sent unchanged:
+/// see [`Pid::with_node`](ganger_proc_api::Pid::with_node).
 ///
 /// Peers and the fallback may be added and removed while packages are sent. Packages of one sender
 /// for one PID stay in order while their route stays the same. Code that changes a route must first
-/// see that the old one is empty.
+/// see that the old route is empty.
 ///
-/// Routers that are each other's fallback form a routing loop for nodes that neither knows. After
-/// 32 routers on one thread, the package is refused with `NodeNotFound`. Two routers that are each
+/// Routers that are each other's fallback form a routing loop for nodes unknown to both. After 32
+/// routers on one thread, the package is refused with `NodeNotFound`. Two routers that are each
 /// other's peers keep each other alive. Let one of them hold the other as a
 /// [`Weak`](std::sync::Weak), which is a receiver, too.
 ///
@@ -58,7 +58,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router without peers and without a fallback.
+    /// Creates a router without peers and without a fallback.
     #[must_use]
     pub fn new(local: Arc<Node>) -> Self {
         Self {
@@ -68,17 +68,17 @@ impl Router {
         }
     }
 
-    /// The local node.
+    /// Returns the local node.
     #[must_use]
     pub fn local(&self) -> &Arc<Node> {
         &self.local
     }
 
-    /// Adds a peer, which then gets the packages for the node `peer`. O(1).
+    /// Adds a peer, which now gets the packages for the node `peer`. O(1).
     ///
     /// # Errors
-    /// With `receiver` inside: [`AddError::PeerExists`] when there is a peer of that name,
-    /// [`AddError::LocalNode`] when it is the local node's name.
+    /// With `receiver` inside: [`AddError::PeerExists`] if the router has a peer with this name,
+    /// [`AddError::LocalNode`] if `peer` is the local node's name.
     pub fn add_peer(
         &self,
         peer: NodeName,
@@ -97,16 +97,16 @@ impl Router {
         }
     }
 
-    /// Removes a peer and returns it. `None` when there is none of that name. O(1).
+    /// Removes a peer and returns it. `None` if the router has no peer with this name. O(1).
     ///
-    /// It does not wait for sends that are under way, which may still reach the peer.
+    /// Does not wait for sends under way, which may still reach the peer.
     pub fn remove_peer(&self, peer: NodeName) -> Option<Arc<dyn PackageReceiver>> {
         let receiver = self.peers.remove(peer)?;
         tracing::debug!(target: TARGET, node = %self.local.name(), %peer, "peer removed");
         Some(receiver)
     }
 
-    /// The names of the peers, in the order of their text. O(n log n).
+    /// Returns the names of the peers, in the order of their text. O(n log n).
     #[must_use]
     pub fn peers(&self) -> Vec<NodeName> {
         let mut peers = self.peers.keys();
@@ -114,7 +114,7 @@ impl Router {
         peers
     }
 
-    /// Sets the receiver for nodes that are not peers, and returns the one before it.
+    /// Sets the receiver for nodes that are not peers, and returns the previous fallback.
     pub fn set_fallback(
         &self,
         receiver: Arc<dyn PackageReceiver>,
@@ -161,8 +161,8 @@ impl Router {
         }
     }
 
-    /// Passes a package on to another node. Its source gets this node's name: without a node it
-    /// would name a process of the node that reads it.
+    /// Passes a package to another node. The source gets this node's name: without a node it would
+    /// mean a process of the node that reads it.
     fn pass_out(
         &self,
         mut package: Package,
@@ -191,17 +191,18 @@ impl Router {
 }
 
 impl PackageReceiver for Router {
-    /// Hands the package to the local node, a peer or the fallback. O(1), plus the work of that
+    /// Passes the package to the local node, a peer or the fallback. O(1), plus the work of this
     /// receiver.
     ///
     /// # Errors
-    /// [`SendErrorKind::NodeNotFound`] when the target's node is neither local nor a peer and there
-    /// is no fallback, or when routers form a loop. Else the error of the receiver.
+    /// [`SendErrorKind::NodeNotFound`] if the target's node is neither local nor a peer and the
+    /// router has no fallback, or if routers form a loop. Else the error of the receiver.
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send(package))
     }
 
-    /// As [`send`](Self::send). The receiver gets it as a control message.
+    /// Sends a control message, as [`send`](Self::send) does. The receiver gets it as a control
+    /// message.
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send_control(package))
     }

@@ -1,32 +1,32 @@
 //! The only module that touches the concurrent maps.
 //!
 //! **Problem.** A concurrent map gives out guards: a reference to a value holds a lock. Under a
-//! guard, a call of a receiver, a tracing event or the drop of a value runs a user's code. When
-//! that code comes back to the same map, it waits for ever.
+//! guard, a call of a receiver, a tracing event or the drop of a value runs a user's code. User
+//! code that comes back to the same map waits for ever.
 //!
-//! **Rejected.** A rule for the callers. Nothing checks it, and a `match` on a look-up holds a
+//! **Rejected.** A rule for the callers. No tool checks it, and a `match` on a look-up holds a
 //! guard without showing it.
 //!
-//! **Protocol.** No method returns a guard, or runs a user's code under one. A look-up returns a
-//! clone of the value, which is cheap for an `Arc`. A value that is taken out or refused is
-//! returned, so that it is dropped outside.
+//! **Protocol.** No method returns a guard, or runs a user's code under a guard. A look-up returns
+//! a clone of the value, which is cheap for an `Arc`. A removed or refused value is returned, so
+//! the caller drops it without a lock.
 
 use dashmap::{DashMap, Entry};
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::hash::Hash;
 
-/// After so many removals the table looks whether it has grown too large for what it has.
+/// After this many removals the table checks whether it has grown too large for its entries.
 const LOOK: usize = 256;
 
 /// A concurrent map.
 ///
 /// Each operation but [`keys`](Self::keys) is O(1), and holds the lock of one shard for a few
-/// instructions. A removal is O(1) amortised: the table gives memory back when it fills less than a
-/// quarter of its room, and looks at that after every [`LOOK`] removals.
+/// instructions. A removal is O(1) amortised: after every [`LOOK`] removals, the table gives memory
+/// back if its entries fill less than a quarter of its room.
 pub(crate) struct Table<K, V> {
     map: DashMap<K, V>,
-    /// Apart from the map's own words, which each look-up reads.
+    /// Separate from the map's own words, which each look-up reads.
     removals: CachePadded<AtomicUsize>,
 }
 
@@ -38,12 +38,12 @@ impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
         }
     }
 
-    /// A clone of the value.
+    /// Returns a clone of the value.
     pub(crate) fn get(&self, key: K) -> Option<V> {
         self.map.get(&key).map(|value| V::clone(&value))
     }
 
-    /// Adds a value, or gives it back when there is one already.
+    /// Adds a value, or returns it if the key already has a value.
     pub(crate) fn insert(&self, key: K, value: V) -> Result<(), V> {
         match self.map.entry(key) {
             Entry::Occupied(_) => Err(value),
@@ -59,14 +59,14 @@ impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
         self.note_removal(self.map.remove(&key))
     }
 
-    /// Takes the value out if `wanted` holds for it. `wanted` must not touch the table.
+    /// Takes the value out if `wanted` returns true for it. `wanted` must not touch the table.
     pub(crate) fn remove_if(&self, key: K, wanted: impl FnOnce(&V) -> bool) -> Option<V> {
         self.note_removal(self.map.remove_if(&key, |_, value| wanted(value)))
     }
 
     fn note_removal(&self, removed: Option<(K, V)>) -> Option<V> {
         let (_, value) = removed?;
-        // Ordering: Relaxed: a count.
+        // Ordering: Relaxed: only a count.
         let before = self.removals.fetch_add(1, Ordering::Relaxed);
         if before % LOOK == LOOK - 1 && self.map.len() < self.map.capacity() / 4 {
             self.map.shrink_to_fit();
@@ -74,8 +74,8 @@ impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
         Some(value)
     }
 
-    /// The keys, in no particular order. O(n). Each key that is present during the whole call is
-    /// among them.
+    /// Returns the keys, in no particular order. O(n). Includes each key that is present during the
+    /// whole call.
     pub(crate) fn keys(&self) -> Vec<K> {
         self.map.iter().map(|entry| *entry.key()).collect()
     }
@@ -99,7 +99,7 @@ mod tests {
             };
             assert!(removed.is_some());
             if key < BURST / 2 {
-                // A map counts some places of removed entries as none.
+                // The map's capacity leaves out some places of removed entries.
                 assert!(table.map.capacity() > full / 2, "at {key}");
             }
         }

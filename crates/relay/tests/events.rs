@@ -1,5 +1,5 @@
-//! The tracing events. This is a test program of its own: other tests without a subscriber would
-//! disable these events for the whole program.
+//! Tests of the tracing events. They have their own test program: other tests without a subscriber
+//! would disable these events for the whole program.
 #![cfg(not(ganger_loom))]
 
 use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
@@ -24,7 +24,7 @@ fn sink() -> Arc<dyn PackageReceiver> {
     Arc::new(receiver_fn(|_| Ok(())))
 }
 
-/// Collects events. On demand, it uses the router from inside each event.
+/// Collects events. With `reenters`, it uses the router from inside each event.
 struct Collector {
     router: Arc<Router>,
     lines: Arc<Mutex<Vec<String>>>,
@@ -71,7 +71,7 @@ impl Subscriber for Collector {
 }
 
 /// Adds and removes more hosts and peers than the maps have shards, and changes the fallback. The
-/// subscriber does not get the events of that: `tracing` never calls a subscriber inside itself.
+/// subscriber does not get the resulting events: `tracing` never calls a subscriber inside itself.
 fn use_all_shards(router: &Router) {
     for n in 0..300 {
         let name = format!("event-{n}");
@@ -86,7 +86,7 @@ fn use_all_shards(router: &Router) {
     }
 }
 
-/// Does everything that causes an event, and checks that exactly those events come.
+/// Causes every event, and checks that exactly these events come.
 fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
     let channels = Arc::new(ChannelHost::new(node("here"), host("box")));
     router

@@ -1,4 +1,4 @@
-//! Helpers that the tests share.
+//! Shared helpers of the tests.
 
 use ganger_proc_api::{HostName, NodeName, Package, Payload, Pid, SendError, SendErrorKind};
 use ganger_relay::{PackageReceiver, receiver_fn};
@@ -19,7 +19,7 @@ pub(crate) fn pid(text: &str) -> Pid {
     text.parse().unwrap()
 }
 
-/// A package with a `number`, by which it can be told from all others.
+/// Returns a package with a `number`, by which a test recognises it.
 pub(crate) fn package(target: &str, number: u64) -> Package {
     Package::new(source(), pid(target), "topic", Payload::any(Mark(number)))
 }
@@ -28,16 +28,16 @@ fn source() -> Pid {
     pid("{source|1}")
 }
 
-/// A value that can't be copied. A test that finds it again knows that the package is the same one.
+/// A value without a copy. A test that finds it again knows that the package is the same.
 struct Mark(u64);
 
-/// Checks that a package is as it was sent, and addressed to `target`. Returns its number.
+/// Checks that a package is unchanged, and addressed to `target`. Returns its number.
 pub(crate) fn number(package: Package, target: &str) -> u64 {
     number_from(package, target, source())
 }
 
-/// As [`number`], for a package that a router of the node `here` has passed on. Its source names
-/// that node if the package has left it.
+/// Checks a package, as [`number`] does, after a router of the node `here` has passed it on. Its
+/// source names the node `here` if the package has left this node.
 pub(crate) fn number_passed_on(package: Package, target: &str) -> u64 {
     let here = node("here");
     let leaves = pid(target).node().is_some_and(|node| node != here);
@@ -53,7 +53,7 @@ fn number_from(package: Package, target: &str, source: Pid) -> u64 {
     payload.downcast::<Mark>().unwrap().0
 }
 
-/// Sends through `receiver`, which must refuse the package for the reason `kind`, and give it back
+/// Sends through `receiver`, which must refuse the package for the reason `kind`, and return it
 /// unchanged.
 #[track_caller]
 pub(crate) fn assert_refused(receiver: &dyn PackageReceiver, target: &str, kind: SendErrorKind) {
@@ -71,12 +71,12 @@ impl Recorder {
         Arc::default()
     }
 
-    /// The packages since the last call.
+    /// Returns the packages since the last call.
     pub(crate) fn take(&self) -> Vec<Package> {
         std::mem::take(&mut *lock(&self.0))
     }
 
-    /// Expects one package since the last call, addressed to `target`, and returns its number.
+    /// Expects a single package since the last call, addressed to `target`, and returns its number.
     #[track_caller]
     pub(crate) fn take_one(&self, target: &str) -> u64 {
         let mut packages = self.take();
@@ -99,7 +99,7 @@ pub(crate) fn refuser(kind: SendErrorKind) -> Arc<dyn PackageReceiver> {
     }))
 }
 
-/// Every reason.
+/// All reasons.
 pub(crate) const ALL_KINDS: [SendErrorKind; 6] = [
     SendErrorKind::NotFound,
     SendErrorKind::Closed,
@@ -109,13 +109,13 @@ pub(crate) const ALL_KINDS: [SendErrorKind; 6] = [
     SendErrorKind::Stopping,
 ];
 
-/// Whether `a` and `b` are the same object.
+/// Returns whether `a` and `b` are the same object.
 pub(crate) fn is_same<R>(a: &Arc<dyn PackageReceiver>, b: &Arc<R>) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
 }
 
-/// Runs `body`, and fails if it does not return: it may wait for a lock that its own thread holds,
-/// or for the end of a channel.
+/// Runs `body`, and fails if it does not return: it may wait for a lock held by its own thread, or
+/// for the end of a channel.
 #[track_caller]
 pub(crate) fn returns(body: impl FnOnce() + Send + 'static) {
     let (done, wait) = mpsc::channel();

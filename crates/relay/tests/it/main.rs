@@ -1,4 +1,4 @@
-//! What the relay promises: R2 to R5. Each test names the promise that it pins.
+//! Tests of the relay's promises R2 to R5. Each test names its promise.
 #![cfg(not(ganger_loom))]
 
 mod channel_host;

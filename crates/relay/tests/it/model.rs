@@ -1,5 +1,5 @@
 //! Random changes of hosts, peers, the fallback and channels, with packages in between. Plain maps
-//! beside them say where each package must go.
+//! in the model tell where each package must go.
 
 use crate::common::{host, is_same, node, number, number_passed_on, package, pid};
 use ganger_proc_api::{Package, SendError, SendErrorKind};
@@ -103,7 +103,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// One receiving end, and the packages that must be in its channel.
+/// A receiving end, and the expected packages in its channel.
 struct Kept {
     id: u64,
     receiver: Inbox,
@@ -111,16 +111,16 @@ struct Kept {
     is_attached: bool,
 }
 
-/// A package that a place must have got: whether it is a control message, its target, its number.
+/// The expected packages of a place: whether it is a control message, its target, its number.
 type Sent = Vec<(bool, String, u64)>;
 
-/// A router, and the model of what it must do.
+/// A router, and the model of its behaviour.
 struct Model {
     router: Router,
     channels: Arc<ChannelHost>,
-    /// Each receiver ever added, with the packages that it must have got since the last check.
+    /// Each receiver ever added, with its expected packages since the last check.
     places: Vec<(Arc<Place>, Sent)>,
-    /// The index of each host's receiver; none for the channel host.
+    /// The index of each host's receiver; `None` for the channel host.
     hosts: BTreeMap<&'static str, Option<usize>>,
     peers: BTreeMap<&'static str, usize>,
     fallback: Option<usize>,
@@ -170,7 +170,7 @@ impl Model {
             .find(|it| it.is_attached && it.id == id)
     }
 
-    /// Whether PIDs of that kind belong to the channel host.
+    /// Returns whether PIDs with this node and host belong to the channel host.
     fn is_boxed(target: Target) -> bool {
         target.host == BOX && target.node.is_none_or(|node| node == HERE)
     }
@@ -357,7 +357,7 @@ impl Model {
         Ok(())
     }
 
-    /// Checks all that can be observed, and all that has arrived.
+    /// Checks all observable state, and all arrived packages.
     fn compare(&mut self) -> TestCaseResult {
         let hosts: Vec<_> = self.hosts.keys().map(|name| host(name)).collect();
         prop_assert_eq!(self.router.local().hosts(), hosts);

@@ -114,7 +114,7 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
     here.add_host(host("router"), its_router).unwrap();
     let channels = ChannelHost::in_front_of(Arc::downgrade(&here), node("here"), host("front"));
     here.add_host(host("front"), Arc::new(channels)).unwrap();
-    // Each send starts with the full limit, so later ones are refused in the same way.
+    // Each send starts with the full limit, so later sends are refused in the same way.
     for _ in 0..100 {
         for target in ["{itself|1}", "{router|1}", "{here@front|1}"] {
             assert_refused(&*here, target, SendErrorKind::HostNotFound);
@@ -127,7 +127,7 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
     assert_eq!(sink.take_one("{a|1}"), 1);
 }
 
-/// The limit counts nested sends, even if each of them has another package.
+/// The limit counts nested sends, even if each of them has a different package.
 // pins: R2
 #[test]
 fn a_host_sends_on_what_it_gets_in_parts() {
@@ -145,7 +145,7 @@ fn a_host_sends_on_what_it_gets_in_parts() {
 }
 
 /// Adds a host that sends each package back to its own node, up to `times` times. Returns the count
-/// of packages that it gets.
+/// of its packages.
 fn add_one_that_tries(here: &Arc<Node>, times: usize) -> Arc<AtomicUsize> {
     let asked = Arc::new(AtomicUsize::new(0));
     let (weak, count) = (Arc::downgrade(here), Arc::clone(&asked));
@@ -173,13 +173,13 @@ fn a_host_behind_itself_that_tries_again_is_refused_soon() {
         for _ in 0..10 {
             assert_refused(&*here, "{tries|1}", SendErrorKind::HostNotFound);
             let asked = asked.swap(0, Ordering::Relaxed);
-            // The limit is the full one again.
+            // The full limit holds again.
             assert!(asked >= 128, "{asked}");
         }
     }
 }
 
-/// Hosts outside of a loop are not affected by it.
+/// A loop does not affect hosts outside of it.
 // pins: R2
 #[test]
 fn one_that_sends_to_many_reaches_all_whatever_circles_there_are_beside_them() {

@@ -1,5 +1,5 @@
-//! No lock is held across a send or a drop: receivers and payloads here use every part of the
-//! router that they came through.
+//! No lock is held across a send or a drop: in these tests receivers and payloads use every part of
+//! the router that called them.
 
 use crate::common::*;
 use ganger_proc_api::{Message, Package, Payload, SendError};
@@ -13,7 +13,7 @@ struct World {
     recorder: Arc<Recorder>,
 }
 
-/// More than the shards of a map, so that each shard is locked for writing.
+/// More than the shards of a map, so each shard is locked for writing.
 const MANY: u64 = 300;
 
 impl World {
@@ -37,7 +37,7 @@ impl World {
         })
     }
 
-    /// Uses every operation, and leaves all as before but for one package in the recorder.
+    /// Uses every operation, and leaves everything as before except for a package in the recorder.
     fn use_everything(&self) {
         let local = self.router.local();
         for n in 0..MANY {
@@ -66,14 +66,14 @@ impl World {
     }
 }
 
-/// Uses every operation on each send and when it is dropped.
+/// Uses every operation on each send and when dropped.
 struct Reentrant(Weak<World>);
 
 impl PackageReceiver for Reentrant {
     fn send(&self, _package: Package) -> Result<(), SendError> {
         let world = self.0.upgrade().unwrap();
         world.use_everything();
-        // It removes itself as well, from every place where it may be.
+        // The receiver removes itself as well, from every place where it may be.
         let (name, peer) = (host("reentrant"), node("reentrant"));
         if let Some(this) = world.router.local().remove_host(name) {
             world.router.local().add_host(name, this).unwrap();
@@ -149,7 +149,7 @@ fn a_receiver_may_use_everything_when_it_is_dropped() {
     });
 }
 
-/// A receiver that takes itself out of the table is kept alive by the call alone.
+/// A receiver that takes itself out of the table; only the call keeps it alive.
 struct Leaver(Reentrant);
 
 impl PackageReceiver for Leaver {

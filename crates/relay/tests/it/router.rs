@@ -185,7 +185,7 @@ fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
     here.send(Message::new("without a source", ()).to(pid("{there@a|1}")))
         .unwrap();
     assert_eq!(echo.take().remove(0).message.source, None);
-    // Without this, each router would keep the other alive.
+    // Without this line, each router would keep the other alive.
     assert!(there.remove_peer(node("here")).is_some());
 }
 
@@ -197,10 +197,10 @@ fn a_loop_of_routers_refuses_what_none_of_them_knows() {
         Arc::new(Router::new(local))
     });
     for (router, next) in routers.iter().zip(routers.iter().cycle().skip(1)) {
-        // Each router knows the next one, and none keeps another alive.
+        // Each router knows the next router, and none keeps another alive.
         router.set_fallback(Arc::new(Arc::downgrade(next)));
     }
-    // Each send starts with the full limit, so later ones are refused in the same way.
+    // Each send starts with the full limit, so later sends are refused in the same way.
     for _ in 0..100 {
         assert_refused(&*routers[0], "{nowhere@a|1}", SendErrorKind::NodeNotFound);
     }

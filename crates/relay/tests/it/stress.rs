@@ -1,13 +1,13 @@
 //! All operations at once, with exact accounting.
 //!
 //! Four threads send in turn to eight targets: a host and channels of the local node and of another
-//! one. Meanwhile five threads add and remove the host, the peer and the fallback, and attach,
+//! node. Meanwhile five threads add and remove the host, the peer and the fallback, and attach,
 //! close, detach and drop the receivers. Each package carries a ticket, which is stamped exactly
-//! once: received, returned in an error, or freed with a receiver. Only one target has a receiver
-//! that is dropped, so only its packages may be freed. At each place, the packages of one sender
-//! must arrive in the order in which they were sent.
+//! once: received, returned in an error, or freed with a receiver. Only one target's receiver is
+//! dropped, so only its packages may be freed. At each place, the packages of one sender must
+//! arrive in the order of their sends.
 //!
-//! Each state lasts until enough packages have been sent for every target to meet it. So every
+//! Each state lasts until enough packages have been sent for every target to meet it, so every
 //! outcome occurs. `GANGER_STRESS` multiplies the number of states.
 
 use crate::common::{host, node, pid};
@@ -30,7 +30,7 @@ const TARGETS: [&str; 8] = [
     "{there@box|3}",
     "{here@box|3}",
 ];
-/// The only target with a receiver that is dropped with packages inside.
+/// The only target whose receiver is dropped with packages inside.
 const DROPPED: &str = "{box|2}";
 const ROUNDS: u64 = 1_000;
 /// After this many sends, some thread has sent to every target.
@@ -62,12 +62,12 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // Ordering: Relaxed, because it is read after all threads have been joined.
+        // Ordering: Relaxed, because the fate is read after all threads have been joined.
         self.fate.fetch_add(self.stamp, Ordering::Relaxed);
     }
 }
 
-/// One place where packages arrive. It checks the order of the packages of each sender.
+/// A place where packages arrive. It checks the order of each sender's packages.
 #[derive(Default)]
 struct Arrivals(Mutex<[Option<u64>; SENDERS]>);
 
@@ -108,7 +108,7 @@ impl Progress {
         }
     }
 
-    /// Calls `body` until every target has been sent to.
+    /// Calls `body` until enough packages have been sent to reach every target.
     fn while_many_are_sent(&self, mut body: impl FnMut()) {
         // Ordering: Relaxed here and in all of this type, because the numbers guard no other data.
         let end = self.sent.load(Ordering::Relaxed) + MANY_SENDS;
@@ -123,7 +123,7 @@ impl Progress {
     }
 }
 
-/// Counts a thread until it ends, by a panic as well.
+/// Counts a thread until it ends, also by a panic.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl Drop for Counted<'_> {
@@ -132,7 +132,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// What one sender reports at its end.
+/// A sender's report at its end.
 #[derive(Default)]
 struct Sent {
     fates: Vec<Arc<AtomicU64>>,
@@ -212,8 +212,7 @@ fn churn_peer(router: &Router, other: &Arc<Router>, rounds: u64, progress: &Prog
     }
 }
 
-/// Attaches `target` and receives, then closes, detaches or, if that is allowed, drops the
-/// receiver.
+/// Attaches `target` and receives, then closes, detaches or, for `DROPPED`, drops the receiver.
 fn churn_channel(channels: &ChannelHost, target: Pid, rounds: u64, progress: &Progress) {
     let _counted = Counted(&progress.churners);
     let arrivals = Arrivals::default();
@@ -252,12 +251,12 @@ fn churn_channel(channels: &ChannelHost, target: Pid, rounds: u64, progress: &Pr
     }
 }
 
-/// The factor by which the tests run longer.
+/// Returns the factor by which the tests run longer.
 fn factor() -> u64 {
     std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap())
 }
 
-/// Checks that each package has a fate, and counts the packages of each fate.
+/// Checks that each package has exactly one fate, and counts the packages of each fate.
 fn count_fates(results: &[Sent], targets: &[&str]) -> HashMap<u64, u64> {
     let mut count: HashMap<u64, u64> = HashMap::new();
     for (sender, sent) in results.iter().enumerate() {
@@ -359,8 +358,8 @@ fn no_package_is_lost_between_a_send_and_a_close() {
             let _counted = Counted(&progress.churners);
             let arrivals = Arrivals::default();
             let (mut rounds, mut met) = (0, 0);
-            // A round without a package checks nothing. A wait for one would take the receiver off
-            // its core, and then the two threads would never act at once.
+            // A round without a package checks nothing. A wait for a package would take the
+            // receiver off its core, and then the two threads would never act at once.
             while rounds < 30_000 * factor() || met == 0 {
                 let inbox = channels.attach(pid(TARGET)).unwrap();
                 let first = (0..200).find_map(|_| {
