@@ -1,8 +1,8 @@
-//! Fork and join: threads that share a tree of tasks, each with a deque of its own.
+//! Fork and join: threads with a deque each share a tree of tasks.
 //!
-//! A task may fork others. The threads take their own newest task first, which keeps what they
-//! touch near, and steal the oldest half of another's, which has the largest parts of the tree.
-//! They end when the last task has ended, and sleep while there is nothing to take.
+//! A task may fork others. Each thread takes its own newest task first, which keeps its memory
+//! accesses near, and steals the oldest half of another thread's tasks, which has the largest parts
+//! of the tree. The threads end when the last task has ended, and sleep while all deques are empty.
 //!
 //! ```sh
 //! cargo run --release -p ganger-deque --example fork_join -- 12
@@ -19,13 +19,13 @@ use std::thread;
 /// The most tasks that a thief takes at once.
 const MOST: usize = 32;
 
-/// What the threads share.
+/// The shared state of the threads.
 struct Shared<T> {
     stealers: Vec<Stealer<T>>,
-    /// How many tasks have been forked and have not ended. A task counts before it can be taken,
-    /// and until all that it has forked counts. So 0 means that nothing is left, and nothing comes.
+    /// How many forked tasks have not ended. A task counts before any thread can take it, and until
+    /// all its forked tasks count. 0 therefore means that no task is left and none will come.
     unfinished: AtomicUsize,
-    /// Nothing is left, or a task has panicked.
+    /// No task is left, or a task has panicked.
     is_over: AtomicBool,
     /// How many threads sleep, or are about to. Written under the lock, read without it.
     asleep: AtomicUsize,
@@ -33,16 +33,17 @@ struct Shared<T> {
     wakes: Condvar,
 }
 
-/// What a task forks others through: the deque of its thread.
+/// The deque of a task's thread, through which the task forks others.
 pub(crate) struct Forker<'a, T> {
     own: Worker<T>,
     shared: &'a Shared<T>,
 }
 
-/// Runs `first` and all that it forks on that many threads. Returns what each of them has gathered.
+/// Runs `first`, and all tasks forked from it, on `threads` threads. Returns what each thread has
+/// gathered.
 ///
 /// # Panics
-/// When a task does. The other threads then end after the task that they are in.
+/// If a task panics. The other threads then end after their current tasks.
 pub(crate) fn fork_join<T, R>(
     threads: NonZeroUsize,
     first: T,
@@ -76,7 +77,7 @@ where
                 gathered
             })
         };
-        // All threads start before the first one is waited for.
+        // All threads start before the function waits for the first.
         let threads: Vec<_> = workers.into_iter().map(start).collect();
         let gathered = |thread: thread::ScopedJoinHandle<'_, R>| match thread.join() {
             Ok(gathered) => gathered,
@@ -89,35 +90,36 @@ where
 impl<T> Forker<'_, T> {
     /// Adds a task, which this thread or another will run.
     pub(crate) fn fork(&self, task: T) {
-        // Ordering: Relaxed: the task that forks counts as well, and ends after this.
+        // Ordering: Relaxed: the forking task counts as well, and ends later.
         self.shared.unfinished.fetch_add(1, Ordering::Relaxed);
         self.own.push(task);
         self.wake();
     }
 
-    /// Wakes a thread that sleeps, if there is one. The own deque has a task, which it may take.
+    /// Wakes a sleeping thread, if any. The own deque has a task, which the woken thread may take.
     fn wake(&self) {
         // Ordering: SeqCst pairs with the fence in `sleep`: this thread sees that the other is
         // about to sleep, or the other sees the task.
         fence(Ordering::SeqCst);
         // Ordering: Relaxed, because the fence orders it.
         if self.shared.asleep.load(Ordering::Relaxed) > 0 {
-            // The lock: a thread that is about to sleep holds it from its look until it sleeps.
+            // The lock: a thread about to sleep holds it from its check until it sleeps.
             let _held = self.shared.lock();
             self.shared.wakes.notify_one();
         }
     }
 
-    /// How many threads sleep. It stays as it is until this task or another forks one.
+    /// Returns how many threads sleep. The number changes only when a task forks another.
     #[allow(dead_code, reason = "the test of the example uses it")]
     pub(crate) fn asleep(&self) -> usize {
-        // A thread that has been woken, and has not looked yet, holds the lock while it looks.
+        // A woken thread holds the lock until it has checked for tasks.
         let _held = self.shared.lock();
-        // Ordering: Relaxed, because it is written under the lock.
+        // Ordering: Relaxed, because `asleep` is written under the lock.
         self.shared.asleep.load(Ordering::Relaxed)
     }
 
-    /// The next task to run: the own newest, or the oldest of another thread. `None` at the end.
+    /// Returns the next task to run: the own newest, or the oldest of another thread. `None` at the
+    /// end.
     fn next(&self) -> Option<T> {
         loop {
             // Ordering: Acquire pairs with the Release in `end`.
@@ -131,20 +133,21 @@ impl<T> Forker<'_, T> {
         }
     }
 
-    /// Looks at each deque until it has a task, or all are empty.
+    /// Looks at each deque until it gets a task, or all deques are empty.
     fn steal(&self) -> Option<T> {
         for victim in &self.shared.stealers {
             loop {
                 match victim.steal_half_and_pop(&self.own, MOST) {
                     Steal::Success(task) => {
-                        // What was on its way from deque to deque was seen in neither.
+                        // A thread about to sleep sees moving items in neither deque, so this
+                        // thread wakes a sleeper.
                         if !self.own.is_empty() {
                             self.wake();
                         }
                         return Some(task);
                     }
                     Steal::Empty => break,
-                    // Another thread was faster, and may have left something.
+                    // Another thread was faster, and may have left items.
                     Steal::Retry => hint::spin_loop(),
                 }
             }
@@ -152,13 +155,13 @@ impl<T> Forker<'_, T> {
         None
     }
 
-    /// Sleeps until there may be a task, or all is over. Returns at once when there is one already.
+    /// Sleeps until a task may exist, or the run is over. Returns at once if a task already exists.
     fn sleep(&self) {
         let shared = self.shared;
         let mut held = shared.lock();
         // Ordering: Relaxed, because the fence orders it.
         shared.asleep.fetch_add(1, Ordering::Relaxed);
-        // Ordering: SeqCst pairs with the fence in `fork`.
+        // Ordering: SeqCst pairs with the fence in `wake`.
         fence(Ordering::SeqCst);
         // Ordering: Acquire pairs with the Release in `end`, which holds the lock.
         let is_over = || shared.is_over.load(Ordering::Acquire);
@@ -179,7 +182,7 @@ impl<T> Shared<T> {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has all threads end.
+    /// Ends all threads.
     fn end(&self) {
         let _held = self.lock();
         // Ordering: Release pairs with the Acquire in `next` and `sleep`.
@@ -188,12 +191,12 @@ impl<T> Shared<T> {
     }
 }
 
-/// A task that runs. Dropping it ends the task, also when that panics.
+/// A running task. Dropping this value ends the task, also if the task panics.
 struct Ends<'a, T>(&'a Shared<T>);
 
 impl<T> Drop for Ends<'_, T> {
     fn drop(&mut self) {
-        // Ordering: AcqRel: the thread that counts the last task has seen what all others did.
+        // Ordering: AcqRel: the thread that counts the last task sees the effects of all others.
         let was_last = self.0.unfinished.fetch_sub(1, Ordering::AcqRel) == 1;
         if was_last || thread::panicking() {
             self.0.end();
@@ -201,7 +204,7 @@ impl<T> Drop for Ends<'_, T> {
     }
 }
 
-/// Queens in the first rows of a board, as bits of what they attack in the next row.
+/// Queens in the first rows of a board, as bits of the squares that they attack in the next row.
 #[derive(Clone, Copy)]
 struct Board {
     left: u8,
@@ -210,7 +213,8 @@ struct Board {
     falling: u32,
 }
 
-/// In how many ways that many queens stand on a board of as many rows without attacking each other.
+/// Returns in how many ways `rows` queens stand on a board of `rows` rows without attacking each
+/// other.
 pub(crate) fn queens(threads: NonZeroUsize, rows: u8) -> u64 {
     let empty = Board {
         left: rows,

@@ -1,7 +1,7 @@
-//! What operations cost, counted in the test build of this crate and nowhere else.
+//! Counts of expensive operations, made only in the test build of this crate.
 //!
-//! Times depend on the machine. The counts do not: a probe of an empty deque writes to nothing that
-//! other threads read, and 32 items change hands by one CAS.
+//! Times depend on the machine; counts do not. A probe of an empty deque writes to no shared word,
+//! and 32 items change hands by one CAS.
 
 /// An expensive operation.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ mod counted {
         COUNTS.with(|counts| counts[event as usize].update(|count| count + 1));
     }
 
-    /// What `operation` costs.
+    /// Counts the expensive operations of `operation`.
     fn cost<R>(operation: impl FnOnce() -> R) -> (Cost, R) {
         COUNTS.with(|counts| counts.iter().for_each(|count| count.set(0)));
         let result = operation();

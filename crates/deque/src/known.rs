@@ -1,18 +1,18 @@
-//! What the owner remembers of the word.
+//! The owner's memory of the word.
 //!
-//! **Problem.** Where light fences are free, a third of a pop's instructions takes the word apart
-//! to find the limit, and asks whether light fences are free. The answers are those of the pop
-//! before, unless a thief has come.
+//! **Problem.** On platforms with free light fences, a third of a pop's instructions takes the word
+//! apart to find the limit, and checks whether light fences are free. The results are the same as
+//! in the previous pop, unless a thief has come.
 //!
-//! **Protocol.** The owner keeps a word that it has seen, and its limit, which depends on the word
-//! alone. It does so only where light fences are free. So if the word equals the kept one, the
-//! limit is known, and [`fence::free`] was fence enough.
+//! **Protocol.** If light fences are free, the owner keeps a word that it has seen, and its limit,
+//! which depends on the word alone. If the current word equals the kept word, the limit is known,
+//! and [`fence::free`] was fence enough.
 
 use crate::word::Snapshot;
 use ganger_sync::fence;
 use std::cell::Cell;
 
-/// A word and its limit, or none where light fences are not free. Only the owner uses it.
+/// A word and its limit, or nothing if light fences are not free. Only the owner uses it.
 pub(crate) struct Known {
     word: Cell<Snapshot>,
     limit: Cell<u32>,
@@ -26,13 +26,14 @@ impl Known {
         }
     }
 
-    /// Whether `index` is known to be at or above the limit of `seen`, and light fences to be free.
+    /// Returns whether `index` is known to be at or above the limit of `seen`, and light fences are
+    /// known to be free.
     #[inline]
     pub(crate) fn is_private(&self, seen: Snapshot, index: u32) -> bool {
         seen == self.word.get() && index.wrapping_sub(self.limit.get()).cast_signed() >= 0
     }
 
-    /// Keeps `seen`, where light fences are free.
+    /// Keeps `seen`, if light fences are free.
     #[inline]
     pub(crate) fn keep(&self, seen: Snapshot) {
         if fence::light_is_free() {

@@ -1,7 +1,8 @@
-//! The items that the owner leaves exposed are published although light fences publish nothing.
+//! Checks that items left exposed by the owner are published, although light fences publish
+//! nothing.
 //!
-//! Where a light fence is a compiler fence, no fence follows a pop. In these models light fences do
-//! nothing, and no thief claims on a tentative word.
+//! On platforms whose light fence is a compiler fence, no fence follows a pop. In these models
+//! light fences do nothing, and no thief claims on a tentative word.
 
 use crate::shared::Shared;
 use crate::word::{Announcement, Claim};
@@ -34,26 +35,26 @@ fn claim_settled(shared: &Shared<u32>) -> Vec<u32> {
     items
 }
 
-/// Says which thread's turn it is, and publishes nothing. Loom's search alone does not reach an
-/// order of steps as particular as these models need.
+/// Orders the threads' turns, and publishes nothing. Loom's search alone does not reach the
+/// particular order of steps in these models.
 struct Turn(AtomicU32);
 
 impl Turn {
     fn pass_to(&self, turn: u32) {
-        // Ordering: Relaxed, because nothing may be visible through it.
+        // Ordering: Relaxed, because no write may be published through it.
         self.0.store(turn, Ordering::Relaxed);
     }
 
     fn wait_for(&self, turn: u32) {
-        // Ordering: Relaxed, because nothing may be visible through it.
+        // Ordering: Relaxed, because no write may be published through it.
         while self.0.load(Ordering::Relaxed) != turn {
             thread::yield_now();
         }
     }
 }
 
-/// A thief looks. The owner replaces the items. The thief announces, and stands still. The owner
-/// takes back, which leaves one of the new items exposed.
+/// A thief looks. The owner replaces the items. The thief announces, and pauses. The owner takes
+/// back, and leaves one of the new items exposed.
 #[test]
 fn what_the_owner_leaves_exposed_is_there() {
     without_light_fences(3, || {
@@ -88,7 +89,7 @@ fn what_the_owner_leaves_exposed_is_there() {
     });
 }
 
-/// The owner exposes an item at an index that had another item before.
+/// The owner exposes an item at an index of an earlier item.
 #[test]
 fn what_the_owner_exposes_is_there() {
     without_light_fences(4, || {

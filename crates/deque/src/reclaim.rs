@@ -1,23 +1,21 @@
-//! When a replaced ring may be freed.
+//! Decides when a replaced ring may be freed.
 //!
 //! **Problem.** The owner replaces its ring while thieves may be copying out of the old one.
 //!
 //! **Rejected.**
-//! - *Reference counts*: two more RMWs a steal, on a line that all thieves share.
-//! - *Keeping every ring until the end*: it takes as much memory again as the largest ring, and an
-//!   owner that replaces a ring by one of the same size (see `Worker::grow`) would make it
-//!   unbounded.
-//! - *The collector that all users of crossbeam-epoch share*: in the middle of a push or a steal it
-//!   runs what other users have deferred, which may panic, or reach this same deque.
+//! - *Reference counts*: two more RMWs a steal, on a line shared by all thieves.
+//! - *Keeping every ring until the end*: it takes as much memory again as the largest ring, and
+//!   without bound if an owner replaces a ring by another of the same size (see `Worker::grow`).
+//! - *The collector shared by all users of crossbeam-epoch*: in the middle of a push or a steal it
+//!   runs deferred functions of other users, which may panic, or reach this same deque.
 //!
 //! **Protocol.** A thief pins the epoch, loads the pointer, and has finished with the ring before
-//! it unpins. The owner stores the new pointer, and then retires the old one. The old ring is freed
-//! once every thread that was pinned at that moment has unpinned. The collector is this crate's
-//! own, and runs nothing but the freeing of rings. While a thief is suspended in a copy, nothing is
-//! freed.
+//! it unpins. The owner stores the new pointer, and then retires the old pointer. The old ring is
+//! freed once every thread pinned at this moment has unpinned. This crate has its own collector,
+//! which only frees rings. While a thief is suspended in a copy, no ring is freed.
 //!
-//! crossbeam-epoch is opaque to loom. There, retired rings are kept until the deque goes. The
-//! models check the protocol of the deque; crossbeam's own tests check the epochs.
+//! crossbeam-epoch is opaque to loom. In models, retired rings are kept until the deque is dropped.
+//! The models check the protocol of the deque; crossbeam's own tests check the epochs.
 
 use ganger_sync::atomic::{AtomicPtr, Ordering};
 use std::ptr::NonNull;
@@ -27,7 +25,7 @@ pub(crate) use backend::{Guard, pin};
 
 /// A pointer that one thread replaces and any thread follows.
 pub(crate) struct Buffer<R> {
-    /// The owner writes it, thieves read it. Always from `Box::into_raw`.
+    /// The owner writes the pointer, thieves read it. Always from `Box::into_raw`.
     current: AtomicPtr<R>,
     retired: Retired<R>,
 }
@@ -40,30 +38,29 @@ impl<R> Buffer<R> {
         }
     }
 
-    /// The newest value that is visible to this thread.
+    /// Returns the newest value visible to this thread.
     pub(crate) fn load<'g>(&self, _guard: &'g Guard) -> &'g R {
-        // Ordering: Acquire pairs with the Release store in `replace`: the slots that the owner
-        // copied before are there.
+        // Ordering: Acquire pairs with the Release store in `replace`: the slots copied before by
+        // the owner are visible.
         let current = self.current.load(Ordering::Acquire);
-        // SAFETY: the pointer comes from a box, which is freed after every guard is gone that may
-        // have seen it.
+        // SAFETY: the pointer comes from a box, which is freed only after all guards that may have
+        // seen it are gone.
         unsafe { &*current }
     }
 
-    /// The newest value, for the owner, which alone replaces it.
+    /// Returns the newest value, for the owner, which alone replaces it.
     pub(crate) fn owned(&self) -> NonNull<R> {
         // Ordering: Relaxed, because the caller is the thread that stores.
         let current = self.current.load(Ordering::Relaxed);
         NonNull::new(current).expect("a box is not null")
     }
 
-    /// Puts `next` in the place of the current value, which is freed when no thread can use it any
-    /// longer.
+    /// Replaces the current value with `next`. The old value is freed when no thread can use it.
     ///
     /// # Safety
     /// Only the owner calls this, and it does not use the replaced value afterwards.
     pub(crate) unsafe fn replace(&self, next: Box<R>) {
-        // This comes first: if it panics, nothing has been replaced.
+        // Pinning comes first: if it panics, the value is unchanged.
         let guard = pin();
         let old = self.owned();
         // Ordering: Release pairs with the Acquire in `load`.
@@ -73,7 +70,7 @@ impl<R> Buffer<R> {
         unsafe { self.retired.add(&guard, old) };
     }
 
-    /// Frees what has been replaced and no thread uses any longer.
+    /// Frees replaced values that no thread uses any more.
     pub(crate) fn collect(&self) {
         self.retired.collect();
     }
@@ -103,7 +100,7 @@ mod backend {
         static HANDLE: LocalHandle = COLLECTOR.register();
     }
 
-    /// Keeps what this thread loads from here on alive, until the guard is dropped.
+    /// Keeps values that this thread loads from now on alive, until the guard is dropped.
     pub(crate) fn pin() -> Guard {
         count(Event::Pinned);
         let pinned = HANDLE.try_with(LocalHandle::pin);
@@ -113,8 +110,8 @@ mod backend {
 
     /// Hands retired values to the epoch.
     pub(crate) struct Retired<R> {
-        /// Whether there have been any. Only the owner uses it, and then the thread that drops the
-        /// deque.
+        /// Whether any value was retired. Only the owner uses it, and then the thread that drops
+        /// the deque.
         any: AtomicBool,
         values: PhantomData<R>,
     }
@@ -130,19 +127,22 @@ mod backend {
         /// # Safety
         /// `old` comes from a box, new guards cannot reach it, and it is added once.
         pub(crate) unsafe fn add(&self, guard: &Guard, old: NonNull<R>) {
-            // Ordering: Relaxed, because the owner reads it, or the last thread that has the deque.
+            // Ordering: Relaxed, because only the owner reads it, or the last thread with the
+            // deque.
             self.any.store(true, Ordering::Relaxed);
             // SAFETY: by the contract of this function. Freeing a ring touches no item, so any
             // thread may do it at any time.
             unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old.as_ptr()))) };
-            // A ring can be large, and this thread may do nothing here for a long time.
+            // A ring can be large, and this thread may not come here again for a long time.
             guard.flush();
         }
 
-        /// Frees what no thread uses any longer. A ring is free after two advances of the epoch,
-        /// and a third look frees it. The epoch advances when no thread is pinned in an older one.
+        /// Frees values that no thread uses any more. A ring is free after two advances of the
+        /// epoch, and a third look frees it. The epoch advances when no thread is pinned in an
+        /// older epoch.
         pub(crate) fn collect(&self) {
-            // Ordering: Relaxed, because the owner reads it, or the last thread that has the deque.
+            // Ordering: Relaxed, because only the owner reads it, or the last thread with the
+            // deque.
             if self.any.load(Ordering::Relaxed) {
                 for _ in 0..3 {
                     pin().flush();
@@ -173,7 +173,7 @@ mod backend {
         Guard
     }
 
-    /// Keeps retired values until the end. The lock is `std`'s: it is no part of the model.
+    /// Keeps retired values until the end. The lock is `std`'s, and not part of the model.
     pub(crate) struct Retired<R>(Mutex<Vec<NonNull<R>>>);
 
     impl<R> Retired<R> {
@@ -203,8 +203,8 @@ mod backend {
                 .expect("no thread panics with the lock")
                 .drain(..)
             {
-                // SAFETY: it comes from a box and was added once. The deque is gone, so no thread
-                // uses it.
+                // SAFETY: the value comes from a box and was added once. The deque is gone, so no
+                // thread uses it.
                 drop(unsafe { Box::from_raw(old.as_ptr()) });
             }
         }
@@ -219,7 +219,7 @@ mod tests {
 
     const MOST_TRIES: u32 = 1_000;
 
-    /// Long enough for any epoch to pass, short enough to fail a test.
+    /// Enough turns for any epoch to pass, few enough to fail a test.
     const MOST_TURNS: u32 = 10_000_000;
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         assert!(freed);
     }
 
-    /// No thread steals or replaces anything afterwards.
+    /// No thread steals or replaces a value afterwards.
     #[test]
     fn what_was_in_use_when_it_was_replaced_goes_with_the_buffer() {
         let is_freed = || {

@@ -1,6 +1,6 @@
-//! The ring of slots that the indices of the deque wrap around in.
+//! The ring of slots, in which the indices of the deque wrap around.
 //!
-//! A ring does not know which slots hold items. `bottom`, the word and `released` say so, and the
+//! A ring does not know which slots hold items. `bottom`, the word and `released` tell it, and the
 //! safety contracts of callers rest on them. A ring never drops an item.
 
 use ganger_sync::cell::UnsafeCell;
@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// How many slots a ring has at most: the difference of two indices must fit an `i32`.
+/// The largest number of slots in a ring: the difference of two indices must fit an `i32`.
 pub(crate) const MAX_CAPACITY: u32 = 1 << 30;
 
 type Slot<T> = UnsafeCell<MaybeUninit<T>>;
@@ -18,8 +18,8 @@ pub(crate) struct Ring<T> {
     slots: Slots<T>,
 }
 
-/// A ring's slots, by address: a power of two of them. The owner keeps a copy, which saves a load
-/// for each push and pop.
+/// A ring's slots, by address; their number is a power of two. The owner keeps a copy, which saves
+/// a load for each push and pop.
 ///
 /// | thread | what it does with a slot |
 /// |---|---|
@@ -32,11 +32,10 @@ pub(crate) struct Slots<T> {
 }
 
 impl<T> Ring<T> {
-    /// A ring with at least `capacity` slots.
+    /// Allocates a ring with at least `capacity` slots.
     ///
     /// # Panics
-    /// With "capacity overflow" when that is more than [`MAX_CAPACITY`], or more than the address
-    /// space holds.
+    /// With "capacity overflow" if `capacity` exceeds [`MAX_CAPACITY`] or the address space.
     #[track_caller]
     pub(crate) fn new(capacity: u32) -> Self {
         assert!(capacity <= MAX_CAPACITY, "capacity overflow");
@@ -66,42 +65,42 @@ impl<T> Drop for Ring<T> {
 }
 
 impl<T> Slots<T> {
-    /// The number of slots.
+    /// Returns the number of slots.
     #[inline]
     pub(crate) fn capacity(self) -> u32 {
         self.mask + 1
     }
 
-    /// Puts an item into the slot of `index`, without dropping what the slot held.
+    /// Puts an item into the slot of `index`, without dropping the slot's old item.
     ///
     /// # Safety
-    /// The ring is there, and no other thread reads or writes this slot at the same time.
+    /// The ring exists, and no other thread reads or writes this slot at the same time.
     #[inline]
     pub(crate) unsafe fn write(self, index: u32, item: MaybeUninit<T>) {
-        // SAFETY: by the contract of this function the ring is there and the access is exclusive.
+        // SAFETY: by the contract of this function the ring exists and the access is exclusive.
         unsafe { self.slot(index).as_ref() }.with_mut(|slot| unsafe { *slot = item });
     }
 
-    /// Copies the slot of `index`. The copy is an item if the slot holds one. Only one copy of an
-    /// item may be used as an item.
+    /// Copies the slot of `index`. The copy is an item if the slot holds an item. Only one copy of
+    /// an item may be used as an item.
     ///
     /// # Safety
-    /// The ring is there, and no thread writes this slot at the same time.
+    /// The ring exists, and no thread writes this slot at the same time.
     #[inline]
     pub(crate) unsafe fn read(self, index: u32) -> MaybeUninit<T> {
-        // SAFETY: by the contract of this function the ring is there, and no thread writes the
-        // slot. The copy is not yet an item, so a second copy elsewhere does no harm.
+        // SAFETY: by the contract of this function the ring exists, and no thread writes the slot.
+        // The copy is not yet an item, so a second copy elsewhere does no harm.
         unsafe { self.slot(index).as_ref() }.with(|slot| unsafe { slot.read() })
     }
 
-    /// Drops the item in the slot of `index` where it is.
+    /// Drops the item in the slot of `index` in place.
     ///
     /// # Safety
-    /// As of [`write`](Self::write); and the slot holds an item, which no thread uses again.
+    /// As for [`write`](Self::write); and the slot holds an item, which no thread uses again.
     pub(crate) unsafe fn drop_item(self, index: u32) {
         // SAFETY: by the contract of this function.
         let drop_it = |slot: *mut MaybeUninit<T>| unsafe { (*slot).assume_init_drop() };
-        // SAFETY: by the contract of this function the ring is there.
+        // SAFETY: by the contract of this function the ring exists.
         unsafe { self.slot(index).as_ref() }.with_mut(drop_it);
     }
 
@@ -109,8 +108,8 @@ impl<T> Slots<T> {
     /// in `target`, which is another ring.
     ///
     /// # Safety
-    /// The rings are there. At the same time no thread writes those slots here, and no other thread
-    /// reads or writes those in `target`.
+    /// The rings exist. At the same time no thread writes the source slots, and no other thread
+    /// reads or writes the target slots.
     pub(crate) unsafe fn copy_to(self, mut first: u32, mut count: u32, target: Self, mut to: u32) {
         debug_assert!(count <= self.capacity() && count <= target.capacity());
         while count > 0 {
@@ -123,7 +122,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// How many slots there are from that of `index` to the end of the ring.
+    /// Returns how many slots lie from the slot of `index` to the end of the ring.
     fn run(self, index: u32) -> u32 {
         self.capacity() - (index & self.mask)
     }
@@ -144,40 +143,40 @@ impl<T> Clone for Slots<T> {
 
 impl<T> Copy for Slots<T> {}
 
-/// Slots whose memory nothing touches, so that a slot needs no page before its first item. Slots
-/// that are made one by one would each go through the stack, which may be smaller than an item.
+/// Allocates slots without touching their memory, so a slot needs no page before its first item.
+/// Slots made one by one would each go through the stack, which may be smaller than an item.
 #[cfg(not(ganger_loom))]
 #[track_caller]
 fn allocate<T>(capacity: usize) -> Box<[Slot<T>]> {
     let mut slots: Vec<Slot<T>> = Vec::with_capacity(capacity);
-    // SAFETY: there is room for them, and a slot is valid with any content, also with none.
+    // SAFETY: the vector has room for them, and a slot is valid with any content, also with none.
     unsafe { slots.set_len(capacity) };
     slots.into_boxed_slice()
 }
 
-/// Slots that are made one by one, because loom watches each.
+/// Makes slots one by one, because loom watches each.
 #[cfg(ganger_loom)]
 fn allocate<T>(capacity: usize) -> Box<[Slot<T>]> {
     let slot = || UnsafeCell::new(MaybeUninit::uninit());
     std::iter::repeat_with(slot).take(capacity).collect()
 }
 
-/// Copies `count` slots that lie side by side.
+/// Copies `count` neighbouring slots.
 ///
 /// # Safety
-/// There are as many on both sides. No thread writes those from `from` on, and no other thread
-/// reads or writes those from `to` on.
+/// Both sides have `count` slots. No thread writes the slots at `from`, and no other thread reads
+/// or writes the slots at `to`.
 #[cfg(not(ganger_loom))]
 unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
     // SAFETY: by the contract of this function. A slot is laid out like its content.
     unsafe { from.copy_to_nonoverlapping(to, count as usize) };
 }
 
-/// Copies `count` slots that lie side by side, one by one, so that loom sees each access.
+/// Copies `count` neighbouring slots one by one, so that loom sees each access.
 ///
 /// # Safety
-/// There are as many on both sides. No thread writes those from `from` on, and no other thread
-/// reads or writes those from `to` on.
+/// Both sides have `count` slots. No thread writes the slots at `from`, and no other thread reads
+/// or writes the slots at `to`.
 #[cfg(ganger_loom)]
 unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
     for offset in 0..count as usize {
@@ -212,7 +211,7 @@ mod tests {
         let (small, large) = (Ring::new(4), Ring::new(8));
         let first = u32::MAX - 1;
         for offset in 0..4 {
-            // SAFETY: one thread, and nothing is in the slot yet.
+            // SAFETY: one thread, and the slot is still empty.
             unsafe { small.write(first.wrapping_add(offset), MaybeUninit::new(offset)) };
         }
         // SAFETY: one thread.

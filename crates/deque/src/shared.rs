@@ -1,4 +1,4 @@
-//! What the owner and the thieves of one deque share.
+//! The state shared by the owner and the thieves of a deque.
 
 use crate::counts::{Event, count};
 use crate::reclaim::Buffer;
@@ -16,25 +16,24 @@ use ganger_sync::atomic::{AtomicU32, Ordering};
 /// | `word` | CAS, to expose and to take back | CAS, to announce and to claim |
 /// | `released` | reads | add |
 ///
-/// Fields with different writers have cache lines of their own. So a claim does not take `bottom`
-/// away from the owner, and a release does not take away the word, which the owner's next pop
-/// reads.
+/// Fields with different writers have different cache lines. So a claim does not take `bottom` away
+/// from the owner, and a release does not take away the word, which the owner's next pop reads.
 pub(crate) struct Shared<T> {
     pub(crate) owner: CachePadded<OwnerSide<T>>,
     pub(crate) word: CachePadded<Word>,
     released: CachePadded<AtomicU32>,
 }
 
-/// What only the owner writes.
+/// Fields written only by the owner.
 pub(crate) struct OwnerSide<T> {
     bottom: AtomicU32,
     pub(crate) buffer: Buffer<Ring<T>>,
 }
 
 // SAFETY: items move between threads, so `T: Send`. No two threads ever have a reference to the
-// same item, so nothing more is needed. Slots are accessed only as the protocol allows.
+// same item, so `T: Sync` is not needed. Slots are accessed only as the protocol allows.
 unsafe impl<T: Send> Send for Shared<T> {}
-// SAFETY: a shared one moves items between threads, and gives out no reference to an item.
+// SAFETY: a shared reference moves items between threads, and gives out no reference to an item.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -49,7 +48,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// `bottom`, for thieves; the owner knows it.
+    /// Returns `bottom`, for thieves; the owner knows it.
     #[inline]
     pub(crate) fn bottom(&self) -> u32 {
         // Ordering: Acquire pairs with the Release store in `set_bottom`: the items below, and the
@@ -61,12 +60,12 @@ impl<T> Shared<T> {
     #[inline]
     pub(crate) fn set_bottom(&self, bottom: u32) {
         // Ordering: Release pairs with the Acquire load in `bottom`. A store of a pop needs it,
-        // too: a thief that reads it may claim items below, and nothing else orders their writes
-        // before the reads of the thief.
+        // too: a thief that reads it may claim items below, and no other operation orders their
+        // writes before the reads of the thief.
         self.owner.bottom.store(bottom, Ordering::Release);
     }
 
-    /// Thief: says that it has copied `items` out of the slots that it had claimed.
+    /// Thief: tells the owner that it has copied `items` items out of its claimed slots.
     pub(crate) fn release(&self, items: u32) {
         // Ordering: Release pairs with the Acquire in `free_below`: the owner overwrites the slots
         // after the thief has read them.
@@ -74,16 +73,16 @@ impl<T> Shared<T> {
         count(Event::Released);
     }
 
-    /// Owner: the index below which every slot has been copied out, and `head`. The index is known
-    /// only when no thief copies.
+    /// Owner: returns the index below which every slot has been copied out, and `head`. The index
+    /// is known only while no thief copies.
     ///
-    /// `released` is a sum, and thieves release in any order: it must be read *before* `head`. The
-    /// other way round, a later claim that is released could stand in for an earlier one that is
-    /// not. In this order all that the sum counts was claimed below `head`. So if the two are
-    /// equal, the sum counts everything below `head`.
+    /// `released` is a sum, and thieves release in any order: it must be read *before* `head`. In
+    /// the other order, a later claim with a release could stand in for an earlier claim without
+    /// one. In this order every item in the sum was claimed below `head`. So if the two are equal,
+    /// the sum counts every item below `head`.
     pub(crate) fn free_below(&self) -> (Option<u32>, u32) {
-        // Ordering: Acquire pairs with the Release in `release`, of every thief that is counted:
-        // the additions are a chain of RMWs. It also keeps the load of the word behind it.
+        // Ordering: Acquire pairs with the Release in `release` of every counted thief: the
+        // additions are a chain of RMWs. It also keeps the load of the word behind it.
         let released = self.released.load(Ordering::Acquire);
         let head = self.word.load().head();
         ((released == head).then_some(head), head)
@@ -92,7 +91,7 @@ impl<T> Shared<T> {
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // The worker empties the deque when it goes, and every thief has a reference while it
+        // The worker empties the deque when it is dropped, and every thief has a reference while it
         // copies. So only the rings are left, which drop no items.
         debug_assert_eq!(self.word.load().len(self.bottom()), 0);
     }

@@ -13,32 +13,32 @@
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steal<T> {
-    /// At some moment during the call there was nothing to take.
+    /// At some moment during the call the deque was empty.
     Empty,
-    /// The item, or the number of items, that was taken.
+    /// The taken item, or the number of taken items.
     Success(T),
-    /// Another thread was faster. Whether anything is left is unknown. The caller may try again,
-    /// here or with another victim.
+    /// Another thread was faster. The deque may or may not have items left. The caller may try
+    /// again, here or with another victim.
     Retry,
 }
 
 impl<T> Steal<T> {
-    /// Whether there was nothing to take.
+    /// Returns whether the deque was empty.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Empty)
     }
 
-    /// Whether something was taken.
+    /// Returns whether the thief took an item.
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Success(_))
     }
 
-    /// Whether another thread was faster.
+    /// Returns whether another thread was faster.
     pub fn is_retry(&self) -> bool {
         matches!(self, Self::Retry)
     }
 
-    /// What was taken, if anything was.
+    /// Returns the taken item or number, if the steal succeeded.
     pub fn success(self) -> Option<T> {
         match self {
             Self::Success(taken) => Some(taken),

@@ -1,4 +1,4 @@
-//! The thieves' side: steal one, steal half.
+//! The thieves' side: steal one item, steal half.
 
 use crate::counts::{Event, count};
 use crate::reclaim::{self, Guard};
@@ -13,8 +13,8 @@ use std::fmt;
 
 /// A thief's handle of a deque: takes the oldest items.
 ///
-/// Any number of threads may use clones of it, or share one, at the same time, also the owner.
-/// Taking needs no help from the owner.
+/// Any number of threads, also the owner, may use clones of it, or share it, at the same time. A
+/// thief needs no help from the owner.
 ///
 /// ```
 /// use ganger_deque::{Steal, Worker};
@@ -44,14 +44,14 @@ impl<T> Stealer<T> {
         Self { shared }
     }
 
-    /// Takes the oldest item. Never blocks, and does not try again when another thread was faster.
+    /// Takes the oldest item. Never blocks, and does not try again if another thread was faster.
     ///
-    /// O(1). Two loads when there is nothing; one CAS when something is exposed; otherwise two
-    /// CASes and a heavy fence, which expose the rest to the thieves that follow.
+    /// O(1). Two loads if the deque is empty; one CAS if an item is exposed; otherwise two CASes
+    /// and a heavy fence, which expose the rest to later thieves.
     ///
     /// # Panics
     /// If the system allowed heavy fences at first and refuses them later: see "Platforms" in the
-    /// crate's documentation. Then nothing is taken.
+    /// crate's documentation. The deque is then unchanged.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -68,7 +68,7 @@ impl<T> Stealer<T> {
         self.steal_seen(seen, bottom)
     }
 
-    /// The rest of [`steal`](Self::steal). It is apart, so that a look in vain stays small.
+    /// The rest of [`steal`](Self::steal), in its own function so that a look in vain stays small.
     #[inline(never)]
     fn steal_seen(&self, seen: Snapshot, bottom: u32) -> Steal<T> {
         let Some((seen, bottom)) = self.look_closer(seen, bottom) else {
@@ -84,19 +84,19 @@ impl<T> Stealer<T> {
         })
     }
 
-    /// Moves the oldest items into `dest`, of which the calling thread is the owner: half of them,
-    /// rounded up, but at most `limit`, and no more than are exposed. Returns how many, at least
-    /// one. They keep their order, so `dest` pops the youngest of them first.
+    /// Moves the oldest items into `dest`, whose owner is the calling thread: half of them, rounded
+    /// up, but at most `limit`, and no more than are exposed. Returns how many, at least one. They
+    /// keep their order, so `dest` pops the youngest of them first.
     ///
-    /// It returns `Empty` as well when `limit` is 0, and when `dest` is the owner of this same
-    /// deque. Never blocks, and does not try again when another thread was faster.
+    /// Also returns `Empty` if `limit` is 0, or if `dest` is the owner of this same deque. Never
+    /// blocks, and does not try again if another thread was faster.
     ///
-    /// O(n) for n items, and growth of `dest`, amortised. It synchronises as much as one
+    /// O(n) for n items, and growth of `dest`, amortised. Synchronises as much as one
     /// [`steal`](Self::steal).
     ///
     /// # Panics
-    /// Where [`Worker::push`] does, when `dest` cannot grow, and where [`steal`](Self::steal) does.
-    /// Then nothing is taken.
+    /// As [`Worker::push`], if `dest` cannot grow, and as [`steal`](Self::steal). The deque is then
+    /// unchanged.
     ///
     /// ```
     /// use ganger_deque::{Steal, Worker};
@@ -119,10 +119,11 @@ impl<T> Stealer<T> {
         self.steal_half_seen(seen, bottom, dest, limit, 0, count)
     }
 
-    /// As [`steal_half_into`](Self::steal_half_into), but returns the oldest of the items, which
-    /// the thief can run at once, and moves the others into `dest`. `limit` counts all of them.
+    /// Steals half, as [`steal_half_into`](Self::steal_half_into) does, but returns the oldest
+    /// item, which the thief can run at once, and moves the other items into `dest`. `limit` counts
+    /// all of them.
     ///
-    /// O(n) for n items, and growth of `dest`, amortised. It synchronises as much as one
+    /// O(n) for n items, and growth of `dest`, amortised. Synchronises as much as one
     /// [`steal`](Self::steal).
     ///
     /// # Panics
@@ -152,8 +153,8 @@ impl<T> Stealer<T> {
         stolen.map(|oldest| unsafe { oldest.assume_init() })
     }
 
-    /// The rest of the two above. It is apart, so that a look in vain stays small. The `kept`
-    /// oldest items, at most one, do not go to `dest`: `result` copies them.
+    /// The rest of the two functions above, in its own function so that a look in vain stays small.
+    /// The `kept` oldest items, at most one, do not go to `dest`: `result` copies them.
     #[inline(never)]
     fn steal_half_seen<R>(
         &self,
@@ -168,7 +169,7 @@ impl<T> Stealer<T> {
             return Steal::Retry;
         };
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        // Room comes first: nothing may fail between the claim and the copy.
+        // Room comes first: no step may fail between the claim and the copy.
         let wanted = half(seen.len(bottom)).min(seen.claimable(bottom));
         let room = dest.reserve(wanted.min(limit).saturating_sub(kept));
         let guard = reclaim::pin();
@@ -177,7 +178,8 @@ impl<T> Stealer<T> {
                 let result = result(&claimed);
                 let (first, count) = (claimed.first.wrapping_add(kept), claimed.count - kept);
                 // SAFETY: the slots are this thief's: the owner does not write them before the
-                // release. A claim has an item, and with those kept it is no larger than the room.
+                // release. A claim has an item, and without the kept items it is no larger than the
+                // room.
                 unsafe { dest.fill(**claimed.ring, first, count) };
                 self.shared.release(claimed.count);
                 dest.publish(count);
@@ -185,34 +187,34 @@ impl<T> Stealer<T> {
             })
     }
 
-    /// How many items there are at this moment. It may be more than there ever were, if other
-    /// threads steal and the owner pushes between the two loads. O(1).
+    /// Returns the number of items at this moment. The number may be more than the deque ever had,
+    /// if other threads steal and the owner pushes between the two loads. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
         let (seen, bottom) = self.look();
         seen.len(bottom) as usize
     }
 
-    /// Whether there are no items at this moment. O(1), two loads.
+    /// Returns whether the deque has no items at this moment. O(1), two loads.
     ///
     /// An item that the owner pops at this moment may count as gone already. A thread that sleeps
-    /// when this returns `true` has to announce its sleep, then make a full fence, then call this.
-    /// The owner has to push, then make a full fence, then look for announcements.
+    /// after `true` must announce its sleep, then make a full fence, then call this function. The
+    /// owner must push, then make a full fence, then look for announcements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Which items there are at this moment: the number of the oldest, and how many there are.
-    /// O(1), two loads.
+    /// Returns the number of the oldest item at this moment, and the count of items. O(1), two
+    /// loads.
     ///
-    /// Items have consecutive numbers, in the order in which they are stolen; the next one after
-    /// 2^32 - 1 is 0. The count may be too high, like that of [`len`](Self::len).
+    /// Items have consecutive numbers, in the order in which they are stolen; 0 follows 2^32 - 1.
+    /// The count may be too high, like the result of [`len`](Self::len).
     ///
-    /// The number of the oldest moves on when items are stolen, and for no other reason. So a
-    /// second look tells how many have been stolen since the first, up to 2^32. An item that the
-    /// owner pushes where it has popped one gets the same number. An item that the owner pops at
-    /// this moment may count as gone already.
+    /// The number of the oldest item moves on only when items are stolen. So a second look tells
+    /// how many have been stolen since the first, up to 2^32. An item pushed by the owner in place
+    /// of a popped item gets the same number. An item that the owner pops at this moment may count
+    /// as gone already.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -232,16 +234,16 @@ impl<T> Stealer<T> {
         (seen.head(), seen.len(bottom) as usize)
     }
 
-    /// The word, and a `bottom` that is not older. If nothing lies between them, the deque was
-    /// empty when `bottom` was read, because `head` never moves back.
+    /// Returns the word, and a `bottom` that is not older. If no item lies between them, the deque
+    /// was empty when `bottom` was read, because `head` never moves back.
     #[inline]
     fn look(&self) -> (Snapshot, u32) {
         let seen = self.shared.word.load();
         (seen, self.shared.bottom())
     }
 
-    /// A word and a `bottom` from which a thief can claim. Announces a claim if nothing is exposed,
-    /// and looks again. `None` if another thread was faster.
+    /// Returns a word and a `bottom` from which a thief can claim. If no item is exposed, announces
+    /// a claim and looks again. `None` if another thread was faster.
     fn look_closer(&self, seen: Snapshot, bottom: u32) -> Option<(Snapshot, u32)> {
         if seen.is_open() {
             return Some((seen, bottom));
@@ -255,8 +257,8 @@ impl<T> Stealer<T> {
             }
         };
         // Pairs with the light fence of the owner's pop between its store of `bottom` and its look
-        // at the word: the owner sees the announcement, or this thief's next load sees the store.
-        // That holds for every thief that has seen the announcement, so no thief waits for another.
+        // at the word: the owner sees the announcement, or this thread's next load sees the store.
+        // This holds for every thief that has seen the announcement, so no thief waits for another.
         fence::heavy();
         count(Event::Fenced);
         Some((seen, self.shared.bottom()))
@@ -269,8 +271,8 @@ impl<T> Stealer<T> {
         bottom: u32,
         at_most: u32,
     ) -> Steal<Claimed<'g, T>> {
-        // After the reads of the word and of `bottom`: the ring is not older than the items that
-        // they delimit. Before the claim: the ring is not newer than the claim, so they are in it.
+        // After the reads of the word and of `bottom`: the ring is not older than the items between
+        // them. Before the claim: the ring is not newer than the claim, so it holds the items.
         let ring = self.shared.owner.buffer.load(guard);
         match self.shared.word.claim(seen, bottom, at_most) {
             Claim::Claimed { first, count } => Steal::Success(Claimed { ring, first, count }),

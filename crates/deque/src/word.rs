@@ -1,12 +1,12 @@
-//! The word: which items thieves may claim.
+//! The word: tells which items thieves may claim.
 //!
 //! **Problem.** The owner must be able to take items without an atomic read-modify-write, and a
-//! thief must be able to take many with one. So both agree beforehand on where the owner's part
+//! thief must be able to take many with one. So both agree beforehand where the owner's part
 //! begins, and a thief's CAS compares the agreement as well.
 //!
 //! **Rejected.** `head` alone in the word, as in Chase and Lev's deque: a CAS that moves it by more
-//! than one succeeds although the owner has popped into the range. Two words: a claim may rest on a
-//! word that has changed since.
+//! than one succeeds although the owner has popped into the range. Two words: a claim may rest on
+//! an outdated word.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! | 47 | `tentative` | `exposed` rests on a `bottom` that may be out of date |
 //! | 48..64 | `version` | makes a word that looks like an earlier one differ from it |
 //!
-//! The *limit* is `head + exposed`: what lies from there to `bottom` is the owner's own.
+//! The *limit* is `head + exposed`: the items from the limit to `bottom` are the owner's own.
 //!
 //! | `exposed` | `tentative` | a thief | the owner, below the limit | written by |
 //! |---|---|---|---|---|
@@ -25,23 +25,23 @@
 //! | 0 | yes | does not occur | does not occur | - |
 //!
 //! `head` moves only when a thief claims, and only forwards. While `head` stands still, the word
-//! changes when a thief announces and when the owner takes back or exposes. Each of these counts
-//! `version` up. Everything wraps: indices are compared by their difference.
+//! changes when a thief announces and when the owner takes back or exposes. Each of these changes
+//! increments `version`. All numbers wrap: indices are compared by their difference.
 //!
-//! **What is left of ABA.** A thief that is suspended between its last look and its CAS may find a
-//! word that only looks the same, after exactly a multiple of 2^32 steals, or of 2^16 changes
-//! without a steal. A claim on settled items then still takes items that are exposed, and goes
-//! wrong only if the owner has replaced its ring as well. A claim on a tentative word goes wrong if
-//! another thief has announced a claim at exactly that moment and not yet made it.
+//! **Remaining ABA.** A thief that is suspended between its last look and its CAS may find a word
+//! that only looks the same, after exactly a multiple of 2^32 steals, or of 2^16 changes without a
+//! steal. A claim on settled items then still takes exposed items, and goes wrong only if the owner
+//! has replaced its ring as well. A claim on a tentative word goes wrong if another thief has
+//! announced a claim at exactly this moment and not yet made it.
 
 use crate::counts::{Event, count};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
-/// How many items can be exposed at a time at most. One claim takes no more.
+/// The largest number of exposed items. A claim takes no more.
 pub(crate) const MAX_EXPOSED: u32 = (1 << 15) - 1;
 
-/// Where indices start: so close to the wrap that every test crosses the wrap.
+/// Where indices start: so close to the wrap that every test crosses it.
 pub(crate) const FIRST_INDEX: u32 = 0_u32.wrapping_sub(2);
 
 const FIRST_VERSION: u16 = u16::MAX;
@@ -50,44 +50,43 @@ const EXPOSED_SHIFT: u32 = 32;
 const TENTATIVE: u64 = 1 << 47;
 const VERSION_SHIFT: u32 = 48;
 
-/// The cell. Only a CAS from a [`Snapshot`] that the caller has seen changes it.
+/// The cell. Only a CAS from a [`Snapshot`] seen by the caller changes it.
 pub(crate) struct Word(AtomicU64);
 
 /// A value that the word had at some time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Snapshot(u64);
 
-/// What became of [`Word::announce`].
+/// The result of [`Word::announce`].
 #[must_use]
 pub(crate) enum Announcement {
-    /// The word has become this; the caller owes a heavy fence and another look at `bottom` before
-    /// it claims.
+    /// The new word; the caller must make a heavy fence and read `bottom` again before it claims.
     Announced(Snapshot),
     /// The word has changed since it was seen.
     Lost,
 }
 
-/// What became of [`Word::claim`].
+/// The result of [`Word::claim`].
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// The `count` items from `first` on are the caller's. It owes copying them out, and then
-    /// adding `count` to `released`.
+    /// The `count` items from `first` on are the caller's. The caller must copy them out, and then
+    /// add `count` to `released`.
     Claimed { first: u32, count: u32 },
-    /// `bottom` leaves nothing to claim.
+    /// `bottom` leaves no item to claim.
     Empty,
     /// The word has changed since it was seen.
     Lost,
 }
 
-/// What became of [`Word::take_back`].
+/// The result of [`Word::take_back`].
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TakeBack {
     /// The item is the owner's.
     Owned,
-    /// A thief has claimed the item, and with it all older ones: the deque is empty. The owner's
-    /// next item goes where this one was, or above.
+    /// A thief has claimed the item, and with it all older items: the deque is empty. The owner's
+    /// next item goes to the same index, or above.
     Stolen,
 }
 
@@ -99,14 +98,14 @@ impl Word {
 
     #[inline]
     pub(crate) fn load(&self) -> Snapshot {
-        // Ordering: Acquire pairs with the Release CAS in `change`. A thief sees the items that are
-        // exposed, and the ring that holds them. The owner sees what a thief did before the claim
-        // that leaves nothing to the owner.
+        // Ordering: Acquire pairs with the Release CAS in `change`. A thief sees the exposed items,
+        // and the ring that holds them. The owner sees a thief's actions before a claim that leaves
+        // the owner no item.
         Snapshot(self.0.load(Ordering::Acquire))
     }
 
-    /// Thief: announces a claim where nothing is exposed. An owner that sees the announcement takes
-    /// back before it pops anything below `bottom`.
+    /// Thief: announces a claim while no item is exposed. An owner that sees the announcement takes
+    /// back before it pops any item below `bottom`.
     pub(crate) fn announce(&self, seen: Snapshot, bottom: u32) -> Announcement {
         debug_assert!(seen.exposed() == 0 && !seen.tentative());
         let exposed = seen.len(bottom).min(MAX_EXPOSED);
@@ -118,10 +117,10 @@ impl Word {
         }
     }
 
-    /// Thief: claims half of what lies below `bottom`, rounded up, but no more than is exposed, and
-    /// no more than `at_most`. Leaves the rest of what is exposed to other thieves, settled.
+    /// Thief: claims half of the items below `bottom`, rounded up, but no more than are exposed,
+    /// and no more than `at_most`. Leaves the other exposed items to other thieves, settled.
     ///
-    /// If `seen` is tentative, `bottom` was read after a heavy fence after `seen`.
+    /// If `seen` is tentative, the caller must have read `bottom` after a heavy fence after `seen`.
     pub(crate) fn claim(&self, seen: Snapshot, bottom: u32, at_most: u32) -> Claim {
         let claimable = seen.claimable(bottom);
         let count = half(seen.len(bottom)).min(claimable).min(at_most);
@@ -141,8 +140,8 @@ impl Word {
         }
     }
 
-    /// Owner, with `bottom` at `index` already: takes the item there, the newest, out of the reach
-    /// of thieves. Leaves them half of the older ones, so that emptying a deque of n exposed items
+    /// Owner, with `bottom` already at `index`: takes the item there, the newest, out of the reach
+    /// of thieves. Leaves them half of the older items, so that emptying a deque of n exposed items
     /// takes O(log n) CASes.
     pub(crate) fn take_back(&self, mut seen: Snapshot, index: u32) -> TakeBack {
         loop {
@@ -179,11 +178,11 @@ impl Word {
 
     fn change(&self, seen: Snapshot, next: Snapshot) -> Result<(), Snapshot> {
         debug_assert!(!next.tentative() || next.exposed() > 0);
-        // Ordering: Release publishes the items that `next` exposes to a thread that acquires the
-        // word: the owner's own items, or those that a thief acquired with `bottom`. Acquire pairs
-        // with that, on success and on failure. Every change is a RMW, so what one of them
-        // published stays published. Nothing else publishes the items: a light fence does not, and
-        // a thief may read a `bottom` that is older than they are.
+        // Ordering: Release publishes the items exposed by `next` to a thread that acquires the
+        // word: the owner's own items, or items that a thief acquired with `bottom`. Acquire pairs
+        // with this Release, on success and on failure. Every change is a RMW, so everything
+        // published by an earlier change stays published. Nothing else publishes the items: a light
+        // fence does not, and a thief may read a `bottom` that is older than they are.
         let result = self
             .0
             .compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire);
@@ -210,31 +209,31 @@ impl Snapshot {
         )
     }
 
-    /// The index of the oldest item that no thief has claimed.
+    /// Returns the index of the oldest item that no thief has claimed.
     #[inline]
     pub(crate) fn head(self) -> u32 {
         (self.0 & 0xFFFF_FFFF) as u32
     }
 
-    /// How many items lie between `head` and `bottom`. A `bottom` below `head`, which an owner
-    /// leaves that has found its deque empty, counts as none.
+    /// Returns how many items lie between `head` and `bottom`. A `bottom` below `head`, left by an
+    /// owner that has found its deque empty, counts as none.
     #[inline]
     pub(crate) fn len(self, bottom: u32) -> u32 {
         self.distance(bottom).max(0).cast_unsigned()
     }
 
-    /// Where the owner's part begins.
+    /// Returns the index at which the owner's part begins.
     pub(crate) fn limit(self) -> u32 {
         self.head().wrapping_add(self.exposed())
     }
 
-    /// Whether `index` is at or above the limit.
+    /// Returns whether `index` is at or above the limit.
     #[inline]
     pub(crate) fn is_private(self, index: u32) -> bool {
         self.distance(index) >= self.exposed().cast_signed()
     }
 
-    /// Whether a thief can claim by one CAS, without an announcement or a fence.
+    /// Returns whether a thief can claim by one CAS, without an announcement or a fence.
     pub(crate) fn is_open(self) -> bool {
         self.exposed() > 0 && !self.tentative()
     }
@@ -255,8 +254,8 @@ impl Snapshot {
         self.version().wrapping_add(1)
     }
 
-    /// How many items are exposed, given a `bottom` that was read after `self`. The items that a
-    /// settled word exposes are there, whatever `bottom` is.
+    /// Returns how many items are exposed, given a `bottom` that was read after `self`. The exposed
+    /// items of a settled word exist with any `bottom`.
     pub(crate) fn claimable(self, bottom: u32) -> u32 {
         if self.tentative() {
             self.exposed().min(self.len(bottom))
@@ -265,7 +264,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether a thief has claimed the item at `index`.
+    /// Returns whether a thief has claimed the item at `index`.
     fn has_passed(self, index: u32) -> bool {
         self.distance(index) < 0
     }
@@ -287,7 +286,7 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Half, rounded up.
+/// Returns half, rounded up.
 pub(crate) fn half(count: u32) -> u32 {
     count.div_ceil(2)
 }
@@ -296,7 +295,7 @@ pub(crate) fn half(count: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// A word with `exposed` items below `FIRST_INDEX + exposed`.
+    /// Returns a word with `exposed` items below `FIRST_INDEX + exposed`.
     fn exposing(exposed: u32) -> Word {
         let word = Word::new();
         word.expose(at(exposed));
@@ -394,7 +393,7 @@ mod tests {
     }
 
     /// The owner pops an item before it sees its announcement, and then exposes nothing, because
-    /// nothing is left. The next announcement of one item differs from the first.
+    /// the deque is empty. The next announcement of one item differs from the first.
     #[test]
     fn a_word_that_was_announced_and_exposed_empty_differs() {
         let word = Word::new();

@@ -11,13 +11,13 @@ use std::cell::Cell;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// How many slots a deque has at first, unless told otherwise, and when it has shrunk.
+/// How many slots a deque has by default, and at least after it has shrunk.
 #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
 const FIRST_CAPACITY: u32 = sized(16, 4) as u32;
 
 /// The owner's handle of a deque: pushes and pops at one end, last in, first out.
 ///
-/// A deque has one. It can be sent to another thread, and one thread at a time uses it.
+/// A deque has one `Worker`. It can be sent to another thread, and one thread at a time uses it.
 ///
 /// ```
 /// use ganger_deque::Worker;
@@ -37,27 +37,27 @@ const FIRST_CAPACITY: u32 = sized(16, 4) as u32;
 /// shared_by_threads(ganger_deque::Worker::<u32>::new());
 /// ```
 ///
-/// Dropping it drops the items that no thief has stolen, the newest first, each exactly once.
-/// Stealers that remain find the deque empty. If the destructor of an item panics, the others are
-/// dropped while the panic unwinds; a second panic then aborts the process, as with a `Vec`.
+/// Dropping it drops all items left by thieves, the newest first, each exactly once. Remaining
+/// stealers find the deque empty. If the destructor of an item panics, the other items are dropped
+/// while the panic unwinds; a second panic then aborts the process, as with a `Vec`.
 pub struct Worker<T> {
     shared: Arc<Shared<T>>,
-    /// The same as `bottom` in `shared`, where the compiler can keep it in a register.
+    /// A copy of `bottom` in `shared`, which the compiler can keep in a register.
     bottom: Cell<u32>,
     known: Known,
-    /// The slots of the ring that `shared.owner.buffer` points to. Only the owner replaces it.
+    /// The slots of the ring at `shared.owner.buffer`. Only the owner replaces it.
     slots: Cell<Slots<T>>,
-    /// The slots of indices from `bottom` to below this are free. At least `bottom`. Every slot of
-    /// an index that is more than a capacity below this has been copied out.
+    /// The slots of indices from `bottom` to below `ceiling` are free. At least `bottom`. Every
+    /// slot of an index more than a capacity below `ceiling` has been copied out.
     ceiling: Cell<u32>,
 }
 
-// SAFETY: `slots` points into `shared`, which goes along. Items move to the other thread, so
-// `T: Send`. The cells make it `!Sync`.
+// SAFETY: `slots` points into `shared`, which moves with it. Items move to the other thread, so `T:
+// Send`. The cells make it `!Sync`.
 unsafe impl<T: Send> Send for Worker<T> {}
 
 impl<T> Worker<T> {
-    /// An empty deque with room for a few items.
+    /// Creates an empty deque with room for a few items.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::<u64>::new();
@@ -68,10 +68,10 @@ impl<T> Worker<T> {
         Self::with_capacity(FIRST_CAPACITY as usize)
     }
 
-    /// An empty deque with room for `capacity` items, rounded up to a power of two.
+    /// Creates an empty deque with room for `capacity` items, rounded up to a power of two.
     ///
     /// # Panics
-    /// With "capacity overflow" beyond 2^30 items, or beyond what the address space holds.
+    /// With "capacity overflow" beyond 2^30 items, or beyond the address space.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::<u64>::with_capacity(100);
@@ -98,42 +98,42 @@ impl<T> Worker<T> {
     /// O(1), amortised; no RMW and no fence, unless the ring is full.
     ///
     /// # Panics
-    /// With "capacity overflow" beyond 2^30 items, or beyond what the address space holds. Then the
-    /// item is dropped, and the deque is unchanged.
+    /// With "capacity overflow" beyond 2^30 items, or beyond the address space. The item is then
+    /// dropped, and the deque is unchanged.
     #[inline]
     pub fn push(&self, item: T) {
         let bottom = self.bottom.get();
         if bottom == self.ceiling.get() {
             return self.push_to_full(item);
         }
-        // SAFETY: there is room.
+        // SAFETY: the ring has room.
         unsafe { self.put(bottom, item) };
     }
 
-    /// Pushes where no slot is known to be free. `push` calls it last, so that it need not keep
-    /// anything in registers across the call.
+    /// Pushes if no slot is known to be free. `push` calls it last, and so keeps nothing in
+    /// registers across the call.
     #[cold]
     #[inline(never)]
     fn push_to_full(&self, item: T) {
         let bottom = self.bottom.get();
         self.make_room(bottom, 1);
-        // SAFETY: there is room now.
+        // SAFETY: the ring has room now.
         unsafe { self.put(bottom, item) };
     }
 
     /// Adds an item.
     ///
     /// # Safety
-    /// `bottom` is the owner's, and there is room.
+    /// `bottom` is the owner's, and the ring has room.
     #[inline]
     unsafe fn put(&self, bottom: u32, item: T) {
-        // SAFETY: there is room, so no item is in this slot, and no thief copies it. No thief can
-        // claim it before `bottom` says that it is filled.
+        // SAFETY: the ring has room, so no item is in this slot, and no thief copies it. No thief
+        // can claim it before `bottom` includes it.
         unsafe { self.slots.get().write(bottom, MaybeUninit::new(item)) };
         self.set_bottom(bottom.wrapping_add(1));
     }
 
-    /// Takes the newest item, or returns `None` if there is none. Never blocks.
+    /// Takes the newest item, or returns `None` if the deque is empty. Never blocks.
     ///
     /// O(1): a light fence and no RMW, unless the item is exposed. Popping n exposed items takes
     /// O(log n) CASes in all, and one more for each steal meanwhile.
@@ -157,8 +157,8 @@ impl<T> Worker<T> {
         let shared = &*self.shared;
         shared.set_bottom(index);
         // Pairs with the heavy fence of a thief between its announcement and its second look at
-        // `bottom`: the thief sees this store, or the owner's next load sees the announcement. That
-        // holds where light fences are free. Elsewhere nothing is known of the word.
+        // `bottom`: the thief sees this store, or the owner's next load sees the announcement. This
+        // holds if light fences are free. Otherwise `known` has no word.
         fence::free();
         let is_owned = self.known.is_private(shared.word.load(), index) || self.pop_unknown(index);
         let bottom = if is_owned {
@@ -167,16 +167,16 @@ impl<T> Worker<T> {
             index.wrapping_add(1)
         };
         self.bottom.set(bottom);
-        // It is at or above the limit, and `bottom` keeps it from being exposed; or the owner's CAS
-        // has moved the limit to it or below.
+        // The index is at or above the limit, and `bottom` keeps it from being exposed; or the
+        // owner's CAS has moved the limit to the index or below.
         is_owned.then_some(index)
     }
 
-    /// Ends a pop of the item at `index`, to which `bottom` points, where nothing is known of the
-    /// word. Says whether the item is the owner's.
+    /// Ends a pop of the item at `index`, to which `bottom` points, if the word is not the known
+    /// word. Returns whether the item is the owner's.
     #[inline]
     fn pop_unknown(&self, index: u32) -> bool {
-        // Pairs with the heavy fence of a thief, as in `pop`, on all platforms.
+        // Pairs with the heavy fence of a thief, as in `pop_index`, on all platforms.
         fence::light();
         let seen = self.shared.word.load();
         if seen.is_private(index) {
@@ -191,14 +191,14 @@ impl<T> Worker<T> {
     fn pop_exposed(&self, seen: Snapshot, index: u32) -> bool {
         match self.shared.word.take_back(seen, index) {
             TakeBack::Owned => true,
-            // Thieves may see a `bottom` below `head` from here on, which counts as empty.
+            // Thieves may now see a `bottom` below `head`, which counts as empty.
             TakeBack::Stolen => false,
         }
     }
 
-    /// Lets thieves claim every item by one CAS each, up to the 32,767 oldest ones.
+    /// Lets thieves claim every item by one CAS each, up to the 32,767 oldest items.
     ///
-    /// Without it the first thief does so, at the price of a heavy fence. It is worth calling when
+    /// Otherwise the first thief exposes them, at the price of a heavy fence. Call this function if
     /// a thread is known to look for work, and before the owner steals from itself. Never blocks;
     /// O(1), at most one CAS, and one more for each steal meanwhile.
     ///
@@ -214,33 +214,33 @@ impl<T> Worker<T> {
         self.shared.word.expose(self.bottom.get());
     }
 
-    /// How many items there are. Thieves may take some of them at this moment. O(1).
+    /// Returns the number of items. Thieves may take some of them at this moment. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.word.load().len(self.bottom.get()) as usize
     }
 
-    /// Whether there are no items. Once true, it stays true until the owner pushes. O(1).
+    /// Returns whether the deque is empty. Once true, it stays true until the owner pushes. O(1).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many items the deque can hold without growing. O(1).
+    /// Returns how many items the deque can hold without growing. O(1).
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.slots.get().capacity() as usize
     }
 
-    /// Gives back memory that a burst has left: moves to the smallest ring that holds the items.
-    /// That ring has at least the room of a [`new`](Self::new) deque, and is never larger than the
-    /// present one.
+    /// Gives back memory after a burst: moves to the smallest ring that holds the items. The new
+    /// ring has at least the room of a [`new`](Self::new) deque, and is never larger than the
+    /// present ring.
     ///
     /// A deque never shrinks by itself, because growing again in the next burst costs more than the
-    /// memory is worth. Call this when the deque has been almost empty for a while. Thieves may go
-    /// on stealing. The old ring can be freed when the thieves that read it have finished. A thread
-    /// frees it that then steals, moves to another ring, calls this, or drops a deque that has
-    /// grown. Never blocks. O(n) for n items.
+    /// memory is worth. Call this function when the deque has been almost empty for a while.
+    /// Thieves may go on stealing. The old ring can be freed once the thieves that read it have
+    /// finished. The next thread to steal, to move to another ring, to call this function, or to
+    /// drop a deque that has grown frees it. Never blocks. O(n) for n items.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -263,7 +263,7 @@ impl<T> Worker<T> {
         }
     }
 
-    /// A handle for thieves. O(1).
+    /// Returns a handle for thieves. O(1).
     #[must_use]
     pub fn stealer(&self) -> Stealer<T> {
         Stealer::new(Arc::clone(&self.shared))
@@ -278,10 +278,10 @@ impl<T> Worker<T> {
         Arc::ptr_eq(&self.shared, shared)
     }
 
-    /// Makes room for `count` more items and returns how many there is room for.
+    /// Makes room for `count` more items and returns the number of free slots.
     ///
     /// # Panics
-    /// Where [`push`](Self::push) does.
+    /// As [`push`](Self::push).
     pub(crate) fn reserve(&self, count: u32) -> u32 {
         let bottom = self.bottom.get();
         if self.room(bottom) < count {
@@ -290,26 +290,26 @@ impl<T> Worker<T> {
         self.room(bottom)
     }
 
-    /// Copies `count` slots from `first` on out of another deque's ring into the free slots of this
-    /// one. No thief sees them before [`publish`](Self::publish).
+    /// Copies `count` slots from `first` on out of another deque's ring into free slots of this
+    /// deque. No thief sees them before [`publish`](Self::publish).
     ///
     /// # Safety
-    /// There is room for them, the other ring is there, and no thread writes those slots of it.
+    /// This ring has room for them, the other ring exists, and no thread writes its copied slots.
     pub(crate) unsafe fn fill(&self, slots: Slots<T>, first: u32, count: u32) {
         let bottom = self.bottom.get();
         debug_assert!(count <= self.room(bottom));
-        // SAFETY: the source by the contract of this function. In the target there is room, so no
-        // item is in these slots, and no thief copies them.
+        // SAFETY: the source by the contract of this function. The target has room, so no item is
+        // in these slots, and no thief copies them.
         unsafe { slots.copy_to(first, count, self.slots.get(), bottom) };
     }
 
-    /// Makes the `count` items that [`fill`](Self::fill) has copied part of this deque.
+    /// Makes the `count` items copied by [`fill`](Self::fill) part of this deque.
     pub(crate) fn publish(&self, count: u32) {
         let bottom = self.bottom.get();
         self.set_bottom(bottom.wrapping_add(count));
     }
 
-    /// Drops each item where it is: an item may be larger than the stack.
+    /// Drops each item in place: an item may be larger than the stack.
     fn drop_items(&self) {
         while let Some(index) = self.pop_index() {
             // SAFETY: the item is the owner's, and `pop_index` returns its index once.
@@ -329,11 +329,12 @@ impl<T> Worker<T> {
     /// The slot holds an item that is the owner's, and is read as an item once.
     #[inline]
     unsafe fn take(&self, index: u32) -> T {
-        // SAFETY: only the owner writes slots, and by the contract of this function it is an item.
+        // SAFETY: only the owner writes slots, and by the contract of this function the slot holds
+        // an item.
         unsafe { self.slots.get().read(index).assume_init() }
     }
 
-    /// How many slots are free as far as the owner knows.
+    /// Returns how many slots are free as far as the owner knows.
     fn room(&self, bottom: u32) -> u32 {
         self.ceiling.get().wrapping_sub(bottom)
     }
@@ -352,8 +353,8 @@ impl<T> Worker<T> {
     }
 
     /// Moves to a ring twice as large, or larger if `count` needs it. If the present ring is at
-    /// most half full, moves to one of the same size: a thief that is suspended in a copy keeps the
-    /// slots below `head` taken.
+    /// most half full, moves to a ring of the same size: a thief that is suspended in a copy keeps
+    /// the slots below `head` taken.
     fn grow(&self, head: u32, bottom: u32, count: u32) {
         let needed = bottom.wrapping_sub(head).saturating_add(count);
         let capacity = self.slots.get().capacity();
@@ -365,13 +366,14 @@ impl<T> Worker<T> {
         self.move_to(capacity, head, bottom);
     }
 
-    /// Moves to a ring in which all slots below `head` are free. Thieves that copy go on reading
-    /// the old ring, which is never written again.
+    /// Moves to a ring in which all slots below `head` are free. Copying thieves go on reading the
+    /// old ring, which is never written again.
     fn move_to(&self, capacity: u32, head: u32, bottom: u32) {
         let ring = Box::new(Ring::new(capacity));
         let (old, new) = (self.slots.get(), **ring);
-        // SAFETY: only the owner writes slots of the old ring, and no other thread has the new one
-        // yet. A copy of what thieves claim meanwhile is never made an item: it lies below `head`.
+        // SAFETY: only the owner writes slots of the old ring, and no other thread has the new ring
+        // yet. A copied item that thieves claim meanwhile lies below `head`, and is never used as
+        // an item.
         unsafe { old.copy_to(head, bottom.wrapping_sub(head), new, head) };
         // SAFETY: this is the owner, which sets `slots` before it uses them again.
         unsafe { self.shared.owner.buffer.replace(ring) };
@@ -383,7 +385,7 @@ impl<T> Worker<T> {
 
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
-        /// Drops the items that are left, also when the destructor of an item unwinds through it.
+        /// Drops the remaining items, also if the destructor of an item unwinds through it.
         struct Rest<'a, T>(&'a Worker<T>);
 
         impl<T> Drop for Rest<'_, T> {

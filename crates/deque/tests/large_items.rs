@@ -7,7 +7,7 @@ use std::thread;
 
 const LARGE: usize = 320 * 1_024;
 
-/// Runs `f` on a thread whose stack is smaller than one item.
+/// Runs `f` on a thread whose stack is smaller than an item.
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
     let thread = thread::Builder::new().stack_size(LARGE / 2);
     thread.spawn(f).unwrap().join().unwrap();
@@ -28,14 +28,14 @@ fn a_deque_of_large_items_shrinks_is_stolen_from_and_dropped_on_a_small_stack() 
     });
 }
 
-/// How many pages of the process are in memory.
+/// Returns how many pages of the process are in memory.
 #[cfg(target_os = "linux")]
 fn resident_pages() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// The 65,536 slots have 65,536 pages or more, and the other test of this file has 400 at most.
+/// The 65,536 slots have 65,536 pages or more; the other test of this file has at most 400.
 #[cfg(target_os = "linux")]
 #[test]
 fn slots_without_an_item_touch_no_pages() {

@@ -1,4 +1,4 @@
-//! How much memory a deque holds, by an allocator that counts.
+//! The memory that a deque holds, measured with a counting allocator.
 //!
 //! The tests share the count, so they run one after the other.
 #![cfg(not(ganger_loom))]
@@ -14,19 +14,19 @@ struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the system's allocator does everything; the counter changes nothing about it.
+// SAFETY: the system allocator does the work; the counter changes nothing in its results.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Ordering: Relaxed, because it is a sum.
+        // Ordering: Relaxed, because the counter is only a sum.
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: by the contract of this function.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // Ordering: Relaxed, because it is a sum.
+        // Ordering: Relaxed, because the counter is only a sum.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: by the contract of this function.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -36,8 +36,8 @@ static ALLOCATOR: Counting = Counting;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// How many bytes are allocated. The harness allocates a few kilobytes at any time, on other
-/// threads.
+/// Returns how many bytes are allocated. The harness may allocate a few kilobytes meanwhile on
+/// other threads.
 fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
@@ -57,7 +57,7 @@ fn an_empty_deque_takes_less_than_a_kibibyte() {
     drop(deques);
 }
 
-/// There is no thief, and none is needed.
+/// No thief exists, and none is needed.
 #[test]
 fn shrinking_and_dropping_return_what_a_burst_has_left() {
     const ITEMS: usize = 1 << 17;
@@ -83,8 +83,8 @@ fn shrinking_and_dropping_return_what_a_burst_has_left() {
 }
 
 /// At any moment thieves are in the middle of a steal, and the owner grows and shrinks again and
-/// again. The rings that it leaves are freed while the thieves go on. A thief that the system
-/// suspends in a steal delays that.
+/// again. Its old rings are freed while the thieves go on. A thief suspended by the system in a
+/// steal delays this.
 #[test]
 fn old_rings_are_freed_while_thieves_keep_stealing() {
     const ITEMS: usize = 1 << 14;
@@ -127,10 +127,10 @@ fn old_rings_are_freed_while_thieves_keep_stealing() {
     });
 }
 
-/// Long enough for any epoch to pass, short enough to fail a test.
+/// Enough turns for any epoch to pass, few enough to fail a test.
 const MOST_TURNS: u32 = 1_000_000;
 
-/// Steals until `done` holds, which it must: steals make the epoch pass.
+/// Steals until `done` returns true, which it must: steals make the epoch pass.
 fn settle(done: impl Fn() -> bool) {
     let turns = (0..MOST_TURNS).find(|_| done());
     assert!(turns.is_some(), "{} bytes are left", live());
@@ -143,7 +143,7 @@ fn a_ring_is_less_than_twice_as_large_as_what_was_in_it() {
         let worker = Worker::new();
         (0..items).for_each(|item| worker.push(item));
         assert!((items..2 * items).contains(&worker.capacity()));
-        // Items that pass through make it no larger, whichever thread takes them out.
+        // Items that pass through do not enlarge the ring, whichever thread takes them.
         let stealer = worker.stealer();
         for item in 0..2 * items {
             assert!(stealer.steal().is_success());

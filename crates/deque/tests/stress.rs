@@ -1,4 +1,4 @@
-//! Real threads, and an account of every item: the thread that gets it drops it, exactly once.
+//! Real threads, with an account of every item: the thread that gets it drops it, exactly once.
 //!
 //! `GANGER_STRESS` multiplies the work (default 1: a few seconds). A failure prints the seed;
 //! `GANGER_STRESS_SEED` repeats it, as far as threads can be repeated.
@@ -16,7 +16,7 @@ fn factor() -> usize {
     std::env::var("GANGER_STRESS").map_or(1, |factor| factor.parse().unwrap())
 }
 
-/// Waits for threads one by one. A sanitizer sees this, but not how a scope waits for the rest.
+/// Waits for threads one by one. A sanitizer sees these joins, but not a scope's wait for the rest.
 fn join<'a>(threads: impl IntoIterator<Item = ScopedJoinHandle<'a, ()>>) {
     for thread in threads {
         thread.join().unwrap();
@@ -56,7 +56,7 @@ fn thief(stealer: &Stealer<Item<'_>>, seed: u64, mut done: impl FnMut() -> bool)
     }
 }
 
-/// An owner that pushes, pops and exposes at random, against `thieves`.
+/// Runs an owner that pushes, pops and exposes at random, against `thieves` thieves.
 fn owner_against(thieves: u64, items: usize) {
     let seed = seed();
     let ledger = Ledger::new(items);
@@ -80,7 +80,7 @@ fn owner_against(thieves: u64, items: usize) {
         let mut pushed = 0;
         while pushed < items {
             // Short bursts keep the deque nearly empty, where the races are. Now and then a long
-            // one makes it grow.
+            // burst makes it grow.
             let longest = if random.u32(0..2_000) == 0 { 2_000 } else { 4 };
             for _ in 0..random.usize(0..=longest).min(items - pushed) {
                 worker.push(ledger.item(pushed));
@@ -98,7 +98,7 @@ fn owner_against(thieves: u64, items: usize) {
             }
             assert!(worker.len() <= before, "only the owner adds items");
         }
-        // Some of the items are left to the destructor, while thieves still steal.
+        // Some items are left to the destructor, while thieves still steal.
         drop(worker);
         assert!(stealer.is_empty());
         finished.store(true, Ordering::Relaxed);
@@ -122,7 +122,7 @@ fn three_thieves() {
     owner_against(3, 3_000_000 * factor());
 }
 
-/// An owner that fills its deque, and then does nothing until thieves have emptied it.
+/// An owner fills its deque, and then does nothing until thieves have emptied it.
 #[test]
 fn an_owner_that_stands_still() {
     const ITEMS: usize = 1_000;
@@ -183,7 +183,7 @@ fn one_item_at_a_time() {
     ledger.assert_settled(seed);
 }
 
-/// Workers steal from one another until everything is done: items move through many deques.
+/// Workers steal from one another until all items are dropped: items move through many deques.
 #[test]
 fn workers_steal_from_each_other() {
     let items = 3_000_000 * factor();
@@ -206,7 +206,7 @@ fn workers_steal_from_each_other() {
                     }
                     yield_at_random(&mut random, 64);
                     let victim = &stealers[random.usize(0..stealers.len())];
-                    // The worker's own deque may be among them.
+                    // The victim may be the worker itself.
                     let _outcome = victim.steal_half_into(&worker, random.usize(0..100));
                 }
             })

@@ -1,4 +1,4 @@
-//! The owner's end of a deque.
+//! Tests of the owner's end of a deque.
 
 use super::*;
 use crate::word::{Announcement, Claim};
@@ -11,7 +11,7 @@ fn a_suspended_thief_does_not_make_the_ring_grow_without_end() {
     worker.push(0);
     worker.expose();
     let shared = &worker.shared;
-    // The thief is pinned, as every real one is.
+    // The thief is pinned, like every real thief.
     let guard = crate::reclaim::pin();
     let claim = shared.word.claim(shared.word.load(), shared.bottom(), 1);
     assert!(matches!(claim, Claim::Claimed { count: 1, .. }));
@@ -48,8 +48,8 @@ fn the_largest_ring_is_replaced_by_its_like() {
     drop(guard);
 }
 
-/// A thief announces what it has seen, which is more than the ring holds to which the owner has
-/// moved since. The thief claims items that are there by then.
+/// A thief announces its view, which is more than the ring to which the owner has moved since. The
+/// thief claims items that exist by then.
 #[test]
 fn an_announcement_larger_than_the_ring() {
     let worker = Worker::new();

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, Location, catch_unwind};
 use std::rc::Rc;
 
-/// How many items one claim takes at most, by the documentation.
+/// The documented maximum of items in a claim.
 const MAX_EXPOSED: usize = 32_767;
 
 fn filled(items: usize) -> Worker<usize> {
@@ -229,15 +229,15 @@ fn debug_shows_lengths() {
     assert!(Worker::<u8>::default().is_empty());
 }
 
-/// What [`implements!`] finds for a type that does not implement the trait.
+/// The default of [`implements!`], for a type that does not implement the trait.
 trait Otherwise {
     const IMPLEMENTS: bool = false;
 }
 
 impl<T: ?Sized> Otherwise for T {}
 
-/// Whether the type implements the trait. An inherent constant whose bound holds goes before the
-/// constant of [`Otherwise`].
+/// Returns whether the type implements the trait. An inherent constant whose bound holds takes
+/// precedence over the constant of [`Otherwise`].
 macro_rules! implements {
     ($type:ty: $trait:ident) => {{
         struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
@@ -252,7 +252,7 @@ macro_rules! implements {
 const _: () = {
     assert!(implements!(Worker<Box<u8>>: Send) && !implements!(Worker<Box<u8>>: Sync));
     assert!(implements!(Stealer<Box<u8>>: Send) && implements!(Stealer<Box<u8>>: Sync));
-    // Items that are not shared need not be `Sync`.
+    // Only shared items need to be `Sync`.
     assert!(implements!(Worker<Cell<u8>>: Send) && implements!(Stealer<Cell<u8>>: Sync));
     // Items that stay on their thread keep their deque there.
     assert!(!implements!(Worker<Rc<u8>>: Send) && !implements!(Stealer<Rc<u8>>: Send));

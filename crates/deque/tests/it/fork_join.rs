@@ -1,4 +1,4 @@
-//! The example of fork and join: every task runs once, idle threads sleep, and all of them end.
+//! Tests of the example of fork and join: every task runs once, idle threads sleep, and all end.
 #![cfg(not(ganger_loom))]
 
 #[allow(dead_code, reason = "its `main` is not called")]
@@ -28,7 +28,7 @@ fn all_ways_are_counted_whatever_the_number_of_threads() {
     }
 }
 
-/// The others sleep while the only task runs: the task ends when it has seen that.
+/// The other threads sleep while the only task runs; the task checks this before it ends.
 #[test]
 fn threads_without_a_task_sleep_and_wake_for_one_and_for_the_end() {
     const THREADS: usize = 4;
@@ -55,7 +55,7 @@ fn threads_without_a_task_sleep_and_wake_for_one_and_for_the_end() {
     }
 }
 
-/// Two tasks wait for each other: a thread that sleeps is woken for the second one.
+/// Two tasks wait for each other: the sleeping thread is woken for the second task.
 #[test]
 fn a_thread_that_sleeps_takes_what_is_forked() {
     let meeting = std::sync::Barrier::new(2);
@@ -90,7 +90,7 @@ fn a_task_that_panics_ends_all_threads() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A task is a place in a list of numbers of children: any tree.
+    /// A task is an index into a list of numbers of children: any tree.
     #[test]
     fn each_task_of_any_tree_runs_once(
         children in prop::collection::vec(0..4_usize, 1..300),
@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// The tasks that a walk from the first one reaches, in order.
+/// Returns the tasks that a walk from the first task reaches, in order.
 fn reached(ranges: &[std::ops::Range<usize>], most: usize) -> Vec<usize> {
     let mut reached = vec![0];
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! The worker goes while items are inside and a thief steals.
+//! The worker is dropped while items are inside and a thief steals.
 
 use crate::support::worker_with;
 use ganger_deque::Worker;
@@ -6,7 +6,7 @@ use ganger_sync::{model, thread};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Counts its drops, by a counter of `std`, which is no part of the model.
+/// Counts its drops, with a counter of `std`, which is not part of the model.
 struct Counted(Arc<AtomicU32>);
 
 impl Drop for Counted {

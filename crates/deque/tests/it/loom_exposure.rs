@@ -1,4 +1,4 @@
-//! A thief that finds nothing exposed, against an owner that pops without a CAS.
+//! A thief that finds no item exposed, against an owner that pops without a CAS.
 
 use crate::support::{assert_exactly_once, drain, steal_half_once, steal_once, worker_with};
 use ganger_sync::atomic::{AtomicU32, Ordering};
@@ -43,7 +43,7 @@ fn an_index_that_is_popped_and_pushed_again() {
     });
 }
 
-/// The word publishes the exposed item, also to a thief whose `bottom` is that of an earlier item
+/// The word publishes the exposed item, also to a thief whose `bottom` belongs to an earlier item
 /// at the same index.
 #[test]
 fn another_item_is_exposed_at_the_same_index() {
@@ -81,7 +81,7 @@ fn the_owner_steals_from_itself_while_a_thief_does() {
     });
 }
 
-/// A claim that leaves the owner nothing publishes what the thief did before.
+/// A claim that leaves the owner no item publishes the thief's earlier actions.
 #[test]
 fn an_owner_that_finds_nothing_sees_what_the_thief_did() {
     model::check(4, || {
@@ -92,14 +92,14 @@ fn an_owner_that_finds_nothing_sees_what_the_thief_did() {
         let thief = thread::spawn({
             let done = Arc::clone(&done);
             move || {
-                // Ordering: Relaxed, because it is the deque that has to order it.
+                // Ordering: Relaxed, because the deque must order it.
                 done.store(1, Ordering::Relaxed);
                 steal_once(&stealer)
             }
         });
         let popped = Vec::from_iter(worker.pop());
         if popped.is_empty() {
-            // Ordering: Relaxed, because it is the deque that has to order it.
+            // Ordering: Relaxed, because the deque must order it.
             assert_eq!(done.load(Ordering::Relaxed), 1);
         }
         assert_exactly_once([popped, thief.join().unwrap()], 10..11);

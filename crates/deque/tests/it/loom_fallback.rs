@@ -1,4 +1,4 @@
-//! Light fences that are not free: the owner keeps no word, and each pop reads the limit anew.
+//! Models without free light fences: the owner keeps no word, and each pop reads the limit anew.
 #![cfg(ganger_loom)]
 
 use crate::support::{assert_exactly_once, drain, steal_once, worker_with};
@@ -17,7 +17,7 @@ fn a_pop_against_a_thief_without_free_fences() {
     });
 }
 
-/// The second pop would know the word from the first.
+/// With free fences, the second pop would know the word from the first.
 #[test]
 fn two_pops_against_a_thief_without_free_fences() {
     fence::symmetric(|| {

@@ -31,7 +31,7 @@ fn growth_while_private_items_are_claimed() {
 }
 
 /// Between the thief's first look and its announcement the owner moves, pops everything without a
-/// CAS, and pushes another item at the same index. Only the new ring holds that item.
+/// CAS, and pushes another item at the same index. Only the new ring holds this item.
 #[test]
 fn growth_and_another_item_at_the_same_index() {
     model::check(4, || {
@@ -47,7 +47,7 @@ fn growth_and_another_item_at_the_same_index() {
 }
 
 /// The owner does the same, and exposes the item. The word publishes the ring, also to a thief
-/// whose `bottom` and ring would otherwise be those of the first item.
+/// whose `bottom` and ring would otherwise belong to the first item.
 #[test]
 fn growth_and_another_exposed_item_at_the_same_index() {
     model::check(4, || {
@@ -63,7 +63,7 @@ fn growth_and_another_exposed_item_at_the_same_index() {
     });
 }
 
-/// The owner moves twice. The second move may find the slots of the first one copied out.
+/// The owner moves twice. The second move may find the slots of the first ring copied out.
 #[test]
 fn repeated_growth_against_two_steals() {
     model::check(3, || {
@@ -78,7 +78,7 @@ fn repeated_growth_against_two_steals() {
     });
 }
 
-/// The deque that grows is the one into which the thief steals.
+/// The growing deque is the deque into which the thief steals.
 #[test]
 fn a_destination_grows_while_it_is_stolen_from() {
     model::check(3, || {

@@ -3,7 +3,7 @@
 use crate::support::{assert_exactly_once, drain, steal_half_once, steal_once, worker_with};
 use ganger_sync::{model, sized, thread};
 
-/// Twice the capacity that a deque shrinks to.
+/// Twice the capacity to which a deque shrinks.
 const LARGE: usize = sized(32, 8);
 
 #[test]
@@ -20,7 +20,7 @@ fn shrinking_while_exposed_items_are_claimed() {
     });
 }
 
-/// The thief may have the old ring, in which an item that the owner pushes afterwards is missing.
+/// The thief may have the old ring, without an item pushed afterwards by the owner.
 #[test]
 fn shrinking_while_private_items_are_claimed() {
     model::check(4, || {

@@ -50,8 +50,8 @@ fn a_suspended_claim_does_not_match_a_later_announcement() {
     });
 }
 
-/// The thief that claims later may release earlier. The owner must not take its release for the
-/// other's.
+/// The thief with the later claim may release earlier. The owner must not take its release for the
+/// release of the other.
 #[test]
 fn releases_come_out_of_order() {
     model::check(4, || {
@@ -69,7 +69,7 @@ fn releases_come_out_of_order() {
     });
 }
 
-/// Without the owner, the second thief takes what the first one leaves exposed.
+/// Without the owner, the second thief takes the items left exposed by the first.
 #[test]
 fn thieves_share_what_one_has_exposed() {
     model::check(3, || {

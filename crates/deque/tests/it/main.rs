@@ -1,4 +1,4 @@
-//! The deque as its users see it, and the models of what its two sides do at the same time.
+//! Tests of the public behaviour, and models of both sides at the same time.
 #![allow(missing_docs)]
 
 mod behaviour;

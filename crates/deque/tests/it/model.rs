@@ -1,4 +1,4 @@
-//! Two deques beside `VecDeque`s, on one thread: every operation in any order.
+//! Two deques compared with `VecDeque`s, on one thread: every operation in any order.
 #![cfg(not(ganger_loom))]
 
 use ganger_deque::{Steal, Worker};
@@ -18,7 +18,7 @@ enum Operation {
     Length,
 }
 
-/// A deque and what it should hold, oldest first.
+/// A deque and its expected items, oldest first.
 struct Pair {
     worker: Worker<u32>,
     model: VecDeque<u32>,
@@ -66,7 +66,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Carries `operation` out on both sides of `this`. Half of the items goes to `other`.
+/// Carries `operation` out on both sides of `this`. Half of the items go to `other`.
 fn apply(operation: Operation, this: &mut Pair, other: &mut Pair, next: &mut u32) {
     match operation {
         Operation::Push(count) => {

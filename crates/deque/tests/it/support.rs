@@ -1,13 +1,13 @@
-//! What the models have in common.
+//! Helpers of the models.
 //!
 //! Loom runs the first thread first, and looks for other orders at the last access of each object
-//! only. So it may matter which side of a model is on which thread. A model that is to catch a
-//! certain fault has its sides where it catches it.
+//! only. So the assignment of sides to threads may matter. A model for a certain fault has its
+//! sides placed to catch it.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use ganger_deque::{Stealer, Worker};
 
-/// A worker with room for `capacity` items that holds `items`, oldest first.
+/// Returns a worker with room for `capacity` items that holds `items`, oldest first.
 pub(crate) fn worker_with<T>(capacity: usize, items: impl IntoIterator<Item = T>) -> Worker<T> {
     let worker = Worker::with_capacity(capacity);
     for item in items {
@@ -16,7 +16,7 @@ pub(crate) fn worker_with<T>(capacity: usize, items: impl IntoIterator<Item = T>
     worker
 }
 
-/// Pops until nothing is left.
+/// Pops until the deque is empty.
 pub(crate) fn drain<T>(worker: &Worker<T>) -> Vec<T> {
     std::iter::from_fn(|| worker.pop()).collect()
 }
@@ -35,8 +35,8 @@ pub(crate) fn steal_half_once<T>(stealer: &Stealer<T>, capacity: usize) -> Vec<T
     items
 }
 
-/// Tries once to take half, through a deque with room for `capacity` items, with the oldest apart.
-/// The newest comes first.
+/// Tries once to take half with `steal_half_and_pop`, through a deque with room for `capacity`
+/// items. The newest comes first.
 pub(crate) fn steal_half_and_pop_once<T>(stealer: &Stealer<T>, capacity: usize) -> Vec<T> {
     let dest = Worker::with_capacity(capacity);
     let oldest = stealer.steal_half_and_pop(&dest, usize::MAX).success();

@@ -1,9 +1,9 @@
 //! One round of the soak: an owner, its thieves, and the account at the end.
 //!
-//! **No thread waits for an item**, so that an item that a fault loses is reported. Thieves go on
-//! until the owner has finished, or a thread has panicked. The owner waits in one place: it stands
-//! still until thieves have emptied its deque. It gives up after [`owner::MOST_YIELDS`] yields in
-//! which the deque has become no shorter.
+//! **No thread waits for an item**, so a lost item is reported. Thieves go on until the owner has
+//! finished, or a thread has panicked. The owner waits in one place: it stands still until thieves
+//! have emptied its deque. It gives up after [`owner::MOST_YIELDS`] yields in a row without a
+//! shorter deque.
 
 mod owner;
 pub(crate) mod plan;
@@ -19,15 +19,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use tally::Tally;
 
-/// What the threads of a round share.
+/// The shared state of a round's threads.
 struct Round<'a, L> {
     ledger: &'a Ledger,
-    /// The deque of the owner, then those of the thieves.
+    /// The deque of the owner, then the deques of the thieves.
     victims: Vec<Stealer<L>>,
     yields: u32,
     start: Barrier,
-    /// How many items the owner has pushed. It is here, because a thread that panics returns
-    /// nothing.
+    /// How many items the owner has pushed. Shared, because a thread that panics returns nothing.
     pushed: AtomicUsize,
     over: AtomicBool,
 }
@@ -38,7 +37,7 @@ struct Ends<'r, 'a, L> {
     always: bool,
 }
 
-/// Runs a round. Returns what is wrong, if anything is.
+/// Runs a round. Returns an error if any check fails.
 pub(crate) fn run(plan: &Plan) -> Result<Tally, String> {
     let ids = if plan.kind.has_ids() { plan.items } else { 0 };
     let ledger = Ledger::new(ids);
@@ -99,7 +98,7 @@ impl<'a, L: Load<'a>> Round<'a, L> {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Checks what the ledger cannot: the number of items without an id, and the deques.
+    /// Checks the rest, outside of the ledger: the number of items without an id, and the deques.
     fn check_end(&self, sum: &Tally) {
         if !L::ENTERS_ITSELF && sum.taken != sum.pushed {
             let what = format!("{} items pushed and {} taken", sum.pushed, sum.taken);

@@ -10,8 +10,8 @@ use ganger_soak::chance::{one_in, yield_at_random};
 use std::sync::atomic::Ordering;
 use std::thread;
 
-/// For how many yields the owner stands still although no thief takes anything: some seconds, if
-/// nothing else runs. It is not a time, because time passes while other programs run.
+/// For how many yields the owner stands still although no thief takes an item: some seconds on an
+/// idle machine. Not a time, because time also passes while other programs run.
 pub(super) const MOST_YIELDS: u32 = 5_000_000;
 
 struct Owner<'r, 'a, L> {
@@ -95,7 +95,7 @@ impl<'a, L: Load<'a>> Owner<'_, 'a, L> {
         }
     }
 
-    /// Steals from itself. The items stay in `below`, where no pop meets them.
+    /// Steals from itself. The ids stay in `below`, where no pop meets them.
     fn steal(&mut self) {
         if let Some(item) = self.round.victims[0].steal().success() {
             item.end(self.round.ledger);

@@ -1,17 +1,17 @@
-//! What a round of the soak does, drawn from its seed.
+//! The parameters of a round of the soak, drawn from its seed.
 
 use fastrand::Rng;
 use ganger_soak::Kind;
 use ganger_soak::chance::pick;
 
-/// One round.
+/// A round's parameters.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) kind: Kind,
     pub(crate) items: usize,
     pub(crate) capacity: usize,
-    /// How long a burst of the owner is at most.
+    /// The longest burst of the owner.
     pub(crate) push: usize,
     pub(crate) pop: usize,
     /// How rarely the owner does this after a burst; 0 is never.
@@ -20,27 +20,27 @@ pub(crate) struct Plan {
     pub(crate) steal: u32,
     /// How rarely the owner stands still until thieves have taken everything.
     pub(crate) stand: u32,
-    /// Whether the items that are left in the end are left to the worker's destructor.
+    /// Whether the last items are left to the worker's destructor.
     pub(crate) leave: bool,
     /// How rarely a thread yields.
     pub(crate) yields: u32,
     pub(crate) thieves: Vec<Thief>,
 }
 
-/// One thief of a round.
+/// A thief's parameters.
 #[derive(Debug)]
 pub(crate) struct Thief {
     pub(crate) seed: u64,
-    /// How many of eight attempts are for one item, rather than half.
+    /// How many of eight attempts are for a single item, rather than half.
     pub(crate) singles: u32,
     /// The largest limit of the other attempts.
     pub(crate) limit: usize,
     pub(crate) capacity: usize,
-    /// Whether it keeps a part of what it steals in its own deque, where other thieves steal it.
+    /// Whether it keeps a part of its loot in its own deque, where other thieves steal it.
     pub(crate) keeps: bool,
     /// How many of eight attempts are on another thief.
     pub(crate) detours: u32,
-    /// Whether the items that are left in its own deque in the end are left to the destructor.
+    /// Whether the last items of its own deque are left to the destructor.
     pub(crate) leave: bool,
 }
 
@@ -52,8 +52,8 @@ impl ganger_soak::Plan for Plan {
         Self {
             seed,
             kind: *pick(&mut random, &Kind::ALL),
-            // Most rounds are short, for beginnings and ends; some are long. Where threads meet
-            // often, an item takes long, so there are fewer.
+            // Most rounds are short, for beginnings and ends; some are long. If threads meet often,
+            // an item takes long, so the round has fewer items.
             items: (random.usize(1..64) << random.u32(3..10)) * push.clamp(1, 50),
             capacity: *pick(&mut random, &[0, 1, 2, 16, 1_000]),
             push,

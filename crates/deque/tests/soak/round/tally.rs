@@ -1,4 +1,4 @@
-//! What a thread, a round or a whole soak has done.
+//! The counts of a thread, a round or a whole soak.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) pushed: usize,
-    /// How many items threads took. Others are left to the destructors of workers.
+    /// How many items threads took. Destructors of workers drop the others.
     pub(crate) taken: usize,
     /// How many attempts to steal, one or many items, succeeded.
     pub(crate) steals: u64,

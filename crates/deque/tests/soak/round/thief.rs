@@ -53,7 +53,7 @@ pub(super) fn run<'a, L: Load<'a>>(
 }
 
 impl<'a, L: Load<'a>> Thief<'_, 'a, L> {
-    /// Tries once. Returns whether it got anything.
+    /// Tries once. Returns whether it got an item.
     fn attempt(&mut self) -> bool {
         let is_detour = self.random.u32(0..8) < self.plan.detours;
         let victims = if is_detour {
@@ -131,7 +131,7 @@ impl<'a, L: Load<'a>> Thief<'_, 'a, L> {
         }
     }
 
-    /// Does what the owner of a deque does, with its own deque.
+    /// Pops, exposes and shrinks its own deque, as its owner.
     fn tend(&mut self) {
         let pops = self.random.usize(0..4);
         self.pop(pops);
@@ -143,8 +143,8 @@ impl<'a, L: Load<'a>> Thief<'_, 'a, L> {
         }
     }
 
-    /// Checks the order: an item is newer than all earlier ones, and older than those that the same
-    /// batch had above it.
+    /// Checks the order: an item is newer than all earlier items, and older than the item above it
+    /// in the same batch.
     fn check(&self, item: &L, above: Option<usize>) {
         let (id, newest) = (item.id(), self.newest);
         let is_ordered = id > newest && above.is_none_or(|above| id < Some(above));
