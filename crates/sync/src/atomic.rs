@@ -4,7 +4,7 @@
 pub use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
-// Not every target has it, and the mpsc crate does not need it.
+// Not every target has this type, and the mpsc crate does not need it.
 #[cfg(all(not(ganger_loom), target_has_atomic = "64"))]
 pub use std::sync::atomic::AtomicU64;
 #[cfg(not(ganger_loom))]

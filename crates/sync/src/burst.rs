@@ -1,32 +1,32 @@
-//! Memory that a burst leaves: a collection that has grown does not shrink by itself.
+//! Memory after a burst: a grown collection does not shrink by itself.
 //!
 //! **Rule.** Collections of one process, one worker, one channel or one lock shrink when they are
-//! almost empty. The owner calls [`shrink_after_burst`] where it takes something out. Tables of a
+//! almost empty. The owner calls [`shrink_after_burst`] after it takes items out. Tables of a
 //! scheduler shrink in `Handle::release_memory`. A small collection never shrinks.
 //!
-//! **Cost.** A collection that shrinks has lost half of its capacity since it grew, or since it
-//! shrank last. So the moves are O(1) for each item that was taken out. (A hash table takes some of
-//! its free places for full. So it shrinks a little later.)
+//! **Cost.** Before a collection shrinks, it has lost half of its capacity since it last grew or
+//! shrank. So the moves are O(1) for each item taken out. (A hash table counts some of its free
+//! places as full, so it shrinks a little later.)
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
-/// A collection with room for more than it has.
+/// A collection that may have spare room.
 #[allow(
     clippy::len_without_is_empty,
     reason = "a burst is about numbers alone"
 )]
 pub trait Roomy {
-    /// How many items it has.
+    /// Returns the number of items.
     fn len(&self) -> usize;
-    /// For how many it has room.
+    /// Returns the number of items that fit without growing.
     fn capacity(&self) -> usize;
-    /// Gives up the room beyond that for so many, or for what it has.
+    /// Gives up the room beyond `capacity` items, but keeps all items.
     fn shrink_to(&mut self, capacity: usize);
 }
 
-/// Gives memory back when the collection fills less than a quarter of its room, and has room for
-/// more than `kept`. Leaves room for twice as many as there are. O(1) amortised.
+/// Gives memory back if the collection fills less than a quarter of its room, and has room for more
+/// than `kept` items. Leaves room for twice the present items. O(1) amortised.
 #[inline]
 pub fn shrink_after_burst(collection: &mut impl Roomy, kept: usize) {
     let (len, capacity) = (collection.len(), collection.capacity());
@@ -67,7 +67,7 @@ mod tests {
     const BURST: usize = 10_000;
     const KEPT: usize = 64;
 
-    /// Whether it has room for at most this many while it loses all that it has.
+    /// Checks that the collection has little room while it loses all its items.
     fn assert_shrinks<C: Roomy>(mut burst: C, mut take_one: impl FnMut(&mut C)) {
         while burst.len() > 0 {
             take_one(&mut burst);

@@ -1,5 +1,5 @@
-//! A cell with accesses that loom sees. Threads hand data to each other in these cells, so a model
-//! fails on a data race, and not only on a wrong result.
+//! A cell whose accesses loom sees. Threads pass data in these cells, so a model fails on a data
+//! race as well as on a wrong result.
 
 #[cfg(ganger_loom)]
 pub use loom::cell::UnsafeCell;

@@ -1,28 +1,28 @@
-//! Counts that a thread can wait for, until few enough are left.
+//! Counts that threads can wait for, until few enough are left.
 //!
-//! **Problem.** Many threads begin and end something, and a few threads wait until little of it is
-//! left. Counting has to stay cheap while no thread waits. And one counter for all threads is a
-//! cache line that each of them has to fetch from another.
+//! **Problem.** Many threads enter and leave, and a few threads wait until few are left. Counting
+//! must stay cheap while no thread waits. And a single counter for all threads is a cache line that
+//! each of them has to fetch from another.
 //!
-//! **Rejected.** A lock around the count: each thread that counts would take it.
+//! **Rejected.** A lock around the count: every enter and leave would take it.
 //!
-//! **Protocol of waiting.** A thread that *leaves* counts, makes a light fence, and then looks
-//! whether a thread waits. A thread that *waits* says so, makes a heavy fence, and then reads the
-//! count, under the lock that the leaving thread takes before it signals. So one of the two sees
-//! the other, and no signal falls between a look at the count and the sleep that follows it.
+//! **Protocol of waiting.** A thread that *leaves* counts, makes a light fence, and then checks
+//! whether a thread waits. A thread that *waits* announces it, makes a heavy fence, and then reads
+//! the count, under the lock that the leaving thread takes before it signals. So at least one of
+//! the two sees the other, and no signal falls between a check of the count and the sleep after it.
 //!
-//! **Shards.** Each shard has two counters: what has entered there, and what has left there. What
-//! enters at one shard may leave at another. A reader reads all that have left, and then all that
-//! have entered. What it sees leave has entered before, so the reader overlooks nothing.
+//! **Shards.** Each shard has two counters: of enters and of leaves. A member may enter at one
+//! shard and leave at another. A reader sums all leaves, and then all enters. A leave comes after
+//! its enter, so the sum of enters includes each member whose leave is counted.
 //!
-//! **Children.** One that is in may let another one in, its *child*, until it closes; it closes
-//! before it leaves. The child enters, makes a light fence, and then looks whether its parent has
-//! closed. A thread that waits for few enough reads all that have left, makes a heavy fence, and
-//! then reads all that have entered. Proof sketch, for none left: what it sees leave has closed
-//! before the heavy fence. So a child of that either found its parent closed, and does not count,
-//! or is seen. So the children of all that have left are among those that have entered, which are
-//! those that have left; and so on down to the last. Rejected: the heavy fence in each look. A
-//! thread that waits is woken at each end, so it looks without it first.
+//! **Children.** A member may let another in, its *child*, until it closes; it closes before it
+//! leaves. The child enters, makes a light fence, and then checks whether its parent has closed. A
+//! waiting thread sums all leaves, makes a heavy fence, and then sums all enters. Proof sketch, for
+//! none left: a member whose leave is counted has closed before the heavy fence. Its child has
+//! either found its parent closed, and withdraws, or its enter is counted. So the counted enters
+//! include the children of all members that have left. As both sums are equal, these children have
+//! left, too; and so on down to the last. Rejected: the heavy fence in each check. Each leave wakes
+//! a waiting thread, so it first checks without the fence.
 
 use crate::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, lock};
@@ -30,7 +30,7 @@ use crate::{CachePadded, fence};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// A count in one word. Changing it is one read-modify-write, unless a thread waits for it.
+/// A count in one word. A change is one read-modify-write, unless a thread waits for it.
 ///
 /// ```
 /// use ganger_sync::WaitableCount;
@@ -49,43 +49,44 @@ pub struct WaitableCount {
 }
 
 impl WaitableCount {
-    /// Counts one more.
+    /// Adds one.
     pub fn enter(&self) {
-        // Ordering: Relaxed: `leave` publishes what the ones counted have done.
+        // Ordering: Relaxed: `leave` publishes the actions of the members.
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one more, unless there are `limit` already: exact under any concurrency.
+    /// Adds one, unless the count is at `limit`: exact under any concurrency.
     #[must_use]
     pub fn enter_below(&self, limit: usize) -> bool {
         let add_one = |count: usize| (count < limit).then_some(count + 1);
-        // Ordering: Acquire pairs with the Release in `leave`: the one that takes a place sees the
-        // end of the one that has left it. Relaxed where there is none.
+        // Ordering: Acquire pairs with the Release in `leave`: a thread that takes a place sees the
+        // actions of the member that has left it. Relaxed on failure, without a place.
         self.count
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, add_one)
             .is_ok()
     }
 
-    /// Counts one less, and signals the threads that wait.
+    /// Subtracts one, and signals the waiting threads.
     pub fn leave(&self) {
         // Ordering: Release pairs with the Acquire in `get` and `enter_below`.
         self.count.fetch_sub(1, Ordering::Release);
         self.waiters.note_change();
     }
 
-    /// The count. A thread that sees one leave sees what it did before.
+    /// Returns the count. A thread that sees a member leave sees its earlier actions.
     #[must_use]
     pub fn get(&self) -> usize {
         // Ordering: Acquire pairs with the Release in `leave`.
         self.count.load(Ordering::Acquire)
     }
 
-    /// Lets the threads that wait look at their target and time again.
+    /// Makes the waiting threads check their target and time again.
     pub fn poke(&self) {
         self.waiters.poke();
     }
 
-    /// Blocks until at most `target` are left, or no time remains. Returns whether they are.
+    /// Blocks until at most `target` are left, or no time remains. Returns whether the target is
+    /// reached.
     ///
     /// Both may change meanwhile, before a [`poke`](Self::poke).
     pub fn wait(&self, target: impl Fn() -> usize, remaining: impl Fn() -> Duration) -> bool {
@@ -93,8 +94,8 @@ impl WaitableCount {
     }
 }
 
-/// A count in several shards: each belongs to one thread, and the last one to all other threads.
-/// Changing it on a thread that has a shard takes no read-modify-write.
+/// A count in several shards: each belongs to one thread, and the last to all other threads. A
+/// change on a thread with a shard takes no read-modify-write.
 ///
 /// ```
 /// use ganger_sync::ShardedCount;
@@ -107,12 +108,12 @@ impl WaitableCount {
 /// ```
 #[derive(Debug)]
 pub struct ShardedCount {
-    /// Those of single threads, and last the one of all other threads.
+    /// The shards of single threads, and last the shard of all other threads.
     shards: Box<[CachePadded<Shard>]>,
     waiters: Waiters,
 }
 
-/// Written by the thread that it belongs to, read by threads that count or wait.
+/// Written by the thread that owns it, read by threads that count or wait.
 #[derive(Debug, Default)]
 struct Shard {
     entered: AtomicUsize,
@@ -120,7 +121,7 @@ struct Shard {
 }
 
 impl ShardedCount {
-    /// With that many shards of single threads.
+    /// Creates a count with `owners` shards of single threads, and the shared shard.
     #[must_use]
     pub fn new(owners: usize) -> Self {
         Self {
@@ -129,27 +130,27 @@ impl ShardedCount {
         }
     }
 
-    /// How many have entered and not left, and perhaps some that entered or left just before. A
-    /// thread that sees one leave sees what it did before. O(shards).
+    /// Returns how many have entered and not left. The result may include members that entered or
+    /// left just before. A thread that sees a member leave sees its earlier actions. O(shards).
     #[must_use]
     pub fn get(&self) -> usize {
         self.count(|| {})
     }
 
-    /// As [`get`](Self::get), and overlooks no child of one that it sees leave.
+    /// Counts, as [`get`](Self::get) does, and includes each child of a member whose leave it sees.
     fn get_with_children(&self) -> usize {
-        // Pairs with the light fence in `enter`: a child enters, then looks whether its parent has
-        // closed; a parent closes and is seen to leave, then this thread reads what has entered.
-        // One of the two sees the other.
+        // Pairs with the light fence in `enter`: a child enters, then checks whether its parent has
+        // closed; a parent closes and is seen to leave, then this thread reads the enters. At least
+        // one of the two sees the other.
         self.count(fence::heavy)
     }
 
     fn count(&self, between: impl FnOnce()) -> usize {
-        // Ordering: Acquire pairs with the Release in `add_one`: what is seen to have left has
-        // entered before.
+        // Ordering: Acquire pairs with the Release in `add_one`: a member that is seen to have left
+        // has entered before.
         let left = self.sum(|shard| shard.left.load(Ordering::Acquire));
         between();
-        // Ordering: Relaxed, because the loads above order these.
+        // Ordering: Relaxed, because the loads above order these loads.
         let entered = self.sum(|shard| shard.entered.load(Ordering::Relaxed));
         entered.wrapping_sub(left)
     }
@@ -159,31 +160,32 @@ impl ShardedCount {
         counts.fold(0, usize::wrapping_add)
     }
 
-    /// Counts one more, on the thread that owns that shard, or on one that owns none. For a thread
-    /// that makes a heavy fence between a store and [`get`](Self::get), what the caller loads after
-    /// this comes after it. So a child that enters and then finds that its parent has not closed,
-    /// which that does before it leaves, is not overlooked by [`wait`](Self::wait).
+    /// Adds one, on the thread that owns the shard `owner`, or on a thread without a shard. For a
+    /// thread that makes a heavy fence between a store and [`get`](Self::get), the caller's loads
+    /// after `enter` come after the enter. So [`wait`](Self::wait) counts each child that finds its
+    /// parent open, as the parent closes before it leaves.
     pub fn enter(&self, owner: Option<usize>) {
         add_one(&self.shard(owner).entered, owner.is_some());
         fence::light();
     }
 
-    /// Counts one less, on the thread that owns that shard, or on one that owns none; and signals
-    /// the threads that wait.
+    /// Subtracts one, on the thread that owns the shard `owner`, or on a thread without a shard;
+    /// and signals the waiting threads.
     pub fn leave(&self, owner: Option<usize>) {
         add_one(&self.shard(owner).left, owner.is_some());
         self.waiters.note_change();
     }
 
-    /// Lets the threads that wait look at their target and time again.
+    /// Makes the waiting threads check their target and time again.
     pub fn poke(&self) {
         self.waiters.poke();
     }
 
-    /// Blocks until at most `target` are left, or no time remains. Returns whether they are.
+    /// Blocks until at most `target` are left, or no time remains. Returns whether the target is
+    /// reached.
     ///
-    /// Both may change meanwhile, before a [`poke`](Self::poke). One that is in may let in another
-    /// one: see [`enter`](Self::enter).
+    /// Both may change meanwhile, before a [`poke`](Self::poke). A member may let in a child: see
+    /// [`enter`](Self::enter).
     pub fn wait(&self, target: impl Fn() -> usize, remaining: impl Fn() -> Duration) -> bool {
         let is_reached = || self.get() <= target() && self.get_with_children() <= target();
         self.waiters.wait(is_reached, remaining)
@@ -195,21 +197,21 @@ impl ShardedCount {
     }
 }
 
-/// Without a read-modify-write where no other thread writes the counter.
+/// Adds one; without a read-modify-write if no other thread writes the counter.
 fn add_one(counter: &AtomicUsize, is_own: bool) {
     if is_own {
         // Ordering: Relaxed: this thread wrote it.
         let next = counter.load(Ordering::Relaxed).wrapping_add(1);
-        // Ordering: Release pairs with the Acquire in `get`.
+        // Ordering: Release pairs with the Acquire in `count`.
         counter.store(next, Ordering::Release);
     } else {
-        // Ordering: Release pairs with the Acquire in `get`, through the additions of other
+        // Ordering: Release pairs with the Acquire in `count`, through the additions of other
         // threads.
         counter.fetch_add(1, Ordering::Release);
     }
 }
 
-/// The threads that wait for a count.
+/// The waiting threads of a count.
 #[derive(Debug, Default)]
 struct Waiters {
     waiting: AtomicUsize,
@@ -218,11 +220,11 @@ struct Waiters {
 }
 
 impl Waiters {
-    /// The caller has changed the count: signals the threads that wait, if any.
+    /// Signals the waiting threads, if any. The caller has changed the count.
     #[inline]
     fn note_change(&self) {
         fence::light();
-        // Ordering: Relaxed: the fence pairs with the heavy one in `wait`.
+        // Ordering: Relaxed: the fence pairs with the heavy fence in `wait`.
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.poke();
         }
@@ -235,7 +237,7 @@ impl Waiters {
     }
 
     fn wait(&self, is_reached: impl Fn() -> bool, remaining: impl Fn() -> Duration) -> bool {
-        // Ordering: Relaxed: the fence below pairs with the light one in `note_change`.
+        // Ordering: Relaxed: the fence below pairs with the light fence in `note_change`.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         fence::heavy();
         let mut guard = lock(&self.lock);
@@ -251,7 +253,7 @@ impl Waiters {
             guard = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         drop(guard);
-        // Ordering: Relaxed: one signal too many does no harm.
+        // Ordering: Relaxed: a needless signal does no harm.
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         reached
     }
@@ -308,7 +310,7 @@ mod tests {
         assert!(sharded.wait(|| 1, remaining) && single.wait(|| 1, remaining));
     }
 
-    /// Counts while others enter and leave: one that is in all the time is not overlooked.
+    /// Counts while others enter and leave: a member that stays is always counted.
     #[test]
     fn a_count_is_never_too_low() {
         let count = Arc::new(ShardedCount::new(2));

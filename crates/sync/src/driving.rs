@@ -1,9 +1,9 @@
 //! Whether this thread is in the driver of a scheduler, where it must not wait for a process.
 //!
-//! **Problem.** What a call in the driver starts or wakes begins when the thread has left the
-//! driver. A wait for that, inside of such a call, never ends.
+//! **Problem.** A process started or woken by a call in the driver runs only after the thread has
+//! left the driver. A wait for it inside of the call never ends.
 //!
-//! **Rejected.** To begin it on another thread: there may be none.
+//! **Rejected.** To run the process on another thread: the scheduler may have no other thread.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ thread_local! {
     static IS_DRIVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `f`, in which this thread is in the driver of a scheduler.
+/// Calls `f`, and marks this thread as in the driver of a scheduler until `f` has returned.
 ///
 /// ```
 /// use ganger_sync::{driving, is_driving};
@@ -29,16 +29,16 @@ pub fn driving<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether this thread is in the driver of a scheduler.
+/// Returns whether this thread is in the driver of a scheduler.
 #[must_use]
 pub fn is_driving() -> bool {
     IS_DRIVING.get()
 }
 
-/// This thread is about to wait for what a process does.
+/// Panics in the driver of a scheduler. For a thread that is about to wait for a process.
 ///
 /// # Panics
-/// When it is in the driver of a scheduler.
+/// If the thread is in the driver of a scheduler.
 #[track_caller]
 pub fn refuse_to_wait_in_driver() {
     assert!(

@@ -1,12 +1,12 @@
-//! Whether what this thread drops belongs to something that fails.
+//! Whether the values that this thread drops belong to a failed process.
 //!
 //! **Problem.** A lock whose owner has failed is marked when its guard is dropped. The guard sees
-//! that its thread unwinds. It does not see that its process has failed before: the panic, if there
-//! was one, has been contained. Nor does it see that the unwinding is none of its owner's: a guard
-//! that is dropped wakes others, and such a wake-up may poll their futures on this thread.
+//! that its thread unwinds. But it does not see that its process failed before, because a panic has
+//! been contained. Nor does it see that the unwinding belongs to another owner: a dropped guard
+//! wakes waiters, and a wake-up may poll their futures on this thread.
 //!
-//! **Protocol.** A thread that drops what a failed process has does so [`within`] this. A wake-up
-//! that polls a future of another process does so [`apart`].
+//! **Protocol.** A thread drops the values of a failed process inside [`within`]. A wake-up polls a
+//! future of another process inside [`apart`].
 
 use std::cell::Cell;
 use std::thread::panicking;
@@ -17,14 +17,14 @@ thread_local! {
 
 #[derive(Clone, Copy)]
 enum State {
-    /// It fails when the thread unwinds.
+    /// Failing means that the thread unwinds.
     Plain,
     Fails,
-    /// The thread unwinds, which is not the failure of what is polled meanwhile.
+    /// The thread unwinds, but the code called by `apart` has not failed.
     Apart,
 }
 
-/// Whether what this thread drops now belongs to something that fails.
+/// Returns whether the values that this thread drops now belong to a failed process.
 #[inline]
 #[must_use]
 pub fn is_failing() -> bool {
@@ -35,7 +35,7 @@ pub fn is_failing() -> bool {
     }
 }
 
-/// Calls `f`, which drops what a process has; `has_failed` says how that has ended.
+/// Calls `f`, which drops the values of a process; `has_failed` tells how the process has ended.
 #[inline]
 pub fn within<R>(has_failed: bool, f: impl FnOnce() -> R) -> R {
     if has_failed {
@@ -45,7 +45,7 @@ pub fn within<R>(has_failed: bool, f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Calls `f`, which has no part in what fails on this thread. While the thread unwinds, a panic in
+/// Calls `f`, which is unrelated to a failure on this thread. While the thread unwinds, a panic in
 /// `f` does not count as a failure until `f` has returned.
 #[inline]
 pub fn apart<R>(f: impl FnOnce() -> R) -> R {
@@ -101,7 +101,7 @@ mod tests {
                 within(true, || assert_eq!(seen(), [true, true, false]));
             });
         });
-        // Its own panic, while the thread did not unwind before.
+        // Its own panic, on a thread that did not unwind before.
         within(true, || {
             apart(|| while_unwinding(|| assert!(is_failing())));
         });

@@ -1,12 +1,12 @@
 //! The two halves of an asymmetric fence.
 //!
 //! **Problem.** One thread stores A, then loads B. Another stores B, then loads A. At least one of
-//! them must see the other's store. That takes a full fence between store and load on both sides. A
+//! them must see the other's store. This takes a full fence between store and load on both sides. A
 //! full fence costs as much as a read-modify-write, even on a side that runs far more often than
 //! the other.
 //!
 //! **Protocol.** The frequent side calls [`light`], the rare side [`heavy`]. Each light fence is
-//! ordered against each heavy one, as two `fence(SeqCst)` are. Two light fences are not ordered
+//! ordered against each heavy fence, as two `fence(SeqCst)` are. Two light fences are not ordered
 //! against each other, and a light fence publishes nothing. (The C++ Concurrency TS 2 calls them
 //! `asymmetric_thread_fence_light` and `_heavy`, P1202.)
 //!
@@ -16,15 +16,15 @@
 //! | anywhere else | `fence(SeqCst)` | `fence(SeqCst)` |
 //!
 //! The system call makes every processor that runs a thread of this program execute a full fence.
-//! So each light fence of another thread lies, as a whole, before or after such a fence.
+//! So each light fence of another thread lies entirely before or after this full fence.
 //!
 //! The first [`heavy`] or [`prepare`] of the program decides between the two rows.
-//! `GANGER_MEMBARRIER=off` in the environment chooses the second, and so does a kernel that
+//! `GANGER_MEMBARRIER=off` in the environment chooses the second row, and so does a kernel that
 //! refuses.
 //!
-//! **Why the two sides never disagree.** A light fence may be full while a heavy one is a system
-//! call: that is stronger than needed. The reverse never occurs. A light fence is a compiler fence
-//! only after the decision, and a heavy fence reads the decision before it acts.
+//! **Why the two sides never disagree.** A light fence may be full while a heavy fence is a system
+//! call: stronger than needed. The reverse never occurs. A light fence is a compiler fence only
+//! after the decision, and a heavy fence reads the decision before it acts.
 
 mod behind_rmw;
 
@@ -46,7 +46,7 @@ mod real {
 
     static DECISION: OnceLock<bool> = OnceLock::new();
 
-    /// A copy of the decision, which a light fence reads with one load.
+    /// A copy of the decision, read by a light fence with one load.
     static LIGHT_IS_FREE: AtomicBool = AtomicBool::new(false);
 
     /// The fence of the frequent side. Ordered against every [`heavy`] fence. Does not block.
@@ -66,16 +66,16 @@ mod real {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether light fences are free. Once `true`, it stays `true`.
+    /// Returns whether light fences are free. Once `true`, it stays `true`.
     #[inline(always)]
     pub fn light_is_free() -> bool {
-        // Ordering: Relaxed, because a thread that still reads `false` makes a full fence, which is
-        // stronger than needed.
+        // Ordering: Relaxed, because a thread that still reads `false` makes a full fence, stronger
+        // than needed.
         LIGHT_IS_FREE.load(Ordering::Relaxed)
     }
 
     /// A light fence if [`light_is_free`] was `true` before. Otherwise it only restrains the
-    /// compiler. For callers that learn afterwards which of the two it was.
+    /// compiler. For callers that learn afterwards which fence it was.
     #[inline(always)]
     pub fn free() {
         // Ordering: pairs with the system call in `heavy`.
@@ -84,30 +84,30 @@ mod real {
 
     /// The fence of the rare side. Ordered against every [`light`] fence.
     ///
-    /// As a system call it takes longer the more processors run threads of this program. It waits
-    /// for those processors, for other such calls, and for memory if the kernel has none. It does
-    /// not wait for the work of any thread.
+    /// The system call takes longer the more processors run threads of this program. It waits for
+    /// these processors, for other calls of the same kind, and for memory if the kernel has none.
+    /// It does not wait for the work of any thread.
     ///
     /// # Panics
-    /// When the kernel refuses the call although it has accepted it before: a filter for system
-    /// calls has been installed meanwhile. The message says how to go without the call.
+    /// If the kernel refuses the call although it has accepted it before: a filter for system calls
+    /// has been installed meanwhile. The message says how to avoid the call.
     #[inline]
     pub fn heavy() {
-        // Ordering: pairs with the fence in `light`. It also orders this thread's own accesses,
-        // which the kernel does not promise for a program of one thread.
+        // Ordering: pairs with the fence in `light`. The fence also orders this thread's own
+        // accesses, which the kernel does not promise for a program of one thread.
         fence(Ordering::SeqCst);
         if is_asymmetric() {
             membarrier::issue();
         }
     }
 
-    /// Decides how the fences work, if that is not decided yet. Makes system calls once a program.
-    /// Light fences are full ones until then.
+    /// Decides how the fences work, if this is not decided yet. Makes system calls once a program.
+    /// Until then light fences are full fences.
     pub fn prepare() {
         is_asymmetric();
     }
 
-    /// Whether a light fence is free, at the price of a system call for each heavy one.
+    /// Returns whether light fences are free, at the price of a system call for each heavy fence.
     #[inline]
     pub fn is_asymmetric() -> bool {
         *DECISION.get_or_init(|| {
@@ -136,12 +136,12 @@ mod membarrier {
             && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
     }
 
-    /// A full fence on every processor that runs a thread of this program.
+    /// Makes a full fence on every processor that runs a thread of this program.
     pub(super) fn issue() {
         loop {
             match membarrier(MembarrierCommand::PrivateExpedited) {
                 Ok(()) => return,
-                // The kernel found no memory for its list of processors.
+                // The kernel had no memory for its list of processors.
                 Err(Errno::NOMEM) => std::thread::yield_now(),
                 Err(error) => panic!(
                     "membarrier was accepted before and fails now: {error}; \
@@ -177,13 +177,13 @@ mod model {
     type Flush = ManuallyDrop<Rc<dyn Fn()>>;
 
     thread_local! {
-        // All threads of a model run on one system thread, so a thread-local is shared by them.
+        // All threads of a model run on one system thread, so they share a thread-local.
         static HAS_LIGHT: Cell<bool> = const { Cell::new(true) };
         static IS_ASYMMETRIC: Cell<bool> = const { Cell::new(true) };
         static FLUSH: RefCell<Option<Flush>> = const { RefCell::new(None) };
     }
 
-    /// A full fence. Nothing at all inside [`without_light`].
+    /// A full fence. Does nothing inside [`without_light`].
     pub fn light() {
         if HAS_LIGHT.get() {
             // Ordering: pairs with the fence in `heavy`.
@@ -191,14 +191,14 @@ mod model {
         }
     }
 
-    /// As [`light`]. Nothing at all inside [`symmetric`].
+    /// A light fence, as [`light`]. Does nothing inside [`symmetric`].
     pub fn free() {
         if IS_ASYMMETRIC.get() {
             light();
         }
     }
 
-    /// A full fence, after the call that [`flushing`] has set.
+    /// A full fence, after the function set by [`flushing`].
     pub fn heavy() {
         let flush = FLUSH.with_borrow(|flush| flush.as_deref().cloned());
         if let Some(flush) = flush {
@@ -211,12 +211,12 @@ mod model {
     /// Does nothing: a model's fences need no decision.
     pub fn prepare() {}
 
-    /// `true`, but for models inside [`symmetric`].
+    /// Returns `true`, except for models inside [`symmetric`].
     pub fn is_asymmetric() -> bool {
         IS_ASYMMETRIC.get()
     }
 
-    /// As [`is_asymmetric`].
+    /// Returns the result of [`is_asymmetric`].
     pub fn light_is_free() -> bool {
         is_asymmetric()
     }
@@ -228,16 +228,16 @@ mod model {
         IS_ASYMMETRIC.set(true);
     }
 
-    /// Until the guard is dropped, each heavy fence calls `flush` first.
+    /// Makes each heavy fence call `flush` first, until the guard is dropped.
     ///
     /// For models of a store buffer: `flush` publishes stores that other threads do not see yet. A
-    /// heavy fence does so in reality, and a fence of loom's does not.
+    /// real heavy fence publishes them, and a fence of loom's does not.
     pub fn flushing(flush: impl Fn() + 'static) -> Flushing {
         FLUSH.set(Some(ManuallyDrop::new(Rc::new(flush))));
         Flushing(())
     }
 
-    /// See [`flushing`].
+    /// Ends the effect of [`flushing`] when dropped.
     #[must_use]
     pub struct Flushing(());
 
@@ -269,7 +269,7 @@ mod tests {
 
     const ROUNDS: u32 = 100_000;
 
-    /// For how long there are rounds: where the two share a processor, each takes milliseconds.
+    /// How long the rounds last: if the two threads share a processor, a round takes milliseconds.
     const ENOUGH: Duration = Duration::from_secs(1);
 
     /// How one of two threads stores, and its fence after the store.
@@ -279,7 +279,7 @@ mod tests {
         fence: fn(),
     }
 
-    /// What both threads share.
+    /// The shared state of both threads.
     #[derive(Default)]
     struct Round {
         stores: [AtomicU32; 2],
@@ -290,10 +290,11 @@ mod tests {
     // Ordering: Relaxed, here and below, because the test is about the fence.
     const STORE: fn(&AtomicU32, u32) = |place, value| place.store(value, Ordering::Relaxed);
     const SWAP: fn(&AtomicU32, u32) = |place, value| _ = place.swap(value, Ordering::Relaxed);
-    // Ordering: the full fence that the test compares with.
+    // Ordering: the full fence with which the test compares.
     const FULL: fn() = || fence(Ordering::SeqCst);
 
-    /// One of two threads: stores, fences, and returns in which rounds it saw the other's store.
+    /// Runs one of the two threads: stores, fences, and returns in which rounds it saw the other's
+    /// store.
     fn side(nth: usize, shared: &Round, how: Manner) -> Vec<bool> {
         let Round { stores, ready, .. } = shared;
         let mut saw = Vec::new();
@@ -305,7 +306,7 @@ mod tests {
                 turns += 1;
                 if turns % 1_000 == 0 {
                     thread::yield_now();
-                    // Ordering: Relaxed: it says nothing but that no round follows.
+                    // Ordering: Relaxed: the flag tells only the end of the rounds.
                     if shared.is_over.load(Ordering::Relaxed) {
                         return saw;
                     }
@@ -319,7 +320,7 @@ mod tests {
         saw
     }
 
-    /// Checks that in each round one of the two sees the other's store.
+    /// Checks that in each round at least one thread sees the other's store.
     fn one_sees_the_other(manners: [Manner; 2]) {
         let shared = Round::default();
         let (done, is_done) = mpsc::channel::<()>();
@@ -329,7 +330,7 @@ mod tests {
             let is_over = &shared.is_over;
             scope.spawn(move || {
                 if is_done.recv_timeout(ENOUGH).is_err() {
-                    // Ordering: Relaxed: as where it is read.
+                    // Ordering: Relaxed: the flag tells only the end of the rounds.
                     is_over.store(true, Ordering::Relaxed);
                 }
             });
@@ -338,7 +339,7 @@ mod tests {
             drop(done);
             (one, other)
         });
-        // A round that one of them has not ended says nothing.
+        // A round proves nothing unless both threads have ended it.
         for (round, (one, other)) in one.iter().zip(&other).enumerate() {
             assert!(one | other, "round {round}: neither saw the other's store");
         }
@@ -362,7 +363,7 @@ mod tests {
     }
 
     /// The test starts its own program twice, with each value of the variable, because a program
-    /// decides once.
+    /// decides only once.
     #[cfg(all(feature = "membarrier", target_os = "linux", not(miri)))]
     #[test]
     fn the_environment_and_the_kernel_decide() {

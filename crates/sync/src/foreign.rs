@@ -1,13 +1,13 @@
-//! Other code's wakers and panics.
+//! Wakers and panics of other code.
 
 use std::any::Any;
 use std::task::Waker;
 use std::vec;
 
-/// Wakes them all, also when one of them panics. No lock may be held: a waker is foreign code.
+/// Wakes all wakers, also if one panics. The caller must hold no lock: a waker is foreign code.
 ///
 /// # Panics
-/// When a waker does, after the others.
+/// If a waker panics, after all other wakers.
 pub fn wake_all(wakers: Vec<Waker>) {
     struct Rest(vec::IntoIter<Waker>);
     impl Rest {
@@ -23,7 +23,7 @@ pub fn wake_all(wakers: Vec<Waker>) {
     Rest(wakers.into_iter()).wake();
 }
 
-/// The text that a panic was called with, if it was one.
+/// Returns the text of a panic, if its payload is a text.
 #[must_use]
 pub fn panic_text(payload: &(dyn Any + Send)) -> Option<&str> {
     let text = payload.downcast_ref::<&'static str>().copied();

@@ -1,6 +1,6 @@
 //! Hints to the processor.
 //!
-//! The spin hint is `std`'s. Under loom it is a yield to the model, where a spinning thread makes
+//! The spin hint is `std`'s. Under loom it yields to the model, where a spinning thread makes
 //! progress only if it lets another thread run.
 
 #[cfg(ganger_loom)]
@@ -8,7 +8,7 @@ pub use loom::hint::spin_loop;
 #[cfg(not(ganger_loom))]
 pub use std::hint::spin_loop;
 
-/// Asks the processor to fetch the cache line at that address. The address need not be valid. Does
+/// Asks the processor to fetch the cache line at `address`. The address need not be valid. Does
 /// nothing on processors other than x86-64.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {
@@ -22,9 +22,9 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// As [`prefetch`], for a line that this thread is about to write. When another processor has the
-/// line, one transfer brings it here in a writable state, in place of a second transfer at the
-/// write.
+/// Prefetches, as [`prefetch`] does, a line that this thread is about to write. If another
+/// processor has the line, one transfer brings it here in a writable state, instead of a second
+/// transfer at the write.
 #[inline(always)]
 pub fn prefetch_for_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

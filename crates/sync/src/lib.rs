@@ -29,7 +29,7 @@ pub use try_lock::TryLock;
 
 /// Picks a size: the first in production, the second under loom.
 ///
-/// Loom explores every interleaving, so a ring of 256 slots becomes one of 4 there. The code around
+/// Loom explores every interleaving, so a ring of 256 slots becomes a ring of 4. The code around
 /// the size stays the same.
 ///
 /// ```

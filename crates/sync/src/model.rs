@@ -10,7 +10,7 @@ pub const STRESS_RUNS: usize = 200;
 /// [`STRESS_RUNS`] times with real threads.
 ///
 /// # Panics
-/// When `body` does, under any interleaving.
+/// If `body` panics, under any interleaving.
 pub fn check<F>(preemptions: usize, body: F)
 where
     F: Fn() + Sync + Send + 'static,

@@ -1,4 +1,4 @@
-//! Blocking one thread until another wakes it.
+//! Blocks a thread until another thread wakes it.
 //!
 //! **Problem.** A worker without work must sleep without using a processor. An [`unpark`] that
 //! comes just before the worker sleeps must not be lost.
@@ -8,8 +8,8 @@
 //! the lock, even while no thread sleeps.
 //!
 //! **Protocol of the sleeper** ([`park`]):
-//! 1. `NOTIFIED -> EMPTY`: take the token and return, if there is one.
-//! 2. Lock, then `EMPTY -> PARKED`. If that fails, a token has come meanwhile: take it and return.
+//! 1. `NOTIFIED -> EMPTY`: take the token, if present, and return.
+//! 2. Lock, then `EMPTY -> PARKED`. If this fails, a token has come meanwhile: take it and return.
 //! 3. Wait on the condition variable until `NOTIFIED -> EMPTY` succeeds.
 //!
 //! **Protocol of the waker** ([`unpark`]):
@@ -19,12 +19,12 @@
 //!
 //! **Why no token is lost.** The sleeper sets and re-checks `PARKED` under the lock. A waker that
 //! swaps it out takes the lock afterwards, so its signal cannot come between the sleeper's check
-//! and its wait. A token that is set before `PARKED` ends the sleeper's step 1 or 2.
+//! and its wait. A token set before `PARKED` ends the sleeper's step 1 or 2.
 //!
-//! **Elsewhere.** The owner may wait in something else, which another thread can interrupt
-//! ([`wait_elsewhere`]). It says so by a state of its own, and a waker that swaps that out
-//! interrupts ([`unpark_or`]). An interrupt may come when the wait is over: it must end the next
-//! one then.
+//! **Elsewhere.** The owner may wait in another call that a thread can interrupt
+//! ([`wait_elsewhere`]). It announces this with the state `ELSEWHERE`, and a waker that swaps it
+//! out interrupts the call ([`unpark_or`]). An interrupt may come after the wait: it must then end
+//! the next wait.
 //!
 //! [`park`]: Parker::park
 //! [`unpark`]: Parker::unpark
@@ -40,7 +40,7 @@ use std::time::Duration;
 const EMPTY: u32 = 0;
 /// The owner sleeps, or is about to.
 const PARKED: u32 = 1;
-/// There is a token.
+/// A token is set.
 const NOTIFIED: u32 = 2;
 /// The owner waits elsewhere, or is about to.
 const ELSEWHERE: u32 = 3;
@@ -75,7 +75,7 @@ impl Default for Parker {
 }
 
 impl Parker {
-    /// A parker without a token.
+    /// Creates a parker without a token.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Parker {
         }
     }
 
-    /// Blocks until there is a token, and takes it.
+    /// Blocks until a token is set, and takes it.
     pub fn park(&self) {
         if self.take_token() {
             return;
@@ -105,10 +105,10 @@ impl Parker {
         }
     }
 
-    /// Blocks until there is a token, and takes it, or until `timeout` has passed. Returns whether
-    /// it took a token.
+    /// Blocks until a token is set, and takes it, or until `timeout` has passed. Returns whether it
+    /// took a token.
     ///
-    /// Loom has no clock: there it waits for the token, unless `timeout` is zero.
+    /// Loom has no clock: under loom it waits for the token, unless `timeout` is zero.
     pub fn park_timeout(&self, timeout: Duration) -> bool {
         if self.take_token() {
             return true;
@@ -122,8 +122,8 @@ impl Parker {
         self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
     }
 
-    /// Calls `wait`, which an interrupt ends, unless there is a token. Returns whether there was
-    /// one, or is one now, which it takes.
+    /// Calls `wait`, which an interrupt ends, unless a token is set. Takes a token set before or
+    /// during the wait. Returns whether it took a token.
     ///
     /// ```
     /// let parker = ganger_sync::Parker::new();
@@ -139,17 +139,18 @@ impl Parker {
         self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
     }
 
-    /// Leaves a token, and wakes the sleeper if there is one. Blocks at most while the sleeper
-    /// holds the lock, for a few instructions.
+    /// Sets the token, and wakes the sleeper, if any. Blocks at most while the sleeper holds the
+    /// lock, for a few instructions.
     pub fn unpark(&self) {
         self.unpark_or(|| ());
     }
 
-    /// As [`unpark`](Self::unpark), and calls `interrupt` if the owner waits elsewhere.
+    /// Sets the token, as [`unpark`](Self::unpark) does, and calls `interrupt` if the owner waits
+    /// elsewhere.
     pub fn unpark_or(&self, interrupt: impl FnOnce()) {
         // Ordering: Release pairs with the Acquire of `take_token`, `announce`, `park_timeout` and
-        // `wait_elsewhere`. It is a RMW even if there is a token already, so that the owner sees
-        // all that happened before this call.
+        // `wait_elsewhere`. It is a RMW even if a token is set already, so the owner sees
+        // everything that happened before this call.
         match self.state.swap(NOTIFIED, Ordering::AcqRel) {
             PARKED => {
                 drop(lock(&self.lock));
@@ -160,7 +161,7 @@ impl Parker {
         }
     }
 
-    /// Whether there is a token, so that [`park`](Self::park) would return at once.
+    /// Returns whether a token is set, so that [`park`](Self::park) would return at once.
     #[must_use]
     pub fn has_token(&self) -> bool {
         // Ordering: Relaxed, because a caller that acts on it takes the token first.
@@ -174,8 +175,8 @@ impl Parker {
             .is_ok()
     }
 
-    /// `EMPTY -> PARKED` under the lock, or `EMPTY -> ELSEWHERE`. `false`: there was a token, and
-    /// it has been taken.
+    /// Changes `EMPTY` to `PARKED`, under the lock, or to `ELSEWHERE`. Returns `false` if a token
+    /// was set, which it takes.
     fn announce(&self, how: u32) -> bool {
         // Ordering: Relaxed on success, because the lock, or the interrupt, orders it against the
         // waker that swaps it out. On failure the swap below acquires.

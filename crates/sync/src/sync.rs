@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 
 /// Locks `mutex`, whether or not a thread panicked while it held it.
 ///
-/// For data that every critical section leaves consistent, even when it panics. Blocks until the
+/// For data left consistent by every critical section, even by a panicking one. Blocks until the
 /// lock is free.
 #[inline]
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,19 +1,19 @@
-//! A table of entries with numbers, for lines of those that wait.
+//! A table of entries with numbers, for lines of waiters.
 //!
-//! **Problem.** An entry is found by its number, so it can't move. A burst leaves a table that is
-//! long, and of which a few entries may stay.
+//! **Problem.** The number of an entry is its place, so an entry can't move. A burst leaves a long
+//! table with a few remaining entries.
 //!
-//! **Rejected.** To give memory back when the table is empty alone: one entry that stays for long
-//! would keep the room of the burst.
+//! **Rejected.** Giving memory back only when the table is empty: a single entry that stays for
+//! long would keep the room of the burst.
 //!
-//! **Rule.** Vacant places below a limit are a list, from which new entries take theirs. When the
-//! table has less than a quarter of so many entries, the limit falls to twice as many. So the part
-//! above it becomes vacant as its entries leave, and goes from the end. The limit rises when all
-//! below it are used.
+//! **Rule.** Vacant places below a limit form a list, from which new entries take their places.
+//! When the entries number less than a quarter of the limit, the limit falls to twice their number.
+//! The part above it becomes vacant as its entries leave, and the table drops it from the end. The
+//! limit rises when all places below it are used.
 //!
-//! **Cost.** The limit falls when half of the entries have left since it fell last, and that costs
-//! as many steps as there are entries. Each place is put in once and goes once. So all is O(1) for
-//! each entry that came, amortised.
+//! **Cost.** Between two falls of the limit half of the entries leave, and a fall costs as many
+//! steps as the table has entries. Each place is added once and dropped once. So all operations are
+//! O(1) for each inserted entry, amortised.
 
 use crate::shrink_after_burst;
 use std::mem;
@@ -21,11 +21,11 @@ use std::mem;
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// A table that is no longer never shrinks.
+/// A table of at most this length never shrinks.
 const KEPT: usize = 64;
 
-/// Entries with numbers. A number is that of one entry at a time, and is used again. The memory
-/// that a burst has left goes by itself.
+/// Entries with numbers. A number belongs to one entry at a time, and is reused. The memory of a
+/// burst is given back automatically.
 ///
 /// ```
 /// let mut table = ganger_sync::Table::new();
@@ -39,7 +39,7 @@ pub struct Table<E> {
     places: Vec<Place<E>>,
     /// The first vacant place of the list.
     vacant: u32,
-    /// The list has all vacant places below this.
+    /// The list has all vacant places below the limit.
     limit: usize,
     len: usize,
 }
@@ -47,7 +47,7 @@ pub struct Table<E> {
 #[derive(Debug)]
 enum Place<E> {
     Used(E),
-    /// With the next one of the list, if it is in that.
+    /// With the next place of the list, if this place is in the list.
     Vacant(u32),
 }
 
@@ -58,7 +58,7 @@ impl<E> Default for Table<E> {
 }
 
 impl<E> Table<E> {
-    /// An empty table, without memory.
+    /// Creates an empty table, without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -69,25 +69,25 @@ impl<E> Table<E> {
         }
     }
 
-    /// How many entries it has. O(1).
+    /// Returns the number of entries. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no entry. O(1).
+    /// Returns whether the table has no entry. O(1).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// For how many entries it has memory. O(1).
+    /// Returns for how many entries the table has memory. O(1).
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.places.capacity()
     }
 
-    /// Puts an entry in, and gives it its number. O(1), amortised.
+    /// Adds an entry and returns its number. O(1), amortised.
     ///
     /// # Panics
     /// With 2^32 - 1 entries.
@@ -111,7 +111,7 @@ impl<E> Table<E> {
         number
     }
 
-    /// The entry with that number. O(1).
+    /// Returns the entry with a number. O(1).
     #[inline]
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&E> {
@@ -121,7 +121,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// The entry with that number. O(1).
+    /// Returns the entry with a number. O(1).
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut E> {
@@ -131,7 +131,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// Takes the entry with that number out. O(1), amortised.
+    /// Takes the entry with a number out. O(1), amortised.
     #[inline]
     pub fn remove(&mut self, number: u32) -> Option<E> {
         let place = self.places.get_mut(number as usize)?;
@@ -154,7 +154,7 @@ impl<E> Table<E> {
         Some(entry)
     }
 
-    /// The limit falls. O(n) in the entries.
+    /// Lowers the limit. O(n) in the entries.
     #[cold]
     fn lower(&mut self) {
         self.limit = KEPT.max(2 * self.len);
@@ -163,7 +163,7 @@ impl<E> Table<E> {
         self.cut();
     }
 
-    /// The limit rises, to where there is a vacant place, or to the end.
+    /// Raises the limit until the list has a vacant place, or to the end.
     #[cold]
     fn raise(&mut self) {
         while self.vacant == NONE && self.limit < self.places.len() {
@@ -173,7 +173,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// Puts the vacant places from there to the limit into the list, the lowest first.
+    /// Adds the vacant places from `from` to the limit to the list, the lowest first.
     fn list(&mut self, from: usize) {
         for at in (from..self.limit).rev() {
             if let Place::Vacant(next) = &mut self.places[at] {
@@ -183,7 +183,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// Vacant places at the end go, down to the limit.
+    /// Drops vacant places at the end, down to the limit.
     #[cold]
     fn cut(&mut self) {
         while self.places.len() > self.limit && matches!(self.places.last(), Some(Place::Vacant(_)))
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn what_is_above_the_limit_is_used_again_when_all_below_is() {
         let (mut table, numbers) = burst();
-        // The last keeps the table long.
+        // The last entry keeps the table long.
         for &number in &numbers[..numbers.len() - 1] {
             assert!(table.remove(number).is_some());
         }
@@ -288,7 +288,7 @@ mod tests {
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
             let chance = u32::try_from(random >> 33).unwrap();
-            // It grows for some time, and falls for some.
+            // The table grows for some time, then falls for some time.
             let grows = (turn / BURST).is_multiple_of(2);
             if chance % 8 < if grows { 6 } else { 1 } {
                 let number = table.insert(turn);

@@ -1,20 +1,20 @@
-//! A lock that no thread waits for: a thread that finds it taken does something else.
+//! A lock without waiting: a thread that finds it taken does something else.
 //!
-//! **Problem.** A few threads share something that each of them can do without. To use it should
-//! cost one read-modify-write, and a thread that is suspended while it has the lock should stop no
-//! other.
+//! **Problem.** A few threads share a value that each of them can do without. Its use should cost
+//! one read-modify-write, and a thread that is suspended with the lock should stop no other.
 //!
 //! **Rejected.** `Mutex::try_lock` of the standard library: its unlock takes a read-modify-write as
-//! well, for the threads that might wait.
+//! well, for threads that might wait.
 //!
-//! **Why it is exclusive.** Of the threads that exchange `false` for `true` one succeeds, until it
-//! stores `false` again. That store is a release, and the exchange that reads it an acquire.
+//! **Why it is exclusive.** Of the threads that exchange `false` for `true` only one succeeds,
+//! until it stores `false` again. This store is a release, and the exchange that reads it an
+//! acquire.
 
 use crate::atomic::{AtomicBool, Ordering};
 use crate::cell::UnsafeCell;
 use std::fmt;
 
-/// A lock that is taken at once, or not at all.
+/// A lock that a thread takes at once, or not at all.
 ///
 /// ```
 /// let lock = ganger_sync::TryLock::new(1);
@@ -26,11 +26,12 @@ pub struct TryLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: only the thread that has the lock reaches the value, which goes from thread to thread so.
+// SAFETY: only the thread with the lock reaches the value, so the value moves from thread to
+// thread.
 unsafe impl<T: Send> Sync for TryLock<T> {}
 
 impl<T> TryLock<T> {
-    /// A lock around that value, which no thread holds.
+    /// Creates an unlocked lock around a value.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self {
@@ -39,14 +40,13 @@ impl<T> TryLock<T> {
         }
     }
 
-    /// Calls `f` with the value. O(1) besides; never blocks. A panic in `f` unlocks it.
+    /// Calls `f` with the value. O(1) except for `f`; never blocks. A panic in `f` unlocks it.
     ///
     /// # Errors
-    /// Gives `f` back when another call has the lock: another thread's, or one that this call is
-    /// inside.
+    /// Returns `f` if another call has the lock: on another thread, or around this call.
     pub fn try_with<R, F: FnOnce(&mut T) -> R>(&self, f: F) -> Result<R, F> {
-        // Ordering: Acquire pairs with the Release in `Release`: this thread sees what the holder
-        // before it did to the value. Relaxed where the lock is held: nothing is read then.
+        // Ordering: Acquire pairs with the Release in `Release`: this thread sees the previous
+        // holder's changes of the value. Relaxed on failure: nothing is read then.
         let change =
             self.is_held
                 .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
@@ -54,8 +54,8 @@ impl<T> TryLock<T> {
             return Err(f);
         }
         let _release = Release(&self.is_held);
-        // SAFETY: this thread has exchanged `false` for `true`: no other reaches the value until
-        // `Release` is dropped.
+        // SAFETY: this thread has exchanged `false` for `true`: no other thread reaches the value
+        // until `Release` is dropped.
         Ok(self.value.with_mut(|value| f(unsafe { &mut *value })))
     }
 }
@@ -66,7 +66,7 @@ impl<T> fmt::Debug for TryLock<T> {
     }
 }
 
-/// Unlocks, also when the call panics.
+/// Unlocks when dropped, also if the call panics.
 struct Release<'a>(&'a AtomicBool);
 
 impl Drop for Release<'_> {

@@ -1,7 +1,7 @@
 //! A full fence behind a read-modify-write.
 //!
 //! **Problem.** In the language, no read-modify-write keeps a later load of another location behind
-//! it, not even a `SeqCst` one. That takes a full fence. On x86 a full fence waits a second time
+//! it, not even a `SeqCst` one. This takes a full fence. On x86 a full fence waits a second time
 //! for all stores to leave the processor: the read-modify-write has just waited for them.
 //!
 //! **Why x86 needs no fence instruction.** Every read-modify-write is a locked instruction. It
@@ -18,8 +18,8 @@ use crate::atomic;
 
 /// A full fence, as `fence(SeqCst)`, for a thread that has just made a read-modify-write.
 ///
-/// The read-modify-write is the store that the fence orders, or comes after that store. Other
-/// threads can access its memory. On x86 the fence is a compiler fence. Does not block.
+/// The read-modify-write is the store to be ordered, or comes after this store. Other threads can
+/// access its memory. On x86 the fence is a compiler fence. Does not block.
 #[inline(always)]
 pub fn behind_rmw() {
     #[cfg(all(
@@ -27,14 +27,13 @@ pub fn behind_rmw() {
         not(ganger_loom),
         not(miri)
     ))]
-    // Ordering: pairs with the full fence that the caller names. The read-modify-write is the
-    // fence.
+    // Ordering: pairs with the full fence named by the caller. The read-modify-write is the fence.
     atomic::compiler_fence(atomic::Ordering::SeqCst);
     #[cfg(not(all(
         any(target_arch = "x86", target_arch = "x86_64"),
         not(ganger_loom),
         not(miri)
     )))]
-    // Ordering: pairs with the full fence that the caller names.
+    // Ordering: pairs with the full fence named by the caller.
     atomic::fence(atomic::Ordering::SeqCst);
 }

@@ -1,11 +1,11 @@
-//! The parker's protocol: no wake-up is lost that races with a thread about to sleep.
+//! The parker's protocol: a wake-up that races with a thread about to sleep is not lost.
 
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 use std::time::Duration;
 
-/// A parker that guards a value: the woken thread may read what the waker wrote.
+/// A parker that guards a value: the woken thread may read the waker's writes.
 struct Handover {
     parker: Parker,
     value: UnsafeCell<u32>,
@@ -25,13 +25,13 @@ fn park_against_unpark() {
         let waker = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                // SAFETY: the reader waits for the token that is left below.
+                // SAFETY: the reader waits for the token set below.
                 shared.value.with_mut(|value| unsafe { *value = 7 });
                 shared.parker.unpark();
             })
         };
         shared.parker.park();
-        // SAFETY: the writer left the token after its write and does not touch the value again.
+        // SAFETY: the writer set the token after its write and does not touch the value again.
         assert_eq!(shared.value.with(|value| unsafe { *value }), 7);
         waker.join().unwrap();
     });

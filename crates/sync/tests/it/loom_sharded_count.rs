@@ -1,5 +1,5 @@
-//! Counts against what enters and leaves: no thread waits in vain, nothing is overlooked, and a
-//! thread that sees one leave sees what it did before.
+//! Counts against threads that enter and leave: no thread waits in vain, no member is missed, and a
+//! thread that sees a member leave sees its earlier actions.
 
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::cell::UnsafeCell;
@@ -54,11 +54,11 @@ fn a_thread_that_enters_sees_the_stop_or_is_counted() {
             let (count, stopping) = (Arc::clone(&count), Arc::clone(&stopping));
             thread::spawn(move || {
                 count.enter(Some(0));
-                // Ordering: Relaxed, less than the real look: the fence in `enter` orders it.
+                // Ordering: Relaxed, weaker than the real load: the fence in `enter` orders it.
                 !stopping.load(Ordering::Relaxed)
             })
         };
-        // Ordering: Relaxed, less than the real store: the fence orders it.
+        // Ordering: Relaxed, weaker than the real store: the fence orders it.
         stopping.store(true, Ordering::Relaxed);
         fence::heavy();
         let counted = count.get();
@@ -67,7 +67,7 @@ fn a_thread_that_enters_sees_the_stop_or_is_counted() {
     });
 }
 
-/// A parent closes and leaves, and lets a child in beforehand, on another thread.
+/// A parent lets a child in on another thread, then closes and leaves.
 // pins: D2
 #[test]
 fn a_child_that_finds_its_parent_open_is_waited_for() {
@@ -79,14 +79,14 @@ fn a_child_that_finds_its_parent_open_is_waited_for() {
             let (count, is_closed) = (Arc::clone(&count), Arc::clone(&is_closed));
             thread::spawn(move || {
                 count.enter(Some(0));
-                // Ordering: Relaxed, less than the real look: the fence in `enter` orders it.
+                // Ordering: Relaxed, weaker than the real load: the fence in `enter` orders it.
                 !is_closed.load(Ordering::Relaxed)
             })
         };
         let parent = {
             let count = Arc::clone(&count);
             thread::spawn(move || {
-                // Ordering: Relaxed, less than the real close: `leave` releases it.
+                // Ordering: Relaxed, weaker than the real close: `leave` releases it.
                 is_closed.store(true, Ordering::Relaxed);
                 count.leave(Some(1));
             })
@@ -98,7 +98,7 @@ fn a_child_that_finds_its_parent_open_is_waited_for() {
     });
 }
 
-/// One that enters at one shard and leaves at another, while a third thread counts.
+/// A member enters at one shard and leaves at another, while a third thread counts.
 #[test]
 fn what_has_left_has_entered() {
     model::check(5, || {
@@ -106,9 +106,9 @@ fn what_has_left_has_entered() {
         count.enter(None);
         let counter = {
             let count = Arc::clone(&count);
-            // Not in this thread, whose looks would come first: loom does not find that the stores
-            // in `enter` and `leave` depend on them, because loads of the same thread are in
-            // between.
+            // The count runs on a thread of its own. Here its loads would come first: loom does not
+            // find that the stores in `enter` and `leave` depend on them, because loads of the same
+            // thread are in between.
             thread::spawn(move || assert!((1..=2).contains(&count.get())))
         };
         // This thread stands for both owners: the second has the process from the first.
@@ -119,15 +119,15 @@ fn what_has_left_has_entered() {
     });
 }
 
-/// A count, and what those that leave write before that, each in its own cell.
+/// A count, and cells that the members write before they leave, each its own.
 struct Written<C> {
     count: C,
     cells: [UnsafeCell<u32>; 2],
 }
 
-// SAFETY: a thread reads a cell when it has seen that its writer has left, which the models check.
+// SAFETY: a thread reads a cell after it has seen its writer leave, which the models check.
 unsafe impl<C: Sync> Sync for Written<C> {}
-// SAFETY: as above.
+// SAFETY: as for `Sync`: the models check that a cell is read after its writer has left.
 unsafe impl<C: Send> Send for Written<C> {}
 
 impl<C> Written<C> {
@@ -137,7 +137,7 @@ impl<C> Written<C> {
     }
 
     fn write(&self, nth: usize) {
-        // SAFETY: no other thread uses the cell before this one has left.
+        // SAFETY: no other thread uses the cell before this thread has left.
         self.cells[nth].with_mut(|cell| unsafe { *cell = 7 });
     }
 
@@ -147,7 +147,7 @@ impl<C> Written<C> {
     }
 }
 
-/// Two write and leave by `leave`. When `get` finds none left, what both have written is there.
+/// Two threads write and leave by `leave`. If `get` returns 0, the writes of both are visible.
 fn check_that_both_are_seen<C: Send + Sync + 'static>(
     new: fn() -> C,
     leave: fn(&C),
@@ -193,9 +193,9 @@ fn what_is_counted_out_in_shards_is_seen() {
     check_that_both_are_seen(two, |count| count.leave(None), ShardedCount::get);
 }
 
-/// The thread that leaves runs first. Of the loads of an object loom keeps the last alone, and an
-/// owner loads its counter before it stores. So loom would not try a store before a load by a
-/// thread that has run first.
+/// The leaving thread runs first. Loom keeps only the last load of each object, and an owner loads
+/// its counter before it stores. So loom would not try a store before a load by a thread that has
+/// run first.
 // pins: D2
 #[test]
 fn what_an_owner_counts_out_is_seen() {

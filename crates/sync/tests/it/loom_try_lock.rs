@@ -1,4 +1,5 @@
-//! A lock that no thread waits for: one thread at a time has it, and sees what those before it did.
+//! Models of a lock without waiting: one thread at a time has it, and sees the changes of earlier
+//! holders.
 
 use ganger_sync::sync::Arc;
 use ganger_sync::{TryLock, model, thread};

@@ -1,4 +1,4 @@
-//! The models of what this crate synchronises with.
+//! Models of this crate's protocols.
 #![allow(missing_docs)]
 
 mod loom_parker;
