@@ -16,7 +16,7 @@ pub use injector::Injector;
 pub use list::{Batch, BatchIntoIter, BatchIter, Single};
 pub use queue::{Closed, Closing, Park, Pushed, Queue, Sealed};
 
-/// What queues keep of the memory of nodes, to use it again.
+/// The memory of nodes that queues keep for reuse.
 pub mod node_cache {
     pub use ganger_nodes::{DEFAULT_LIMIT, SLAB_BYTES, clear, end_runs, limit, set_limit};
 }

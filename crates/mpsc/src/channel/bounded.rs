@@ -9,11 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Sends to one [`Receiver`](crate::Receiver) while there is room. Clone it for every thread, or
-/// share it.
+/// Sends to a [`Receiver`](crate::Receiver) while the channel has room. Clone it for every thread,
+/// or share it.
 ///
 /// Items of one thread arrive in the order in which it sent them. When the last sender is dropped,
-/// the receiver gets what is left and then sees the end.
+/// the receiver gets the remaining items and then sees the end.
 pub struct BoundedSender<T> {
     sender: Sender<T>,
     room: Arc<Room>,
@@ -24,10 +24,10 @@ impl<T> BoundedSender<T> {
         Self { sender, room }
     }
 
-    /// Sends one item, if there is room for it. Never blocks; O(1) but for lost races.
+    /// Sends an item, if the channel has room. Never blocks; O(1) except for lost races.
     ///
     /// # Errors
-    /// [`TrySendError`] with the item: `Full` if there is no room now, `Disconnected` if the
+    /// [`TrySendError`] with the item: `Full` if the channel has no room now, `Disconnected` if the
     /// receiver is gone or has closed the channel.
     ///
     /// ```
@@ -52,13 +52,13 @@ impl<T> BoundedSender<T> {
         }
     }
 
-    /// Sends one item, and blocks until there is room for it. The sender sleeps while it waits. Of
-    /// several that wait, the one that has waited longest is woken first; others that come
-    /// meanwhile may be faster.
+    /// Sends an item, and blocks until the channel has room. The sender sleeps while it waits. Of
+    /// several waiting senders, the receiver wakes the longest-waiting first; newcomers may be
+    /// faster.
     ///
     /// # Errors
-    /// [`SendError`] with the item if the receiver is gone or has closed the channel, also if that
-    /// happens while the sender waits.
+    /// [`SendError`] with the item if the receiver is gone or has closed the channel, also while
+    /// the sender waits.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::bounded(1);
@@ -75,11 +75,11 @@ impl<T> BoundedSender<T> {
         }
     }
 
-    /// As [`send`](Self::send), and blocks for `timeout` at the most.
+    /// Sends an item, as [`send`](Self::send) does, but blocks for at most `timeout`.
     ///
     /// # Errors
-    /// [`SendTimeoutError`] with the item: `Timeout` if there was no room in time, `Disconnected`
-    /// if the receiver is gone or has closed the channel.
+    /// [`SendTimeoutError`] with the item: `Timeout` if the channel had no room in time,
+    /// `Disconnected` if the receiver is gone or has closed the channel.
     ///
     /// ```
     /// use ganger_mpsc::SendTimeoutError;
@@ -101,7 +101,7 @@ impl<T> BoundedSender<T> {
         }
     }
 
-    /// As [`send`](Self::send), for a task: the future waits until there is room. Needs the feature
+    /// Sends an item in a task: the future waits until the channel has room. Needs the feature
     /// `async`.
     ///
     /// Dropping the future before it is ready sends nothing and takes no room.
@@ -110,13 +110,14 @@ impl<T> BoundedSender<T> {
         SendFuture::new(self, &self.room, item)
     }
 
-    /// Sends an item that there is a place for.
+    /// Sends an item whose place is already taken.
     #[cfg(feature = "async")]
     pub(super) fn send_placed(&self, item: T) -> Result<(), SendError<T>> {
         self.sender.send(item)
     }
 
-    /// Whether the receiver is gone or has closed the channel. Once true, it stays true. O(1).
+    /// Returns whether the receiver is gone or has closed the channel. Once true, it stays true.
+    /// O(1).
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.sender.is_closed()

@@ -1,10 +1,10 @@
-//! The errors of channels, with the names and the behaviour of those of `std::sync::mpsc`. An error
-//! of a send has the rejected item inside.
+//! The errors of channels, with the names and the behaviour of `std::sync::mpsc`. An error of a
+//! send contains the rejected item.
 
 use std::error::Error;
 use std::fmt;
 
-/// Gives an error its texts.
+/// Implements an error's texts.
 macro_rules! texts {
     ($error:ident $(<$item:ident>)?: $($kind:pat => $text:literal),+) => {
         impl $(<$item>)? fmt::Display for $error $(<$item>)? {
@@ -34,12 +34,12 @@ texts!(RecvTimeoutError:
     Self::Timeout => "timed out waiting on a channel",
     Self::Disconnected => "receiving on a closed channel");
 
-/// The receiver is gone or has closed the channel. What was to be sent is inside.
+/// The receiver is gone or has closed the channel. Contains the rejected item or items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
 impl<T> SendError<T> {
-    /// What was to be sent.
+    /// Returns the rejected item or items.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.0
@@ -56,14 +56,14 @@ impl<T> fmt::Debug for SendError<T> {
 /// inside.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// There is no room for the item at this moment.
+    /// The channel has no room for the item at this moment.
     Full(T),
     /// The receiver is gone or has closed the channel.
     Disconnected(T),
 }
 
 impl<T> TrySendError<T> {
-    /// What was to be sent.
+    /// Returns the rejected item.
     #[must_use]
     pub fn into_inner(self) -> T {
         match self {
@@ -91,14 +91,14 @@ impl<T> fmt::Debug for TrySendError<T> {
 /// which is inside.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
-    /// There was no room for the item in time.
+    /// The channel had no room for the item in time.
     Timeout(T),
     /// The receiver is gone or has closed the channel.
     Disconnected(T),
 }
 
 impl<T> SendTimeoutError<T> {
-    /// What was to be sent.
+    /// Returns the rejected item.
     #[must_use]
     pub fn into_inner(self) -> T {
         match self {
@@ -122,16 +122,16 @@ impl<T> fmt::Debug for SendTimeoutError<T> {
     }
 }
 
-/// Nothing is left in the channel, and nothing comes any more.
+/// The channel is empty, and no item will come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecvError;
 
 /// Why [`Receiver::try_recv`](crate::Receiver::try_recv) has no item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// There is no item yet.
+    /// The channel is empty, but items may come.
     Empty,
-    /// Nothing is left, and nothing comes any more.
+    /// The channel is empty, and no item will come.
     Disconnected,
 }
 
@@ -146,7 +146,7 @@ impl From<RecvError> for TryRecvError {
 pub enum RecvTimeoutError {
     /// No item came in time.
     Timeout,
-    /// Nothing is left, and nothing comes any more.
+    /// The channel is empty, and no item will come.
     Disconnected,
 }
 

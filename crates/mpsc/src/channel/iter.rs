@@ -4,15 +4,15 @@ use super::receiver::Receiver;
 use std::iter::FusedIterator;
 
 impl<T> Receiver<T> {
-    /// The items as they come. It blocks between them, and ends when none is left and none comes
-    /// any more.
+    /// Returns the items as they come. Blocks between them, and ends when the channel is empty and
+    /// no item will come.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, T> {
         Iter { receiver: self }
     }
 
-    /// The items that are there. It never blocks, and ends where [`try_recv`](Self::try_recv) has
-    /// none.
+    /// Returns the items present now. Never blocks, and ends when [`try_recv`](Self::try_recv)
+    /// fails.
     #[must_use]
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter { receiver: self }
@@ -53,7 +53,7 @@ impl<T> Iterator for Iter<'_, T> {
 
 impl<T> FusedIterator for Iter<'_, T> {}
 
-/// The items that are in a channel: see [`Receiver::try_iter`]. It may yield again after its end.
+/// The items present in a channel: see [`Receiver::try_iter`]. It may yield again after its end.
 #[derive(Debug)]
 pub struct TryIter<'a, T> {
     receiver: &'a Receiver<T>,

@@ -1,15 +1,15 @@
-//! The line of those that wait, in the order in which they came.
+//! The line of waiters, in the order in which they came.
 //!
-//! **Problem.** Threads and tasks wait for the same thing, may give up, and are woken one by one.
-//! A thread that may have to wake one looks often, and mostly there is none.
+//! **Problem.** Threads and tasks wait for the same resource, may give up, and are woken one by
+//! one. A thread that may have to wake a waiter checks often, and mostly finds none.
 //!
-//! **Protocol.** Entries are in a list, under a lock, and a count of those to be woken is beside
-//! it. A waiter enters, and then looks for what it waits for. A waker makes that be there, and then
-//! looks at the count; each has a full fence between its two steps. An entry that has been woken
-//! stays where it is until its owner leaves, or waits again.
+//! **Protocol.** Entries are in a list, under a lock, with a count of the waiters still to be
+//! woken. A waiter enters, and then checks its condition. A waker makes the condition true, and
+//! then reads the count; each makes a full fence between its two steps. An entry that has been
+//! woken stays in place until its owner leaves, or waits again.
 //!
-//! **Foreign code.** Wakers are cloned, woken and dropped without the lock, and may panic: no
-//! entry loses its ticket by that, and no waiter that is to be woken is left out.
+//! **Foreign code.** Wakers are cloned, woken and dropped without the lock, and may panic: a panic
+//! neither loses an entry's ticket nor leaves out another waiter.
 
 use ganger_sync::Parker;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +18,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// Wakes a thread that waits, which sleeps in the parker. A token that an earlier wait has left
-/// ends a sleep early.
+/// Wakes a waiting thread, which sleeps in the parker. A token from an earlier wait ends a sleep
+/// early.
 #[derive(Default)]
 pub(super) struct ParkerWaker(pub(super) Parker);
 
@@ -33,12 +33,12 @@ impl Wake for ParkerWaker {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ticket(u64);
 
-/// How many entries the line may keep memory for.
+/// The number of entries up to which the line keeps its memory.
 const KEPT: usize = 64;
 
 struct Entry {
     ticket: u64,
-    /// None once the waiter has been woken.
+    /// `None` once the waiter has been woken.
     waker: Option<Waker>,
 }
 
@@ -51,7 +51,7 @@ struct Entries {
 
 /// The line.
 pub(super) struct Line {
-    /// How many entries are to be woken. Written under the lock; wakers read it without.
+    /// How many entries still wait to be woken. Written under the lock; wakers read it without.
     waiting: AtomicUsize,
     entries: Mutex<Entries>,
 }
@@ -64,7 +64,8 @@ impl Line {
         }
     }
 
-    /// Puts a waiter at the end of the line, or where its ticket says, which it has from here on.
+    /// Adds a waiter at the end of the line, and sets its ticket; a waiter with a ticket keeps its
+    /// place.
     pub(super) fn enter(&self, ticket: &mut Option<Ticket>, waker: &Waker) {
         let waker = waker.clone();
         let mut entries = lock(&self.entries);
@@ -98,14 +99,13 @@ impl Line {
         }
         let (len, room) = (entries.list.len(), entries.list.capacity());
         if room > KEPT && len < room / 4 {
-            // What a burst has left.
+            // The line gives back the memory of a burst.
             entries.list.shrink_to(2 * len);
         }
         waker
     }
 
-    /// Wakes the waiter that is to be woken and has waited longest, if there is one. O(1) if there
-    /// is none.
+    /// Wakes the longest-waiting entry that has not been woken, if any. O(1) if none waits.
     #[inline]
     pub(super) fn wake_next(&self) {
         // Ordering: Relaxed, because the caller's fence orders it.
@@ -127,7 +127,7 @@ impl Line {
         }
     }
 
-    /// Wakes all that are to be woken, also if one of the wakers panics.
+    /// Wakes all entries that have not been woken, even if a waker panics.
     pub(super) fn wake_all(&self) {
         let mut entries = lock(&self.entries);
         let all = entries
@@ -141,13 +141,13 @@ impl Line {
         rest.wake();
     }
 
-    /// How many are to be woken.
+    /// Returns how many entries still wait to be woken.
     pub(super) fn len(&self) -> usize {
         // Ordering: Relaxed, because only the number counts.
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// How many entries it has memory for.
+    /// Returns for how many entries the line has memory.
     #[cfg(all(test, not(ganger_loom)))]
     pub(super) fn room(&self) -> usize {
         lock(&self.entries).list.capacity()
@@ -156,14 +156,14 @@ impl Line {
     /// Changes the count, under the lock.
     fn count(&self, _entries: &MutexGuard<'_, Entries>, by: isize) {
         // Ordering: Relaxed, because the lock orders the changes, and each waiter's fence orders
-        // its own.
+        // its own change.
         let waiting = self.waiting.load(Ordering::Relaxed);
         self.waiting
             .store(waiting.wrapping_add_signed(by), Ordering::Relaxed);
     }
 }
 
-/// Those that are still to be woken, which a panic does not keep from it.
+/// The wakers still to be woken. Its destructor wakes the rest after a panic.
 struct Rest(std::vec::IntoIter<Waker>);
 
 impl Rest {

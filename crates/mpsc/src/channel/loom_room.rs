@@ -1,5 +1,6 @@
-//! The room of a bounded channel: no sender sleeps beside room or after the end, and there is no
-//! item too many. A sleep without an end is a deadlock, which the model reports.
+//! Models of a bounded channel's room: no sender sleeps beside room or after the end, and the
+//! channel never has an item too many. A sleep without an end is a deadlock, which the model
+//! reports.
 
 use super::room::{Giver, Room, Waited, Waiting};
 use ganger_sync::atomic::{AtomicBool, Ordering};
@@ -17,11 +18,11 @@ struct Hall {
 }
 
 // SAFETY: the receiver writes the value before it gives the only places, and senders read it after
-// they have taken one; the model checks that these are ordered.
+// they have taken a place; the model checks that these are ordered.
 unsafe impl Sync for Hall {}
 
 impl Hall {
-    /// A room in which all places are taken, and its receiver, which may give as many back.
+    /// Returns a room whose places are all taken, and its receiver, which may give them back.
     fn full(capacity: usize) -> (Arc<Self>, Giver) {
         let room = Arc::new(Room::new(capacity));
         assert!((0..capacity).all(|_| room.try_take()));
@@ -34,15 +35,15 @@ impl Hall {
         (Arc::new(hall), giver)
     }
 
-    /// Takes a place, or waits for one. Says whether it got one before the end.
+    /// Takes a place, or waits for a place. Returns whether it got a place before the end.
     fn take(&self) -> bool {
-        // Ordering: Relaxed, because it is the room that has to order it.
+        // Ordering: Relaxed, because the room must order it.
         let is_over = || self.is_over.load(Ordering::Relaxed);
         Waiting::new(&self.room).block(None, is_over) == Waited::Place
     }
 
     fn end(&self, giver: &Giver) {
-        // Ordering: Relaxed, because it is the room that has to order it.
+        // Ordering: Relaxed, because the room must order it.
         self.is_over.store(true, Ordering::Relaxed);
         giver.end();
     }
@@ -84,7 +85,7 @@ fn two_wait_for_a_place_each() {
     });
 }
 
-/// The receiver wakes one, and that one the other.
+/// The receiver wakes one waiter, and the woken waiter wakes the other.
 #[test]
 fn two_wait_for_two_places_at_once() {
     model::check(3, || {
@@ -96,7 +97,7 @@ fn two_wait_for_two_places_at_once() {
     });
 }
 
-/// A lot is two places. The receiver looks when it has given a lot.
+/// A lot is two places. The receiver looks for waiters after it has given a lot.
 #[test]
 fn one_waits_for_a_lot() {
     model::check(4, || {
@@ -109,8 +110,8 @@ fn one_waits_for_a_lot() {
     });
 }
 
-/// A lot is two places, but the receiver finds the queue empty after one, and then another sender
-/// is waiting for no more than what there is.
+/// A lot is two places, but the receiver finds the queue empty after giving one. A sender then
+/// waits for no more than the available places.
 #[test]
 fn one_waits_for_less_than_a_lot_until_the_queue_is_empty() {
     model::check(4, || {
@@ -121,7 +122,7 @@ fn one_waits_for_less_than_a_lot_until_the_queue_is_empty() {
         let waiter = spawn(&hall, Hall::take);
         giver.give(1);
         giver.look();
-        // Whether the waiter came after the look: then it waits until the next item is received.
+        // If the waiter came after the look, it waits until the next item is received.
         giver.give(1);
         giver.look();
         assert!(waiter.join().unwrap());
@@ -129,7 +130,7 @@ fn one_waits_for_less_than_a_lot_until_the_queue_is_empty() {
     });
 }
 
-/// A sender that does not wait may be faster: then the sender that waits gets the next place.
+/// A sender that does not wait may be faster: then the waiting sender gets the next place.
 #[test]
 fn a_place_is_taken_away_from_a_sender_that_waits() {
     model::check(3, || {
@@ -178,7 +179,7 @@ fn one_gives_up_and_another_waits_on() {
 }
 
 /// A lot is two places, and a sender that does not wait takes one. So a task that gives up may
-/// leave nothing to the next, which then waits for the receiver.
+/// leave the next waiter without a wake-up; it then waits for the receiver.
 #[test]
 fn one_gives_up_beside_less_than_a_lot() {
     model::check(2, || {
@@ -232,8 +233,8 @@ fn two_wait_when_a_place_and_the_end_come() {
     });
 }
 
-/// What the receiver did before it gave places happens before what senders do with them, also with
-/// one that another sender has seen.
+/// The receiver's actions before it gave places happen before the senders' actions with them, also
+/// with a place whose limit another sender has read.
 #[test]
 fn places_are_handed_over() {
     model::check(4, || {

@@ -1,27 +1,27 @@
 //! The channel: a [`Queue`](crate::queue::Queue) with a receiver that sleeps.
 //!
-//! **Problem.** The queue says which thread has to wake the consumer, but wakes nothing itself, and
-//! does not know how many pushers there are. A channel has senders that come and go, and a receiver
-//! that blocks.
+//! **Problem.** The queue tells which thread must wake the consumer, but wakes nothing itself, and
+//! does not know the number of pushers. A channel has senders that come and go, and a receiver that
+//! blocks.
 //!
 //! **Rejected.** A condition variable that every sender signals: a lock on the way of every send. A
 //! count of senders that the receiver reads after it has parked: two locations, hence a full fence
 //! on both sides.
 //!
 //! **Sender**
-//! 1. Push. On `Unparked`, leave a token in the parker, and wake the task if there is one.
-//! 2. The last sender to go seals the queue. On `Unparked`, it wakes the receiver as in 1.
+//! 1. Push. On `Unparked`, leave a token in the parker, and wake the task, if any.
+//! 2. The last sender to be dropped seals the queue. On `Unparked`, it wakes the receiver as in 1.
 //!
 //! **Receiver**
-//! 1. Take the oldest item of its own backlog. If that is empty, drain the queue into it.
-//! 2. If there is nothing: closed and empty is the end. Otherwise park the queue, and sleep in the
+//! 1. Take the oldest item of its own backlog. If the backlog is empty, drain the queue into it.
+//! 2. If both are empty: a closed queue is the end. Otherwise park the queue, and sleep in the
 //!    parker.
-//! 3. When awake again, take the park back, whether or not the token was of this park. Go to 1.
-//!    A task leaves its waker before it parks, and does not take the park back.
+//! 3. When awake again, take the park back, whether or not the token was of this park. Go to 1. A
+//!    task leaves its waker before it parks, and does not take the park back.
 //!
 //! **Proof sketch.** The queue refuses to park over an item or over its end, and after a park the
 //! next push or seal has the token: so the receiver misses nothing. A sleep that ends at its
-//! deadline may leave a token behind. That token can only end a later sleep early, and a look
+//! deadline may leave a token behind. This token can only end a later sleep early, and a look
 //! follows every sleep.
 //!
 //! **Layers.** From the bottom: `error`, `line`, `backlog`, `yields`; `room` and `shared`;
@@ -60,10 +60,10 @@ use ganger_sync::sync::Arc;
 use room::{Giver, Room};
 use shared::Shared;
 
-/// A channel without a bound: any number of senders, one receiver.
+/// Creates a channel without a bound: any number of senders, one receiver.
 ///
-/// It takes one allocation for what the two sides share, and a node for each item: see "Memory" in
-/// the crate's documentation.
+/// Allocates the shared state of both sides, and a node for each item: see "Memory" in the crate's
+/// documentation.
 ///
 /// ```
 /// let (sender, receiver) = ganger_mpsc::channel();
@@ -81,16 +81,16 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     )
 }
 
-/// A channel with a bound: any number of senders, one receiver. A sender waits, or gets its item
-/// back, while `capacity` items have been sent and not yet received.
+/// Creates a channel with a bound: any number of senders, one receiver. A sender waits, or gets its
+/// item back, while `capacity` items have been sent and not yet received.
 ///
-/// A sender that waits is woken when the receiver has made room for a quarter of the capacity, or
-/// finds the channel empty; the one that has waited longest comes first. So both sides run for a
-/// while, in the place of taking turns item by item. While the receiver does not receive, a sender
-/// that waits may go on waiting beside room for less than half of the capacity.
+/// The receiver wakes a waiting sender when it has made room for a quarter of the capacity, or
+/// finds the channel empty; the longest-waiting sender comes first. So each side runs for a while,
+/// instead of taking turns item by item. While the receiver does not receive, a sender may go on
+/// waiting beside room for less than half of the capacity.
 ///
 /// A send costs one more read-modify-write than on a channel without a bound, a receive one more
-/// store. A quarter of the capacity that is received costs a full fence.
+/// store. Each received quarter of the capacity costs a full fence.
 ///
 /// # Panics
 /// If `capacity` is 0: an item needs room until it is received.

@@ -13,16 +13,17 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// How often a receiver that waits pauses before it yields. In a model no time passes.
+/// How often a waiting receiver pauses before it yields. In a model no time passes.
 const SPINS: u32 = if cfg!(ganger_loom) { 0 } else { 7 };
 
-/// How often a receiver that waits yields before it sleeps, as long as that pays.
+/// How often a waiting receiver yields before it sleeps, as long as yielding pays.
 const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 3 };
 
-/// Receives from any number of [`Sender`](crate::Sender)s. One thread at a time has it.
+/// Receives from any number of [`Sender`](crate::Sender)s. Only one thread at a time can use it.
 ///
-/// It takes everything out of the shared queue by one operation into its own backlog. So most
-/// receives touch nothing that is shared. Dropping it closes the channel and drops what is left.
+/// The receiver takes all items out of the shared queue by one operation into its own backlog. So
+/// most receives touch no shared memory. Dropping the receiver closes the channel and drops the
+/// remaining items.
 ///
 /// ```compile_fail
 /// fn shared<T: Sync>() {}
@@ -30,9 +31,9 @@ const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 3 };
 /// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
-    /// Items that are drained and not yet received: all of them older than those in the queue.
+    /// Items drained and not yet received: older than all items in the queue.
     backlog: Backlog<T>,
-    /// Gives places back, if there is a bound.
+    /// Gives places back, if the channel has a bound.
     giver: Option<Giver>,
     yields: Yields,
 }
@@ -51,12 +52,11 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes the oldest item if there is one. Never blocks; O(1), amortised over the items that it
-    /// drains.
+    /// Takes the oldest item, if any. Never blocks; O(1), amortised over the drained items.
     ///
     /// # Errors
-    /// [`TryRecvError::Empty`] if there is none yet, [`TryRecvError::Disconnected`] if there is
-    /// none and none comes any more.
+    /// [`TryRecvError::Empty`] if the channel is empty, [`TryRecvError::Disconnected`] if it is
+    /// empty and no item will come.
     ///
     /// ```
     /// use ganger_mpsc::TryRecvError;
@@ -81,10 +81,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes the oldest item, and blocks until there is one. The thread sleeps while it waits.
+    /// Takes the oldest item; blocks while the channel is empty. The thread sleeps while it waits.
     ///
     /// # Errors
-    /// [`RecvError`] if there is none and none comes any more.
+    /// [`RecvError`] if the channel is empty and no item will come.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::channel();
@@ -102,12 +102,12 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes the oldest item, and blocks until there is one or `timeout` has passed. The thread
-    /// sleeps while it waits.
+    /// Takes the oldest item; blocks while the channel is empty, but at most for `timeout`. The
+    /// thread sleeps while it waits.
     ///
     /// # Errors
-    /// [`RecvTimeoutError::Timeout`] if none came in time, [`RecvTimeoutError::Disconnected`] if
-    /// there is none and none comes any more.
+    /// [`RecvTimeoutError::Timeout`] if no item came in time, [`RecvTimeoutError::Disconnected`] if
+    /// the channel is empty and no item will come.
     ///
     /// ```
     /// use ganger_mpsc::RecvTimeoutError;
@@ -135,7 +135,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes everything there is, the oldest item first. Never blocks; O(n) in what it drains.
+    /// Takes all items, the oldest first. Never blocks; O(n) in the items drained.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::channel();
@@ -152,9 +152,8 @@ impl<T> Receiver<T> {
         batch
     }
 
-    /// Closes the channel and takes everything there is. From here on senders get their items back,
-    /// and there is nothing to receive. Never blocks; O(n) in what it drains. It may be called more
-    /// than once.
+    /// Closes the channel and takes all items. From now on senders get their items back, and
+    /// receives find nothing. Never blocks; O(n) in the items drained. Later calls find nothing.
     ///
     /// ```
     /// use ganger_mpsc::TryRecvError;
@@ -171,14 +170,14 @@ impl<T> Receiver<T> {
         rest.append(batch);
         self.end_waits();
         if parked {
-            // The receiver that had parked is a task, which has not polled since.
+            // A task had parked, and has not polled since.
             self.shared.wake();
         }
         rest
     }
 
-    /// How many items are sent and not yet received. More may come at any moment. O(n) in what is
-    /// not yet drained, so not for every turn of a loop.
+    /// Returns how many items are sent and not yet received. More may come at any moment. O(n) in
+    /// the undrained items, so not for every turn of a loop.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::channel();
@@ -194,14 +193,14 @@ impl<T> Receiver<T> {
         self.backlog.len() + unsafe { self.shared.queue.count() }
     }
 
-    /// Whether there is no item at this moment. O(1).
+    /// Returns whether the channel is empty at this moment. O(1).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.backlog.len() == 0 && self.shared.queue.is_empty()
     }
 
-    /// Whether nothing comes any more but what has been sent already: the receiver has closed the
-    /// channel, or all senders are gone. Once true, it stays true. O(1).
+    /// Returns whether no more items will be sent: the receiver has closed the channel, or all
+    /// senders are gone. Once true, it stays true. O(1).
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.queue.is_closed()
@@ -212,7 +211,8 @@ impl<T> Receiver<T> {
         &self.shared
     }
 
-    /// Why there is no item. Apart, so that what most receives do stays small.
+    /// Returns why the receiver has no item. A separate function, so that the common path stays
+    /// small.
     #[inline(never)]
     fn found_nothing(&self) -> TryRecvError {
         if let Some(giver) = &self.giver {
@@ -233,9 +233,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits for a few microseconds, because a sleep and a wake-up take longer, and says whether
-    /// there is something to see. First it makes longer and longer pauses, in which senders have
-    /// the queue to themselves. Then it lets other threads run, as long as that pays.
+    /// Waits for a few microseconds, because a sleep and a wake-up take longer, and returns whether
+    /// the queue has an item or is closed. First it makes longer and longer pauses, in which
+    /// senders have the queue to themselves. Then it lets other threads run, as long as yielding
+    /// pays.
     fn spin(&self) -> bool {
         let queue = &self.shared.queue;
         let has_changed = || !queue.is_empty() || queue.is_closed();
@@ -245,7 +246,7 @@ impl<T> Receiver<T> {
         }) || self.yields.any(YIELDS, has_changed)
     }
 
-    /// Blocks until there may be something to see, or until `timeout` has passed. It may return
+    /// Blocks until an item or the end may have come, or until `timeout` has passed. It may return
     /// early.
     fn sleep(&self, timeout: Option<Duration>) {
         if self.spin() {
@@ -256,9 +257,9 @@ impl<T> Receiver<T> {
             Park::NotEmpty | Park::Closed => return,
         }
         self.shared.sleep(timeout);
-        // The park is still there if the deadline came first, or if the token was left by an
-        // earlier sleep. If a sender has this park's token already, the token ends the next sleep
-        // early. That does no harm, and waiting for the sender would: it may be suspended.
+        // The park is still set if the deadline came first, or if the token was left by an earlier
+        // sleep. If a sender already has this park's token, the token ends the next sleep early.
+        // This does no harm. Waiting for the sender would: it may be suspended.
         let _taken_back = self.shared.queue.cancel_park();
     }
 }
@@ -289,7 +290,7 @@ mod tests {
     use std::cell::RefCell;
     use std::time::Duration;
 
-    /// Notes when it is dropped.
+    /// Records its drop.
     struct Item<'a>(u8, &'a RefCell<Vec<u8>>);
 
     impl Drop for Item<'_> {

@@ -1,42 +1,41 @@
-//! How many items a bounded channel has room for, and the senders that wait for room.
+//! The room of a bounded channel, and the senders that wait for room.
 //!
-//! **Problem.** A sender that finds no room sleeps until the receiver has made some. To wake it for
-//! each place costs a system call for each item, and both sides then take turns item by item. Sends
-//! and receives that need not wait should pay for a count, and nothing else.
+//! **Problem.** A sender without room sleeps until the receiver has made room. A wake-up for each
+//! place costs a system call for each item, and both sides then take turns item by item. Sends and
+//! receives that need not wait should pay for a count, and nothing else.
 //!
 //! **Rejected.**
 //! - *One count of free places*: the receiver and all senders change it, for each item.
-//! - *To give places back in lots only*: a sender that does not wait would be refused beside room.
-//! - *To wake all that wait*: most of them find no room, and sleep again.
-//! - *To hand places to those that wait*: a task that is not polled would keep its place for ever.
+//! - *Giving places back in lots only*: a sender that does not wait would be refused beside room.
+//! - *Waking all waiters*: most of them find no room, and sleep again.
+//! - *Handing places to waiters*: a task that is not polled would keep its place for ever.
 //!
-//! **Protocol.** Places have numbers. `sent` is how many have been taken, and `received` how many
-//! have been given back; the difference is at most the capacity. Only the receiver writes
-//! `received`, by a store. Senders read it only when the places that they know of are used up.
+//! **Protocol.** Places have numbers. `sent` counts the places taken, and `received` the places
+//! given back; the difference is at most the capacity. Only the receiver writes `received`, by a
+//! store. Senders read it only when the places known to them are used up.
 //!
-//! A *lot* is a quarter of the capacity. For each lot of items that it receives, and whenever it
-//! finds the queue empty, the receiver looks for senders that wait.
-//! 1. *Sender*: it takes any place that there is. Otherwise it waits, first awake, for a lot.
-//! 2. *Waiter*: it enters the line, under the lock; full fence; it looks for a lot, or for the end,
-//!    once more; it sleeps.
-//! 3. *Receiver*: it stores `received`; for each lot, or when the queue is empty: full fence; if a
-//!    sender waits, it wakes the one that has waited longest.
-//! 4. *Waiter that is woken*: it takes any place that there is, or waits on where it is in the
-//!    line.
-//! 5. *Waiter that is done*, or that gives up: it leaves the line. If it was woken and there is a
-//!    lot, it wakes the next. A waiter with a place sends its item first: a waker may panic.
+//! A *lot* is a quarter of the capacity. For each lot of received items, and whenever it finds the
+//! queue empty, the receiver looks for waiting senders.
+//! 1. *Sender*: it takes any free place. Otherwise it waits, first awake, for a lot.
+//! 2. *Waiter*: it enters the line, under the lock; full fence; it checks for a lot, or for the
+//!    end, once more; it sleeps.
+//! 3. *Receiver*: it stores `received`; for each lot, or when the queue is empty: full fence; if
+//!    senders wait, it wakes the longest-waiting.
+//! 4. *Woken waiter*: it takes any free place, or waits on at its place in the line.
+//! 5. *Waiter with a place*, or one that gives up: it leaves the line. If it was woken and a lot is
+//!    free, it wakes the next. A waiter with a place sends its item first: a waker may panic.
 //!
 //! **Why no sender sleeps beside room for ever.** One of the two fences comes first. If it is the
-//! receiver's, the waiter sees what was received. If it is the waiter's, the receiver sees the
-//! waiter. So a sender that sleeps has found less than a lot, or the receiver has woken one before
-//! it. In both cases places are taken whose items are still to be received: the receiver comes to
-//! the end of a lot, or of the queue, and looks again. While the receiver does not receive, and the
-//! queue is not empty, a sender may sleep beside less than two lots. It is the same for the end.
-//! All this holds if a waiter that is woken looks again or leaves: a task that does neither keeps
-//! its turn, as a thread does that is suspended.
+//! receiver's, the waiter sees the receiver's store. If it is the waiter's, the receiver sees the
+//! waiter. So a sleeping sender has found less than a lot, or the receiver has woken a sender
+//! before it. In both cases places are taken whose items are still to be received: the receiver
+//! comes to the end of a lot, or of the queue, and looks again. While the receiver does not
+//! receive, and the queue is not empty, a sender may sleep beside less than two lots. The same
+//! holds for the end. All this holds if a woken waiter checks again or leaves: a task that does
+//! neither keeps its turn, like a suspended thread.
 //!
-//! **Why there is never an item too many.** A sender takes a place by an exchange that starts from
-//! the number that it has compared with `received`, and `received` only grows.
+//! **Why the channel never has an item too many.** A sender takes a place by an exchange that
+//! starts from the number compared with `received`, and `received` only grows.
 
 use super::line::{Line, ParkerWaker, Ticket};
 use super::yields::Yields;
@@ -47,37 +46,36 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// How often a sender that waits for a lot pauses, and then yields as long as that pays, before it
-/// sleeps. In a model no
-/// time passes.
+/// How often a sender that waits for a lot pauses, and then yields as long as yielding pays, before
+/// it sleeps. In a model no time passes.
 const SPINS: u32 = if cfg!(ganger_loom) { 0 } else { 6 };
 const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 1 };
 
-/// Which part of the capacity a lot is.
+/// A lot is the capacity divided by this number.
 const LOTS: usize = 4;
 
-/// The room of one channel, for its senders.
+/// The room of a channel, for its senders.
 pub(super) struct Room {
     capacity: usize,
     lot: usize,
-    /// Senders alone write these.
+    /// Only senders write these.
     taken: CachePadded<TakenPlaces>,
     /// How many places have been given back. The receiver writes it.
     received: CachePadded<AtomicUsize>,
     line: Line,
-    /// Senders alone write it.
+    /// Only senders write it.
     yields: Yields,
 }
 
 struct TakenPlaces {
     /// How many places have been taken.
     sent: AtomicUsize,
-    /// Up to which number there are places, as far as senders know: at most the capacity more than
-    /// `received`.
+    /// The number up to which places are free, as far as senders know: at most the capacity more
+    /// than `received`.
     limit: AtomicUsize,
 }
 
-/// How a wait for a place has ended.
+/// The result of a wait for a place.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waited {
@@ -85,13 +83,13 @@ pub(super) enum Waited {
     Place,
     /// The deadline has passed.
     TimedOut,
-    /// Nothing is received any more.
+    /// No item will be received any more.
     Over,
 }
 
 impl Room {
     pub(super) fn new(capacity: usize) -> Self {
-        // There is no memory for more items.
+        // No memory holds more items.
         let capacity = capacity.min(isize::MAX.cast_unsigned());
         Self {
             capacity,
@@ -106,21 +104,21 @@ impl Room {
         }
     }
 
-    /// Takes a place if there is one.
+    /// Takes a place, if any is free.
     #[inline]
     pub(super) fn try_take(&self) -> bool {
         self.take_of(1)
     }
 
-    /// Takes a place if there are so many.
+    /// Takes a place, if at least `places` places are free.
     #[inline]
     fn take_of(&self, places: usize) -> bool {
         let TakenPlaces { sent, limit } = &*self.taken;
         // Ordering: Relaxed, because the exchange decides.
         let mut number = sent.load(Ordering::Relaxed);
         loop {
-            // Ordering: Acquire pairs with the Release below: what the receiver did before it gave
-            // the place happens before what the sender does with it.
+            // Ordering: Acquire pairs with the Release below: the receiver's actions before it gave
+            // the place happen before the sender's actions with it.
             let mut end = limit.load(Ordering::Acquire);
             if between(number, end) < places {
                 // Ordering: Acquire pairs with the Release in `give`.
@@ -131,8 +129,8 @@ impl Room {
                 if between(number, end) < places {
                     return false;
                 }
-                // Ordering: Release pairs with the Acquire above. A sender that is late may store
-                // an earlier limit, which is true as well.
+                // Ordering: Release pairs with the Acquire above. A late sender may store an
+                // earlier limit, which is true as well.
                 limit.store(end, Ordering::Release);
             }
             // Ordering: Relaxed, because only the number counts.
@@ -148,9 +146,9 @@ impl Room {
         }
     }
 
-    /// Waits for a few microseconds, because a sleep and a wake-up take longer, and says whether
-    /// the sender has got a place. It takes none before there is a lot: otherwise sender and
-    /// receiver would take turns for each item.
+    /// Waits for a few microseconds, because a sleep and a wake-up take longer, and returns whether
+    /// the sender has got a place. The sender takes no place before a lot is free: otherwise sender
+    /// and receiver would take turns for each item.
     fn spin(&self, is_over: impl Fn() -> bool) -> bool {
         let has_place = || self.take_of(self.lot);
         (0..SPINS).any(|spin| {
@@ -159,27 +157,27 @@ impl Room {
         }) || self.yields.any(YIELDS, || !is_over() && has_place())
     }
 
-    /// How many places there are at this moment.
+    /// Returns how many places are free at this moment.
     pub(super) fn free(&self) -> usize {
-        // Ordering: Relaxed, because it is for display and for guesses.
+        // Ordering: Relaxed, because the result is for display and for guesses.
         let received = self.received.load(Ordering::Relaxed);
         let sent = self.taken.sent.load(Ordering::Relaxed);
         between(sent, received.wrapping_add(self.capacity))
     }
 
-    /// How many senders sleep at this moment.
+    /// Returns how many senders sleep at this moment.
     pub(super) fn waiting(&self) -> usize {
         self.line.len()
     }
 
-    /// Wakes the sender that has waited longest, if one waits.
+    /// Wakes the longest-waiting sender, if any.
     fn look(&self) {
         // Ordering: SeqCst pairs with the fence in `Waiting::wait`.
         fence(Ordering::SeqCst);
         self.line.wake_next();
     }
 
-    /// Wakes all senders that wait, so that they look whether it is over.
+    /// Wakes all waiting senders, so that they check for the end.
     pub(super) fn wake_all(&self) {
         // Ordering: SeqCst pairs with the fence in `Waiting::wait`.
         fence(Ordering::SeqCst);
@@ -187,23 +185,23 @@ impl Room {
     }
 }
 
-/// Where the calling thread sleeps.
+/// Returns the parker in which the calling thread sleeps.
 #[cfg(not(ganger_loom))]
 fn own_parker() -> Arc<ParkerWaker> {
     thread_local! {
         static OWN: Arc<ParkerWaker> = Arc::default();
     }
-    // A thread that is about to end has none any longer.
+    // A thread that is about to end has lost its own parker.
     OWN.try_with(Arc::clone).unwrap_or_default()
 }
 
-/// As above, and a new one, because under loom all threads would share a thread-local value.
+/// Returns a new parker, because under loom all threads would share a thread-local value.
 #[cfg(ganger_loom)]
 fn own_parker() -> Arc<ParkerWaker> {
     Arc::default()
 }
 
-/// How many numbers there are from one on to the other; 0 if that is behind.
+/// Returns the distance from one number to another; 0 if the other is behind.
 #[inline]
 fn between(from: usize, to: usize) -> usize {
     usize::try_from(to.wrapping_sub(from).cast_signed()).unwrap_or(0)
@@ -220,7 +218,8 @@ impl<'a> Waiting<'a> {
         Self { room, ticket: None }
     }
 
-    /// Takes a place, and blocks until there is one, `is_over` holds, or `timeout` has passed.
+    /// Takes a place; blocks until a place is free, `is_over` returns true, or `timeout` has
+    /// passed.
     pub(super) fn block(
         &mut self,
         timeout: Option<Duration>,
@@ -249,8 +248,8 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Takes a place, or sees that it is over: the caller then sends its item, and leaves.
-    /// Otherwise the sender is woken when it is to call this again.
+    /// Takes a place, or sees the end: the caller then sends its item, or fails, and leaves.
+    /// Otherwise the caller is woken when it must call this function again.
     pub(super) fn wait(&mut self, waker: &Waker, is_over: impl Fn() -> bool) -> Option<Waited> {
         let room = self.room;
         if room.try_take() {
@@ -265,7 +264,7 @@ impl<'a> Waiting<'a> {
         is_over().then_some(Waited::Over)
     }
 
-    /// Leaves the line. A waiter that was woken leaves its turn to the next.
+    /// Leaves the line. A woken waiter passes its turn on to the next.
     pub(super) fn leave(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             let waker = self.room.line.leave(ticket);
@@ -285,9 +284,9 @@ impl Drop for Waiting<'_> {
 /// The receiver's side: gives places back.
 pub(super) struct Giver {
     room: Arc<Room>,
-    /// As in the room, which the receiver need not read.
+    /// The same number as in the room, which the receiver need not read.
     received: Cell<usize>,
-    /// How many of them have come since it last looked for senders that wait.
+    /// How many places have been given back since the last look for waiting senders.
     unseen: Cell<usize>,
 }
 
@@ -300,7 +299,7 @@ impl Giver {
         }
     }
 
-    /// Gives places back, and looks for senders that wait if they make a lot.
+    /// Gives places back, and looks for waiting senders if they make a lot.
     #[inline]
     pub(super) fn give(&self, places: usize) {
         let received = self.received.get().wrapping_add(places);
@@ -314,7 +313,7 @@ impl Giver {
         }
     }
 
-    /// Looks for senders that wait, if places have been given back since the last look. For a
+    /// Looks for waiting senders, if places have been given back since the last look. For a
     /// receiver that finds the queue empty.
     #[inline]
     pub(super) fn look(&self) {
@@ -323,7 +322,7 @@ impl Giver {
         }
     }
 
-    /// Ends all waits, because nothing is received any more.
+    /// Ends all waits, because no item will be received any more.
     pub(super) fn end(&self) {
         self.room.wake_all();
     }

@@ -7,12 +7,12 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Sends an item when there is room for it. From [`BoundedSender::send_async`]. Needs the feature
+/// Sends an item once the channel has room. From [`BoundedSender::send_async`]. Needs the feature
 /// `async`.
 ///
-/// It does nothing until it is polled. While it waits, it has a place in the line of those that
-/// wait, but none in the channel. Dropping it drops the item, if that is not sent. Once it has been
-/// woken, it is to be polled or dropped: others may wait for that beside room.
+/// The future does nothing until it is polled. While it waits, it has a place in the line of
+/// waiters, but none in the channel. Dropping it drops the item, if unsent. A woken future must be
+/// polled or dropped: until then other senders may wait although the channel has room.
 ///
 /// A waker that panics does so in the receive, send or drop that wakes it. A receive then loses its
 /// item.
@@ -52,7 +52,7 @@ use std::task::{Context, Poll};
 pub struct SendFuture<'a, T> {
     sender: &'a BoundedSender<T>,
     waiting: Waiting<'a>,
-    /// None once it is ready.
+    /// `None` once the future is ready.
     item: Option<T>,
 }
 

@@ -8,27 +8,28 @@ use ganger_sync::atomic::Ordering;
 use ganger_sync::sync::Arc;
 use std::fmt;
 
-/// Sends to one [`Receiver`](crate::Receiver). Clone it for every thread, or share it.
+/// Sends to a [`Receiver`](crate::Receiver). Clone it for every thread, or share it.
 ///
-/// Nothing here waits for the receiver. A send takes a lock only to wake a receiver that sleeps,
-/// and holds it for a few instructions. Items of one thread arrive in the order in which it sent
-/// them. When the last sender is dropped, the receiver gets what is left and then sees the end. All
-/// that any sender did before it was dropped happens before that.
+/// A sender never waits for the receiver. A send takes a lock only to wake a sleeping receiver, and
+/// holds it for a few instructions. Items of one thread arrive in the order in which it sent them.
+/// When the last sender is dropped, the receiver gets the remaining items and then sees the end.
+/// Everything that a sender did before its drop happens before this end.
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T> Sender<T> {
-    /// `shared.senders` counts this sender already.
+    /// `shared.senders` already counts this sender.
     pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
         Self { shared }
     }
 
-    /// Sends one item. O(1) but for lost races; allocates one node. Does not wait for the receiver.
+    /// Sends an item. O(1) except for lost races; allocates one node. Does not wait for the
+    /// receiver.
     ///
     /// # Errors
-    /// [`SendError`] with the item if the receiver is gone or has closed the channel. An item that
-    /// is sent may never be received: the receiver may go before it takes the item.
+    /// [`SendError`] with the item if the receiver is gone or has closed the channel. A sent item
+    /// may never be received: the receiver may be dropped before it takes the item.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::channel();
@@ -42,7 +43,7 @@ impl<T> Sender<T> {
     }
 
     /// Sends all items of `iter`, in order and with no other item between them, by one push. O(n);
-    /// allocates one node an item. If the iterator panics, nothing is sent.
+    /// allocates one node an item. If the iterator panics, no item is sent.
     ///
     /// # Errors
     /// [`SendError`] with all the items if the receiver is gone or has closed the channel. Without
@@ -57,13 +58,14 @@ impl<T> Sender<T> {
         self.finish(self.shared.queue.push_all(iter))
     }
 
-    /// Whether the receiver is gone or has closed the channel. Once true, it stays true. O(1).
+    /// Returns whether the receiver is gone or has closed the channel. Once true, it stays true.
+    /// O(1).
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.queue.is_closed()
     }
 
-    /// Wakes the receiver if that is what the push owes.
+    /// Wakes the receiver if the push obliges the caller to.
     #[inline]
     fn finish<U>(&self, pushed: Result<Pushed, Closed<U>>) -> Result<(), SendError<U>> {
         match pushed {
@@ -81,7 +83,7 @@ impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         let shared = Arc::clone(&self.shared);
         // Ordering: Relaxed, because this sender keeps the count above zero meanwhile. The count
-        // cannot overflow: cloning the `Arc` aborts long before that.
+        // cannot overflow: cloning the `Arc` aborts long before.
         shared.senders.fetch_add(1, Ordering::Relaxed);
         Self { shared }
     }
@@ -89,8 +91,8 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        // Ordering: AcqRel pairs with the same operation of the other senders: all that they did
-        // happens before the seal by the last sender to go.
+        // Ordering: AcqRel pairs with the same operation of the other senders: all their actions
+        // happen before the seal by the last sender.
         if self.shared.senders.fetch_sub(1, Ordering::AcqRel) == 1
             && self.shared.queue.seal() == Sealed::Unparked
         {

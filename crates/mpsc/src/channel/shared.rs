@@ -1,4 +1,4 @@
-//! What the senders and the receiver of one channel share.
+//! The state shared by the senders and the receiver of a channel.
 
 use crate::queue::Queue;
 use ganger_sync::Parker;
@@ -14,13 +14,13 @@ use std::time::Duration;
 pub(super) struct Shared<T> {
     /// Senders push and seal; the receiver drains, parks and closes.
     pub(super) queue: Queue<T>,
-    /// The receiver sleeps here. The thread that has the queue's token wakes it.
+    /// The receiver sleeps here. The thread with the queue's token wakes it.
     parker: Parker,
-    /// The task that waits for an item. The receiver writes it before it parks. The thread that has
-    /// the queue's token takes it.
+    /// The task that waits for an item. The receiver writes it before it parks. The thread with the
+    /// queue's token takes it.
     #[cfg(feature = "async")]
     waker: Mutex<Option<Waker>>,
-    /// How many senders there are. Senders change it; the one that takes it to zero reads it.
+    /// The number of senders. Senders change it; the sender that takes it to zero reads it.
     pub(super) senders: AtomicUsize,
 }
 
@@ -59,14 +59,14 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Sets the waker of the task that waits in the place of the thread.
+    /// Sets the waker of the task that waits instead of the thread.
     #[cfg(feature = "async")]
     pub(super) fn set_waker(&self, waker: &Waker) {
         let is_there = |old: &Waker| old.will_wake(waker);
         if lock(&self.waker).as_ref().is_some_and(is_there) {
             return;
         }
-        // A waker is foreign code: the new one is cloned, and the old one dropped, without the
+        // A waker is foreign code: the new waker is cloned, and the old waker dropped, without the
         // lock.
         let new = waker.clone();
         let _old = lock(&self.waker).replace(new);

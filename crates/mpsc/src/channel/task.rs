@@ -9,13 +9,13 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Receives from any number of senders in an asynchronous task, under any executor: all it needs is
+/// Receives from any number of senders in an asynchronous task, under any executor: it only needs
 /// the task's waker. From [`Receiver::into_async`]. Needs the feature `async`.
 ///
-/// It is a [`Stream`] as well, which ends when nothing is left and nothing comes any more. Of the
-/// items that come while the task waits, the first one wakes it. A waker that panics does so in the
-/// send that wakes it, after the item is sent. It may also panic where the last sender is dropped
-/// or the channel is closed, which aborts the program if that thread is unwinding already.
+/// The receiver is a [`Stream`] as well, which ends when the channel is empty and no item will
+/// come. Of the items that come while the task waits, the first wakes it. A waker that panics does
+/// so in the send that wakes it, after the item is sent. It may also panic in the drop of the last
+/// sender or in a close, which aborts the program if this thread is already unwinding.
 ///
 /// ```
 /// # struct Thread(std::thread::Thread);
@@ -42,12 +42,12 @@ use std::task::{Context, Poll};
 /// ```
 pub struct AsyncReceiver<T> {
     receiver: Receiver<T>,
-    /// Whether the end has been seen.
+    /// Whether the receiver has seen the end.
     is_over: bool,
 }
 
 impl<T> Receiver<T> {
-    /// The same receiver for an asynchronous task. Needs the feature `async`.
+    /// Converts the receiver for an asynchronous task. Needs the feature `async`.
     #[must_use]
     pub fn into_async(self) -> AsyncReceiver<T> {
         AsyncReceiver {
@@ -58,20 +58,21 @@ impl<T> Receiver<T> {
 }
 
 impl<T> AsyncReceiver<T> {
-    /// Takes the oldest item, and waits until there is one.
+    /// Takes the oldest item, and waits while the channel is empty.
     ///
     /// Dropping the future before it is ready loses no item.
     ///
     /// # Errors
-    /// [`RecvError`] if there is none and none comes any more.
+    /// [`RecvError`] if the channel is empty and no item will come.
     pub async fn recv(&mut self) -> Result<T, RecvError> {
         std::future::poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// Takes the oldest item. If there is none yet, the task is woken when there may be one.
+    /// Takes the oldest item. If the channel is empty, the task is woken when an item or the end
+    /// comes.
     ///
     /// # Errors
-    /// [`RecvError`] if there is none and none comes any more.
+    /// [`RecvError`] if the channel is empty and no item will come.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
         loop {
             match self.receiver.try_recv() {
@@ -86,50 +87,50 @@ impl<T> AsyncReceiver<T> {
             self.receiver.shared().set_waker(context.waker());
             match self.receiver.shared().queue.park() {
                 Park::Parked => return Poll::Pending,
-                // Without a token no sender takes the waker out, which may keep this receiver
-                // alive.
+                // Without a token no sender takes the waker out, and the waker may keep this
+                // receiver alive.
                 Park::NotEmpty | Park::Closed => self.receiver.shared().forget_waker(),
             }
         }
     }
 
-    /// Takes the oldest item if there is one. Never waits: see [`Receiver::try_recv`].
+    /// Takes the oldest item, if any. Never waits: see [`Receiver::try_recv`].
     ///
     /// # Errors
-    /// Those of [`Receiver::try_recv`].
+    /// As [`Receiver::try_recv`].
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.receiver.try_recv()
     }
 
-    /// Takes everything there is, the oldest item first. Never waits: see [`Receiver::drain`].
+    /// Takes all items, the oldest first. Never waits: see [`Receiver::drain`].
     pub fn drain(&mut self) -> Batch<T> {
         self.receiver.drain()
     }
 
-    /// Closes the channel and takes everything there is: see [`Receiver::close`].
+    /// Closes the channel and takes all items: see [`Receiver::close`].
     pub fn close(&mut self) -> Batch<T> {
         self.receiver.close()
     }
 
-    /// How many items there are: see [`Receiver::len`]. O(n) in what is not yet drained.
+    /// Returns the number of items: see [`Receiver::len`]. O(n) in the undrained items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.receiver.len()
     }
 
-    /// Whether there is no item at this moment. O(1).
+    /// Returns whether the channel is empty at this moment. O(1).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.receiver.is_empty()
     }
 
-    /// Whether nothing comes any more but what has been sent already: see [`Receiver::is_closed`].
+    /// Returns whether no more items will be sent: see [`Receiver::is_closed`].
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.receiver.is_closed()
     }
 
-    /// The same receiver for a thread, which blocks.
+    /// Converts the receiver for a thread, which blocks.
     #[must_use]
     pub fn into_blocking(self) -> Receiver<T> {
         self.receiver.shared().forget_waker();

@@ -1,17 +1,17 @@
-//! Whether a thread that waits yields before it sleeps.
+//! Decides whether a waiting thread yields before it sleeps.
 //!
-//! **Problem.** Where sender and receiver take turns on one processor, a yield saves a sleep and a
-//! wake-up. Where another program computes on that processor, the yield lasts for a time slice,
-//! whatever the other side has done meanwhile. Where nothing comes for a while it is in vain, and
-//! not free: Linux charges the thread for it, and lets it wait behind a waker that goes on when it
-//! is woken next.
+//! **Problem.** If sender and receiver take turns on one processor, a yield saves a sleep and a
+//! wake-up. If another program computes on this processor, the yield lasts for a time slice, even
+//! if the other side acts meanwhile. If no item comes for a while, the yield is in vain, and not
+//! free: Linux charges the thread for it, and when the thread is next woken, it may wait behind a
+//! waker that keeps running.
 //!
 //! **Rejected.** Never to yield: channels with few places take twice as long. Always to yield: on a
-//! busy machine a receiver that is sent an item each millisecond gets it a time slice late.
+//! busy machine a receiver of an item each millisecond gets it a time slice late.
 //!
-//! **Protocol.** A round of yields pays if the other side has acted within a short time. One that
-//! has lasted long is the last for [`WAITS`] waits, and so is the [`TRUST`]th of those that were in
-//! vain, less those that paid. Then a single one is tried.
+//! **Protocol.** A round of yields pays if the other side has acted within a short time. After a
+//! long round, the next [`WAITS`] waits do not yield. The same holds after [`TRUST`] rounds in
+//! vain, less the rounds that paid. Then a single round is tried.
 
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::thread;
@@ -20,20 +20,20 @@ use std::time::{Duration, Instant};
 /// How many rounds in vain end the yields.
 const TRUST: u32 = 4;
 
-/// How many waits do without them.
+/// How many waits then do without yields.
 const WAITS: u32 = 1_000;
 
 const MOST: u32 = WAITS + TRUST - 1;
 
-/// How long a round that pays takes at the most.
+/// The longest duration of a round that pays.
 const LONG: Duration = Duration::from_micros(500);
 
-/// What the waits of one side of a channel have come to. All its threads write it, and each change
-/// is a guess: one that gets lost does no harm.
+/// The record of the waits of one side of a channel. All threads of the side write it without
+/// synchronisation. A lost change does no harm, as the record only serves guesses.
 #[derive(Debug)]
 pub(super) struct Yields {
-    /// Below [`WAITS`]: so many waits have done without. From there on: so many more rounds than
-    /// one may be in vain.
+    /// Below [`WAITS`]: how many waits have done without yields. From [`WAITS`] on: `count - WAITS`
+    /// rounds in vain may follow, and one more ends the yields.
     count: AtomicU32,
 }
 
@@ -44,7 +44,8 @@ impl Yields {
         }
     }
 
-    /// Yields that often, or until `has_changed`, as long as it pays. Returns whether it has.
+    /// Yields at most `most` times, until `has_changed` returns true, if yielding pays. Returns
+    /// whether it has changed.
     pub(super) fn any(&self, most: u32, has_changed: impl Fn() -> bool) -> bool {
         if most == 0 || !self.begin() {
             return false;
@@ -58,7 +59,7 @@ impl Yields {
         found
     }
 
-    /// Whether the next wait yields.
+    /// Returns whether this wait yields.
     fn begin(&self) -> bool {
         // Ordering: Relaxed, all here and below: a guess, which publishes nothing.
         let count = self.count.load(Ordering::Relaxed);
@@ -68,16 +69,16 @@ impl Yields {
         count >= WAITS
     }
 
-    /// A round has found something or not, and has lasted for so long.
+    /// Records a round: its success, and its duration.
     fn end(&self, found: bool, lasted: Duration) {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed, because the count is a guess.
         let count = self.count.load(Ordering::Relaxed);
         let count = match (found, lasted < LONG) {
             (true, true) => (count + 1).min(MOST),
             (false, true) if count > WAITS => count - 1,
             _ => 0,
         };
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed, because the count is a guess.
         self.count.store(count, Ordering::Relaxed);
     }
 }
@@ -88,7 +89,7 @@ mod tests {
 
     const SHORT: Duration = Duration::ZERO;
 
-    /// How many of so many waits yield, each with that end.
+    /// Returns how many of `waits` waits yield, if each round ends as given.
     fn rounds(yields: &Yields, waits: u32, found: bool, lasted: Duration) -> u32 {
         let wait = |_| {
             let begun = yields.begin();

@@ -1,4 +1,4 @@
-//! The injector: threads that push, threads that pop, and a thread that looks whether it is empty.
+//! Models of the injector: threads that push, threads that pop, and a thread that checks for items.
 
 use super::Injector;
 use ganger_sync::atomic::{AtomicBool, Ordering, fence};
@@ -20,7 +20,7 @@ fn take(queue: &Queue, most: usize, taken: &mut Vec<u32>) {
     taken.extend(queue.pop_batch(most));
 }
 
-/// Takes what is left, when all pushers have ended.
+/// Takes the remaining items, when all pushers have ended.
 fn rest(queue: &Queue, mut taken: Vec<u32>) -> Vec<u32> {
     let all = taken.len() + queue.len();
     take(queue, usize::MAX, &mut taken);
@@ -76,9 +76,8 @@ fn two_poppers_against_one_pusher() {
     });
 }
 
-/// A pusher pushes, and then looks for sleepers. A sleeper says that it sleeps, and then looks
-/// whether there is an item. A third thread pops the first item, and with that moves the others to
-/// the front.
+/// A pusher pushes, and then looks for sleepers. A sleeper announces its sleep, and then checks for
+/// an item. A third thread pops the first item, and so moves the other items to the front.
 // pins: G2
 #[test]
 fn a_thread_that_falls_asleep_sees_the_item_or_is_seen() {
@@ -112,7 +111,7 @@ fn a_thread_that_falls_asleep_sees_the_item_or_is_seen() {
     });
 }
 
-/// One thread counts the items while another one pops, and a third one pushes.
+/// A thread counts the items while another pops, and a third pushes.
 #[test]
 fn counting_finds_no_more_than_there_have_been() {
     model::check(4, || {

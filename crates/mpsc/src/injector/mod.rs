@@ -1,25 +1,25 @@
-//! The injector: a FIFO queue that any thread pushes to, and that several threads pop from.
+//! The injector: a FIFO queue to which any thread pushes, and from which several threads pop.
 //!
-//! **Problem.** Work that comes from outside of a pool of workers goes through one queue, in bursts
-//! of up to a million items. So a push has to be cheap, also beside the threads that pop. And a
-//! pusher that is suspended in the middle of a push must hide no item of another pusher.
+//! **Problem.** Work from outside of a pool of workers goes through one queue, in bursts of up to a
+//! million items. So a push must be cheap, also beside popping threads. And a pusher that is
+//! suspended in the middle of a push must hide no item of another pusher.
 //!
 //! **Rejected.**
 //! - *crossbeam's `SegQueue`*: a pusher that has claimed a slot and is suspended before it fills
-//!   the slot stops all that pop. And popping threads return blocks to the allocator while pushers
-//!   ask it for blocks, so that they wait for one another in there.
+//!   the slot stops all popping threads. And popping threads return blocks to the allocator while
+//!   pushers ask it for blocks, so they wait for one another in the allocator.
 //! - *A lock around a deque*: a pusher that is preempted inside stops all other threads.
 //!
 //! **Push**: into a [`Queue`], which hides nothing and takes one read-modify-write.
 //!
-//! **Pop**, under a lock that pushers do not know: from the *front*, which is what has been drained
-//! from the queue. When the front is used up, all that is in the queue becomes the front.
+//! **Pop**, under a lock that pushers never take: from the *front*, the items drained from the
+//! queue. When the front is used up, all items in the queue become the front.
 //!
-//! **Proof sketch.** A thread that asks whether something is there looks at the queue first. An
-//! item that it misses there has become part of the front. The thread that made it so said before
-//! the drain that there is a front, and the fences in `refill` and `is_empty` make this visible.
+//! **Proof sketch.** A thread that checks for items looks at the queue first. An item missing there
+//! has become part of the front. The thread that drained it announced the front before the drain,
+//! and the fences in `refill` and `is_empty` make this visible.
 //!
-//! **Price.** A drain turns the links of all items round, once, while no other thread can pop.
+//! **Price.** A drain reverses the links of all items, once, while no other thread can pop.
 //!
 //! This folder may import `queue` and `list`.
 
@@ -32,12 +32,12 @@ use std::fmt;
 
 /// An unbounded FIFO queue: any thread pushes and never waits, and any thread pops.
 ///
-/// It is for work that comes from outside of a pool of threads. With a deque for each thread, a
-/// thread looks there when its own deque is empty, and takes a batch.
+/// For work from outside of a pool of threads. With a deque for each thread, a thread looks here
+/// when its own deque is empty, and takes a batch.
 ///
 /// Items of one pusher come out in the order in which it pushed them, and each item comes out once.
-/// A push happens before the pop that returns the item. Threads that pop wait for one another, and
-/// for nothing else. Dropping the injector drops the items that are left.
+/// A push happens before the pop that returns the item. Popping threads wait for one another, and
+/// for nothing else. Dropping the injector drops the remaining items.
 ///
 /// ```
 /// use ganger_mpsc::Injector;
@@ -72,17 +72,17 @@ pub struct Injector<T> {
     pushed: CachePadded<Pushed<T>>,
 }
 
-/// What pushers write. The thread that refills the front writes the queue as well.
+/// The fields written by pushers. The thread that refills the front writes the queue as well.
 struct Pushed<T> {
     queue: Queue<T>,
     /// How many items have ever been pushed, or are about to be.
     count: AtomicUsize,
 }
 
-/// What has been drained from the queue, and not yet popped. Threads that pop write it.
+/// The items drained from the queue and not yet popped. Popping threads write it.
 struct Front<T> {
-    /// How many items there are; at least 1 while the front is being filled. Written under the
-    /// lock, read without it.
+    /// The number of items; at least 1 while the front is being filled. Written under the lock,
+    /// read without it.
     left: AtomicUsize,
     /// How many items have ever been popped. Written under the lock, read without it.
     popped: AtomicUsize,
@@ -90,7 +90,7 @@ struct Front<T> {
 }
 
 impl<T> Injector<T> {
-    /// An injector with nothing in it. Allocates nothing.
+    /// Creates an empty injector. Allocates nothing.
     ///
     /// ```
     /// let injector = ganger_mpsc::Injector::<u64>::new();
@@ -111,7 +111,8 @@ impl<T> Injector<T> {
         }
     }
 
-    /// Puts an item behind all others. O(1) but for lost races; allocates one node. Never blocks.
+    /// Pushes an item behind all others. O(1) except for lost races; allocates one node. Never
+    /// blocks.
     ///
     /// ```
     /// let injector = ganger_mpsc::Injector::new();
@@ -127,7 +128,7 @@ impl<T> Injector<T> {
         debug_assert!(pushed.is_ok(), "no thread closes the queue");
     }
 
-    /// Takes the oldest item, if there is one. Blocks while another thread pops. O(1), amortised.
+    /// Takes the oldest item, if any. Blocks while another thread pops. O(1), amortised.
     ///
     /// ```
     /// let injector = ganger_mpsc::Injector::new();
@@ -147,8 +148,8 @@ impl<T> Injector<T> {
         item
     }
 
-    /// Takes the `at_most` oldest items, or all if there are fewer. Blocks while another thread
-    /// pops. O(`at_most`), amortised; allocates nothing.
+    /// Takes the `at_most` oldest items, or all if fewer remain. Blocks while another thread pops.
+    /// O(`at_most`), amortised; allocates nothing.
     ///
     /// ```
     /// let injector = ganger_mpsc::Injector::new();
@@ -172,16 +173,16 @@ impl<T> Injector<T> {
         popped
     }
 
-    /// How many items there are, or are about to be. More may come or go at any moment. O(1); never
-    /// blocks.
+    /// Returns the number of items, with pushes about to complete. More may come or go at any
+    /// moment. O(1); never blocks.
     #[must_use]
     pub fn len(&self) -> usize {
-        // Ordering: Relaxed, because a count orders nothing. It is read first, so that no item
-        // counts as popped and not as pushed.
+        // Ordering: Relaxed, because a count orders nothing. `popped` is read first, so that no
+        // item counts as popped but not as pushed.
         let popped = self.front.popped.load(Ordering::Relaxed);
         // Ordering: Relaxed, because a count orders nothing.
         let pushed = self.pushed.count.load(Ordering::Relaxed);
-        // Without an order between the two it may be less than none.
+        // Without an order between the two loads the difference may be negative.
         pushed
             .wrapping_sub(popped)
             .cast_signed()
@@ -189,11 +190,11 @@ impl<T> Injector<T> {
             .cast_unsigned()
     }
 
-    /// Whether there is no item at this moment. O(1); never blocks.
+    /// Returns whether the injector is empty at this moment. O(1); never blocks.
     ///
-    /// A thread may see a push late. A thread that sleeps when there is nothing has to announce its
-    /// sleep, then make a full fence, then call this. Pushers have to push, then make a full fence,
-    /// then look for announcements.
+    /// A thread may see a push late. A thread that sleeps beside an empty injector must announce
+    /// its sleep, then make a full fence, then call this function. Pushers must push, then make a
+    /// full fence, then look for announcements.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -201,7 +202,7 @@ impl<T> Injector<T> {
             return false;
         }
         // Ordering: Acquire pairs with the Release fence in `refill`: a thread that sees the queue
-        // empty because of a drain sees that there is a front.
+        // emptied by a drain sees the announced front.
         fence(Ordering::Acquire);
         // Ordering: Relaxed, because the fence orders it.
         self.front.left.load(Ordering::Relaxed) == 0
@@ -210,22 +211,22 @@ impl<T> Injector<T> {
     fn lock_front(&self) -> MutexGuard<'_, Batch<T>> {
         let batch = lock(&self.front.batch);
         // Ordering: Acquire pairs with the Release in `note_popped`. The lock orders as much, but
-        // ThreadSanitizer does not see that where a thread has waited for the lock.
+        // ThreadSanitizer does not see it if a thread has waited for the lock.
         let _left = self.front.left.load(Ordering::Acquire);
         batch
     }
 
-    /// Makes all that is in the queue the front, which is empty. The caller has the lock.
+    /// Moves all items of the queue to the front, which is empty. The caller has the lock.
     fn refill(&self, front: &mut Batch<T>) {
         // Ordering: Relaxed, because the fence orders it.
         self.front.left.store(1, Ordering::Relaxed);
         // Ordering: Release pairs with the Acquire fence in `is_empty`: a thread that sees the
-        // queue empty because of the drain sees the store.
+        // queue emptied by the drain sees the store.
         fence(Ordering::Release);
         *front = self.pushed.queue.drain();
     }
 
-    /// Counts items as popped, and says how many are left. It is the last step under the lock.
+    /// Counts items as popped, and stores how many are left. The last step under the lock.
     fn note_popped(&self, items: usize, front: &Batch<T>) {
         // Ordering: Relaxed, because the lock orders it.
         let popped = self.front.popped.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The injector beside a plain queue, and under stress.
+//! The injector compared with a plain queue, and under stress.
 
 use super::*;
 use proptest::prelude::*;
@@ -64,10 +64,10 @@ fn among_many_pushers_and_poppers_each_item_comes_out_once_and_in_order() {
             }
             let pop_all = |popper: usize| {
                 let mut all = Vec::new();
-                // Ordering: Relaxed, because it is a count.
+                // Ordering: Relaxed, because the number is only a count.
                 while left.load(Ordering::Relaxed) > 0 {
                     let taken = pop_many(&queue, 1 + (popper + round) % 70);
-                    // Ordering: Relaxed, because it is a count.
+                    // Ordering: Relaxed, because the number is only a count.
                     left.fetch_sub(taken.len(), Ordering::Relaxed);
                     all.extend(taken);
                 }

@@ -1,15 +1,15 @@
-//! A batch: a FIFO list that one thread owns. A drain hands it over, and a receiver keeps its
-//! backlog in it.
+//! A batch: a FIFO list owned by one thread. A drain returns it, and a receiver keeps its backlog
+//! in it.
 //!
 //! **Problem.** A drain gets a chain of nodes, the newest first. The consumer wants the oldest
-//! first, one at a time, and may keep some of them in front of what it drains next.
+//! first, one at a time, and may keep some of them in front of the next drain's items.
 //!
-//! **Rejected.** Moving the items into a `VecDeque`: a copy of every item, and an allocation that
-//! grows. Walking the chain backwards on demand: quadratic.
+//! **Rejected.** Moving the items into a `VecDeque`: a copy of every item, and a growing
+//! allocation. Walking the chain backwards on demand: quadratic.
 //!
-//! **Protocol.** [`Batch::from_newest`] turns the links round in one pass and allocates nothing.
-//! From then on the batch is a singly linked list with both ends known: items go in at either end,
-//! and whole batches at the back, in constant time.
+//! **Protocol.** [`Batch::from_newest`] reverses the links in one pass and allocates nothing. The
+//! batch is then a singly linked list with known ends: items go in at either end, and whole batches
+//! at the back, in constant time.
 
 mod iter;
 mod turn;
@@ -22,10 +22,10 @@ use std::{mem, ptr};
 
 /// Items in the order in which they were pushed. The owner of the batch owns them.
 ///
-/// Nothing here blocks or is shared. Taking an item out frees its node; putting one in allocates a
-/// node. Dropping the batch drops the items one after the other, without recursion. If the drop of
-/// an item panics, the others are still dropped; if another drop panics while that panic unwinds,
-/// the process aborts.
+/// A batch neither blocks nor is shared. Taking an item out frees its node; adding an item
+/// allocates a node. Dropping the batch drops the items one after the other, without recursion. If
+/// the drop of an item panics, the other items are still dropped; if another drop panics while this
+/// panic unwinds, the process aborts.
 ///
 /// ```
 /// use ganger_mpsc::{Batch, Queue};
@@ -48,13 +48,13 @@ pub struct Batch<T> {
     len: usize,
 }
 
-// SAFETY: a batch owns its nodes and the items in them, and there is no other pointer to them.
+// SAFETY: a batch owns its nodes and the items in them, and no other pointer leads to them.
 unsafe impl<T: Send> Send for Batch<T> {}
-// SAFETY: a shared batch gives out shared references to the items, and nothing else.
+// SAFETY: a shared batch only gives out shared references to the items.
 unsafe impl<T: Sync> Sync for Batch<T> {}
 
 impl<T> Batch<T> {
-    /// A batch with nothing in it. Allocates nothing.
+    /// Creates an empty batch. Allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -64,7 +64,7 @@ impl<T> Batch<T> {
         }
     }
 
-    /// A batch of one item. O(1); allocates one node.
+    /// Creates a batch of one item. O(1); allocates one node.
     #[inline]
     #[must_use]
     pub fn of(item: T) -> Self {
@@ -72,7 +72,7 @@ impl<T> Batch<T> {
         unsafe { Self::of_node(Node::alloc(item)) }
     }
 
-    /// A batch of one node.
+    /// Creates a batch of one node.
     ///
     /// # Safety
     /// The caller owns the node and gives it away. Its link is null.
@@ -85,19 +85,19 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Whether there is no item. O(1).
+    /// Returns whether the batch is empty. O(1).
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.front.is_null()
     }
 
-    /// How many items there are. O(1).
+    /// Returns the number of items. O(1).
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// The oldest item, if there is one. O(1).
+    /// Returns the oldest item, if any. O(1).
     #[inline]
     #[must_use]
     pub fn front(&self) -> Option<&T> {
@@ -105,7 +105,7 @@ impl<T> Batch<T> {
         (!self.is_empty()).then(|| unsafe { Node::item(self.front) })
     }
 
-    /// The oldest item, to be changed, if there is one. O(1).
+    /// Returns the oldest item for changes, if any. O(1).
     ///
     /// ```
     /// # use ganger_mpsc::Batch;
@@ -131,10 +131,10 @@ impl<T> Batch<T> {
 
     /// Frees the nodes of the `count` oldest items, and drops nothing. O(count).
     ///
-    /// It is for callers that have moved the items out where they lie, which saves a move of each.
+    /// For callers that have moved the items out in place, which saves a move of each.
     ///
     /// # Safety
-    /// There are as many items, and the caller has moved them out.
+    /// The batch has at least `count` items, and the caller has moved them out.
     #[inline]
     pub unsafe fn forget(&mut self, count: usize) {
         if count == 1
@@ -168,11 +168,11 @@ impl<T> Batch<T> {
         self.len -= count;
     }
 
-    /// The address of the oldest item's link; null if there is no item.
+    /// Returns the address of the oldest item's link; null if the batch is empty.
     ///
-    /// A link is the address of the next item's link, or null behind the newest. The item is where
-    /// a `#[repr(C)]` structure of a pointer and a `T` has it. Only methods that change the batch
-    /// write a link. Not under loom, whose cells are larger.
+    /// A link is the address of the next item's link, or null behind the newest. The item lies
+    /// where a `#[repr(C)]` structure of a pointer and a `T` has it. Only methods that change the
+    /// batch write a link. Not under loom, whose cells are larger.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -180,7 +180,7 @@ impl<T> Batch<T> {
         self.front.cast()
     }
 
-    /// Takes the oldest node out, which the caller owns from here on.
+    /// Takes the oldest node out; the caller now owns it.
     #[inline]
     pub(crate) fn pop_node(&mut self) -> Option<*mut Node<T>> {
         let node = self.front;
@@ -193,7 +193,7 @@ impl<T> Batch<T> {
         Some(node)
     }
 
-    /// Puts an item behind the newest. O(1); allocates one node.
+    /// Adds an item behind the newest. O(1); allocates one node.
     #[inline]
     pub fn push_back(&mut self, item: T) {
         let node = Node::alloc(item);
@@ -207,7 +207,7 @@ impl<T> Batch<T> {
         self.len += 1;
     }
 
-    /// Puts an item in front of the oldest. O(1); allocates one node.
+    /// Adds an item in front of the oldest. O(1); allocates one node.
     pub fn push_front(&mut self, item: T) {
         let node = Node::alloc(item);
         if self.is_empty() {
@@ -220,7 +220,7 @@ impl<T> Batch<T> {
         self.len += 1;
     }
 
-    /// Puts all of `other` behind the newest. O(1); allocates nothing.
+    /// Appends all of `other` behind the newest. O(1); allocates nothing.
     pub fn append(&mut self, mut other: Self) {
         if self.is_empty() {
             mem::swap(self, &mut other);
@@ -233,7 +233,8 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Takes the `count` oldest items out, or all if there are fewer. O(count); allocates nothing.
+    /// Takes the `count` oldest items out, or all if the batch has fewer. O(count); allocates
+    /// nothing.
     ///
     /// ```
     /// # use ganger_mpsc::Batch;
@@ -252,11 +253,12 @@ impl<T> Batch<T> {
         };
         let mut last = self.front;
         for _ in 0..before {
-            // SAFETY: a node of this batch, and not the last: there are more than `count`.
+            // SAFETY: a node of this batch, and not the last: the batch has more than `count`
+            // nodes.
             last = unsafe { Node::next(last) };
         }
         (taken.front, taken.back, taken.len) = (self.front, last, count);
-        // SAFETY: `last` is a node of this batch, at which the first of the two lists ends.
+        // SAFETY: `last` is a node of this batch, the end of the first list.
         unsafe {
             self.front = Node::next(last);
             Node::set_next(last, ptr::null_mut());
@@ -265,8 +267,8 @@ impl<T> Batch<T> {
         taken
     }
 
-    /// Takes the item out that has `index` older ones before it, if there is one. The order of the
-    /// others stays. O(index); allocates nothing.
+    /// Takes out the item at `index`, counted from the oldest, if present. The other items keep
+    /// their order. O(index); allocates nothing.
     ///
     /// ```
     /// # use ganger_mpsc::Batch;
@@ -303,7 +305,7 @@ impl<T> Drop for Batch<T> {
     }
 }
 
-/// Drops the items one after the other. If the drop of one panics, the batch drops the others.
+/// Drops the items one after the other. If a drop panics, the batch drops the other items.
 #[cold]
 fn drop_all<T>(mut batch: Batch<T>) {
     let mut freed = Freed::new();

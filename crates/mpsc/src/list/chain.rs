@@ -17,7 +17,7 @@ impl<T> Chain<T> {
         }
     }
 
-    /// Puts an item in front, as the newest. O(1).
+    /// Adds an item in front, as the newest. O(1).
     pub(crate) fn push(&mut self, item: T) {
         let node = Node::alloc(item);
         Node::expose(node);
@@ -29,7 +29,8 @@ impl<T> Chain<T> {
         }
     }
 
-    /// The newest and the oldest node; nothing if the chain is empty. The caller owns the nodes.
+    /// Returns the newest and the oldest node; `None` if the chain is empty. The caller owns the
+    /// nodes.
     pub(crate) fn into_ends(self) -> Option<(*mut Node<T>, *mut Node<T>)> {
         let ends = (self.newest, self.oldest);
         mem::forget(self);

@@ -1,12 +1,12 @@
-//! Items in nodes, in lists that one thread owns.
+//! Items in nodes, in lists owned by one thread.
 //!
-//! The ground of the crate: what a pusher builds before other threads see it, and what a drain
-//! hands over. Nothing here is shared, blocks, or has an atomic operation. Nodes come from
+//! The ground of the crate: the chains of pushers before other threads see them, and the batches of
+//! drains. These lists are not shared, never block, and have no atomic operation. Nodes come from
 //! `ganger_nodes`.
 //!
-//! From the bottom: `node` is one item and a link; `batch` is a list from the oldest to the newest
-//! item; `chain` is a list from the newest to the oldest, as the queue's word has it; `single` is
-//! one item alone. May import nothing else of this crate.
+//! From the bottom: `node` is an item and a link; `batch` is a list from the oldest to the newest
+//! item; `chain` is a list from the newest to the oldest, as in the queue's word; `single` is a
+//! single item. May import nothing else of this crate.
 
 mod batch;
 mod chain;

@@ -1,21 +1,20 @@
-//! The node: one item and a link.
+//! The node: an item and a link.
 //!
-//! A node lives in one of two lists. In a **chain** (a pusher's, or the one in a queue's word)
+//! A node lives in one of two lists. In a **chain** (a pusher's, or the chain in a queue's word)
 //! `next` leads from newer to older. In a [`Batch`](super::Batch) it leads from older to newer.
 //!
-//! **Why a chain is walked by address.** A pusher links its node in front of the value that it has
-//! read, then compares and swaps. Between the two, a drain may free the node that the pusher has
-//! read, and another pusher may push a new one at the same address. The swap succeeds, and rightly
-//! so: the link is the address of the newest node. But as a pointer the link belongs to the
-//! allocation that is gone. So a pusher exposes the provenance of every node before it publishes
-//! the chain, and a thread that walks a chain takes only the address from a link. Both compile to
-//! nothing.
+//! **Why a chain is walked by address.** A pusher reads the word, links its node to the node that
+//! it has read, then compares and swaps. Meanwhile a drain may free the node that the pusher has
+//! read, and another pusher may push a new node at the same address. The swap succeeds, and rightly
+//! so: the link is the address of the newest node. But as a pointer the link belongs to the freed
+//! allocation. So a pusher exposes the provenance of every node before it publishes the chain, and
+//! a thread that walks a chain takes only the address from a link. Both compile to nothing.
 
 use ganger_nodes::Returns;
 use ganger_sync::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 
-/// One item and a link. Only the owner of the list that the node is in writes either of them.
+/// An item and a link. Only the owner of the node's list writes them.
 #[repr(C)]
 pub(crate) struct Node<T> {
     next: UnsafeCell<*mut Node<T>>,
@@ -29,14 +28,14 @@ impl<T> Node<T> {
         Self::write(ganger_nodes::allocate(), item)
     }
 
-    /// As [`alloc`](Self::alloc), for a node that goes to the queue with that key, whose newest
-    /// node is at the address that `newest` returns, or at zero.
+    /// Makes a node, as [`alloc`](Self::alloc) does, for the queue with the key `queue`. `newest`
+    /// returns the address of the queue's newest node, or zero.
     #[inline]
     pub(crate) fn alloc_behind(item: T, queue: usize, newest: impl FnOnce() -> usize) -> *mut Self {
         Self::write(ganger_nodes::allocate_behind(queue, newest), item)
     }
 
-    /// Makes a node of fresh memory.
+    /// Writes a node to fresh memory.
     #[inline]
     fn write(memory: NonNull<Self>, item: T) -> *mut Self {
         let node = memory.as_ptr();
@@ -81,29 +80,30 @@ impl<T> Node<T> {
         unsafe { (*node).item.with(|item| item.read()) }
     }
 
-    /// How many nodes a chain has; 0 for null. O(n).
+    /// Counts the nodes of a chain; 0 for null. O(n).
     ///
     /// # Safety
-    /// The nodes are valid and exposed, the last link is null, and nothing writes a link meanwhile.
+    /// The nodes are valid and exposed, the last link is null, and no thread writes a link
+    /// meanwhile.
     pub(crate) unsafe fn count(newest: *mut Self) -> usize {
         let mut count = 0;
         let mut node = Self::revive(newest);
         while !node.is_null() {
             count += 1;
-            // SAFETY: a node of the chain, whose links nothing writes (precondition).
+            // SAFETY: a node of the chain, whose links no thread writes (precondition).
             node = Self::revive(unsafe { Self::next(node) });
         }
         count
     }
 
-    /// Where the node that was made before this one is, if the two are neighbours.
+    /// Returns the address of the previously made node, if the two are neighbours.
     #[inline]
     pub(crate) fn before(node: *mut Self) -> *mut Self {
         node.wrapping_byte_sub(ganger_nodes::stride::<Self>())
     }
 
-    /// Where the node is that lies `links` links behind `older`, if all nodes are as far apart as
-    /// `node` and `older`.
+    /// Returns the address of the node `links` links behind `older`, if all nodes are as far apart
+    /// as `node` and `older`.
     #[inline]
     pub(crate) fn ahead(node: *mut Self, older: *mut Self, links: isize) -> *mut Self {
         let distance = older.addr().wrapping_sub(node.addr()).cast_signed();
@@ -111,7 +111,7 @@ impl<T> Node<T> {
     }
 
     /// # Safety
-    /// `node` is valid, and nothing writes its link meanwhile.
+    /// `node` is valid, and no thread writes its link meanwhile.
     #[inline]
     pub(crate) unsafe fn next(node: *mut Self) -> *mut Self {
         // SAFETY: by the contract of this function.
@@ -119,7 +119,7 @@ impl<T> Node<T> {
     }
 
     /// # Safety
-    /// `node` is valid, and the caller owns the list that it is in.
+    /// `node` is valid, and the caller owns its list.
     #[inline]
     pub(crate) unsafe fn set_next(node: *mut Self, to: *mut Self) {
         // SAFETY: by the contract of this function nothing else uses the link.
@@ -127,7 +127,7 @@ impl<T> Node<T> {
     }
 
     /// # Safety
-    /// `node` stays valid, and nothing writes the item, for as long as the reference is used.
+    /// `node` stays valid, and no thread writes the item, for as long as the reference is used.
     #[inline]
     pub(crate) unsafe fn item<'a>(node: *mut Self) -> &'a T {
         // SAFETY: by the contract of this function.
@@ -142,23 +142,22 @@ impl<T> Node<T> {
         unsafe { (*node).item.with_mut(|item| &mut *item) }
     }
 
-    /// Lets the node be reached through its bare address from here on, which the walker of a chain
-    /// needs.
+    /// Makes the node reachable through its bare address, which the walker of a chain needs.
     #[inline]
     pub(crate) fn expose(node: *mut Self) {
         node.expose_provenance();
     }
 
-    /// The node at the address of a chain's link or of a queue's word, whatever allocation the
-    /// pointer was made for.
+    /// Returns the node at the address of a chain's link or of a queue's word, whatever the
+    /// provenance of the pointer.
     #[inline]
     pub(crate) fn revive(link: *mut Self) -> *mut Self {
         ptr::with_exposed_provenance_mut(link.addr())
     }
 }
 
-/// Memory of nodes on its way back: neighbours go back together, the last of them when this is
-/// dropped.
+/// Memory of nodes on its way back: neighbours go back together, the last of them when this value
+/// is dropped.
 pub(super) struct Freed<T>(Returns<Node<T>>);
 
 impl<T> Freed<T> {

@@ -1,21 +1,21 @@
-//! One item in its node: a batch of one, as thin as a pointer.
+//! A single item in its node: a batch of one item, as thin as a pointer.
 
 use super::{Batch, Node};
 use std::marker::PhantomData;
 use std::mem;
 use std::ptr::NonNull;
 
-/// One item, in the node in which it goes into a queue: a [`Batch`] of one that goes from function
-/// to function in a register.
+/// An item in the node with which it enters a queue: a [`Batch`] of one item that is passed between
+/// functions in a register.
 #[doc(hidden)]
 pub struct Single<T> {
     node: NonNull<Node<T>>,
     item: PhantomData<T>,
 }
 
-// SAFETY: it owns the node and the item in it, and there is no other pointer to them.
+// SAFETY: it owns the node and the item in it, and no other pointer leads to them.
 unsafe impl<T: Send> Send for Single<T> {}
-// SAFETY: a shared one gives out shared references to the item, and nothing else.
+// SAFETY: a shared `Single` only gives out shared references to the item.
 unsafe impl<T: Sync> Sync for Single<T> {}
 
 impl<T> Single<T> {
@@ -27,15 +27,15 @@ impl<T> Single<T> {
         unsafe { Self::of_node(Node::alloc(item)) }
     }
 
-    /// As [`of`](Self::of), in a node beside those of the queue with that key, whose newest node is
-    /// at the address that `newest` returns, or at zero.
+    /// Puts an item into a node, as [`of`](Self::of) does, beside the nodes of the queue with the
+    /// key `queue`. `newest` returns the address of its newest node, or zero.
     #[inline]
     pub(crate) fn behind(item: T, queue: usize, newest: impl FnOnce() -> usize) -> Self {
         // SAFETY: a fresh node, whose link is null.
         unsafe { Self::of_node(Node::alloc_behind(item, queue, newest)) }
     }
 
-    /// The item of that node.
+    /// Wraps the item of a node.
     ///
     /// # Safety
     /// The caller owns the node and gives it away. Its link is null.
@@ -48,39 +48,40 @@ impl<T> Single<T> {
         }
     }
 
-    /// The item.
+    /// Returns the item.
     #[inline]
     #[must_use]
     pub fn item(&self) -> &T {
-        // SAFETY: the node is this one's, and borrowed for as long as the reference.
+        // SAFETY: the node is owned by `self`, and borrowed for as long as the reference.
         unsafe { Node::item(self.node.as_ptr()) }
     }
 
-    /// The item, to be changed.
+    /// Returns the item for changes.
     #[inline]
     #[must_use]
     pub fn item_mut(&mut self) -> &mut T {
-        // SAFETY: the node is this one's, and borrowed alone for as long as the reference.
+        // SAFETY: the node is owned by `self`, and borrowed exclusively for as long as the
+        // reference.
         unsafe { Node::item_mut(self.node.as_ptr()) }
     }
 
-    /// The item, out of its node.
+    /// Moves the item out of its node.
     #[inline]
     #[must_use]
     pub fn into_item(self) -> T {
-        // SAFETY: the node is this one's, and nothing uses it again.
+        // SAFETY: the node was owned by `self`, and nothing uses it again.
         unsafe { Node::free(self.into_node()) }
     }
 
-    /// The same as a batch.
+    /// Converts the item to a batch.
     #[inline]
     #[must_use]
     pub fn into_batch(self) -> Batch<T> {
-        // SAFETY: the node is this one's, and its link is null.
+        // SAFETY: the node was owned by `self`, and its link is null.
         unsafe { Batch::of_node(self.into_node()) }
     }
 
-    /// The node, which the caller owns from here on.
+    /// Returns the node; the caller now owns it.
     #[inline]
     pub(crate) fn into_node(self) -> *mut Node<T> {
         let node = self.node.as_ptr();
@@ -92,7 +93,7 @@ impl<T> Single<T> {
 impl<T> Drop for Single<T> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: the node is this one's, and nothing uses it again.
+        // SAFETY: the node is owned by `self`, and nothing uses it again.
         drop(unsafe { Node::free(self.node.as_ptr()) });
     }
 }

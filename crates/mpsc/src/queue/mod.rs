@@ -1,11 +1,11 @@
-//! The queue: one word that any thread pushes to, and that says which thread wakes the consumer.
+//! The queue: a word to which any thread pushes, and which tells which thread wakes the consumer.
 //!
-//! **Problem.** Every process has a mailbox. There may be a million of them, most of them empty: an
-//! empty one must cost a word and no allocation. Any thread pushes, and one consumer takes
-//! everything there is, in order. The consumer sleeps in between, and exactly one of the pushers
-//! that race with its falling asleep must wake it. No wake-up is a hang; two are a wasted one or,
-//! where a wake-up is the right to run a process, one process running twice. And a queue that is
-//! closed must lose nothing: each item is drained, or goes to the closer, or back to its pusher.
+//! **Problem.** Every process has a mailbox. A program may have a million mailboxes, most of them
+//! empty: an empty mailbox must cost a word and no allocation. Any thread pushes, and one consumer
+//! takes all items, in order. The consumer sleeps in between, and exactly one of the pushers that
+//! race with its falling asleep must wake it. No wake-up is a hang; a second wake-up is wasted or,
+//! if a wake-up is the right to run a process, runs the process twice. And a closed queue must lose
+//! nothing: each item is drained, or goes to the closer, or back to its pusher.
 //!
 //! **Rejected.**
 //! - *Vyukov's linked queue*: a pusher that is suspended between its swap and its link hides every
@@ -23,17 +23,17 @@
 //!
 //! **Pusher**
 //! 1. Build a node (or a chain of them) that no other thread sees.
-//! 2. Read the word. If it is closed, give the items back.
+//! 2. Read the word. If it is closed, return the items.
 //! 3. Link the chain's oldest node to the value read, and compare-and-swap its newest node in. If
-//!    that fails, go back to 2 with the value that won.
-//! 4. The value displaced says what the pusher owes: see [`Pushed`].
+//!    the swap fails, go back to 2 with the value that won.
+//! 4. The displaced value tells the pusher's obligation: see [`Pushed`].
 //!
 //! **Consumer**
-//! 1. `drain`: if there is a chain in the word, compare-and-swap it out, leaving `EMPTY` or
-//!    `CLOSED`, and turn it round.
-//! 2. If nothing has come: `park`, which puts `PARKED` in the place of `EMPTY`, and of nothing
-//!    else. If there is something else, go back to 1.
-//! 3. Sleep until the holder of the token says so. After waking for another reason, such as a
+//! 1. `drain`: if the word has a chain, compare-and-swap it out, leaving `EMPTY` or `CLOSED`, and
+//!    reverse it.
+//! 2. If nothing has come: `park`, which replaces `EMPTY`, and nothing else, by `PARKED`. If the
+//!    word has another value, go back to 1.
+//! 3. Sleep until woken by the holder of the token. After waking for another reason, such as a
 //!    deadline: `cancel_park`, which fails if a pusher or closer has the token already.
 //!
 //! **Closer**
@@ -41,18 +41,17 @@
 //! 2. If it displaced `PARKED`, it has the token.
 //!
 //! **Proof sketch.** *One token*: all changes of the word have one order. `PARKED` enters it by a
-//! park, and the next change displaces it: a push, a seal, a close or a park that is taken back.
+//! park, and the next change displaces it: a push, a seal, a close or a cancelled park.
 //!
 //! *Nothing is lost*: a node enters the word by a swap that starts from an open value. It leaves by
-//! the one swap that displaces it, which gives it to a drain or a closer. No open value comes after
-//! a closed one.
+//! the swap that displaces it, which gives it to a drain or a closer. No open value follows a
+//! closed value.
 //!
-//! *A drain sees what every pusher wrote*: it reads the newest node, whose swap continues the
-//! release sequence of all swaps before it, because nothing but read-modify-writes changes the
-//! word.
+//! *A drain sees the writes of every pusher*: it reads the newest node, whose swap continues the
+//! release sequence of all earlier swaps, because only read-modify-writes change the word.
 //!
-//! **Layers.** `word` is the state machine, `outcome` what callers owe, `push` the pusher's side.
-//! This folder may import `list`.
+//! **Layers.** `word` is the state machine, `outcome` the obligations of callers, `push` the
+//! pusher's side. This folder may import `list`.
 
 mod outcome;
 mod push;
@@ -70,16 +69,17 @@ use word::Word;
 /// An unbounded queue for many producers and one consumer, in one word.
 ///
 /// All methods take `&self` and never block. They are lock-free: a method tries again only because
-/// another thread has succeeded. [`park`](Self::park) and [`cancel_park`](Self::cancel_park) are
-/// the consumer's; the others are for any thread. Two threads may drain at the same time: each item
-/// goes to one of them, and the order of items is known within each batch only.
+/// another thread has succeeded. Only the consumer may call [`park`](Self::park) and
+/// [`cancel_park`](Self::cancel_park); any thread may call the other methods. Two threads may drain
+/// at the same time: each item goes to only one of them, and the order of items is known within
+/// each batch only.
 ///
 /// Items of one producer come out in the order in which it pushed them. A push happens before the
 /// drain or close that returns the item. A park happens before the push, seal or close that takes
 /// its token. A seal or close happens before the operation that finds the queue closed.
 ///
-/// The queue is one pointer in size, and takes one node an item. Dropping it drops the items that
-/// are left, without recursion.
+/// The queue is one pointer in size, and takes one node an item. Dropping it drops the remaining
+/// items, without recursion.
 ///
 /// ```
 /// use ganger_mpsc::{Park, Pushed, Queue};
@@ -99,7 +99,7 @@ use word::Word;
 pub struct Queue<T> {
     /// Written by pushers, the consumer and closers; see the table at [`Word`].
     word: AtomicPtr<Node<T>>,
-    /// Takes the automatic `Send` and `Sync` away, which the pointer would give for any `T`.
+    /// Removes the automatic `Send` and `Sync` of the pointer, which would hold for any `T`.
     owns: PhantomData<*mut T>,
 }
 
@@ -114,7 +114,7 @@ impl<T> UnwindSafe for Queue<T> {}
 impl<T> RefUnwindSafe for Queue<T> {}
 
 impl<T> Queue<T> {
-    /// An open queue with nothing in it. Allocates nothing.
+    /// Creates an open, empty queue. Allocates nothing.
     #[cfg(not(ganger_loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -125,7 +125,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// An open queue with nothing in it. Allocates nothing.
+    /// Creates an open, empty queue. Allocates nothing.
     #[cfg(ganger_loom)]
     #[must_use]
     pub fn new() -> Self {
@@ -136,27 +136,27 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes everything out, the oldest item first. O(n) in what it takes; allocates nothing.
+    /// Takes all items out, the oldest first. O(n) in the items taken; allocates nothing.
     ///
-    /// If there is nothing, it reads the word and changes nothing. A consumer that drains while it
-    /// is parked finds nothing, and is still parked. A closed queue stays closed.
+    /// On an empty queue it reads the word and changes nothing. A consumer that drains while it is
+    /// parked finds nothing, and is still parked. A closed queue stays closed.
     #[inline]
     #[must_use = "the items are in the queue no longer"]
     pub fn drain(&self) -> Batch<T> {
         self.drain_contended().0
     }
 
-    /// [Drains](Self::drain), and says whether another thread changed the word meanwhile.
+    /// [Drains](Self::drain), and returns whether another thread changed the word meanwhile.
     #[inline]
     pub(crate) fn drain_contended(&self) -> (Batch<T>, bool) {
         let (chain, contended) = self.take_chain();
-        // SAFETY: only the swap that displaced the chain, or null, has it, so it is this thread's.
-        // Its nodes were exposed and linked down to null before they were published.
+        // SAFETY: the chain, or null, belongs to the swap that displaced it, so it is this
+        // thread's. Its nodes were exposed and linked down to null before they were published.
         (unsafe { Batch::from_newest(chain) }, contended)
     }
 
-    /// Takes the chain out of the word, or null if there is none. Says whether another thread
-    /// changed the word meanwhile.
+    /// Takes the chain, or null, out of the word. Returns whether another thread changed the word
+    /// meanwhile.
     #[inline]
     fn take_chain(&self) -> (*mut Node<T>, bool) {
         // Ordering: Relaxed, because nothing is read through it before the swap acquires. A thread
@@ -186,7 +186,7 @@ impl<T> Queue<T> {
 
     /// Announces that the consumer is about to sleep. O(1) but for lost races.
     ///
-    /// After [`Park::Parked`] exactly one pusher or closer learns that it has to wake the consumer.
+    /// After [`Park::Parked`] exactly one pusher or closer learns that it must wake the consumer.
     /// Parking twice is the same as parking once. Only the consumer may call it.
     pub fn park(&self) -> Park {
         let mut seen = Word::EMPTY;
@@ -198,9 +198,9 @@ impl<T> Queue<T> {
                 return Park::Closed;
             }
             // Ordering: Release pairs with the Acquire of the thread that takes the token: the
-            // fence in `publish`, or the swap in `seal`, `close` or `cancel_park`. The swap is done
-            // even where the value is `PARKED` already, so that the token covers what happened
-            // since. Acquire on failure pairs with the Release in `seal` and `close`.
+            // fence in `publish`, or the swap in `seal`, `close` or `cancel_park`. The swap also
+            // replaces `PARKED` by `PARKED`, so that the token covers the consumer's actions since
+            // the last park. Acquire on failure pairs with the Release in `seal` and `close`.
             match self.word.compare_exchange(
                 seen.raw(),
                 Word::PARKED.raw(),
@@ -215,9 +215,9 @@ impl<T> Queue<T> {
 
     /// Takes a park back. O(1).
     ///
-    /// `true`: the queue was parked, and no other thread gets the token of that park. `false`: it
-    /// was not, or a pusher or closer has the token and acts on it. Only the consumer may call it,
-    /// or a thread that stands in for it.
+    /// `true`: the queue was parked, and no other thread gets this park's token. `false`: it was
+    /// not parked, or a pusher or closer has the token and acts on it. Only the consumer may call
+    /// it, or a thread that stands in for it.
     ///
     /// ```
     /// # use ganger_mpsc::{Park, Pushed, Queue};
@@ -242,24 +242,24 @@ impl<T> Queue<T> {
             .is_ok()
     }
 
-    /// Closes the queue to pushers and takes what is in it. O(n) in what it takes.
+    /// Closes the queue to pushers and takes its items. O(n) in the items taken.
     ///
-    /// It may be called more than once; the later calls find nothing. A queue never opens again.
+    /// Later calls find nothing. A queue never opens again.
     pub fn close(&self) -> Closing<T> {
         // Ordering: Acquire pairs with the Releases in `publish`, for the chain, and in `park`, for
         // the token. Release pairs with the Acquire of the thread that finds the queue closed.
         let last = Word::from_raw(self.word.swap(Word::CLOSED.raw(), Ordering::AcqRel));
         Closing {
-            // SAFETY: only the swap that displaced the chain, or null, has it, so it is this
+            // SAFETY: the chain, or null, belongs to the swap that displaced it, so it is this
             // thread's. Its nodes were exposed and linked down to null before they were published.
             batch: unsafe { Batch::from_newest(last.newest()) },
             parked: last == Word::PARKED,
         }
     }
 
-    /// Closes the queue to pushers and leaves what is in it to a drain. O(1) but for lost races.
+    /// Closes the queue to pushers and leaves its items to a drain. O(1) except for lost races.
     ///
-    /// It may be called more than once; the later calls change nothing.
+    /// Later calls change nothing.
     ///
     /// ```
     /// # use ganger_mpsc::{Queue, Sealed};
@@ -292,7 +292,7 @@ impl<T> Queue<T> {
         Sealed::Awake
     }
 
-    /// Whether there is no item at this moment. O(1).
+    /// Returns whether the queue is empty at this moment. O(1).
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -300,7 +300,7 @@ impl<T> Queue<T> {
         !Word::from_raw(self.word.load(Ordering::Relaxed)).has_items()
     }
 
-    /// Whether the queue is parked at this moment: see [`park`](Self::park). O(1).
+    /// Returns whether the queue is parked at this moment: see [`park`](Self::park). O(1).
     #[inline]
     #[must_use]
     pub fn is_parked(&self) -> bool {
@@ -308,7 +308,7 @@ impl<T> Queue<T> {
         Word::from_raw(self.word.load(Ordering::Relaxed)) == Word::PARKED
     }
 
-    /// How many items there are. O(n).
+    /// Returns the number of items. O(n).
     ///
     /// # Safety
     /// No thread drains or closes the queue meanwhile.
@@ -316,12 +316,12 @@ impl<T> Queue<T> {
         // Ordering: Acquire pairs with the Release in `publish`, for every node of the chain.
         let newest = Word::from_raw(self.word.load(Ordering::Acquire)).newest();
         // SAFETY: the nodes were exposed and linked down to null before they were published. Only
-        // drains and closes take them out and change their links, and there are none
+        // drains and closes take them out and change their links, and none runs meanwhile
         // (precondition).
         unsafe { Node::count(newest) }
     }
 
-    /// Whether the queue is closed to pushers; there may be items left. Once true, it stays true.
+    /// Returns whether the queue is closed to pushers; items may remain. Once true, it stays true.
     /// O(1).
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -329,8 +329,8 @@ impl<T> Queue<T> {
         Word::from_raw(self.word.load(Ordering::Acquire)).is_closed()
     }
 
-    /// Whether the queue is closed and nothing is left: no drain finds anything again. Once true,
-    /// it stays true. O(1).
+    /// Returns whether the queue is closed and empty: no drain finds an item again. Once true, it
+    /// stays true. O(1).
     #[must_use]
     pub fn is_finished(&self) -> bool {
         // Ordering: Acquire pairs with the Release in `seal` and `close`.

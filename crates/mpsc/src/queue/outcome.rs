@@ -1,14 +1,14 @@
-//! What each operation of a [`Queue`](super::Queue) tells its caller to do next.
+//! The results of a [`Queue`](super::Queue)'s operations, with the obligations of their callers.
 
 use crate::list::Batch;
 use std::error::Error;
 use std::fmt;
 
-/// What a push displaced, and so what the pusher owes.
+/// The value displaced by a push, with the pusher's obligation.
 ///
-/// A consumer that sleeps by [`Queue::park`](crate::Queue::park) needs [`Unparked`] alone, because
-/// it cannot park over an item. A consumer that never parks in the queue, because something else
-/// says whether it runs, needs [`First`]: between two drains exactly one pusher gets it.
+/// A consumer that sleeps by [`Queue::park`](crate::Queue::park) needs only [`Unparked`], because
+/// it cannot park over an item. A consumer that never parks in the queue, because another mechanism
+/// tells whether it runs, needs [`First`]: between two drains exactly one pusher gets it.
 ///
 /// [`First`]: Pushed::First
 /// [`Unparked`]: Pushed::Unparked
@@ -18,27 +18,27 @@ pub enum Pushed {
     /// The queue was empty, and the consumer had not parked: this is the first push since the last
     /// drain.
     First,
-    /// There were items already, so the pusher of the first one owes the wake-up. Nothing to do.
+    /// The queue had items, so the pusher of the first item owes the wake-up. Nothing to do.
     Queued,
-    /// The consumer had parked, and this push took the one token of that park: the caller must wake
-    /// the consumer. What the consumer did before it parked happens before this.
+    /// The consumer had parked, and this push took the park's only token: the caller must wake the
+    /// consumer. The consumer's actions before the park happen before the return of this push.
     Unparked,
 }
 
-/// What became of the consumer's attempt to park.
+/// The result of the consumer's attempt to park.
 #[must_use = "the consumer is woken after `Parked` only"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Park {
     /// Parked: exactly one pusher or closer gets the token and wakes the consumer, unless
     /// [`Queue::cancel_park`](crate::Queue::cancel_park) takes the park back first.
     Parked,
-    /// There are items: drain them.
+    /// The queue has items: drain them.
     NotEmpty,
-    /// The queue is closed and nothing is left in it: nothing comes any more.
+    /// The queue is closed and empty: no item will come.
     Closed,
 }
 
-/// What a seal displaced, and so what the sealer owes.
+/// The value displaced by a seal, with the sealer's obligation.
 #[must_use = "`Unparked` obliges the caller to wake the consumer"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sealed {
@@ -48,23 +48,23 @@ pub enum Sealed {
     Unparked,
 }
 
-/// What [`Queue::close`](crate::Queue::close) took out of the queue.
+/// The result of [`Queue::close`](crate::Queue::close).
 #[must_use = "`parked` obliges the caller to wake the consumer"]
 #[derive(Debug)]
 pub struct Closing<T> {
     /// The items that no drain had taken, the oldest first.
     pub batch: Batch<T>,
-    /// The consumer had parked, and this call took the token: the caller must wake the consumer,
-    /// unless it is the consumer.
+    /// True if the consumer had parked, and this call took the token: the caller must wake the
+    /// consumer, unless it is the consumer.
     pub parked: bool,
 }
 
-/// The error of a push: the queue is closed. What was to be pushed is inside.
+/// The error of a push: the queue is closed. Contains the rejected item or items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T>(pub T);
 
 impl<T> Closed<T> {
-    /// What was to be pushed.
+    /// Returns the rejected item or items.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.0

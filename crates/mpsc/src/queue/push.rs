@@ -1,15 +1,15 @@
-//! How items get into a queue: the pusher's side of the [protocol](super).
+//! The pusher's side of the [protocol](super).
 
 use super::word::Word;
 use super::{Closed, Pushed, Queue};
 use crate::list::{Batch, Chain, Node, Single};
 use ganger_sync::atomic::{Ordering, fence};
 
-/// The queue is closed: the chain that was to be published is still the caller's.
+/// The queue is closed: the unpublished chain is still the caller's.
 struct Refused;
 
 impl<T> Queue<T> {
-    /// Puts an item behind all others. O(1) but for lost races; allocates one node.
+    /// Pushes an item behind all others. O(1) except for lost races; allocates one node.
     ///
     /// # Errors
     /// [`Closed`] with the item if the queue is closed.
@@ -20,16 +20,16 @@ impl<T> Queue<T> {
         // SAFETY: the node is fresh and exposed: a chain of one, and this thread's.
         match unsafe { self.publish(node, node) } {
             Ok(pushed) => Ok(pushed),
-            // SAFETY: it was refused, so the node is still this thread's.
+            // SAFETY: the push was refused, so the node is still this thread's.
             Err(Refused) => Err(Closed(unsafe { Node::free(node) })),
         }
     }
 
-    /// Puts all items of `iter` behind all others, in order and with no other item between them, by
-    /// one push. O(n); allocates one node an item.
+    /// Pushes all items of `iter` behind all others, in order and with no other item between them,
+    /// by one push. O(n); allocates one node an item.
     ///
     /// Without items it leaves the queue alone and returns [`Pushed::Queued`], even if the queue is
-    /// closed. If the iterator panics, the items that it has yielded are dropped.
+    /// closed. If the iterator panics, the items already yielded are dropped.
     ///
     /// # Errors
     /// [`Closed`] with all the items if the queue is closed.
@@ -52,7 +52,7 @@ impl<T> Queue<T> {
         unsafe { self.publish_chain(chain.into_ends()) }
     }
 
-    /// Puts all items of a batch behind all others, in order and with no other item between them,
+    /// Pushes all items of a batch behind all others, in order and with no other item between them,
     /// by one push. O(n); allocates nothing.
     ///
     /// Without items it leaves the queue alone and returns [`Pushed::Queued`], even if the queue is
@@ -76,9 +76,8 @@ impl<T> Queue<T> {
         unsafe { self.publish_chain(batch.into_chain()) }
     }
 
-    /// Puts an item into a node, which is to go into this queue: a thread that fills many queues in
-    /// turn has the nodes of each side by side, while the consumer is behind. O(1); allocates one
-    /// node.
+    /// Puts an item into a node for this queue. If a thread fills many queues in turn, the nodes of
+    /// each queue lie side by side, while the consumer is behind. O(1); allocates one node.
     #[doc(hidden)]
     #[inline]
     pub fn single(&self, item: T) -> Single<T> {
@@ -91,7 +90,7 @@ impl<T> Queue<T> {
         Single::behind(item, std::ptr::from_ref(self).addr(), newest)
     }
 
-    /// Puts an item, which is in its node already, behind all others. O(1) but for lost races;
+    /// Pushes an item that is already in its node behind all others. O(1) except for lost races;
     /// allocates nothing.
     ///
     /// # Errors
@@ -106,7 +105,7 @@ impl<T> Queue<T> {
             Ok(pushed) => Ok(pushed),
             Err(Refused) => {
                 // A lost race may have linked it to another thread's node.
-                // SAFETY: it was refused, so the node is still this thread's.
+                // SAFETY: the push was refused, so the node is still this thread's.
                 unsafe { Node::set_next(node, std::ptr::null_mut()) };
                 // SAFETY: the node is this thread's, and its link is null.
                 Err(Closed(unsafe { Single::of_node(node) }))
@@ -114,8 +113,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Puts the chain with these ends, the newest and the oldest node, behind all others, if there
-    /// is one.
+    /// Pushes the chain with these ends, the newest and the oldest node, if any, behind all others.
     ///
     /// # Safety
     /// The caller owns the chain and gives it away. Its nodes are exposed.
@@ -134,11 +132,11 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Makes a chain that was refused a batch again.
+    /// Converts a refused chain back to a batch.
     #[cold]
     fn take_back(newest: *mut Node<T>, oldest: *mut Node<T>) -> Closed<Batch<T>> {
         // A lost race may have linked the chain to another thread's node.
-        // SAFETY: it was refused, so the chain is still this thread's.
+        // SAFETY: the push was refused, so the chain is still this thread's.
         unsafe { Node::set_next(oldest, std::ptr::null_mut()) };
         // SAFETY: the chain is this thread's, its nodes are exposed, and its last link is null.
         Closed(unsafe { Batch::from_newest(newest) })
@@ -147,8 +145,8 @@ impl<T> Queue<T> {
     /// Puts the chain from `newest` to `oldest` in front of the chain in the word.
     ///
     /// # Safety
-    /// The caller owns the chain, and its nodes are exposed. After `Ok` the chain is no longer the
-    /// caller's. After `Refused` it still is, and the link of `oldest` may lead anywhere.
+    /// The caller owns the chain, and its nodes are exposed. After `Ok` the queue owns the chain.
+    /// After `Refused` the caller still owns it, and the link of `oldest` may lead anywhere.
     #[inline]
     unsafe fn publish(
         &self,
@@ -176,8 +174,8 @@ impl<T> Queue<T> {
             ) {
                 Ok(_) if seen.has_items() => return Ok(Pushed::Queued),
                 Ok(_) if seen == Word::PARKED => {
-                    // Ordering: Acquire pairs with the Release in `park`: what the consumer did
-                    // before it parked happens before what the holder of its token does.
+                    // Ordering: Acquire pairs with the Release in `park`: the consumer's actions
+                    // before it parked happen before the actions of the token's holder.
                     fence(Ordering::Acquire);
                     return Ok(Pushed::Unparked);
                 }
@@ -208,7 +206,7 @@ mod tests {
         let refused = queue.push_single(single()).err().unwrap().into_inner();
         assert!(Rc::ptr_eq(refused.item(), &count));
         assert_eq!(Rc::strong_count(&count), 2);
-        // Wherever its link led, it is one item again.
+        // Wherever its link led, it is a single item again.
         assert_eq!(refused.into_batch().len(), 1);
         assert_eq!(Rc::strong_count(&count), 1);
     }

@@ -1,4 +1,4 @@
-//! The queue's word: a copy of its value, and what the values mean.
+//! The queue's word: a copy of its value, and the meaning of the values.
 
 use crate::list::Node;
 use std::fmt;
@@ -6,15 +6,15 @@ use std::ptr;
 
 /// Set in every value of a closed queue.
 const CLOSED: usize = 0b01;
-/// The consumer sleeps. Never together with anything else.
+/// The consumer sleeps. Never set together with another bit.
 const PARKED: usize = 0b10;
 /// The bits of an address that a node leaves free.
 const TAGS: usize = CLOSED | PARKED;
 
-/// One value of a queue's word.
+/// A value of a queue's word.
 ///
-/// The table says what each operation turns each value into, and what it answers. A dash: the value
-/// stays. Only the consumer parks and takes a park back; the other operations are for any thread.
+/// The table shows the new value and the result of each operation on each value. A dash: the value
+/// stays. Only the consumer parks and takes a park back; any thread may call the other operations.
 ///
 /// | | `EMPTY` (0) | `PARKED` (2) | node | node+1 | `CLOSED` (1) |
 /// |---|---|---|---|---|---|
@@ -61,25 +61,25 @@ impl<T> Word<T> {
         self.0
     }
 
-    /// Whether the queue is closed: no push gets in.
+    /// Returns whether the queue is closed: every push is refused.
     #[inline(always)]
     pub(super) fn is_closed(self) -> bool {
         self.0.addr() & CLOSED != 0
     }
 
-    /// Whether there are items.
+    /// Returns whether the queue has items.
     #[inline(always)]
     pub(super) fn has_items(self) -> bool {
         self.0.addr() & !TAGS != 0
     }
 
-    /// The newest node, or null. Only its address counts: see `list/node.rs`.
+    /// Returns the newest node, or null. Only its address counts: see `list/node.rs`.
     #[inline(always)]
     pub(super) fn newest(self) -> *mut Node<T> {
         self.0.map_addr(|addr| addr & !TAGS)
     }
 
-    /// This value without its items, which a drain leaves.
+    /// Returns this value without its items, as after a drain.
     #[inline(always)]
     pub(super) fn drained(self) -> Self {
         if self.is_closed() {
@@ -89,7 +89,7 @@ impl<T> Word<T> {
         }
     }
 
-    /// This value closed, with its items, which a seal leaves.
+    /// Returns this value closed, with its items, as after a seal.
     #[inline(always)]
     pub(super) fn sealed(self) -> Self {
         if self.has_items() {
@@ -116,7 +116,7 @@ impl<T> fmt::Debug for Word<T> {
 mod tests {
     use super::*;
 
-    /// A value that holds a node, which is only an address.
+    /// Returns a value with a node, which is only an address.
     fn node() -> Word<u8> {
         Word(ptr::without_provenance_mut(64))
     }

@@ -1,4 +1,4 @@
-//! Which types may go to, and be shared with, other threads.
+//! Checks which types may be sent to, and shared with, other threads.
 
 #[cfg(feature = "async")]
 use ganger_mpsc::{AsyncReceiver, SendFuture};
@@ -11,9 +11,9 @@ use std::marker::PhantomPinned;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
-/// Values that may be sent, and must not be shared.
+/// Values that may be sent, but not shared.
 type Sent = Cell<u8>;
-/// Values that may neither be sent nor be shared.
+/// Values that may be neither sent nor shared.
 type Local = Rc<u8>;
 
 /// Compiles if the type has the trait.

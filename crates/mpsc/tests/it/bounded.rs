@@ -1,4 +1,4 @@
-//! Bounded channels: how much there is room for, which sender waits, and what comes back.
+//! Bounded channels: their room, the order of waiting senders, and returned items.
 //! `GANGER_STRESS=10` makes the long tests ten times as long.
 #![cfg(not(ganger_loom))]
 
@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A channel in which there is no room, with the items from 0 on.
+/// Returns a full channel with the items from 0 on.
 fn full(capacity: usize) -> (BoundedSender<usize>, Receiver<usize>) {
     let (sender, receiver) = bounded(capacity);
     (0..capacity).for_each(|item| sender.try_send(item).unwrap());
     (sender, receiver)
 }
 
-/// Sends each item on a thread of its own.
+/// Sends each item on its own thread.
 fn send_each(
     sender: &BoundedSender<usize>,
     items: std::ops::Range<usize>,
@@ -32,7 +32,7 @@ fn send_each(
     items.map(send).collect()
 }
 
-/// Checks that there is room for `capacity` items, and no more.
+/// Checks that the channel has room for `capacity` items, and no more.
 fn assert_room(sender: &BoundedSender<usize>, capacity: usize) {
     for item in 0..capacity {
         assert_eq!(sender.try_send(item), Ok(()), "a place was lost");
@@ -85,7 +85,7 @@ fn every_way_of_receiving_makes_room() {
         |receiver| receiver.iter().take(2).count(),
         |receiver| receiver.try_iter().count(),
         |receiver| receiver.drain().len(),
-        // One part is in the receiver's backlog, the other in the queue: both are received.
+        // A part is in the receiver's backlog, the rest in the queue: both are received.
         |receiver| usize::from(receiver.recv().is_ok()) + receiver.drain().len(),
     ];
     for receive in ways {
@@ -137,7 +137,7 @@ fn end_waits(end: fn(Receiver<usize>) -> Option<Receiver<usize>>) {
             assert_eq!(join(thread), Err(SendError(item)));
         }
         assert!(sender.is_closed());
-        // More rounds than there are places.
+        // More rounds than the channel has places.
         for item in 0..5 {
             assert_eq!(sender.send(item), Err(SendError(item)));
             let refused = sender.try_send(item);
@@ -166,7 +166,7 @@ fn senders_that_wait_get_their_item_back_when_the_channel_is_closed() {
     });
 }
 
-/// A closed channel refuses an item even if there is room.
+/// A closed channel refuses an item even if it has room.
 #[test]
 fn a_closed_channel_has_no_use_for_room() {
     let (sender, receiver) = bounded(3);
@@ -210,7 +210,7 @@ fn a_send_that_there_is_no_room_for_in_time_comes_back() {
     }
 }
 
-/// For ever is a timeout as well, and one that is never reached.
+/// An infinite timeout is never reached.
 #[test]
 fn a_send_with_a_deadline_gets_the_room_that_comes_in_time() {
     for timeout in [LOST, Duration::MAX] {
@@ -230,8 +230,8 @@ fn a_send_with_a_deadline_sees_the_end() {
     assert_eq!(join(thread), Err(SendTimeoutError::Disconnected(1)));
 }
 
-/// Senders wait at the same time, more of them than there are lots. The receiver takes what there
-/// is, and then waits: so all of them get in.
+/// Senders wait at the same time, more of them than lots. The receiver takes all items, and then
+/// waits: so all senders get in.
 #[test]
 fn all_that_wait_get_in_when_the_receiver_waits() {
     for capacity in [1, 3, 16, 100] {
@@ -252,8 +252,8 @@ fn all_that_wait_get_in_when_the_receiver_waits() {
     }
 }
 
-/// Threads that send in every way, that come and go, and that give up: each item is received once,
-/// or comes back to its sender, and no place is lost.
+/// Threads send in every way, come and go, and give up: each item is received once, or comes back
+/// to its sender, and no place is lost.
 #[test]
 fn the_account_adds_up_whoever_gives_up() {
     const SENDERS: usize = 6;
@@ -327,8 +327,8 @@ fn an_error_says_why_and_has_the_item() {
     assert_eq!(closed.into_inner(), 8);
 }
 
-/// Four senders that wait most of the time: each item comes once and in order, and there are never
-/// more than there is room for.
+/// Four senders wait most of the time: each item comes once and in order, and the channel never has
+/// more items than its capacity.
 #[test]
 fn there_is_never_more_than_there_is_room_for() {
     const SENDERS: usize = 4;
@@ -341,7 +341,7 @@ fn there_is_never_more_than_there_is_room_for() {
                 thread::spawn(move || {
                     for number in 0..count {
                         let item = (producer, number);
-                        // Some senders wait, the others try again and again.
+                        // Some senders wait, the other senders try again and again.
                         if producer % 2 == 0 {
                             sender.send(item).unwrap();
                         } else {

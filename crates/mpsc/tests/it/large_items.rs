@@ -1,4 +1,4 @@
-//! Queues of large items need no stack for items that are not there.
+//! Queues of large items need no stack for items not yet sent.
 #![cfg(not(ganger_loom))]
 
 use ganger_mpsc::{Injector, Queue, bounded, channel};

@@ -1,5 +1,5 @@
-//! A bounded channel: senders that wait for room against a receiver that takes items, or goes. A
-//! sender or receiver that sleeps without an end is a deadlock, which the model reports.
+//! Models of a bounded channel: waiting senders against a receiver that takes items, or is dropped.
+//! A sender or receiver that sleeps without an end is a deadlock, which the model reports.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{SendError, TryRecvError, TrySendError, bounded};

@@ -1,5 +1,5 @@
-//! A blocking receive against sends, and against senders that go: the receiver wakes for every item
-//! and for the end. A lost wake-up is a deadlock, which the model reports.
+//! Models of a blocking receive against sends, and against drops of senders: the receiver wakes for
+//! every item and for the end. A lost wake-up is a deadlock, which the model reports.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{RecvError, SendError, TryRecvError, channel};
@@ -7,11 +7,11 @@ use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
-/// What a sender writes before it goes.
+/// A value that a sender writes before its drop.
 struct Farewell(UnsafeCell<u32>);
 
-// SAFETY: it is written before its sender goes, and read after the end; the model checks that these
-// are ordered.
+// SAFETY: the value is written before its sender is dropped, and read after the end; the model
+// checks that these are ordered.
 unsafe impl Sync for Farewell {}
 
 #[test]
@@ -48,7 +48,7 @@ fn recv_against_two_senders_that_go() {
     });
 }
 
-/// The end happens after all that any sender did.
+/// The end happens after all actions of every sender.
 #[test]
 fn the_last_sender_goes_without_a_word() {
     model::check(3, || {

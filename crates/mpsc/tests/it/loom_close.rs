@@ -1,5 +1,5 @@
-//! Closing against pushing and draining: each item is drained, returned by the close, or handed
-//! back to its pusher. A closed queue stays closed.
+//! Models of closing against pushing and draining: each item is drained, returned by the close, or
+//! returned to its pusher. A closed queue stays closed.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{Closed, Park, Queue, Single};
@@ -8,7 +8,7 @@ use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{model, thread};
 
-/// Pushes `items` one by one until one comes back. Returns the items that did not get in.
+/// Pushes `items` one by one. Returns the refused items.
 fn spawn_pusher(queue: &Arc<Queue<u32>>, items: std::ops::Range<u32>) -> JoinHandle<Vec<u32>> {
     let queue = Arc::clone(queue);
     thread::spawn(move || {
@@ -161,7 +161,7 @@ struct Ending {
 // closed; the model checks that these are ordered.
 unsafe impl Sync for Ending {}
 
-/// Every way of finding a queue closed sees what was done before this way of closing it.
+/// Checks that every way of finding a queue closed sees the writes before this way of closing.
 fn check_ending(close: fn(&Queue<u32>)) {
     let ways_to_find: [fn(&Queue<u32>) -> bool; 4] = [
         |queue| queue.is_closed(),
@@ -188,7 +188,7 @@ fn check_ending(close: fn(&Queue<u32>)) {
             thread::yield_now();
             let found = found(&ending.queue);
             if found {
-                // SAFETY: the queue is closed, and the reason was written before that.
+                // SAFETY: the queue is closed, and the reason was written before the close.
                 assert_eq!(ending.reason.with(|reason| unsafe { *reason }), 7);
             }
             seen.note(found);

@@ -1,4 +1,4 @@
-//! How many items there are, as the receiver counts them while senders send.
+//! Models of the receiver's count of items while senders send.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{Receiver, Sender, channel};
@@ -10,7 +10,7 @@ fn spawn(sender: &Sender<u32>, items: std::ops::Range<u32>) -> JoinHandle<()> {
     thread::spawn(move || items.for_each(|item| sender.send(item).unwrap()))
 }
 
-/// Counts, and checks that there are not fewer items than before.
+/// Counts the items, and checks the count against `is_empty`.
 fn count(receiver: &Receiver<u32>) -> usize {
     let some = !receiver.is_empty();
     let len = receiver.len();

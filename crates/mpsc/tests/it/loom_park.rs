@@ -1,5 +1,5 @@
-//! Parking against pushing: a park that succeeds gives out one token, and the token hands over what
-//! the consumer did before it parked.
+//! Models of parking against pushing: a successful park gives out one token, and the token's holder
+//! sees the consumer's actions before the park.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{Park, Pushed, Queue, Sealed};
@@ -9,15 +9,15 @@ use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{model, thread};
 
-/// A queue, and a value that belongs to the thread that runs: the consumer until it has parked,
-/// then the holder of the token.
+/// A queue, and a value that belongs to the running thread: the consumer until it has parked, then
+/// the holder of the token.
 struct Process {
     mailbox: Queue<u32>,
     runs: UnsafeCell<u32>,
 }
 
-// SAFETY: the consumer uses `runs` before it parks, and the holder of the token after that; the
-// model checks that these are ordered.
+// SAFETY: the consumer uses `runs` before it parks, and the token's holder afterwards; the model
+// checks that these are ordered.
 unsafe impl Sync for Process {}
 
 impl Process {
@@ -33,7 +33,7 @@ impl Process {
         self.runs.with_mut(|runs| unsafe { *runs += 1 });
     }
 
-    /// Pushes, and runs the process if that gives the token. Returns whether it did.
+    /// Pushes, and runs the process if the push takes the token. Returns whether it did.
     fn push(&self, item: u32) -> bool {
         let unparked = self.mailbox.push(item).unwrap() == Pushed::Unparked;
         if unparked {
@@ -100,12 +100,12 @@ fn a_second_park_covers_what_came_after_the_first() {
             let (queue, steps) = (Arc::clone(&queue), Arc::clone(&steps));
             thread::spawn(move || {
                 let pushed = queue.push(1).unwrap();
-                // Ordering: Relaxed, because it is the park that has to order it.
+                // Ordering: Relaxed, because the park must order it.
                 (pushed, steps.load(Ordering::Relaxed))
             })
         };
         if queue.park() == Park::Parked {
-            // Ordering: Relaxed, because it is the park that has to order it.
+            // Ordering: Relaxed, because the park must order it.
             steps.store(1, Ordering::Relaxed);
             let again = queue.park();
             let (pushed, steps_seen) = pusher.join().unwrap();

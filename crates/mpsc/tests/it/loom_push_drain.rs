@@ -1,5 +1,5 @@
-//! Pushing against draining: every item comes out once, in the order of its producer, and between
-//! two drains exactly one push is the first.
+//! Models of pushing against draining: every item comes out once, in the order of its producer, and
+//! between two drains exactly one push is the first.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{Pushed, Queue};
@@ -9,7 +9,7 @@ use ganger_sync::{model, thread};
 /// The producer, and the number of its push.
 type Item = (usize, usize);
 
-/// Panics unless every producer's items come in order. Returns how many there are.
+/// Panics unless every producer's items come in order. Returns the number of items.
 fn check_order(items: &[Item]) -> usize {
     let mut next = [0; 3];
     for &(producer, number) in items {

@@ -1,5 +1,5 @@
-//! A task that receives, against sends and against senders that go. A lost wake-up is a deadlock,
-//! which the model reports. A wake-up too many shows in the count.
+//! Models of a receiving task against sends and against drops of senders. A lost wake-up is a
+//! deadlock, which the model reports. A wake-up too many shows in the count.
 #![cfg(feature = "async")]
 
 use crate::outcomes::Outcomes;
@@ -107,8 +107,7 @@ fn a_waker_that_is_replaced_against_a_send() {
     outcomes.check(taken.into_iter().chain([(true, [0, 1])]));
 }
 
-/// A task that polls unwoken may meet a sender that has the token of an earlier park, and has yet
-/// to use it.
+/// A task that polls unwoken may meet a sender with the unused token of an earlier park.
 #[test]
 fn spurious_polls_against_two_sends() {
     model::check(3, || {

@@ -1,5 +1,4 @@
-//! Queues and channels as their users see them, and the models of what both sides do at the same
-//! time.
+//! Tests of queues and channels, and models of both sides at the same time.
 #![allow(missing_docs)]
 
 mod auto_traits;

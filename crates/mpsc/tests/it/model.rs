@@ -1,4 +1,4 @@
-//! Random sequences of operations beside a `VecDeque`, which says what they must do.
+//! Random sequences of operations on queues and channels, compared with a `VecDeque`.
 #![cfg(not(ganger_loom))]
 
 use ganger_mpsc::{
@@ -40,7 +40,7 @@ fn queue_op() -> impl Strategy<Value = QueueOp> {
     ]
 }
 
-/// What a queue must do, in the plainest way.
+/// A simple model of a queue.
 #[derive(Default)]
 struct QueueModel {
     items: VecDeque<u32>,
@@ -210,7 +210,7 @@ proptest! {
                 BatchOp::Forget(count) => {
                     let count = count.min(model.len());
                     model.drain(..count);
-                    // SAFETY: there are as many items, and a number can be copied at any time.
+                    // SAFETY: the batch has as many items, and a number can be copied at any time.
                     unsafe { batch.forget(count) };
                 }
             }
@@ -250,7 +250,7 @@ fn channel_op() -> impl Strategy<Value = ChannelOp> {
     ]
 }
 
-/// A channel, and what it must do. The senders take turns.
+/// A channel, and its expected state. The senders take turns.
 struct ChannelModel<S> {
     senders: VecDeque<S>,
     receiver: Receiver<u32>,
@@ -259,9 +259,9 @@ struct ChannelModel<S> {
     capacity: Option<usize>,
 }
 
-/// Either kind of sender.
+/// A sender of either kind.
 trait AnySender: Clone {
-    /// Sends items by this kind of sender, and checks that the channel does what `model` must do.
+    /// Sends items by this kind of sender, and checks the results against `model`.
     fn send(model: &mut ChannelModel<Self>, items: &[u32], together: bool) -> TestCaseResult;
 
     fn is_closed(&self) -> bool;

@@ -1,9 +1,9 @@
-//! The outcomes of a model. A model that never comes to one of them proves nothing about it.
+//! The outcomes of a model. A model that never reaches an outcome proves nothing about it.
 //!
-//! Loom looks for a race with the latest access to a location only. A thread that reads and then
-//! swaps hides an earlier read by another thread: the order "swap, then that read" is not tried.
-//! Hence two habits in these models. A thread that begins with a read yields first, so that the
-//! others go before it by default. And the outcomes are collected.
+//! Loom tries races with the latest access to a location only. A thread that reads and then swaps
+//! hides an earlier read by another thread: loom does not try the swap before this read. Hence two
+//! habits in these models. A thread that begins with a read yields first, so that the other threads
+//! go first by default. And the outcomes are collected.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -33,13 +33,13 @@ impl<T: Ord + Debug> Outcomes<T> {
         }
     }
 
-    /// Notes the outcome of a run.
+    /// Records the outcome of a run.
     pub(crate) fn note(&self, outcome: T) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(outcome);
     }
 
-    /// Panics unless the runs came to `all` of these, and to nothing else. Runs may miss some
+    /// Panics unless the runs reached all outcomes in `all`, and no other. Runs may miss some
     /// outside of loom, and when loom has stopped at its time limit.
     pub(crate) fn check(self, all: impl IntoIterator<Item = T>) {
         let all = all.into_iter().collect();
@@ -50,7 +50,7 @@ impl<T: Ord + Debug> Outcomes<T> {
             assert!(seen.is_subset(&all), "seen {seen:?}, of {all:?}");
         }
     }
-    /// Whether the runs have lasted as long as loom lets them.
+    /// Returns whether the runs have lasted as long as loom's time limit.
     fn is_cut(&self) -> bool {
         let limit = std::env::var("LOOM_MAX_DURATION").ok();
         let seconds = limit.and_then(|limit| limit.parse().ok());

@@ -9,10 +9,10 @@ use std::sync::Once;
 
 const ITEMS: usize = 100;
 
-/// What a panic in this file carries.
+/// The payload of panics in this file.
 struct Bang;
 
-/// Counts its drops. The bad one of them panics.
+/// Counts its drops. The bad item panics.
 struct Item<'a> {
     drops: &'a Cell<usize>,
     panics: bool,
@@ -27,8 +27,8 @@ impl Drop for Item<'_> {
     }
 }
 
-/// Gives `body` items, and checks that it drops each of them once. The item numbered `bad`, if
-/// there is one, panics when it is dropped. Returns whether `body` panicked.
+/// Passes items to `body`, and checks that it drops each of them once. The item number `bad`, if it
+/// exists, panics when dropped. Returns whether `body` panicked.
 fn drops_all(bad: usize, body: impl FnOnce(&mut dyn Iterator<Item = Item<'_>>)) -> bool {
     let drops = Cell::new(0);
     let made = Cell::new(0);
@@ -166,7 +166,7 @@ mod wakers {
     use std::sync::Arc;
     use std::task::{Context, Poll, Wake, Waker};
 
-    /// Panics when it is woken, or when it is dropped.
+    /// Panics when woken, or when dropped.
     struct Bad {
         when_dropped: bool,
     }
@@ -224,7 +224,7 @@ mod wakers {
         assert_eq!(tasks.map(|task| task.wakes()), [1, 1]);
     }
 
-    /// A lot is one place. The first to wait wakes the second, which panics.
+    /// A lot is one place. The first waiter wakes the second, whose waker panics.
     #[test]
     fn of_the_next_no_place_is_lost() {
         let (sender, receiver) = full(2);
@@ -242,14 +242,14 @@ mod wakers {
         assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
     }
 
-    /// The same with a thread that waits: its item is in before the panic.
+    /// The same with a waiting thread: its item is in before the panic.
     #[test]
     fn of_a_thread_no_place_is_lost() {
         let (sender, receiver) = full(2);
         let mut second = None;
         let sent = std::thread::scope(|scope| {
             let first = scope.spawn(|| sender.send(2));
-            // Until the thread is in the line, a task that waits would be before it.
+            // A waiting task would otherwise come before the thread in the line.
             while !format!("{sender:?}").contains("waiting: 1") {
                 std::thread::yield_now();
             }
@@ -265,7 +265,7 @@ mod wakers {
         assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
     }
 
-    /// A waker that is replaced panics. The send keeps its ticket, and leaves its turn to the next.
+    /// A replaced waker panics. The send keeps its ticket, and passes its turn on to the next.
     #[test]
     fn of_the_past_no_turn_is_lost() {
         let (sender, receiver) = full(1);
@@ -282,7 +282,7 @@ mod wakers {
         assert!(is_sent(&mut second, &tasks[1].waker()));
     }
 
-    /// The own waker panics when it is dropped with the send. The turn goes to the next.
+    /// Its own waker panics when dropped with the send. The turn passes to the next.
     #[test]
     fn of_one_that_gives_up_no_turn_is_lost() {
         let (sender, receiver) = full(1);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// Sleeps on a thread, and counts how often it is woken.
+/// Sleeps on a thread, and counts its wake-ups.
 pub(crate) struct Task {
     parker: Parker,
     wakes: AtomicUsize,
@@ -16,7 +16,7 @@ pub(crate) struct Task {
 
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
-        // Ordering: Relaxed, because a test reads it after something else has ordered the wake-up.
+        // Ordering: Relaxed, because the test orders the wake-up before it reads the count.
         self.wakes.fetch_add(1, Ordering::Relaxed);
         self.parker.unpark();
     }
@@ -41,14 +41,14 @@ impl Task {
         receiver.poll_recv(&mut Context::from_waker(&self.waker()))
     }
 
-    /// Sleeps until it is woken; returns at once if it was woken since the last sleep. Under loom a
-    /// lost wake-up is a deadlock, which the model reports.
+    /// Sleeps until woken; returns at once if woken since the last sleep. Under loom a lost wake-up
+    /// is a deadlock, which the model reports.
     pub(crate) fn sleep(&self) {
         const LOST: Duration = Duration::from_secs(60);
         assert!(self.parker.park_timeout(LOST), "a wake-up was lost");
     }
 
-    /// Polls and sleeps until there is an item or the end. Counts the sleeps.
+    /// Polls and sleeps until an item or the end comes. Counts the sleeps.
     pub(crate) fn receive<T>(
         self: &Arc<Self>,
         receiver: &mut AsyncReceiver<T>,
@@ -63,9 +63,9 @@ impl Task {
         }
     }
 
-    /// How often it was woken.
+    /// Returns the number of wake-ups.
     pub(crate) fn wakes(&self) -> usize {
-        // Ordering: Relaxed, because something else has ordered the wake-ups.
+        // Ordering: Relaxed, because the test has ordered the wake-ups before.
         self.wakes.load(Ordering::Relaxed)
     }
 }

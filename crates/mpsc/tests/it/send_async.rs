@@ -1,4 +1,4 @@
-//! Sends that wait in a task: when they are woken, and what becomes of those that are dropped.
+//! Sends that wait in a task: when they are woken, and the effects of dropping them.
 //! `GANGER_STRESS=10` makes the long tests ten times as long.
 #![cfg(all(feature = "async", not(ganger_loom)))]
 
@@ -16,7 +16,7 @@ fn poll<T>(task: &Arc<Task>, future: &mut SendFuture<'_, T>) -> Poll<Result<(), 
     Pin::new(future).poll(&mut Context::from_waker(&task.waker()))
 }
 
-/// Sends on this thread, which sleeps while there is no room.
+/// Sends on this thread, which sleeps while the channel has no room.
 fn send<T>(sender: &BoundedSender<T>, item: T) -> Result<(), SendError<T>> {
     let (task, mut future) = (Task::new(), sender.send_async(item));
     loop {
@@ -38,7 +38,7 @@ fn a_send_with_room_does_not_wait() {
     let (sender, receiver) = bounded(1);
     let task = Task::new();
     let mut future = sender.send_async(7);
-    // It does nothing before it is polled.
+    // The future does nothing before it is polled.
     assert!(receiver.is_empty());
     assert_eq!(poll(&task, &mut future), Poll::Ready(Ok(())));
     assert_eq!((receiver.recv(), task.wakes()), (Ok(7), 0));
@@ -63,7 +63,7 @@ fn a_send_waits_for_a_lot() {
     assert_eq!((task.wakes(), next.wakes()), (1, 1));
 }
 
-/// A lot is two places. Three wait, and the receiver has taken two lots of the five items.
+/// A lot is two places. Three sends wait, and the receiver has taken two lots of the five items.
 fn wake_the_third(end: impl FnOnce(&Receiver<usize>)) {
     let (sender, receiver) = full(5);
     let tasks = [(); 3].map(|()| Task::new());
@@ -105,7 +105,8 @@ fn those_that_wait_are_woken_in_turn() {
     assert_eq!(receiver.recv(), Ok(1));
     assert_eq!(wakes(), [1, 1, 0]);
     assert!(poll(&tasks[1], &mut futures[1]).is_ready());
-    // There was room for one more, which the second has told the third, and which the first gets.
+    // The channel had room for one more; the second send has woken the third, but the first gets
+    // it.
     assert!(poll(&tasks[0], &mut futures[0]).is_ready());
     assert_eq!(wakes(), [1, 1, 1]);
     assert!(poll(&tasks[2], &mut futures[2]).is_pending());
@@ -191,7 +192,7 @@ fn a_send_says_whether_it_is_over() {
     assert_eq!(format!("{future:?}"), "SendFuture { is_ready: true, .. }");
 }
 
-/// Tasks that wait and tasks that give up beside threads that wait: each item comes once and in
+/// Tasks that wait and tasks that give up beside waiting threads: each item comes once and in
 /// order, or not at all if its future was dropped, and no place is lost.
 #[test]
 fn a_dropped_send_takes_no_place() {

@@ -1,4 +1,4 @@
-//! Many threads, and an exact account of items. `GANGER_STRESS=10` makes each test ten times as
+//! Many threads, with an exact account of items. `GANGER_STRESS=10` makes each test ten times as
 //! long.
 #![cfg(not(ganger_loom))]
 
@@ -72,7 +72,7 @@ fn each_producer_s_items_come_in_order() {
     assert_eq!(firsts.load(Ordering::Relaxed), drains);
 }
 
-/// A push of each item, and what became of it.
+/// The pushed items, by their fate.
 #[derive(Default)]
 struct Fates {
     drained: Vec<usize>,
@@ -80,7 +80,7 @@ struct Fates {
     refused: Vec<usize>,
 }
 
-/// Pushers, a thread that drains and a thread that closes, all at once, until every push is
+/// Runs pushers, a thread that drains and a thread that closes, all at once, until every push is
 /// refused.
 fn race_a_close(pushers: Range<usize>, each: usize) -> Fates {
     let queue = Queue::new();
@@ -141,8 +141,8 @@ fn a_racing_close_loses_nothing() {
             seen.iter().all(|times| *times == 1),
             "lost or doubled: {seen:?}"
         );
-        // Of each pusher, the items that were drained come first, then those that the close
-        // returned, then those that were refused.
+        // For each pusher, the drained items come first, then the items returned by the close, then
+        // the refused items.
         for pusher in 0..PUSHERS {
             let items = pusher * EACH..(pusher + 1) * EACH;
             let order = parts
@@ -266,7 +266,7 @@ fn every_ping_has_its_pong() {
     });
 }
 
-/// Counts the values of its type that are alive.
+/// Counts the live values of its type.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {

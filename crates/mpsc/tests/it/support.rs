@@ -1,4 +1,4 @@
-//! What the tests with many threads have in common.
+//! Helpers of the tests with many threads.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::panic::{self, PanicHookInfo};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 /// Longer than any wake-up takes. A test that waits longer fails, because the wake-up is lost.
 pub(crate) const LOST: Duration = Duration::from_secs(60);
 
-/// `count`, or the multiple of it that the environment asks for.
+/// Returns `count`, multiplied by the factor in the environment.
 pub(crate) fn scaled(count: usize) -> usize {
     let factor = std::env::var("GANGER_STRESS").map_or(1, |factor| factor.parse().unwrap());
     count * factor
 }
 
-/// Waits for a thread, and returns what it returns. The thread has to end by itself.
+/// Waits for a thread that ends by itself, and returns its result.
 pub(crate) fn join<T>(handle: JoinHandle<T>) -> T {
     let start = Instant::now();
     while !handle.is_finished() {
@@ -25,8 +25,8 @@ pub(crate) fn join<T>(handle: JoinHandle<T>) -> T {
     handle.join().unwrap()
 }
 
-/// Calls `hook` for each panic from here on, with the hook that was there before. Tests do so one
-/// at a time: of two tests that take the same hook, one would lose the other's.
+/// Calls `hook` for each panic from now on, with the previous hook. Tests call this function one at
+/// a time: of two tests that take the same hook, one would lose the other's.
 pub(crate) fn add_panic_hook(
     hook: impl Fn(&PanicHookInfo<'_>, &dyn Fn(&PanicHookInfo<'_>)) + Send + Sync + 'static,
 ) {

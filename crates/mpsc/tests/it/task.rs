@@ -27,7 +27,7 @@ fn block_on<F: Future>(task: &Arc<Task>, future: F) -> (F::Output, usize) {
     }
 }
 
-/// An asynchronous channel whose receiver waits.
+/// Returns an asynchronous channel whose receiver waits.
 fn parked(task: &Arc<Task>) -> (Sender<u32>, AsyncReceiver<u32>) {
     let (sender, receiver) = channel();
     let mut receiver = receiver.into_async();
@@ -91,7 +91,7 @@ fn what_is_closed_is_over() {
     assert_eq!(sender.send(3).unwrap_err().into_inner(), 3);
 }
 
-/// There is one wake-up for a park and an arrival: not one a poll, nor one an item.
+/// A park and an arrival cause one wake-up: not one for each poll or item.
 #[test]
 fn each_arrival_wakes_once() {
     let task = Task::new();
@@ -146,7 +146,7 @@ fn only_the_last_waker_is_woken() {
     assert_eq!(tasks.map(|task| task.wakes()), [0, 1, 1]);
 }
 
-/// A waker that was replaced is not kept, nor is a waker that was woken.
+/// The receiver keeps neither a replaced waker nor a woken waker.
 #[test]
 fn wakers_are_let_go() {
     let tasks = [Task::new(), Task::new()];
@@ -173,7 +173,7 @@ fn wakers_are_let_go() {
     }
 }
 
-/// One task may wait for the next item, and at the same time for a reason to close the channel.
+/// A task may wait for the next item, and at the same time for a reason to close the channel.
 #[test]
 fn a_close_wakes_a_task_that_waits() {
     let task = Task::new();
@@ -196,7 +196,7 @@ fn a_future_that_is_dropped_loses_nothing() {
             let future = pin!(receiver.recv());
             let waker = task.waker();
             assert!(future.poll(&mut Context::from_waker(&waker)).is_pending());
-            // The channel closes while the future is there, or after it is gone.
+            // An item comes while the future exists, or after it is gone.
             if round % 2 == 0 {
                 sender.send(round).unwrap();
             }
@@ -292,7 +292,7 @@ fn a_thread_takes_over_and_gives_back() {
     assert_eq!(task.wakes(), 1);
 }
 
-/// Does something with the channel when it is woken, cloned or dropped.
+/// Sends an item to the channel when woken, cloned or dropped.
 struct Busy {
     sender: Sender<u32>,
     when: When,
@@ -314,7 +314,7 @@ impl Busy {
 
     fn waker(self: Arc<Self>) -> Waker {
         let this = Arc::into_raw(self);
-        // SAFETY: an `Arc` that the waker owns; the functions of the table take it for one.
+        // SAFETY: the waker owns this `Arc`, and the functions of the table treat it as an `Arc`.
         unsafe { Waker::from_raw(RawWaker::new(this.cast(), &BUSY)) }
     }
 }
@@ -331,21 +331,21 @@ impl Wake for Busy {
     }
 }
 
-/// The functions of a waker like that of [`Wake`], but for `clone`.
+/// The functions of a [`Wake`] waker, except for `clone`.
 static BUSY: RawWakerVTable = RawWakerVTable::new(
     |this| {
         let this: *const Busy = this.cast();
-        // SAFETY: the waker is borrowed, and owns it.
+        // SAFETY: the waker is borrowed, and owns the `Arc`.
         unsafe {
             (*this).send_when(When::Cloned);
             Arc::increment_strong_count(this);
         }
         RawWaker::new(this.cast(), &BUSY)
     },
-    // SAFETY: the waker gives it up.
+    // SAFETY: the waker gives its `Arc` up.
     |this| unsafe { Arc::from_raw(this.cast::<Busy>()).wake() },
     |_| unreachable!("no waker is woken by reference"),
-    // SAFETY: the waker gives it up.
+    // SAFETY: the waker gives its `Arc` up.
     |this| unsafe { drop(Arc::from_raw(this.cast::<Busy>())) },
 );
 

@@ -1,5 +1,5 @@
 //! Millions of operations by many threads: as many wake-ups as parks, and an account of every item.
-//! `GANGER_STRESS=10` makes it ten times as long.
+//! `GANGER_STRESS=10` makes the tests ten times as long.
 #![cfg(not(ganger_loom))]
 
 use crate::support::{Item, LOST, Order, scaled};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const PRODUCERS: usize = 8;
 
-/// How many operations a test makes at least: over ten million, where operations are fast.
+/// Returns the least number of operations in a test: over ten million in optimised builds.
 fn operations() -> usize {
     scaled(if cfg!(debug_assertions) {
         3_000_000
@@ -20,7 +20,7 @@ fn operations() -> usize {
     })
 }
 
-/// A queue whose consumer sleeps, and counts of what was done with it.
+/// A queue whose consumer sleeps, with counts of its operations.
 struct Mailbox {
     queue: Queue<Item>,
     parker: Parker,
@@ -29,7 +29,7 @@ struct Mailbox {
     pushes: AtomicUsize,
 }
 
-/// What the consumer did.
+/// The consumer's counts.
 #[derive(Debug, Default)]
 struct Consumed {
     drains: usize,
@@ -53,7 +53,7 @@ impl Mailbox {
         self.parker.unpark();
     }
 
-    /// Wakes the consumer if that is what the push owes.
+    /// Wakes the consumer if the push obliges the caller to.
     fn settle<T>(&self, pushed: Result<Pushed, Closed<T>>) -> Result<(), T> {
         match pushed.map_err(Closed::into_inner)? {
             Pushed::First | Pushed::Queued => {}
@@ -62,8 +62,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Pushes items `0..count`, every fourth time three together. Returns the items that came back.
-    /// Now and then it waits until the consumer has taken all, and is about to sleep.
+    /// Pushes items `0..count`, every fourth time three together. Returns the refused items. Now
+    /// and then it waits until the consumer has taken all, and is about to sleep.
     fn produce(&self, producer: usize, count: usize) -> Vec<Item> {
         let mut refused = Vec::new();
         let mut numbers = 0..count;
@@ -93,7 +93,7 @@ impl Mailbox {
         refused
     }
 
-    /// Drains and sleeps until the queue is closed and empty. Calls `enough` once, when that many
+    /// Drains and sleeps until the queue is closed and empty. Calls `enough` once, when `most`
     /// items have come.
     fn consume(&self, order: &mut Order, most: usize, enough: impl FnOnce()) -> Consumed {
         let mut consumed = Consumed::default();
@@ -113,7 +113,7 @@ impl Mailbox {
                 Park::Closed => break,
                 Park::Parked => consumed.parks += 1,
             }
-            // One park in three is taken back, unless another thread has its token.
+            // A park in three is taken back, unless another thread has its token.
             if consumed.parks.is_multiple_of(3) && self.queue.cancel_park() {
                 consumed.cancelled += 1;
             } else {
@@ -153,8 +153,8 @@ fn round(count: usize, most: usize) -> (usize, [usize; 3]) {
     });
     let ends = [closed.len(), refused.len()];
     let received = PRODUCERS * count - ends[0] - ends[1];
-    // Of each producer, the items that were drained come first, then those that the close returned,
-    // then those that were refused.
+    // For each producer, the drained items come first, then the items returned by the close, then
+    // the refused items.
     closed.into_iter().for_each(|item| order.check(item));
     refused.into_iter().for_each(|item| order.check(item));
     assert!(order.is_complete(count), "items were lost");
@@ -178,7 +178,7 @@ fn round(count: usize, most: usize) -> (usize, [usize; 3]) {
 #[test]
 fn as_many_wake_ups_as_parks_and_every_item_once() {
     const COUNT: usize = 30_000;
-    /// On a busy machine some ends are rare: so many rounds may pass before each has happened.
+    /// On a busy machine some ends are rare: many rounds may pass before each has happened.
     const MAX_ROUNDS: usize = 100_000;
     let (mut operations, mut ends) = (operations(), [0; 3]);
     for number in 1..=MAX_ROUNDS {

@@ -1,4 +1,4 @@
-//! How much memory queues and channels hold and ask for, by an allocator that counts.
+//! The memory that queues and channels hold and ask for, measured with a counting allocator.
 #![cfg(not(ganger_loom))]
 #![allow(missing_docs)]
 
@@ -13,8 +13,8 @@ use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// How many slabs of one size a thread keeps, or keeps a part of, at most: the slab that it takes
-/// nodes of, the slab whose groups it goes on with, eight that it freed nodes of, and a spare.
+/// How many slabs of a size a thread keeps at most, whole or in part: the slab of its open set, the
+/// slab of the next groups, eight with given nodes, and a spare.
 const KEPT: usize = 11;
 
 /// How many slabs are kept for all threads together at most.
@@ -23,18 +23,18 @@ const SHARED: usize = DEFAULT_LIMIT / SLAB_BYTES;
 /// A large item: its node takes 256 bytes, so a slab has room for few.
 type Large = [usize; 31];
 
-/// Bytes in a slab, without what an allocator may need for itself.
+/// Bytes in a slab, without the allocator's own.
 const SLAB: usize = SLAB_BYTES - 16;
 
-/// How many messages of that type a slab has room for. The count takes the place of one.
+/// Returns how many messages of a type a slab has room for. The count takes a message's place.
 const fn per_slab<T>() -> usize {
     let node = (size_of::<T>() + size_of::<usize>()).next_multiple_of(16);
     SLAB / node - 1
 }
 
-/// Runs a test in a thread of its own, with an empty cache, and no other test at the same time: the
-/// cache belongs to the process. Checks that nothing is left when the thread has ended and the
-/// cache is cleared.
+/// Runs a test in a new thread, with an empty cache, and no other test at the same time: the cache
+/// belongs to the process. Checks that no slab is left when the thread has ended and the cache is
+/// cleared.
 fn alone(test: impl FnOnce() + Send + 'static) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,7 @@ fn push<T>(queue: &Queue<T>, item: T) {
     let _nobody_sleeps = queue.push(item).unwrap();
 }
 
-/// Sends that many items, and then receives them.
+/// Sends `items` items, and then receives them.
 fn burst<T: Copy>(item: T, items: usize) {
     let (sender, receiver) = channel();
     (0..items).for_each(|_| sender.send(item).unwrap());
@@ -79,7 +79,8 @@ fn an_empty_queue_is_a_word_and_nothing_else() {
     });
 }
 
-/// Each message takes that many bytes of a slab, and a slab holds nothing else but its count.
+/// Checks that each message takes `bytes` bytes of a slab, and a slab has nothing else but its
+/// count.
 fn takes<T: Copy>(item: T, bytes: usize) {
     const SLABS: usize = 3;
     let messages = SLABS * (SLAB / bytes - 1);
@@ -114,12 +115,12 @@ fn a_message_is_a_piece_of_a_slab() {
     });
 }
 
-/// An item that is aligned to more than the cache's blocks.
+/// An item with a larger alignment than the cache's blocks.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Wide(#[allow(dead_code, reason = "it takes room")] u8);
 
-/// Each message is an allocation of that many bytes, neither taken from the cache nor given to it.
+/// Checks that each message has its own allocation of `bytes` bytes, outside of the cache.
 fn is_never_kept<T: Copy>(item: T, bytes: usize) {
     const ITEMS: usize = 200;
     let queue = Queue::new();
@@ -153,13 +154,13 @@ fn large_and_wide_nodes_are_not_kept() {
     });
 }
 
-/// How many rounds of that many messages would take a hundred slabs if none were used again.
+/// Returns how many rounds of `items` messages would take a hundred slabs without reuse.
 const fn rounds<T>(items: usize) -> usize {
     (100 * per_slab::<T>()).div_ceil(items)
 }
 
-/// How many slabs are enough for that many messages at a time: the slabs that they take, and those
-/// that threads keep beside. When all of these are there, no thread asks for more.
+/// Returns how many slabs are enough for `items` messages at a time: their own slabs, and the slabs
+/// that threads keep in addition. When all of these exist, no thread asks for more.
 const fn enough<T>(items: usize) -> usize {
     items.div_ceil(per_slab::<T>()) + KEPT
 }
@@ -191,7 +192,7 @@ fn a_thread_that_sends_to_itself_uses_the_same_slabs() {
     alone(|| check(Large::default()));
 }
 
-/// A producer and a consumer take turns, with that many items each time. The slabs travel back
+/// A producer and a consumer take turns, with `items` items each time. The slabs travel back
 /// through the exchange.
 fn take_turns<T: Copy + Send>(item: T, items: usize, receive: fn(&Receiver<T>) -> usize) {
     let (sender, receiver) = channel();
@@ -238,8 +239,8 @@ fn a_producer_and_a_consumer_that_take_turns_use_the_same_slabs() {
     }
 }
 
-/// Without turns, a slab that is on its way to the exchange may be missing. Then the producer
-/// allocates one more, and finds the other one later.
+/// Without turns, a slab on its way to the exchange may be missing. Then the producer allocates one
+/// more, and finds the missing slab later.
 #[test]
 fn a_producer_and_a_consumer_ask_for_little() {
     const ITEMS: usize = 500_000;
@@ -300,7 +301,7 @@ fn a_burst_goes_back_as_it_is_received() {
         let mut items = receiver.drain().into_iter();
         assert_eq!(items.by_ref().take(ITEMS - 1).count(), ITEMS - 1);
         node_cache::clear();
-        // The iterator keeps neighbours of the last item, and those may be in the slab before.
+        // The iterator keeps neighbours of the last item, which may be in the previous slab.
         assert!(slabs() <= 2, "{} slabs", slabs());
         assert_eq!(items.next(), Some([ITEMS - 1; 3]));
     });
@@ -341,7 +342,7 @@ fn what_is_kept_above_a_lower_limit_is_used_up() {
         let queue = Queue::new();
         let asks = || count(|| push(&queue, Large::default())).1 != Tally::NOTHING;
         let items = (0..).take_while(|_| !asks()).count();
-        // Of some slabs the thread has parts only.
+        // The thread has only parts of some slabs.
         let least = (kept - KEPT) * per_slab::<Large>();
         assert!(items >= least, "{items} messages from {kept} slabs");
         drop(queue);
@@ -394,7 +395,7 @@ fn a_thread_that_ends_returns_what_it_kept() {
         let ((), tally) = count(|| (0..items).for_each(|item| push(&queue, item)));
         assert_eq!(tally, Tally::NOTHING);
         drop(queue);
-        // Where there are enough, they go to the allocator.
+        // Beyond the limit they go to the allocator.
         node_cache::clear();
         node_cache::set_limit(0);
         thread::spawn(work).join().unwrap();
@@ -440,8 +441,8 @@ fn what_is_refused_leaves_nothing_behind() {
     });
 }
 
-/// Sends and receives in the destructor of a thread-local value. Sends how many slabs a few
-/// messages took.
+/// Sends and receives in the destructor of a thread-local value. Sends how many slabs the messages
+/// took.
 struct Late(mpsc::Sender<usize>);
 
 impl Drop for Late {
@@ -465,8 +466,8 @@ thread_local! {
     static LATER: Cell<Option<Late>> = const { Cell::new(None) };
 }
 
-/// Whatever order a platform has, one of the two destructors runs when the thread has given up what
-/// it kept. Then each message takes a slab, and gives it back.
+/// Whatever order a platform has, one of the two destructors runs after the thread has given up its
+/// blocks. Then each message takes a slab, and gives it back.
 #[test]
 fn a_thread_s_destructors_may_send_and_receive() {
     alone(|| {

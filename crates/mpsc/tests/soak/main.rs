@@ -1,8 +1,8 @@
-//! Rounds of random stress until the time is over, with an account of every item after each.
+//! Rounds of random stress until the time is over, with an account of every item after each round.
 //!
-//! `GANGER_SOAK_SECONDS` says how long (default 1), `GANGER_STRESS_SEED` where to start. A failure
-//! prints the seed of its round, which repeats this round first, as far as threads can be repeated.
-//! `cargo xtask soak mpsc` runs it optimised and shows a line each second.
+//! `GANGER_SOAK_SECONDS` sets the duration (default 1), `GANGER_STRESS_SEED` the first seed. A
+//! failure prints the seed of its round; with this seed the round runs first, as far as threads can
+//! be repeated. `cargo xtask soak mpsc` runs it optimised and shows a line each second.
 #![cfg(not(ganger_loom))]
 #![allow(missing_docs)]
 

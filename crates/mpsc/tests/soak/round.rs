@@ -1,13 +1,13 @@
 //! One round of the soak: producers, a consumer, and the account at the end.
 //!
-//! **A fault ends the round.** The thread that sees a fault says that the round is over. The
-//! consumer then closes its side, which ends all waiting for room. A thread that waits although
-//! nothing comes, because a wake-up is lost, is found by the watch.
+//! **A fault ends the round.** The thread that sees a fault sets `over`. The consumer then closes
+//! its side, which ends all waiting for room. The watch finds a thread that waits for ever, because
+//! a wake-up is lost.
 //!
-//! **What is known of each item.** A producer makes its items in order, and the consumer must get
-//! them without a gap. An item that a full channel gives back is sent next; items that a closed
-//! channel gives back come last. So for each producer there is one number at which its items cease
-//! to be received.
+//! **Known of each item.** A producer makes its items in order, and the consumer must get them
+//! without a gap. An item returned by a full channel is sent next; items returned by a closed
+//! channel come last. So for each producer all items below some number are received, and none
+//! above.
 
 mod consumer;
 mod drainer;
@@ -34,10 +34,10 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 use tally::Tally;
 
-/// How long a round may take. It takes milliseconds.
+/// The longest time of a round, which normally takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the threads of a round share.
+/// The shared state of a round's threads.
 struct Round<'a> {
     plan: &'a Plan,
     ledger: &'a Ledger,
@@ -45,8 +45,7 @@ struct Round<'a> {
     start: Barrier,
     /// How many producers have more to send.
     sending: AtomicUsize,
-    /// How many items each producer has made. They are here, because a thread that panics returns
-    /// nothing.
+    /// How many items each producer has made. Shared, because a thread that panics returns nothing.
     made: Vec<AtomicUsize>,
     over: AtomicBool,
 }
@@ -54,7 +53,7 @@ struct Round<'a> {
 /// Ends the round when its thread panics.
 struct Ends<'r, 'a>(&'r Round<'a>);
 
-/// Runs a round. Returns what is wrong, if anything is.
+/// Runs a round. Returns an error if any check fails.
 pub(crate) fn run(plan: &Plan) -> Result<Tally, String> {
     let plan = plan.clone();
     watch::within(LIMIT, move |watch| {
@@ -177,8 +176,8 @@ impl<'a> Round<'a> {
         Some(sum)
     }
 
-    /// Runs the producers, each with an outlet of its own, and the consumer. Returns the sum of
-    /// all, and what the consumer returns, unless a thread has panicked.
+    /// Runs the producers, each with its own outlet, and the consumer. Returns the sum of all, and
+    /// the consumer's result, unless a thread has panicked.
     fn drive<'r, L: Load<'a>, C: Send>(
         &'r self,
         outlet: Outlet<'r, L>,
@@ -190,7 +189,7 @@ impl<'a> Round<'a> {
                     .thread(format!("producer {index}"), producer::DOES)
             })
             .collect();
-        // The producers borrow the list of what they do for as long as the round.
+        // The producers borrow their entries of this list for as long as the round.
         thread::scope(|scope| {
             let consumer = scope.spawn(consume);
             let mut producers = Vec::new();
@@ -224,8 +223,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Measures the room when all is received and no other thread sends: there must be room for
-    /// `capacity` items, and not for one more. Returns how many there was room for.
+    /// Measures the room when all items are received and no other thread sends: it must be exactly
+    /// `capacity` items. Returns how many fitted.
     fn fill<L: Load<'a>>(
         &self,
         capacity: usize,
@@ -257,7 +256,8 @@ impl<'a> Round<'a> {
         sent
     }
 
-    /// Checks what the ledger cannot: where items ended, and the number of items without an id.
+    /// Checks the rest, outside of the ledger: where items ended, and the number of items without
+    /// an id.
     fn check_sums<L: Load<'a>>(&self, sum: &Tally) {
         let ended = sum.received + sum.closed + sum.refused;
         let may_drop = L::ENTERS_ITSELF && matches!(self.plan.consumer.ending, Ending::Drop(_));
@@ -277,7 +277,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// The ids of all items that have been made; `extra` of them to measure the room.
+    /// Returns the ids of all items made; `extra` of them measured the room.
     fn ids(&self, extra: usize) -> impl Iterator<Item = usize> {
         let items = self.plan.items;
         let producers = self.made.iter().enumerate().flat_map(move |(index, made)| {
@@ -289,7 +289,7 @@ impl<'a> Round<'a> {
         producers.chain(first..first + extra)
     }
 
-    /// Notes what is wrong, and ends the round.
+    /// Reports a fault, and ends the round.
     fn fault(&self, what: impl Into<String>) {
         self.ledger.fault(what);
         // Ordering: Relaxed, because it only tells others when to stop.
@@ -301,10 +301,10 @@ impl<'a> Round<'a> {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Whether all producers have sent everything.
+    /// Returns whether all producers have sent everything.
     fn all_sent(&self) -> bool {
-        // Ordering: Acquire pairs with the Release in `Producer::run`: what producers sent happens
-        // before.
+        // Ordering: Acquire pairs with the Release in `Producer::run`: all sends of the producers
+        // happen before.
         self.sending.load(Ordering::Acquire) == 0
     }
 
@@ -338,8 +338,7 @@ impl Drop for Ends<'_, '_> {
     }
 }
 
-/// Runs leg after leg until one says that there is no more to do: the first one in this thread,
-/// each of the others in a thread of its own.
+/// Runs legs until a leg returns false: the first in this thread, each later leg in a new thread.
 fn in_legs<S: Send>(mut state: S, leg: impl Fn(&mut S) -> bool + Sync) -> S {
     let mut goes_on = leg(&mut state);
     while goes_on {

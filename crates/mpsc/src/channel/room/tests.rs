@@ -1,18 +1,18 @@
-//! The room beside its plain description, on one thread: how many places there are, which waiter is
-//! woken, and that none sleeps beside room.
+//! The room compared with a model, on one thread: the number of places, the order of wake-ups, and
+//! that no waiter sleeps beside room.
 
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A waiter, and whether it has been woken since it last looked.
+/// A waiter, and whether it has been woken since its last look.
 struct Sleeper<'a> {
     waiting: Waiting<'a>,
     parker: Arc<ParkerWaker>,
     is_awake: bool,
 }
 
-/// A room, its receiver, and what is known of them.
+/// A room, its receiver, and their expected state.
 struct Model<'a> {
     room: &'a Room,
     giver: &'a Giver,
@@ -44,7 +44,7 @@ impl<'a> Model<'a> {
         self.taken += usize::from(self.free() > 0);
     }
 
-    /// A sender that takes a place, or waits.
+    /// Adds a sender that takes a place, or waits.
     fn enter(&mut self) {
         self.line.push(Sleeper {
             waiting: Waiting::new(self.room),
@@ -54,7 +54,7 @@ impl<'a> Model<'a> {
         self.look_again(self.line.len() - 1);
     }
 
-    /// A waiter that looks again, woken or not.
+    /// Makes a waiter check again, woken or not.
     fn look_again(&mut self, place: usize) {
         let is_there = self.free() > 0;
         let Sleeper {
@@ -87,7 +87,7 @@ impl<'a> Model<'a> {
         self.giver.look();
     }
 
-    /// Sees which waiters have been woken.
+    /// Checks the free places, and records which waiters have been woken.
     fn check(&mut self) {
         assert_eq!(self.room.free(), self.free());
         let asleep = self.line.iter_mut().filter(|sleeper| !sleeper.is_awake);
@@ -109,7 +109,7 @@ impl<'a> Model<'a> {
         );
     }
 
-    /// All get a place in the end.
+    /// Lets all waiters get a place in the end.
     fn settle(&mut self) {
         for _ in 0..2 * self.line.len() {
             self.find_nothing();
@@ -175,7 +175,7 @@ proptest! {
     }
 }
 
-/// No wake-up before the lot, and one for it.
+/// No wake-up before the lot, and a single wake-up for it.
 #[test]
 fn a_waiter_is_woken_for_a_lot() {
     for (capacity, lot) in [(1, 1), (4, 1), (5, 2), (16, 4), (1_024, 256)] {
@@ -196,7 +196,7 @@ fn a_waiter_is_woken_for_a_lot() {
     }
 }
 
-/// A receive wakes no one in vain once all that waited have gone.
+/// A receive wakes no waiter in vain once all have gone.
 #[test]
 fn the_line_is_empty_when_all_have_left() {
     let room = Arc::new(Room::new(2));
@@ -206,16 +206,16 @@ fn the_line_is_empty_when_all_have_left() {
     assert_eq!((model.line.len(), room.line.len()), (8, 8));
     model.receive(1);
     model.check();
-    // The first is woken, and counts no longer.
+    // The first waiter is woken, and is not counted any more.
     assert_eq!(room.line.len(), 7);
     model.line.truncate(3);
-    // The woken one is the first, and stays.
+    // The woken waiter is the first, and stays.
     assert_eq!(room.line.len(), 2);
     model.line.clear();
     assert_eq!(room.line.len(), 0);
 }
 
-/// The count is of those that wait, however often each of them looks.
+/// The count is of waiters, however often each of them checks.
 #[test]
 fn a_waiter_that_looks_again_counts_once() {
     let line = Line::new();

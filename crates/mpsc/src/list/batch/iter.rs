@@ -7,7 +7,7 @@ use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
 impl<T> Batch<T> {
-    /// The items from the oldest to the newest.
+    /// Returns the items from the oldest to the newest.
     #[must_use]
     pub fn iter(&self) -> BatchIter<'_, T> {
         BatchIter {
@@ -41,8 +41,8 @@ impl<'a, T> IntoIterator for &'a Batch<T> {
 
 /// The items of a [`Batch`] by value, from the oldest to the newest.
 ///
-/// Dropping it drops the items that are left. Until then it may keep the memory of up to 64 nodes
-/// whose items have been taken.
+/// Dropping it drops the remaining items. Until then it may keep the memory of up to 64 nodes whose
+/// items have been taken.
 pub struct BatchIntoIter<T> {
     batch: Batch<T>,
     /// The memory of nodes whose items have been taken.
@@ -80,9 +80,9 @@ pub struct BatchIter<'a, T> {
     batch: PhantomData<&'a Batch<T>>,
 }
 
-// SAFETY: it gives out shared references to the items, and nothing else.
+// SAFETY: it only gives out shared references to the items.
 unsafe impl<T: Sync> Send for BatchIter<'_, T> {}
-// SAFETY: it gives out shared references to the items, and nothing else.
+// SAFETY: it only gives out shared references to the items.
 unsafe impl<T: Sync> Sync for BatchIter<'_, T> {}
 
 impl<T> Clone for BatchIter<'_, T> {
@@ -99,7 +99,7 @@ impl<'a, T> Iterator for BatchIter<'a, T> {
             return None;
         }
         self.left -= 1;
-        // SAFETY: a node of the batch, which is borrowed for 'a, so that it does not change.
+        // SAFETY: a node of the batch, which is borrowed for 'a and so does not change.
         unsafe {
             let item = Node::item(self.node);
             self.node = Node::next(self.node);

@@ -1,22 +1,22 @@
-//! Turning the links round: a chain of nodes becomes a batch, and a batch a chain.
+//! Reversing links: a chain of nodes becomes a batch, and a batch a chain.
 //!
 //! **Problem.** A walk along links waits for memory at every node: the next address is known only
-//! when this node has come.
+//! when this node has arrived.
 //!
-//! **Protocol.** Nodes that were made one after the other are neighbours. So the walk guesses where
-//! the next node is, and goes on from there while the link says the same. The processor need not
-//! wait for the link, and a branch that goes as it did before is free.
+//! **Protocol.** Nodes made one after the other are neighbours. So the walk guesses the address of
+//! the next node, and continues from the guess while the link confirms it. The processor need not
+//! wait for the link, and a branch that goes as before is free.
 //!
-//! Where the nodes of several producers are mixed, a wrong guess costs more than a link. So the
-//! walk gives up guessing when it is often wrong soon after it was wrong. From there on it has
-//! nodes fetched ahead, at the distance of the last two.
+//! Among mixed nodes of several producers, a wrong guess costs more than a link. So the walk stops
+//! guessing when wrong guesses often follow each other closely. From then on it prefetches nodes,
+//! at the distance of the last two.
 
 use super::Batch;
 use crate::list::Node;
 use ganger_sync::hint;
 use std::mem;
 
-/// How many links ahead a walk has nodes fetched.
+/// How many links ahead a walk prefetches nodes.
 const AHEAD: isize = 4;
 
 /// How often a walk may guess wrong after fewer than `WORTH` nodes since the last wrong guess.
@@ -24,8 +24,8 @@ const GUESSES: u32 = 8;
 const WORTH: usize = 8;
 
 impl<T> Batch<T> {
-    /// The newest and the oldest node of the chain that the batch becomes; nothing if it is empty.
-    /// The caller owns the nodes, which are exposed. O(n).
+    /// Converts the batch into a chain, and returns its newest and oldest node; `None` if the batch
+    /// is empty. The caller owns the nodes, which are exposed. O(n).
     #[inline]
     pub(crate) fn into_chain(self) -> Option<(*mut Node<T>, *mut Node<T>)> {
         let (oldest, newest) = (self.front, self.back);
@@ -36,7 +36,7 @@ impl<T> Batch<T> {
         Node::expose(oldest);
         let (mut older, mut node) = (oldest, oldest);
         while node != newest {
-            // SAFETY: nodes of this batch. This one is not the newest, so it has a successor.
+            // SAFETY: nodes of this batch. The node is not the newest, so it has a successor.
             unsafe {
                 let newer = Node::next(node);
                 if node != oldest {
@@ -53,7 +53,8 @@ impl<T> Batch<T> {
         Some((newest, oldest))
     }
 
-    /// The batch of the chain from `newest` on; an empty one for null. O(n); allocates nothing.
+    /// Converts the chain from `newest` on into a batch; an empty batch for null. O(n); allocates
+    /// nothing.
     ///
     /// # Safety
     /// The caller owns the chain and gives it away. Its nodes are exposed, and its last link is
@@ -89,8 +90,8 @@ impl<T> Batch<T> {
             } else {
                 let right = batch.len - mem::replace(&mut wrong, batch.len);
                 guesses = guesses.saturating_sub(u32::from(right < WORTH));
-                // This keeps the compiler from merging the branches, which would wait for the link
-                // in both.
+                // This call keeps the compiler from merging the branches, which would wait for the
+                // link in both.
                 std::hint::black_box(());
                 node = older;
             }

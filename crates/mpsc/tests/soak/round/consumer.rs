@@ -1,4 +1,4 @@
-//! The consumer of a channel: all the ways of receiving, until the end or an end of its own.
+//! The consumer of a channel: all ways of receiving, until the end or its own end.
 
 use super::intake::Intake;
 use super::plan::{Ending, Link, Take};
@@ -42,7 +42,7 @@ pub(super) struct Consumer<'r, 'a, L> {
     doing: &'r Doing,
 }
 
-/// What a receive has found.
+/// The result of a receive.
 #[derive(PartialEq)]
 enum Found {
     Some,
@@ -71,7 +71,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         (self.intake.tally, self.receiver)
     }
 
-    /// Receives for a while, in one thread. Says whether there is more to do.
+    /// Receives for a while, in one thread. Returns whether the consumer has more to do.
     fn leg(&mut self) -> bool {
         let plan = &self.round.plan.consumer;
         for _ in 0..plan.leg {
@@ -89,7 +89,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
             }
             match found {
                 Found::End => return self.check_end(),
-                // The sender that is left sends nothing.
+                // The remaining sender sends nothing.
                 Found::Nothing if all_sent && self.round.plan.keeps_sender => return false,
                 Found::Nothing => thread::yield_now(),
                 Found::Some => {}
@@ -117,7 +117,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
             Take::Recv | Take::RecvTimeout => self.recv_timeout(),
             Take::Drain => self.drain(),
             Take::TryIter => self.try_iter(burst),
-            // It walks over all items, so it is rare.
+            // `len` walks over all items, so it is rare.
             Take::Len if one_in(&mut self.random, 50) => self.len(),
             Take::Len => self.try_recv(burst),
         }
@@ -200,7 +200,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         }
     }
 
-    /// Only this thread takes items, so a second look finds no fewer.
+    /// Counts twice: only this thread takes items, so the second count is no lower.
     fn len(&mut self) -> Found {
         self.doing.begins(5);
         let receiver = self.receiver();
@@ -247,7 +247,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         false
     }
 
-    /// The end must come after all producers have sent everything.
+    /// Checks that the end comes after all producers have sent everything.
     fn check_end(&mut self) -> bool {
         if !self.round.all_sent() && !self.round.is_over() {
             self.round.fault("an end before all was sent");

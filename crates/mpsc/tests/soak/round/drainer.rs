@@ -57,7 +57,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         self.intake.tally
     }
 
-    /// Drains for a while, in one thread. Says whether there is more to do.
+    /// Drains for a while, in one thread. Returns whether the consumer has more to do.
     fn leg(&mut self) -> bool {
         let plan = &self.round.plan.consumer;
         for _ in 0..plan.leg {
@@ -83,7 +83,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         true
     }
 
-    /// Drains, and says whether there was anything.
+    /// Drains, and returns whether the queue had items.
     fn drain(&mut self) -> bool {
         self.doing.begins(1);
         let batch = self.mailbox.queue.drain();
@@ -93,7 +93,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         any
     }
 
-    /// Rests when there is nothing.
+    /// Rests while the queue is empty.
     fn rest(&mut self) {
         let take = *pick(&mut self.random, &self.round.plan.consumer.ops);
         if !matches!(take, Take::Recv | Take::RecvTimeout | Take::TryRecv) {
@@ -114,7 +114,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         }
     }
 
-    /// Parks, and says whether the queue is parked.
+    /// Parks, and returns whether the queue is parked.
     fn park(&mut self) -> bool {
         self.doing.begins(2);
         let queue = &self.mailbox.queue;
@@ -188,7 +188,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         self.check_end()
     }
 
-    /// Leaves the items that come to the queue's destructor, and the last park to other threads.
+    /// Leaves later items to the queue's destructor, and the last park to other threads.
     fn leave(&mut self) -> bool {
         if self.random.bool() && self.park() && self.random.bool() {
             self.cancel();

@@ -1,4 +1,4 @@
-//! The items that a consumer has received. It checks their order, and what a batch does with them.
+//! The items that a consumer has received. Checks their order, and the operations of batches.
 
 use super::Round;
 use super::tally::Tally;
@@ -9,7 +9,7 @@ use ganger_soak::chance::one_in;
 use std::collections::VecDeque;
 use std::mem;
 
-/// How many items are kept at most.
+/// The number of kept items above which `tend` ends some.
 const MOST_KEPT: usize = 5_000;
 
 pub(super) struct Intake<'r, 'a, L> {
@@ -34,12 +34,12 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         }
     }
 
-    /// How many items have been received.
+    /// Returns how many items have been received.
     pub(super) fn received(&self) -> usize {
         self.tally.received
     }
 
-    /// Ends an item that has been received.
+    /// Ends a received item.
     pub(super) fn take(&mut self, item: L) {
         self.arrive(item.id());
         item.end(self.round.ledger);
@@ -60,7 +60,7 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         self.tally.closed += self.end(batch);
     }
 
-    /// Does something with the items that are kept.
+    /// Performs a random operation on the kept items.
     pub(super) fn tend(&mut self, random: &mut Rng) {
         if self.kept.len() > MOST_KEPT {
             self.pop(random.usize(1..=MOST_KEPT));
@@ -79,7 +79,7 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         }
     }
 
-    /// Ends all items that are kept.
+    /// Ends all kept items.
     pub(super) fn finish(&mut self) {
         self.look(usize::MAX);
         self.pop(usize::MAX);
@@ -96,7 +96,7 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         self.kept.append(batch);
     }
 
-    /// Ends all items of a batch, and returns how many there were.
+    /// Ends all items of a batch, and returns their number.
     fn end(&mut self, batch: Batch<L>) -> usize {
         let (len, mut count) = (batch.len(), 0);
         for item in batch {
@@ -142,7 +142,7 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         }
     }
 
-    /// Looks at the `count` oldest items.
+    /// Checks the `count` oldest items.
     fn look(&self, count: usize) {
         self.check_len(&self.kept, self.ids.len());
         for (item, id) in self.kept.iter().zip(&self.ids).take(count) {

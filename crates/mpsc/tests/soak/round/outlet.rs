@@ -1,4 +1,4 @@
-//! What a producer puts items into: the producer's side of the three kinds of links.
+//! The producer's side of the three kinds of links.
 
 use ganger_mpsc::{
     Batch, BoundedSender, Closed, Pushed, Queue, Sealed, SendError, SendTimeoutError, Sender,
@@ -16,24 +16,24 @@ pub(super) enum Outlet<'r, L> {
     Queue(Pusher<'r, L>),
 }
 
-/// A queue, with what a channel would add to it, and with counters.
+/// A queue, with the parts that a channel would add to it, and with counters.
 pub(super) struct Mailbox<L> {
     pub(super) queue: Queue<L>,
     /// The consumer sleeps here.
     pub(super) parker: Parker,
-    /// How many pushers there are. The last one to go seals the queue.
+    /// The number of pushers. The last one to be dropped seals the queue.
     pushers: AtomicUsize,
     /// How many pushes were the first since a drain, how many took a token, and whether the seal
-    /// took one.
+    /// took a token.
     firsts: AtomicU64,
     push_tokens: AtomicU64,
     seal_tokens: AtomicU64,
 }
 
-/// Pushes into a mailbox, and wakes its consumer when it owes that.
+/// Pushes into a mailbox, and wakes its consumer when obliged to.
 pub(super) struct Pusher<'r, L> {
     mailbox: &'r Mailbox<L>,
-    /// Of this pusher alone, so that pushers share nothing but the queue.
+    /// This pusher's own counts, so that pushers share nothing but the queue.
     firsts: Cell<u64>,
     tokens: Cell<u64>,
 }
@@ -47,7 +47,7 @@ impl<L> Outlet<'_, L> {
         }
     }
 
-    /// Sends all items: one after the other, where one push for all is not possible.
+    /// Sends all items: one after the other, if one push for all is not possible.
     pub(super) fn send_all(&self, items: impl Iterator<Item = L>) -> Result<(), Batch<L>> {
         match self {
             Self::Channel(sender) => sender.send_all(items).map_err(SendError::into_inner),
@@ -74,7 +74,7 @@ impl<L> Outlet<'_, L> {
         }
     }
 
-    /// Sends an item, and waits for room no longer than that.
+    /// Sends an item, and waits for room no longer than `timeout`.
     pub(super) fn send_timeout(&self, item: L, timeout: Duration) -> Result<(), TrySendError<L>> {
         let Self::Bounded(sender) = self else {
             return self.try_send(item);
@@ -129,7 +129,8 @@ impl<L> Mailbox<L> {
         }
     }
 
-    /// How many pushes were the first, how many took a token, and how many seals took one.
+    /// Returns how many pushes were the first, how many took a token, and how many seals took a
+    /// token.
     pub(super) fn counts(&self) -> (u64, u64, u64) {
         // Ordering: Relaxed, because the threads have been joined.
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -185,8 +186,8 @@ impl<L> Drop for Pusher<'_, L> {
         mailbox
             .push_tokens
             .fetch_add(self.tokens.get(), Ordering::Relaxed);
-        // Ordering: AcqRel pairs with the same operation of the other pushers: all that they did
-        // happens before the seal.
+        // Ordering: AcqRel pairs with the same operation of the other pushers: all their actions
+        // happen before the seal.
         if mailbox.pushers.fetch_sub(1, Ordering::AcqRel) == 1
             && mailbox.queue.seal() == Sealed::Unparked
         {

@@ -1,10 +1,10 @@
-//! What a round of the soak does, drawn from its seed.
+//! The parameters of a round of the soak, drawn from its seed.
 
 use fastrand::Rng;
 use ganger_soak::Kind;
 use ganger_soak::chance::pick;
 
-/// One round.
+/// A round's parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) kind: Kind,
@@ -15,14 +15,14 @@ pub(crate) struct Plan {
     pub(crate) consumer: Consumer,
     /// Whether a sender is kept until the end, to measure the room of a bounded channel.
     pub(crate) keeps_sender: bool,
-    /// How rarely a thread yields; 0 is never. The same for the two below: sleeping, and changing
+    /// How rarely a thread yields; 0 is never. The same for the next two: sleeping, and changing
     /// the memory of nodes.
     pub(crate) yields: u32,
     pub(crate) sleeps: u32,
     pub(crate) cache: u32,
 }
 
-/// What is between the producers and the consumer.
+/// The link between the producers and the consumer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Link {
     Channel,
@@ -31,7 +31,7 @@ pub(crate) enum Link {
     Queue,
 }
 
-/// One producer of a round.
+/// A producer's parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Producer {
     pub(crate) seed: u64,
@@ -56,21 +56,21 @@ pub(crate) enum Give {
     TrySend,
 }
 
-/// The consumer of a round.
+/// The consumer's parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Consumer {
     pub(crate) seed: u64,
     pub(crate) ops: Vec<Take>,
-    /// How many items a call that takes them one by one takes at most.
+    /// The highest number of items in a call that takes them one by one.
     pub(crate) burst: usize,
-    /// Whether it keeps what it drains for a while.
+    /// Whether it keeps drained items for a while.
     pub(crate) keeps: bool,
     pub(crate) ending: Ending,
     pub(crate) leg: usize,
 }
 
-/// How the consumer takes items. The consumer of a queue only drains. For it, these say what it
-/// does when there is no item: it yields, sleeps, or sleeps for a short time.
+/// How the consumer takes items. The consumer of a queue only drains. For it, the value tells its
+/// action on an empty queue: it yields, sleeps, or sleeps for a short time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Take {
     TryRecv,
@@ -84,11 +84,11 @@ pub(crate) enum Take {
 /// When the consumer stops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ending {
-    /// It stops when nothing comes any more.
+    /// Stops when no item will come.
     Last,
-    /// It closes its side after that many items.
+    /// Closes its side after this many items.
     Close(usize),
-    /// It goes away after that many items.
+    /// Drops its side after this many items.
     Drop(usize),
 }
 
@@ -98,11 +98,10 @@ impl ganger_soak::Plan for Plan {
         let links = [1, 2, 16, 1_000].map(Link::Bounded);
         let links = [links, [Link::Channel; 4], [Link::Queue; 4]].concat();
         let link = *pick(&mut random, &links);
-        // Most rounds are short, for beginnings and ends; some are long, so that memory is used
-        // again.
+        // Most rounds are short, for beginnings and ends; some are long, so that memory is reused.
         let mut items = random.usize(1..64) << random.u32(0..9);
         if let Link::Bounded(capacity) = link {
-            // A round takes long where the sender waits for nearly every item.
+            // A round takes long if the sender waits for nearly every item.
             items = items.min(1_000 * capacity);
         }
         let producers = random.usize(1..=8);
@@ -137,7 +136,7 @@ impl Producer {
 }
 
 impl Consumer {
-    /// The consumer of a round with at most `all` items.
+    /// Draws the parameters for a round with at most `all` items.
     fn new(random: &mut Rng, all: usize) -> Self {
         const TAKES: [Take; 5] = [
             Take::TryRecv,
@@ -170,7 +169,7 @@ impl Consumer {
     }
 }
 
-/// One to four of `all`; one of them may be there more than once.
+/// Draws one to four of `all`, perhaps some more than once.
 fn mix<T: Copy>(random: &mut Rng, all: &[T]) -> Vec<T> {
     (0..random.u32(1..=4)).map(|_| *pick(random, all)).collect()
 }

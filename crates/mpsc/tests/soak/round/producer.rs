@@ -1,4 +1,4 @@
-//! A producer of a round: all the ways of sending, until it has sent everything or is refused.
+//! A producer of a round: all ways of sending, until it has sent everything or is refused.
 
 use super::outlet::Outlet;
 use super::plan::{self, Give};
@@ -31,7 +31,7 @@ pub(super) struct Producer<'r, 'a, L> {
     random: Rng,
     doing: &'r Doing,
     made: usize,
-    /// An item that a full channel has given back. It is sent first.
+    /// An item that a full channel has returned. It is sent first.
     returned: Option<L>,
     refusals: usize,
     tally: Tally,
@@ -72,7 +72,7 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
         self.tally
     }
 
-    /// Sends for a while, in one thread. Says whether there is more to do.
+    /// Sends for a while, in one thread. Returns whether the producer has more to do.
     fn leg(&mut self) -> bool {
         for _ in 0..self.plan.leg {
             let is_done = self.made == self.round.plan.items && self.returned.is_none();
@@ -138,7 +138,7 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
             .unwrap_or_else(|| self.make(1).next().expect("one item"))
     }
 
-    /// Makes the next items, each when the iterator is asked for it.
+    /// Makes the next `count` items, each on demand.
     fn make(&mut self, count: usize) -> impl Iterator<Item = L> + use<'r, 'a, L> {
         let (round, index) = (self.round, self.index);
         let numbers = self.made..self.made + count;
@@ -159,7 +159,7 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
             }
             return;
         };
-        // On a bounded channel these are several sends, of which some may succeed before the end.
+        // On a bounded channel these are several sends, and some may succeed before the end.
         let refused = batch.len();
         let is_one = !matches!(self.outlet, Outlet::Bounded(_));
         if refused == 0 || refused > count || is_one && refused < count {
@@ -187,7 +187,7 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
         self.end(item);
     }
 
-    /// Ends an item that is refused.
+    /// Ends a refused item.
     fn end(&mut self, item: L) {
         item.end(self.round.ledger);
         self.tally.refused += 1;

@@ -1,19 +1,19 @@
-//! What a thread, a round or a whole soak has done.
+//! The counts of a thread, a round or a whole soak.
 
 use std::ops::AddAssign;
 use std::time::Duration;
 
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// Items by what became of them. All are made. Items that are not received, returned by a close
-    /// or refused are dropped with the queue.
+    /// Items by their fate. All are made. Items that are neither received, returned by a close nor
+    /// refused are dropped with the queue.
     pub(crate) made: usize,
     pub(crate) received: usize,
     pub(crate) closed: usize,
     pub(crate) refused: usize,
     /// Drains and closes that had items, of the consumer of a queue.
     pub(crate) chains: u64,
-    /// Parks of that consumer, parks that it took back, and parks that its own close ended.
+    /// Parks of this consumer, parks that it took back, and parks ended by its own close.
     pub(crate) parks: u64,
     pub(crate) cancelled: u64,
     pub(crate) own_tokens: u64,
