@@ -1,8 +1,8 @@
-//! A thread that waits for a future.
+//! Blocks a thread on a future.
 
 use std::time::Duration;
 
-/// Blocks until the future is ready, or the time is over.
+/// Blocks until the future is ready, or `timeout` has passed.
 pub(crate) fn block_on<F: Future>(future: F, timeout: Option<Duration>) -> Option<F::Output> {
     match timeout {
         None => Some(ganger_wait::block_on(future)),

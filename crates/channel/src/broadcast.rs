@@ -1,11 +1,11 @@
-//! Values that every subscriber gets, in one order.
+//! Values for all subscribers, in one order.
 //!
-//! The last values are kept in a ring. A subscriber that is slower than the ring is long loses the
-//! oldest, and is told how many. So no subscriber holds others up.
+//! A ring keeps the last values. A subscriber that falls behind by more than the ring loses the
+//! oldest values, and is told how many. So no subscriber holds others up.
 //!
-//! **No value is kept for nothing.** Each value has the count of the subscribers that get it next.
-//! One that has got it counts for the next value, and one that is too slow for the oldest. So
-//! the oldest can't be got any more when none counts for it, and goes.
+//! **No value is kept for nothing.** Each value counts the subscribers that get it next. A
+//! subscriber that has got it counts for the next value, and a subscriber that has lost values for
+//! the oldest. The oldest value is dropped when no subscriber counts for it.
 
 use crate::block::block_on;
 use crate::ends::{add, is_last, wake_all};
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A channel whose subscribers get each value, and that keeps up to so many of the last ones: each
-/// until all have got it that were subscribers when it was sent.
+/// Creates a channel whose subscribers get each value. It keeps up to `capacity` of the last
+/// values, each until all its subscribers have got it.
 ///
 /// # Panics
 /// With a capacity of 0.
@@ -70,9 +70,9 @@ struct Shared<T> {
 struct State<T> {
     ring: VecDeque<Kept<T>>,
     capacity: usize,
-    /// The number of the oldest in the ring.
+    /// The number of the oldest value in the ring.
     first: u64,
-    /// How many subscribers get next what is sent next.
+    /// How many subscribers get the next sent value next.
     at_end: usize,
     is_closed: bool,
     waiters: Waiters,
@@ -84,12 +84,12 @@ struct Kept<T> {
     waited_for: usize,
 }
 
-/// What is dropped without the lock.
+/// Values to be dropped without the lock.
 type Gone<T> = SmallVec<[Kept<T>; 4]>;
 
 impl<T> State<T> {
-    /// How many subscribers get next what that one does, which gets the value of that number. One
-    /// that has lost values gets the oldest.
+    /// Returns the count of subscribers that get next the value with number `next`. A subscriber
+    /// that has lost values counts for the oldest.
     fn waited_for(&mut self, next: u64) -> &mut usize {
         let at = usize::try_from(next.saturating_sub(self.first)).ok();
         match at.and_then(|at| self.ring.get_mut(at)) {
@@ -105,7 +105,7 @@ impl<T> State<T> {
         Some(oldest)
     }
 
-    /// Takes out what no subscriber can get.
+    /// Takes out the values that no subscriber can get.
     fn trim(&mut self) -> Gone<T> {
         let mut gone = Gone::new();
         while self.ring.front().is_some_and(|it| it.waited_for == 0) {
@@ -114,7 +114,7 @@ impl<T> State<T> {
         gone
     }
 
-    /// The number of the value that comes next.
+    /// Returns the number of the next sent value.
     fn end(&self) -> u64 {
         self.first + self.ring.len() as u64
     }
@@ -132,17 +132,17 @@ impl<T> Awaited for State<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BroadcastError {
-    /// So many values are gone, which the subscriber was too slow for. The next receive gives the
-    /// oldest that is left.
+    /// The subscriber was too slow, and has lost this many values. The next receive returns the
+    /// oldest remaining value.
     #[error("{0} values came too fast, and are gone; receive again for the next")]
     Lagged(u64),
     /// All broadcasters are gone, and the last value has been received.
     #[error("all broadcasters are gone, and all values have been received")]
     Closed,
-    /// There is no value that it has not received.
+    /// The subscriber has received all values so far.
     #[error("there is no newer value; `recv` waits for one")]
     Empty,
-    /// There was none in time.
+    /// No new value came in time.
     #[error("there was no newer value until the time was over")]
     Timeout,
     /// A worker of a scheduler must not block.
@@ -153,7 +153,7 @@ pub enum BroadcastError {
 /// Sends to all subscribers of a [`broadcast`].
 pub struct Broadcaster<T>(Arc<Shared<T>>);
 
-/// Receives from a [`broadcast`]. A clone gets what this has not received.
+/// Receives from a [`broadcast`]. A clone gets the values that this subscriber has not received.
 pub struct Subscriber<T> {
     shared: Arc<Shared<T>>,
     /// The number of the value that it gets next.
@@ -161,8 +161,8 @@ pub struct Subscriber<T> {
 }
 
 impl<T> Broadcaster<T> {
-    /// Sends to all subscribers. The oldest value goes when so many are kept as the capacity. Never
-    /// blocks.
+    /// Sends to all subscribers. If the channel already keeps `capacity` values, drops the oldest.
+    /// Never blocks.
     pub fn send(&self, value: T) {
         let value = Arc::new(value);
         let mut state = self.0.state.lock();
@@ -177,7 +177,7 @@ impl<T> Broadcaster<T> {
             let first = state.first;
             *state.waited_for(first) += oldest.waited_for;
         }
-        // Without a subscriber it is this one.
+        // Without a subscriber, the new value itself goes.
         let gone = state.trim();
         let wakes = state.waiters.end_all();
         drop(state);
@@ -185,7 +185,7 @@ impl<T> Broadcaster<T> {
         drop((oldest, gone));
     }
 
-    /// A subscriber of what is sent from now on.
+    /// Returns a subscriber of the values sent from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscriber<T> {
         let mut state = self.0.state.lock();
@@ -200,7 +200,7 @@ impl<T> Broadcaster<T> {
 }
 
 impl<T: Clone> Subscriber<T> {
-    /// The next value, if there is one. Never blocks.
+    /// Returns the next value, if any. Never blocks.
     ///
     /// # Errors
     /// [`BroadcastError::Empty`], [`BroadcastError::Lagged`] and [`BroadcastError::Closed`].
@@ -211,7 +211,7 @@ impl<T: Clone> Subscriber<T> {
             .map(Arc::unwrap_or_clone)
     }
 
-    /// The next value. A future that is dropped has received nothing.
+    /// Receives the next value. A dropped future has received nothing.
     ///
     /// # Errors
     /// The future's: [`BroadcastError::Lagged`] and [`BroadcastError::Closed`].
@@ -222,19 +222,20 @@ impl<T: Clone> Subscriber<T> {
         }
     }
 
-    /// As [`recv`](Self::recv), and blocks the thread meanwhile. A worker of a scheduler it does
-    /// not block.
+    /// Receives the next value, as [`recv`](Self::recv) does, but blocks the thread. Does not block
+    /// a worker of a scheduler.
     ///
     /// # Errors
-    /// As there, and [`BroadcastError::OnWorker`] where it would wait in a step.
+    /// As [`recv`](Self::recv), and [`BroadcastError::OnWorker`] if it would wait in a step.
     pub fn recv_blocking(&mut self) -> Result<T, BroadcastError> {
         self.recv_within(None)
     }
 
-    /// As [`recv_blocking`](Self::recv_blocking), for no longer than that.
+    /// Receives the next value, as [`recv_blocking`](Self::recv_blocking) does, but waits for at
+    /// most `timeout`.
     ///
     /// # Errors
-    /// As there, and [`BroadcastError::Timeout`].
+    /// As [`recv_blocking`](Self::recv_blocking), and [`BroadcastError::Timeout`].
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, BroadcastError> {
         self.recv_within(Some(timeout))
     }
@@ -269,7 +270,7 @@ fn look<T>(state: &mut State<T>, next: &mut u64) -> Option<Result<Arc<T>, Broadc
     *next += 1;
     *state.waited_for(*next) += 1;
     if is_last {
-        // The caller has the value: it is not dropped here.
+        // The caller has the value, so this does not drop it.
         state.pop();
     }
     Some(Ok(value))

@@ -13,9 +13,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// One case of a select, whose outcome is an `R`.
+/// A case of a select, whose outcome is an `R`.
 ///
-/// No other type can be one: what a case is told cannot be named.
+/// No other type can be a case: its argument type cannot be named.
 ///
 /// ```compile_fail,E0432
 /// use ganger_channel::Act;
@@ -25,7 +25,7 @@ pub trait Case<R> {
     fn act(&mut self, act: Act<'_, '_>) -> Acted<R>;
 }
 
-/// What a case is told to do.
+/// A request to a case.
 #[doc(hidden)]
 pub struct Act<'a, 'b>(pub(crate) What<'a, 'b>);
 
@@ -35,29 +35,31 @@ impl fmt::Debug for Act<'_, '_> {
     }
 }
 
-/// What it says.
+/// The answer of a case.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Acted<R>(pub(crate) Said<R>);
 
 pub(crate) enum What<'a, 'b> {
-    /// Is it ready? It locks its channel itself, and does not begin to wait.
+    /// Asks whether the case is ready. The case locks its channel itself, and does not begin to
+    /// wait.
     Try(&'a mut Context<'b>),
-    /// Is it ready? It is no channel's: those have places.
+    /// Polls the case of a future. Cases of channels have places instead.
     Poll(&'a mut Context<'b>),
-    /// The lock of its channel, if it is a channel's.
+    /// Passes the lock of the case's channel, if it has a channel.
     Lock(&'a mut dyn FnMut(*const RawLock)),
-    /// Is it ready? It begins to wait as that case otherwise, if it does not.
+    /// Asks whether the case is ready, under the lock. Otherwise the case begins to wait, unless it
+    /// already waits.
     Enlist(Locked<'a>),
-    /// It has begun to wait: it is registered for reports of deadlocks. Without a lock.
+    /// Registers the waiting case for reports of deadlocks. Without a lock.
     Register,
-    /// It was ready in `Enlist`, or has been chosen: the outcome.
+    /// The case was ready in `Enlist`, or has been chosen: asks for the outcome.
     Finish,
-    /// It waits no longer, and has not been chosen.
+    /// The case was not chosen, and stops waiting.
     Leave,
 }
 
-/// The locks of all channels of a select are this thread's.
+/// Proves that this thread holds the locks of all channels of a select.
 pub(crate) struct Locked<'a> {
     claim: &'a Arc<Claim>,
     case: usize,
@@ -65,7 +67,7 @@ pub(crate) struct Locked<'a> {
 
 impl<'a> Locked<'a> {
     /// # Safety
-    /// This thread has the locks of all channels of the select until the act is over.
+    /// This thread holds the locks of all channels of the select until the act is over.
     pub(crate) unsafe fn new(claim: &'a Arc<Claim>, case: usize) -> Self {
         Self { claim, case }
     }
@@ -78,16 +80,16 @@ impl<'a> Locked<'a> {
 #[derive(Debug)]
 pub(crate) enum Said<R> {
     Nothing,
-    /// It was ready, and this is the outcome.
+    /// The case was ready, with this outcome.
     Is(R),
-    /// It was ready, and `Finish` gives the outcome.
+    /// The case was ready, and `Finish` returns the outcome.
     Ready,
 }
 
-/// The cases of a select: a list that the builder makes, or a `Vec` of cases of one kind.
+/// The cases of a select: a list made by the builder, or a `Vec` of cases of the same type.
 ///
-/// No other type can be one: a select takes the locks of all its cases, and relies on each number
-/// to mean one case.
+/// No other type can be a list of cases: a select takes the locks of all its cases, and relies on
+/// each number to mean the same case.
 ///
 /// ```
 /// use ganger_channel::{Case, Cases};
@@ -113,16 +115,16 @@ pub(crate) enum Said<R> {
 /// }
 /// ```
 pub trait Cases<R>: Sealed {
-    /// How many there are.
+    /// Returns the number of cases.
     fn count(&self) -> usize;
 
-    /// The one of that number.
+    /// Returns the case with a number.
     #[doc(hidden)]
     fn at(&mut self, number: usize) -> Option<&mut dyn Case<R>>;
 }
 
 mod sealed {
-    /// Of the types of this crate.
+    /// Only types of this crate implement it.
     pub trait Sealed {}
 }
 use sealed::Sealed;
@@ -135,7 +137,7 @@ impl<C> Sealed for Vec<C> {}
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoCases;
 
-/// A case, and those before it.
+/// A case, and the cases before it.
 #[derive(Debug)]
 pub struct With<C, L> {
     pub(crate) case: C,
@@ -177,7 +179,7 @@ impl<R, C: Case<R>> Cases<R> for Vec<C> {
     }
 }
 
-/// A case that may be left out: without one it is never ready.
+/// An optional case: `None` is never ready.
 impl<R, C: Case<R>> Case<R> for Option<C> {
     fn act(&mut self, act: Act<'_, '_>) -> Acted<R> {
         match self {
@@ -187,7 +189,7 @@ impl<R, C: Case<R>> Case<R> for Option<C> {
     }
 }
 
-/// What was done under the lock, and what is to be woken for that.
+/// The result of an act under the lock, and the waiter to be woken afterwards.
 type Done<T, E> = (Result<T, E>, Option<Wake>);
 
 /// Receives from a channel.
@@ -201,7 +203,7 @@ pub struct RecvCase<'a, T, F> {
 }
 
 impl<'a, T, F> RecvCase<'a, T, F> {
-    /// The case that calls `then` with what was received.
+    /// Creates the case that receives, and calls `then` with the result.
     pub fn new(receiver: &'a Receiver<T>, then: F) -> Self {
         Self {
             receiver,
@@ -212,7 +214,7 @@ impl<'a, T, F> RecvCase<'a, T, F> {
         }
     }
 
-    /// The value is claimed, if there is one.
+    /// Leaves the place. A returned value is still claimed.
     fn leave(&mut self) -> Option<(u64, T)> {
         let key = self.key.take()?;
         self.registered = None;
@@ -236,7 +238,7 @@ impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Case<R> for RecvCase<'_, T, F> 
             }
             What::Enlist(locked) => {
                 // SAFETY: the select has the locks of all its channels, as `Locked` says. The guard
-                // is gone when this returns.
+                // is gone when this function returns.
                 let mut state = unsafe { self.receiver.0.state.locked() };
                 match state.recv() {
                     Err(RecvError::Empty) => {
@@ -285,7 +287,7 @@ impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Case<R> for RecvCase<'_, T, F> 
     }
 }
 
-/// A select that is dropped after it was chosen has received nothing.
+/// A select dropped after it was chosen has received nothing: the value goes back.
 impl<T, F> Drop for RecvCase<'_, T, F> {
     fn drop(&mut self) {
         if let Some((number, value)) = self.leave() {
@@ -294,22 +296,22 @@ impl<T, F> Drop for RecvCase<'_, T, F> {
     }
 }
 
-/// The case is over: `then` says what the outcome is.
+/// Ends the case: calls `then`, which makes the outcome.
 fn outcome<R, V, F: FnOnce(V) -> R>(then: &mut Option<F>, got: V) -> Said<R> {
     then.take()
         .map_or(Said::Nothing, |then| Said::Is(then(got)))
 }
 
-/// Where the value of a case comes from, and goes back to when another case is chosen.
+/// The source of a case's value, to which the value returns if another case is chosen.
 pub trait Slot<T> {
     fn take(&mut self) -> Option<T>;
     fn put_back(&mut self, value: T);
 }
 
-/// Sends a value to a channel; the value is dropped when another case is chosen.
+/// Sends a value to a channel; drops the value if another case is chosen.
 pub type SendCase<'a, T, F> = Sends<'a, T, Option<T>, F>;
 
-/// Sends a value that is left in its place when another case is chosen.
+/// Sends a value from an option; leaves the value there if another case is chosen.
 pub type SendFromCase<'a, T, F> = Sends<'a, T, &'a mut Option<T>, F>;
 
 /// Sends a value to a channel.
@@ -365,7 +367,7 @@ impl<'a, T, V: Slot<T>, F> Sends<'a, T, V, F> {
 }
 
 impl<'a, T, F> SendCase<'a, T, F> {
-    /// The case that sends the value, and calls `then` with what has become of that.
+    /// Creates the case that sends the value, and calls `then` with the result.
     pub fn new(sender: &'a Sender<T>, value: T, then: F) -> Self {
         Self::of(sender, Some(value), then)
     }
@@ -393,10 +395,11 @@ impl<R, T, V: Slot<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Case<R> for Sen
             }
             What::Enlist(locked) => {
                 // SAFETY: the select has the locks of all its channels, as `Locked` says. The guard
-                // is gone when this returns.
+                // is gone when this function returns.
                 let mut state = unsafe { self.sender.0.state.locked() };
                 let value = match self.key {
-                    // It looks again: nothing has taken the value, for the select was busy.
+                    // The case checks again: no thread has taken the value, for the select was
+                    // busy.
                     Some(key) => state.value_of(key),
                     None => self.slot.take(),
                 };
@@ -466,7 +469,7 @@ pub struct FutureCase<U, F> {
 }
 
 impl<U, F> FutureCase<U, F> {
-    /// The case that calls `then` with what the future gives.
+    /// Creates the case that calls `then` with the output of the future.
     pub fn new(future: U, then: F) -> Self {
         let then = Some(then);
         Self { future, then }

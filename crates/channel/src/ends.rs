@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// A channel for that many values. With 0, each sender waits until a receiver takes its value. The
-/// memory of a burst goes as it is received.
+/// Creates a channel for `capacity` values. With 0, each sender waits until a receiver takes its
+/// value. The memory of a burst is given back as the values are received.
 ///
 /// ```
 /// let (sender, receiver) = ganger_channel::channel(2);
@@ -36,7 +36,8 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
-/// A channel whose senders never wait. The memory of a burst goes as it is received.
+/// Creates a channel whose senders never wait. The memory of a burst is given back as the values
+/// are received.
 #[must_use]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     channel(usize::MAX)
@@ -44,7 +45,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 
 pub(crate) struct Shared<T> {
     pub(crate) state: CachePadded<Lock<State<T>>>,
-    /// How many there are of each end.
+    /// The number of each end's handles.
     senders: AtomicUsize,
     receivers: AtomicUsize,
 }
@@ -56,17 +57,18 @@ impl<T> Shared<T> {
         was_open
     }
 
-    /// What a receiver waits for, in reports of deadlocks.
+    /// Returns the object for which a receiver waits, in reports of deadlocks.
     pub(crate) fn sending_end(&self) -> Thing {
         Thing::of("sender of the channel", self)
     }
 
-    /// What a sender waits for.
+    /// Returns the object for which a sender waits, in reports of deadlocks.
     pub(crate) fn receiving_end(&self) -> Thing {
         Thing::of("receiver of the channel", self)
     }
 
-    /// Whether that wait goes on; then this waker is woken at its end. Otherwise the lock.
+    /// Returns `Ok` if the wait goes on, and sets `waker` as its waker. Otherwise returns the
+    /// locked state.
     #[inline]
     fn still_waits(&self, key: Key, waker: &Waker) -> Result<(), Guard<'_, State<T>>> {
         let mut state = self.state.lock();
@@ -82,7 +84,7 @@ impl<T> Shared<T> {
 
     #[cold]
     fn change_waker(&self, key: Key, waker: &Waker) -> Result<(), Guard<'_, State<T>>> {
-        // A waker is users' code, also where it is cloned or dropped.
+        // A waker is users' code, also in its clone and drop.
         let waker = waker.clone();
         let changed = self.state.lock().change_waker(key, waker);
         match changed {
@@ -94,7 +96,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// A value that was claimed does not come back.
+    /// Settles a claimed value, which does not come back.
     pub(crate) fn settle(&self) {
         let wakes = self.state.lock().settle();
         if let Some(wakes) = wakes {
@@ -114,7 +116,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Wakes them all, also when one of them panics.
+/// Wakes all waiters, even if a waker panics.
 pub(crate) fn wake_all(wakes: Wakes) {
     struct Rest(<Wakes as IntoIterator>::IntoIter);
     impl Rest {
@@ -130,34 +132,34 @@ pub(crate) fn wake_all(wakes: Wakes) {
     Rest(wakes.into_iter()).wake();
 }
 
-/// Counts one more of an end.
+/// Counts one more handle of an end.
 pub(crate) fn add(count: &AtomicUsize) {
-    // Ordering: Relaxed, as in a clone of an `Arc`: it follows from another one of that end.
+    // Ordering: Relaxed, as in a clone of an `Arc`: the caller has another handle of this end.
     count.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Counts one less of an end; says whether it was the last.
+/// Counts one handle less of an end; returns whether it was the last.
 pub(crate) fn is_last(count: &AtomicUsize) -> bool {
-    // Ordering: AcqRel: the last one sees what the others did before they went.
+    // Ordering: AcqRel: the last handle sees the actions of the others before their drops.
     count.fetch_sub(1, Ordering::AcqRel) == 1
 }
 
-/// The end that sends. Each clone sends to the same channel.
+/// The sending end. Each clone sends to the same channel.
 pub struct Sender<T>(pub(crate) Arc<Shared<T>>);
 
-/// The end that receives. Each value goes to one of its clones.
+/// The receiving end. Each value goes to only one of its clones.
 pub struct Receiver<T>(pub(crate) Arc<Shared<T>>);
 
 impl<T> Sender<T> {
-    /// Sends, and waits for room; in a channel without a buffer, until a receiver has the value.
-    /// Those that wait are served in the order in which they began.
+    /// Sends a value, and waits for room; in a channel without a buffer, until a receiver has the
+    /// value. Waiting senders are served in the order in which they began.
     ///
-    /// The future sends nothing until it is polled. One that is dropped before it is ready has not
-    /// sent its value, which is dropped, unless a receiver has it already.
+    /// The future sends nothing until it is polled. Dropping it before it is ready drops the value
+    /// unsent, unless a receiver already has it.
     ///
     /// # Errors
-    /// The future's: [`SendError::Closed`], with the value, also when the channel is closed while
-    /// this waits.
+    /// The future's: [`SendError::Closed`], with the value, also if the channel is closed during
+    /// the wait.
     #[inline]
     pub fn send(&self, value: T) -> Send<'_, T> {
         Send {
@@ -168,7 +170,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends, if there is room or a receiver waits. Never blocks.
+    /// Sends a value, if the channel has room or a receiver waits. Never blocks.
     ///
     /// # Errors
     /// [`SendError::Full`] and [`SendError::Closed`], with the value.
@@ -180,20 +182,21 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// As [`send`](Self::send), and blocks the thread meanwhile. A worker of a scheduler it does
-    /// not block.
+    /// Sends a value, as [`send`](Self::send) does, but blocks the thread. Does not block a worker
+    /// of a scheduler.
     ///
     /// # Errors
-    /// [`SendError::Closed`], and [`SendError::OnWorker`] where it would wait in a step, with the
+    /// [`SendError::Closed`], and [`SendError::OnWorker`] if it would wait in a step, with the
     /// value.
     pub fn send_blocking(&self, value: T) -> Result<(), SendError<T>> {
         self.send_within(value, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), for no longer than that.
+    /// Sends a value, as [`send_blocking`](Self::send_blocking) does, but waits for at most
+    /// `timeout`.
     ///
     /// # Errors
-    /// As there, and [`SendError::Timeout`].
+    /// As [`send_blocking`](Self::send_blocking), and [`SendError::Timeout`].
     pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendError<T>> {
         self.send_within(value, Some(timeout))
     }
@@ -215,8 +218,8 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Closes the channel. Receivers get what is in the buffer; senders that wait get their values
-    /// back. `false`: it was closed before.
+    /// Closes the channel. Receivers get the values in the buffer; waiting senders get their values
+    /// back. Returns `false` if the channel was already closed.
     #[allow(clippy::must_use_candidate, reason = "it closes")]
     pub fn close(&self) -> bool {
         self.0.close()
@@ -224,14 +227,14 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// The next value. Those that wait are served in the order in which they began.
+    /// Receives the next value. Waiting receivers are served in the order in which they began.
     ///
-    /// The future takes nothing until it is polled. One that is dropped has taken nothing: a value
-    /// that was on its way goes to the receiver that waits next, or is the next to be received.
+    /// The future takes nothing until it is polled. A dropped future has taken nothing: a value on
+    /// its way goes to the next waiting receiver, or is the next to be received.
     ///
     /// # Errors
-    /// The future's: [`RecvError::Closed`] when all values have been received, and the channel is
-    /// closed or all senders are gone. It waits while one of them may still come back.
+    /// The future's: [`RecvError::Closed`] if all values have been received, and the channel is
+    /// closed or all senders are gone. The future waits while a value may still come back.
     #[inline]
     pub fn recv(&self) -> Recv<'_, T> {
         Recv {
@@ -241,7 +244,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// The next value, if there is one or a sender waits. Never blocks.
+    /// Returns the next value, if the buffer has a value or a sender waits. Never blocks.
     ///
     /// # Errors
     /// [`RecvError::Empty`] and [`RecvError::Closed`].
@@ -253,19 +256,20 @@ impl<T> Receiver<T> {
         Ok(value)
     }
 
-    /// As [`recv`](Self::recv), and blocks the thread meanwhile. A worker of a scheduler it does
-    /// not block.
+    /// Receives the next value, as [`recv`](Self::recv) does, but blocks the thread. Does not block
+    /// a worker of a scheduler.
     ///
     /// # Errors
-    /// [`RecvError::Closed`], and [`RecvError::OnWorker`] where it would wait in a step.
+    /// [`RecvError::Closed`], and [`RecvError::OnWorker`] if it would wait in a step.
     pub fn recv_blocking(&self) -> Result<T, RecvError> {
         self.recv_within(None)
     }
 
-    /// As [`recv_blocking`](Self::recv_blocking), for no longer than that.
+    /// Receives the next value, as [`recv_blocking`](Self::recv_blocking) does, but waits for at
+    /// most `timeout`.
     ///
     /// # Errors
-    /// As there, and [`RecvError::Timeout`].
+    /// As [`recv_blocking`](Self::recv_blocking), and [`RecvError::Timeout`].
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvError> {
         self.recv_within(Some(timeout))
     }
@@ -292,32 +296,33 @@ impl<T> Receiver<T> {
 macro_rules! both {
     ($end:ident, $count:ident) => {
         impl<T> $end<T> {
-            /// How many values are in the buffer. It may have changed when this returns.
+            /// Returns how many values are in the buffer; other threads may change the number at
+            /// any time.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.0.state.lock().len()
             }
 
-            /// Whether the buffer is empty.
+            /// Returns whether the buffer is empty.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// How many values the buffer takes; `None` for any number.
+            /// Returns the capacity of the buffer; `None` without a limit.
             #[must_use]
             pub fn capacity(&self) -> Option<usize> {
                 let capacity = self.0.state.lock().capacity();
                 (capacity < usize::MAX).then_some(capacity)
             }
 
-            /// Whether the channel is closed: by a call, or because one end of it is gone.
+            /// Returns whether the channel is closed: by a call, or because an end is gone.
             #[must_use]
             pub fn is_closed(&self) -> bool {
                 self.0.state.lock().is_closed()
             }
 
-            /// Whether both belong to the same channel.
+            /// Returns whether both handles belong to the same channel.
             #[must_use]
             pub fn same_channel(&self, other: &Self) -> bool {
                 Arc::ptr_eq(&self.0, &other.0)
@@ -373,9 +378,9 @@ impl<T> Drop for Receiver<T> {
 #[must_use = "a future sends nothing until it is polled"]
 pub struct Send<'a, T> {
     sender: &'a Sender<T>,
-    /// Until the first poll.
+    /// The value until the first poll.
     value: Option<T>,
-    /// While it waits.
+    /// The place while it waits.
     key: Option<Key>,
     registered: Registered,
 }
@@ -384,7 +389,7 @@ pub struct Send<'a, T> {
 impl<T> Unpin for Send<'_, T> {}
 
 impl<T> Send<'_, T> {
-    /// Gives up, and gives the value back, unless it was sent.
+    /// Gives up, and returns the value, unless it was sent.
     pub fn into_value(mut self) -> Option<T> {
         self.leave()
     }
@@ -400,9 +405,9 @@ impl<T> Send<'_, T> {
 }
 
 impl<T> Send<'_, T> {
-    /// Sends, or begins to wait.
+    /// Sends the value, or begins to wait.
     fn begin(&mut self, value: T, context: &Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        // A waker is users' code, also where it is cloned.
+        // A waker is users' code, also in its clone.
         let told = Told::One(context.waker().clone());
         let mut state = self.sender.0.state.lock();
         match state.send(value) {
@@ -474,20 +479,20 @@ impl<T> fmt::Debug for Send<'_, T> {
 #[must_use = "a future takes nothing until it is polled"]
 pub struct Recv<'a, T> {
     receiver: &'a Receiver<T>,
-    /// While it waits.
+    /// The place while it waits.
     key: Option<Key>,
     registered: Registered,
 }
 
 impl<T> Recv<'_, T> {
-    /// Gives up, with the value that was on its way, if there was one.
+    /// Gives up, and returns the value on its way, if any.
     fn into_value(mut self) -> Option<T> {
         let (_, value) = self.leave()?;
         self.receiver.0.settle();
         Some(value)
     }
 
-    /// The value is claimed, if there is one.
+    /// Leaves the place. A returned value is still claimed.
     #[inline]
     fn leave(&mut self) -> Option<(u64, T)> {
         let key = self.key.take()?;
@@ -496,7 +501,7 @@ impl<T> Recv<'_, T> {
         value
     }
 
-    /// Receives without waiting, or begins to wait where that is told of its end.
+    /// Receives without waiting, or with `told` begins to wait.
     #[inline]
     fn take(&mut self, told: Option<Told>, is_claimed: bool) -> Result<(u64, T), RecvError> {
         let mut state = self.receiver.0.state.lock();
@@ -523,7 +528,7 @@ impl<T> Recv<'_, T> {
         }
     }
 
-    /// As `poll`, with the number of the value, which is claimed if the caller wants that.
+    /// Polls, and returns the value with its number; claims the value if `is_claimed`.
     #[inline]
     pub(crate) fn poll_numbered(
         &mut self,
@@ -534,7 +539,7 @@ impl<T> Recv<'_, T> {
         let Some(key) = self.key else {
             return match self.take(None, is_claimed) {
                 Err(RecvError::Empty) => {
-                    // A waker is users' code, also where it is cloned.
+                    // A waker is users' code, also in its clone.
                     let told = Told::One(context.waker().clone());
                     match self.take(Some(told), is_claimed) {
                         Err(RecvError::Empty) => Poll::Pending,

@@ -9,10 +9,10 @@ pub enum SendError<T> {
     /// The channel is closed, or all receivers are gone.
     #[error("the channel is closed: nothing that is sent now would be received")]
     Closed(T),
-    /// There is no room, and no receiver waits.
+    /// The channel has no room, and no receiver waits.
     #[error("the channel is full; `send` waits for room")]
     Full(T),
-    /// There was no room in time.
+    /// The channel had no room in time.
     #[error("the channel was full until the time was over")]
     Timeout(T),
     /// A worker of a scheduler must not block: the receiver might need it.
@@ -21,7 +21,7 @@ pub enum SendError<T> {
 }
 
 impl<T> SendError<T> {
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn into_inner(self) -> T {
         match self {
@@ -33,7 +33,7 @@ impl<T> SendError<T> {
     }
 }
 
-/// The value may have no `Debug`, and is not shown.
+/// Does not show the value, which may have no `Debug`.
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -52,11 +52,11 @@ pub enum RecvError {
     /// The channel is closed, or all senders are gone, and all values have been received.
     #[error("the channel is closed, and all values have been received")]
     Closed,
-    /// There is no value, and no sender waits. In a closed channel, a value that another receiver
-    /// has been handed may still come back.
+    /// The buffer is empty, and no sender waits. In a closed channel, a value handed to another
+    /// receiver may still come back.
     #[error("the channel is empty; `recv` waits for a value")]
     Empty,
-    /// There was no value in time.
+    /// No value came in time.
     #[error("the channel was empty until the time was over")]
     Timeout,
     /// A worker of a scheduler must not block: the sender might need it.

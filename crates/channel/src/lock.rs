@@ -5,12 +5,12 @@
 //! types.
 //!
 //! **Rejected.** `Mutex` of the standard library: its unlock takes a read-modify-write as well, and
-//! guards of different types can't be kept in one list.
+//! guards of different types can't be kept in the same list.
 //!
 //! **Protocol.** A thread has the lock from its exchange of `false` for `true` until it stores
-//! `false`. A thread that finds it taken looks again, and soon lets other threads run between its
-//! looks: the holder may have been suspended. A thread that takes several locks takes them in the
-//! order of their addresses, so that no circle of waiting threads closes.
+//! `false`. A thread that finds it taken checks again, and soon yields between its checks: the
+//! holder may be suspended. A thread that takes several locks takes them in the order of their
+//! addresses, so that waiting threads form no circle.
 //!
 //! No user's code runs under the lock.
 
@@ -19,11 +19,11 @@ use ganger_sync::cell::UnsafeCell;
 use ganger_sync::hint::spin_loop;
 use std::ops::{Deref, DerefMut};
 
-/// How often a thread looks before it lets others run.
+/// How often a thread checks before it yields.
 #[cfg(not(ganger_loom))]
 const LOOKS: u32 = 40;
 
-/// The word of a lock, without what it guards.
+/// The word of a lock, without the guarded value.
 #[derive(Debug, Default)]
 pub(crate) struct RawLock(AtomicBool);
 
@@ -37,8 +37,8 @@ impl RawLock {
 
     #[inline]
     fn try_lock(&self) -> bool {
-        // Ordering: Acquire pairs with the Release in `unlock`: this thread sees what the holder
-        // before it did. Relaxed where the lock is held: nothing is read then.
+        // Ordering: Acquire pairs with the Release in `unlock`: this thread sees the previous
+        // holder's actions. Relaxed on failure: nothing is read then.
         self.0
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -49,7 +49,7 @@ impl RawLock {
         #[cfg(not(ganger_loom))]
         for _ in 0..LOOKS {
             spin_loop();
-            // Ordering: Relaxed: a look, after which `try_lock` acquires.
+            // Ordering: Relaxed: only a check, after which `try_lock` acquires.
             if !self.0.load(Ordering::Relaxed) && self.try_lock() {
                 return;
             }
@@ -62,7 +62,7 @@ impl RawLock {
         }
     }
 
-    /// The caller has locked it.
+    /// Unlocks. The caller must have locked it.
     #[inline]
     pub(crate) fn unlock(&self) {
         // Ordering: Release pairs with the Acquire in `try_lock`.
@@ -70,14 +70,15 @@ impl RawLock {
     }
 }
 
-/// A value that one thread at a time reaches.
+/// A value with a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<S> {
     raw: RawLock,
     value: UnsafeCell<S>,
 }
 
-// SAFETY: only the thread that has the lock reaches the value, which goes from thread to thread so.
+// SAFETY: only the thread with the lock reaches the value, so the value moves from thread to
+// thread.
 unsafe impl<S: Send> Sync for Lock<S> {}
 
 impl<S> Lock<S> {
@@ -88,7 +89,7 @@ impl<S> Lock<S> {
         }
     }
 
-    /// Blocks for as long as another thread has it.
+    /// Locks; blocks while another thread has the lock.
     #[inline]
     pub(crate) fn lock(&self) -> Guard<'_, S> {
         self.raw.lock();
@@ -99,18 +100,18 @@ impl<S> Lock<S> {
         &self.raw
     }
 
-    /// The guard of a lock that this thread has locked by [`RawLock::lock`], and which it unlocks
-    /// by that, too.
+    /// Returns a guard of a lock that this thread has locked by [`RawLock::lock`], and unlocks by
+    /// [`RawLock::unlock`].
     ///
     /// # Safety
-    /// This thread has locked [`raw`](Self::raw), keeps it locked while the guard is there, and has
+    /// This thread has locked [`raw`](Self::raw), keeps it locked while the guard exists, and has
     /// no other guard.
     pub(crate) unsafe fn locked(&self) -> std::mem::ManuallyDrop<Guard<'_, S>> {
         std::mem::ManuallyDrop::new(Guard(self))
     }
 }
 
-/// Unlocks when it is dropped.
+/// Unlocks when dropped.
 #[must_use = "it unlocks at once when it is dropped"]
 pub(crate) struct Guard<'a, S>(&'a Lock<S>);
 
@@ -120,7 +121,7 @@ impl<S> Deref for Guard<'_, S> {
     #[inline]
     fn deref(&self) -> &S {
         // SAFETY: this thread has the lock until the guard is dropped, and the borrow of the guard
-        // keeps it from a mutable access meanwhile.
+        // prevents a mutable access meanwhile.
         self.0.value.with(|value| unsafe { &*value })
     }
 }

@@ -1,38 +1,38 @@
-//! The places of those that wait at one end of a channel, first come first served.
+//! The places of the waiters at each end of a channel, first come first served.
 //!
-//! **Problem.** One that waits may leave from the middle, by a number that costs no search. A wait
-//! should allocate nothing.
+//! **Problem.** A waiter may leave from the middle, by a number, without a search. A wait should
+//! allocate nothing.
 //!
-//! **Protocol.** All places of a channel are in one table, which is guarded by the channel's lock.
-//! Those that wait are linked; the others keep an outcome until it is taken.
+//! **Protocol.** All places of a channel are in a table, guarded by the channel's lock. The places
+//! of waiters are linked; the other places keep an outcome until it is taken.
 
 use crate::claim::{Chosen, Claim};
 use ganger_sync::Table;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Which place in the table.
+/// The number of a place in the table.
 pub(crate) type Key = u32;
 
 const NONE: u32 = u32::MAX;
 
-/// What is told when a wait is over.
+/// The waiter to be woken when a wait is over.
 #[derive(Debug)]
 pub(crate) enum Told {
     /// A wait at this channel alone.
     One(Waker),
-    /// A select that waits here for the case of that number.
+    /// A select that waits here for the case with this number.
     Select(Arc<Claim>, usize),
 }
 
-/// How far a wait has come.
+/// The state of a wait.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// It is linked, and this is told when it is over.
+    /// The place is linked, and `Told` is woken at the end.
     Waiting(Told),
-    /// The value has gone from the sender, or has come to the receiver.
+    /// The sender's value has been taken, or the receiver's value has come.
     Met,
-    /// The channel is closed. The value of a sender is still there.
+    /// The channel is closed. The place still has the value of a sender.
     Closed,
     /// Another case of its select has been chosen.
     TooLate,
@@ -40,8 +40,7 @@ pub(crate) enum Stage {
 
 pub(crate) struct Place<T> {
     pub(crate) stage: Stage,
-    /// Of a sender that waits, what it sends; of a receiver that has been served, what it gets,
-    /// with its number.
+    /// The value of a waiting sender; of a served receiver, the received value, with its number.
     pub(crate) value: Option<T>,
     pub(crate) number: u64,
     before: u32,
@@ -53,7 +52,7 @@ pub(crate) struct Places<T> {
     all: Table<Place<T>>,
 }
 
-/// Those that wait at one end.
+/// The waiters at an end.
 #[derive(Debug)]
 pub(crate) struct Line {
     first: u32,
@@ -89,7 +88,7 @@ impl<T> Places<T> {
         }
     }
 
-    /// A new place at the end of the line. O(1), amortised.
+    /// Adds a place at the end of the line. O(1), amortised.
     #[inline]
     pub(crate) fn push(&mut self, line: &mut Line, told: Told, value: Option<T>) -> Key {
         let key = self.all.insert(Place {
@@ -107,7 +106,7 @@ impl<T> Places<T> {
         key
     }
 
-    /// The first of the line that can be served: it waits no longer, and the stage is its next.
+    /// Serves the first waiter of the line that can be served: its next stage is `next()`.
     #[inline]
     pub(crate) fn serve(&mut self, line: &mut Line, next: fn() -> Stage) -> Option<(Key, Told)> {
         let mut key = line.first;
@@ -125,8 +124,8 @@ impl<T> Places<T> {
                 },
                 _ => next(),
             };
-            // With a claim that is too late goes no waker: its select has another, or the thread
-            // that has chosen it has.
+            // A late claim has no waker to return: its select has another waker, or the choosing
+            // thread has it.
             let is_served = !matches!(stage, Stage::TooLate);
             let before = std::mem::replace(&mut place.stage, stage);
             self.unlink(line, key);
@@ -138,7 +137,7 @@ impl<T> Places<T> {
         None
     }
 
-    /// Whether that wait goes on, and if so, whether this waker is woken at its end.
+    /// Returns `None` if the wait is over, and otherwise whether `waker` is woken at its end.
     #[inline]
     pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> Option<bool> {
         match &self.at(key).stage {
@@ -148,7 +147,7 @@ impl<T> Places<T> {
         }
     }
 
-    /// The place is of no use any longer, wherever it is. What it keeps comes back.
+    /// Removes a place in any stage. Returns its contents.
     #[inline]
     pub(crate) fn take(&mut self, line: &mut Line, key: Key) -> (Stage, Option<T>, u64) {
         if matches!(self.at(key).stage, Stage::Waiting(_)) {

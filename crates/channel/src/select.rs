@@ -1,27 +1,27 @@
-//! Waiting for the first of several sends, receives and futures.
+//! Waits for the first of several sends, receives and futures.
 //!
 //! **Problem.** A select commits to one case. A sender and a receiver without a buffer, both in
-//! selects, must meet once or not at all, and each may be chosen elsewhere at that moment.
+//! selects, must meet once or not at all, and each may be chosen elsewhere at the same moment.
 //!
 //! **Rejected.** To try all cases, be woken, and try them again: two selects without buffers that
-//! are never both awake would never meet. A lock around all channels: those that have nothing to do
-//! with each other would wait.
+//! are never both awake would never meet. A lock around all channels: unrelated selects would wait
+//! for each other.
 //!
 //! **Protocol.**
-//! 1. Try the cases in a random order. This takes one lock at a time, and ends at the first that is
-//!    ready: the select has no place anywhere, so no other thread can choose it.
-//! 2. Take the locks of all channels, in the order of their addresses. Try once more. When none is
+//! 1. Try the cases in a random order. This takes one lock at a time, and ends at the first ready
+//!    case: the select has no place yet, so no other thread can choose it.
+//! 2. Take the locks of all channels, in the order of their addresses. Try once more. If no case is
 //!    ready, take a place at each, and wait from then on (`claim.rs`).
 //! 3. A thread that chooses a case serves it, and wakes the select. The select takes its other
 //!    places back.
-//! 4. A select with futures is woken by them as well. It is busy while it polls them. When none is
-//!    ready, step 2 follows again, with the places that it has.
+//! 4. Futures wake a select as well. The select is busy while it polls them. If none is ready, step
+//!    2 follows again, with the existing places.
 //!
-//! **Why two selects meet.** Whichever takes the lock of their channel second finds the other in
-//! its place, or it is busy. One that is busy looks again under that lock.
+//! **Why two selects meet.** The select that takes the lock of their channel second finds the other
+//! waiting in its place, or busy. A busy select checks again under this lock.
 //!
-//! **Why they meet once.** One thread changes the word of a select that waits. The other select is
-//! not `WAITING` while it chooses.
+//! **Why they meet once.** Only one thread changes the word of a waiting select. The other select
+//! is not `WAITING` while it chooses.
 
 use crate::block::block_on;
 use crate::case::{
@@ -43,17 +43,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// How many cases there are mostly.
+/// The usual number of cases.
 const FEW: usize = 8;
 
-/// A select without cases: the first of those that are added, and is ready, counts.
+/// Creates a select without cases: the first ready case of those added to it decides.
 ///
-/// Each case has a function that makes the outcome of the select of its own. When several are
-/// ready, one of them is chosen at random; in a simulation by the seed. Cases that are not chosen
-/// leave no trace: they have received nothing, and sent nothing.
+/// Each case has its own function, which makes the outcome of the select. Of several ready cases,
+/// the select chooses one at random; in a simulation by the seed. The other cases leave no trace:
+/// they have received nothing, and sent nothing.
 ///
-/// A task that waits for the first of its own waits, such as messages, answers and sleeps, has
-/// `Cx::select` for that.
+/// A task has `Cx::select` to wait for the first of its own waits, such as messages, answers and
+/// sleeps.
 ///
 /// ```
 /// use ganger_channel::{channel, select};
@@ -73,11 +73,11 @@ pub fn select<R>() -> Select<R> {
     Select::of(NoCases)
 }
 
-/// A select that is being put together, and the future that waits for it: see [`select`].
+/// A select under construction, and the future that waits for it: see [`select`].
 ///
 /// # Panics
-/// Polling it again after it was ready panics, and so does adding a case, or a condition, after the
-/// first poll: a select that waits has its places already, and would wait at the new case for ever.
+/// Polling it again after it was ready panics. Adding a case, or a condition, after the first poll
+/// also panics: a waiting select already has its places, and would wait at the new case for ever.
 #[must_use = "a select does nothing until it is awaited: `.await`, `wait` or `try_now`"]
 pub struct Select<R, L: Cases<R> = NoCases> {
     cases: L,
@@ -96,7 +96,7 @@ enum Phase {
 impl<R, L: Cases<R>> Unpin for Select<R, L> {}
 
 impl<R, L: Cases<R>> Select<R, L> {
-    /// A select over cases of one kind, as many as there are: a `Vec` of them.
+    /// Creates a select over a list of cases, such as a `Vec` of any number of cases.
     pub fn of(cases: L) -> Self {
         Self {
             cases,
@@ -111,7 +111,7 @@ impl<R, L: Cases<R>> Select<R, L> {
         Select::of(With { case, others })
     }
 
-    /// The cases of a select that has a place nowhere.
+    /// Returns the cases of an unpolled select.
     #[track_caller]
     fn into_unpolled(self) -> L {
         assert!(
@@ -122,10 +122,10 @@ impl<R, L: Cases<R>> Select<R, L> {
         self.cases
     }
 
-    /// Or receives from there. A channel that is closed is ready, with the error.
+    /// Adds a case that receives. A closed channel is ready, with the error.
     ///
     /// # Panics
-    /// When the select has been polled.
+    /// If the select has been polled.
     #[track_caller]
     pub fn recv<'a, T, F>(
         self,
@@ -138,10 +138,10 @@ impl<R, L: Cases<R>> Select<R, L> {
         self.with(RecvCase::new(receiver, then))
     }
 
-    /// Or sends that value. It is dropped when another case is chosen.
+    /// Adds a case that sends a value. The value is dropped if another case is chosen.
     ///
     /// # Panics
-    /// When the select has been polled.
+    /// If the select has been polled.
     #[track_caller]
     pub fn send<'a, T, F>(
         self,
@@ -155,11 +155,11 @@ impl<R, L: Cases<R>> Select<R, L> {
         self.with(SendCase::new(sender, value, then))
     }
 
-    /// Or sends the value that is there, which is left there when another case is chosen. Never
-    /// ready with `None`.
+    /// Adds a case that sends the value in an option. The value stays there if another case is
+    /// chosen. Never ready with `None`.
     ///
     /// # Panics
-    /// When the select has been polled.
+    /// If the select has been polled.
     #[track_caller]
     pub fn send_from<'a, T, F>(
         self,
@@ -173,11 +173,11 @@ impl<R, L: Cases<R>> Select<R, L> {
         self.with(Sends::of(sender, value, then))
     }
 
-    /// Or waits for a future: a sleep, a lock, anything. One that has to be pinned is given as
-    /// `pin!(future)`.
+    /// Adds a case that waits for a future: a sleep, a lock, anything. A future that must be pinned
+    /// is given as `pin!(future)`.
     ///
     /// # Panics
-    /// When the select has been polled.
+    /// If the select has been polled.
     #[track_caller]
     pub fn future<U, F>(self, future: U, then: F) -> Select<R, With<FutureCase<U, F>, L>>
     where
@@ -187,24 +187,23 @@ impl<R, L: Cases<R>> Select<R, L> {
         self.with(FutureCase::new(future, then))
     }
 
-    /// The outcome of a case that is ready now; `None` when none is. Never blocks.
+    /// Returns the outcome of a case that is ready now; `None` if none is. Never blocks.
     pub fn try_now(mut self) -> Option<R> {
         self.first().or_else(|| self.give_up())
     }
 
-    /// Waits for the first case, and blocks the thread meanwhile. A worker of a scheduler it does
-    /// not block.
+    /// Waits for the first case, and blocks the thread. Does not block a worker of a scheduler.
     ///
     /// # Errors
-    /// [`SelectError::OnWorker`] where it would wait in a step.
+    /// [`SelectError::OnWorker`] if it would wait in a step.
     pub fn wait(self) -> Result<R, SelectError> {
         self.wait_within(None)
     }
 
-    /// As [`wait`](Self::wait), for no longer than that.
+    /// Waits for the first case, as [`wait`](Self::wait) does, but for at most `timeout`.
     ///
     /// # Errors
-    /// As there, and [`SelectError::Timeout`].
+    /// As [`wait`](Self::wait), and [`SelectError::Timeout`].
     pub fn wait_timeout(self, timeout: Duration) -> Result<R, SelectError> {
         self.wait_within(Some(timeout))
     }
@@ -222,7 +221,7 @@ impl<R, L: Cases<R>> Select<R, L> {
             .ok_or(SelectError::Timeout)
     }
 
-    /// The case that is ready now. One that has been polled before may have been chosen meanwhile.
+    /// Returns the outcome of a ready case. A polled select may have been chosen meanwhile.
     fn first(&mut self) -> Option<R> {
         let mut context = Context::from_waker(Waker::noop());
         if matches!(self.phase, Phase::New) {
@@ -235,7 +234,7 @@ impl<R, L: Cases<R>> Select<R, L> {
         }
     }
 
-    /// Step 1.
+    /// Tries all cases: step 1.
     fn try_all(&mut self, order: &[usize], context: &mut Context<'_>) -> Option<R> {
         for &number in order {
             if let Said::Is(outcome) = self.act(number, What::Try(context)) {
@@ -254,7 +253,7 @@ impl<R, L: Cases<R>> Select<R, L> {
         })
     }
 
-    /// Step 2: the case that is ready, if there is one.
+    /// Takes places, or returns a ready case: step 2.
     fn enlist(&mut self, order: &[usize], claim: &Arc<Claim>) -> Option<usize> {
         let locks = Locks::take(self);
         let mut ready = None;
@@ -279,7 +278,7 @@ impl<R, L: Cases<R>> Select<R, L> {
         ready
     }
 
-    /// That case has been chosen: its outcome.
+    /// Returns the outcome of the chosen case.
     fn finish(&mut self, chosen: usize) -> R {
         self.phase = Phase::Over;
         for number in (0..self.cases.count()).filter(|&it| it != chosen) {
@@ -291,7 +290,7 @@ impl<R, L: Cases<R>> Select<R, L> {
         }
     }
 
-    /// It waits no longer. The outcome, if a case has been chosen.
+    /// Gives up the wait. Returns the outcome, if a case has been chosen.
     fn give_up(&mut self) -> Option<R> {
         let Phase::Waits(claim) = &self.phase else {
             return None;
@@ -327,11 +326,11 @@ impl<R, L: Cases<R>> Select<R, L> {
 }
 
 impl<R, C: Case<R>, L: Cases<R>> Select<R, With<C, L>> {
-    /// The case before this is left out where the condition does not hold, and is dropped at once.
-    /// A select without a case that is left waits for ever.
+    /// Leaves out the last added case, and drops it at once, if the condition is false. A select
+    /// without a remaining case waits for ever.
     ///
     /// # Panics
-    /// When the select has been polled.
+    /// If the select has been polled.
     ///
     /// ```
     /// use ganger_channel::{channel, select};
@@ -392,7 +391,7 @@ impl<R, L: Cases<R>> fmt::Debug for Select<R, L> {
     }
 }
 
-/// The numbers below that, in a random order. A model leaves nothing to chance.
+/// Returns the numbers below `count`, in a random order. A model leaves nothing to chance.
 fn order(count: usize) -> SmallVec<[usize; FEW]> {
     let mut order: SmallVec<[usize; FEW]> = (0..count).collect();
     if cfg!(ganger_loom) {
@@ -411,7 +410,7 @@ fn order(count: usize) -> SmallVec<[usize; FEW]> {
 
 fn shuffle(order: &mut [usize]) {
     SEED.with(|seed| {
-        // Its address tells threads apart.
+        // The address of the seed distinguishes threads.
         let own = std::ptr::from_ref(seed).addr() as u64;
         let mut random = fastrand::Rng::with_seed(seed.get() ^ own);
         random.shuffle(order);
@@ -423,7 +422,7 @@ thread_local! {
     static SEED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The locks of all channels of a select, which this thread has until this is dropped.
+/// The locks of all channels of a select, held by this thread until dropped.
 struct Locks(SmallVec<[*const RawLock; FEW]>);
 
 impl Locks {
@@ -435,8 +434,8 @@ impl Locks {
         locks.sort_unstable();
         locks.dedup();
         for &lock in &locks {
-            // SAFETY: a case of the select has named it, and borrows its channel for longer than
-            // this lives.
+            // SAFETY: a case of the select has named the lock, and borrows its channel for longer
+            // than `Locks` lives.
             unsafe { &*lock }.lock();
         }
         Self(locks)
@@ -446,7 +445,7 @@ impl Locks {
 impl Drop for Locks {
     fn drop(&mut self) {
         for &lock in self.0.iter().rev() {
-            // SAFETY: as in `take`, which has locked it.
+            // SAFETY: `take` has locked it, and its channel is still borrowed.
             unsafe { &*lock }.unlock();
         }
     }

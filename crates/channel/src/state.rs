@@ -1,22 +1,22 @@
-//! What a channel is, under its lock.
+//! The state of a channel, under its lock.
 //!
 //! **Rules.**
-//! 1. A value goes to the first receiver that waits; otherwise into the buffer, if that has room;
+//! 1. A value goes to the first waiting receiver; otherwise into the buffer, if it has room;
 //!    otherwise its sender waits, with the value in its place.
-//! 2. A receiver takes the head of the buffer, and the value of the first sender that waits goes to
-//!    the tail at once. With an empty buffer it takes that value itself.
-//! 3. So receivers wait only beside an empty buffer, and senders only beside a full one: but for
-//!    selects that are busy, which look again.
+//! 2. A receiver takes the head of the buffer, and the value of the first waiting sender goes to
+//!    the tail at once. With an empty buffer the receiver takes the sender's value itself.
+//! 3. So receivers wait only beside an empty buffer, and senders only beside a full buffer, except
+//!    for busy selects, which check again.
 //! 4. A receiver that was served and is dropped before it has taken its value gives it back. The
-//!    value goes to the first that waits, or else in front of the buffer. Values that were
-//!    received have numbers, so that several which come back keep their order.
+//!    value goes to the first waiting receiver, or else in front of the buffer. Received values
+//!    have numbers, so that several returned values keep their order.
 //!
-//! 5. A value is *claimed* from the moment in which a receiver that waits is handed it until that
-//!    receiver has taken it for good, or gives it back. While there is a claim, no receiver of a
-//!    closed channel is told that all has been received: it waits for what may come back.
+//! 5. A value is *claimed* from the moment it is handed to a waiting receiver until this receiver
+//!    has taken it for good, or gives it back. While a value is claimed, receivers of a closed
+//!    channel do not yet see the end: the value may come back.
 //!
-//! Nothing is woken, and no value dropped, under the lock: each act returns what its caller owes. A
-//! waker is cloned before the lock is taken.
+//! No waiter is woken, and no value dropped, under the lock: each function returns them to its
+//! caller. A waker is cloned before the lock is taken.
 //!
 //! **Memory.** The buffer and the table of places lose the room of a burst as they are emptied.
 
@@ -28,12 +28,12 @@ use std::collections::VecDeque;
 use std::mem;
 use std::task::Waker;
 
-/// A buffer with room for so many values does not shrink.
+/// A buffer with room for at most this many values does not shrink.
 pub(crate) const KEPT: usize = 64;
 
 pub(crate) struct State<T> {
     buffer: VecDeque<T>,
-    /// Values that came back, those with the smallest numbers last.
+    /// Values that came back, the smallest numbers last.
     returned: Vec<(u64, T)>,
     capacity: usize,
     places: Places<T>,
@@ -42,11 +42,11 @@ pub(crate) struct State<T> {
     is_closed: bool,
     /// How many values are claimed.
     claims: usize,
-    /// Of the value that was received last.
+    /// The number of the value received last.
     number: u64,
 }
 
-/// What is to be woken, once the lock is free.
+/// A waiter to be woken, once the lock is free.
 #[must_use = "one that waits is to be woken"]
 #[derive(Debug)]
 pub(crate) struct Wake(pub(crate) Told);
@@ -65,7 +65,7 @@ impl Wake {
     }
 }
 
-/// Those to be woken at a close.
+/// The waiters to be woken at a close.
 pub(crate) type Wakes = SmallVec<[Wake; 4]>;
 
 impl<T> State<T> {
@@ -95,7 +95,7 @@ impl<T> State<T> {
         self.is_closed
     }
 
-    /// Sends, without waiting.
+    /// Sends a value without waiting.
     #[inline]
     pub(crate) fn send(&mut self, value: T) -> Result<Option<Wake>, SendError<T>> {
         if self.is_closed {
@@ -120,7 +120,7 @@ impl<T> State<T> {
         Err(SendError::Full(value))
     }
 
-    /// Hands a value to the first receiver that waits.
+    /// Hands a value to the first waiting receiver.
     #[inline]
     fn hand(&mut self, number: u64, value: T) -> Result<Wake, T> {
         match self.places.serve(&mut self.receivers, || Stage::Met) {
@@ -135,7 +135,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Receives, without waiting: the value, and its number.
+    /// Receives without waiting: returns the value, and its number.
     #[inline]
     pub(crate) fn recv(&mut self) -> Result<((u64, T), Option<Wake>), RecvError> {
         let value = match self.returned.pop() {
@@ -178,24 +178,23 @@ impl<T> State<T> {
         Some((value, Wake(told)))
     }
 
-    /// A sender takes its place, as sending has failed.
+    /// Adds a place for a sender, after sending has failed.
     pub(crate) fn enlist_sender(&mut self, value: T, told: Told) -> Key {
         self.places.push(&mut self.senders, told, Some(value))
     }
 
-    /// A receiver takes its place, as receiving has failed.
+    /// Adds a place for a receiver, after receiving has failed.
     pub(crate) fn enlist_receiver(&mut self, told: Told) -> Key {
         self.places.push(&mut self.receivers, told, None)
     }
 
-    /// Whether that wait goes on, and if so, whether this waker is woken at its end.
+    /// Returns `None` if the wait is over, and otherwise whether `waker` is woken at its end.
     #[inline]
     pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> Option<bool> {
         self.places.still_waits(key, waker)
     }
 
-    /// That waker is woken at the end of the wait, if it goes on. The one before comes back, or
-    /// this one.
+    /// Sets the waker of a wait, if it goes on. Returns the previous waker, or else `waker`.
     pub(crate) fn change_waker(&mut self, key: Key, waker: Waker) -> Result<Waker, Waker> {
         match &mut self.places.at(key).stage {
             Stage::Waiting(Told::One(its)) => Ok(mem::replace(its, waker)),
@@ -203,43 +202,43 @@ impl<T> State<T> {
         }
     }
 
-    /// The value of a sender that has its place, to look whether it can be sent now.
+    /// Takes the value of a waiting sender, to try whether it can be sent now.
     pub(crate) fn value_of(&mut self, key: Key) -> Option<T> {
         self.places.at(key).value.take()
     }
 
-    /// It can't.
+    /// Returns an unsent value to its place.
     pub(crate) fn keep_value(&mut self, key: Key, value: T) {
         self.places.at(key).value = Some(value);
     }
 
-    /// The sender leaves its place, with its value if that was not sent, and whether the channel is
-    /// closed. The stage is to be dropped without the lock.
+    /// Removes the sender's place. Returns the value if it was not sent, and the stage, which the
+    /// caller must drop without the lock.
     pub(crate) fn leave_sender(&mut self, key: Key) -> (Stage, Option<T>) {
         let (stage, value, _) = self.places.take(&mut self.senders, key);
         (stage, value)
     }
 
-    /// The receiver leaves its place, with the value and its number if it was served. The value is
-    /// still claimed.
+    /// Removes the receiver's place. Returns the value and its number if it was served; the value
+    /// is still claimed.
     pub(crate) fn leave_receiver(&mut self, key: Key) -> (Stage, Option<(u64, T)>) {
         let (stage, value, number) = self.places.take(&mut self.receivers, key);
         (stage, value.map(|value| (number, value)))
     }
 
-    /// A value that was received without waiting may come back.
+    /// Claims a value that was received without waiting, as it may come back.
     pub(crate) fn claim(&mut self) {
         self.claims += 1;
     }
 
-    /// A value that was claimed does not come back.
+    /// Settles a claimed value, which does not come back.
     #[inline]
     pub(crate) fn settle(&mut self) -> Option<Wakes> {
         self.claims -= 1;
         (self.claims == 0 && self.is_closed).then(|| self.end_receivers())
     }
 
-    /// A value that was claimed comes back.
+    /// Takes a claimed value back.
     pub(crate) fn give_back(&mut self, number: u64, value: T) -> Option<Wake> {
         self.claims -= 1;
         match self.hand(number, value) {
@@ -252,7 +251,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Nothing is sent any more. Those that wait are told. `false`: it was closed before.
+    /// Closes the channel, and ends all waits. Returns `false` if it was already closed.
     pub(crate) fn close(&mut self) -> (bool, Wakes) {
         let was_open = !mem::replace(&mut self.is_closed, true);
         let mut wakes = Self::end_all(&mut self.places, &mut self.senders);
@@ -262,7 +261,7 @@ impl<T> State<T> {
         (was_open, wakes)
     }
 
-    /// Nothing is received any more.
+    /// Ends the waits of all receivers.
     #[cold]
     fn end_receivers(&mut self) -> Wakes {
         Self::end_all(&mut self.places, &mut self.receivers)
@@ -276,7 +275,7 @@ impl<T> State<T> {
         wakes
     }
 
-    /// All receivers are gone: nothing is received any more.
+    /// Takes all values out, as all receivers are gone.
     pub(crate) fn clear(&mut self) -> (VecDeque<T>, Vec<(u64, T)>) {
         (mem::take(&mut self.buffer), mem::take(&mut self.returned))
     }

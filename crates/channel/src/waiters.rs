@@ -1,4 +1,4 @@
-//! Those that wait until there is something new for all of them.
+//! Waiters for news that concern all of them.
 
 use crate::lock::Lock;
 use crate::places::{Key, Line, Places, Stage, Told};
@@ -7,7 +7,7 @@ use ganger_wait::watch::{self, Registered, Thing};
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
-/// The places of those that wait.
+/// The places of the waiters.
 pub(crate) struct Waiters {
     places: Places<()>,
     line: Line,
@@ -21,7 +21,7 @@ impl Waiters {
         }
     }
 
-    /// None of them waits any longer.
+    /// Ends all waits.
     pub(crate) fn end_all(&mut self) -> Wakes {
         let mut wakes = Wakes::new();
         while let Some((_, told)) = self.places.serve(&mut self.line, || Stage::Met) {
@@ -39,19 +39,19 @@ impl Waiters {
     }
 }
 
-/// A wait: where it is, if it has begun.
+/// A wait: its place, if it has begun.
 #[derive(Default)]
 pub(crate) struct Seat(Option<(Key, Registered)>);
 
-/// What has waiters, under its lock.
+/// A state with waiters, under its lock.
 pub(crate) trait Awaited {
-    /// What it is, in reports of deadlocks.
+    /// The kind of object in reports of deadlocks.
     const KIND: &'static str;
 
     fn waiters(&mut self) -> &mut Waiters;
 }
 
-/// Looks: the result of `look`, or a place among those that wait.
+/// Returns the result of `look`, or takes a place among the waiters.
 pub(crate) fn poll<S: Awaited, R>(
     state: &Lock<S>,
     seat: &mut Seat,
@@ -67,7 +67,7 @@ pub(crate) fn poll<S: Awaited, R>(
         {
             return Poll::Pending;
         }
-        // A waker is users' code, also where it is cloned.
+        // A waker is users' code, also in its clone.
         drop(locked);
         new = Some(context.waker().clone());
         locked = state.lock();
@@ -90,7 +90,7 @@ pub(crate) fn poll<S: Awaited, R>(
     result.map_or(Poll::Pending, Poll::Ready)
 }
 
-/// The wait is given up.
+/// Gives up the wait.
 pub(crate) fn leave<S: Awaited>(state: &Lock<S>, seat: &mut Seat) {
     if let Some((key, _)) = mem::take(seat).0 {
         let before = state.lock().waiters().leave(key);

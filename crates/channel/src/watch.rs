@@ -1,7 +1,7 @@
-//! The latest value of something, for any number of watchers.
+//! The latest value, for any number of watchers.
 //!
-//! A watcher sees the latest value, and is woken when there is a newer one. Values between two of
-//! its looks it does not see. Values are behind an `Arc`, so that no user's code runs under a lock.
+//! A watcher sees the latest value, and is woken for a newer value. It does not see values between
+//! two of its looks. Values are behind an `Arc`, so that no user's code runs under a lock.
 
 use crate::block::block_on;
 use crate::ends::{add, is_last, wake_all};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A value that changes, and that any number of watchers look at. It begins as that.
+/// Creates a value that changes, for any number of watchers. Its first value is `value`.
 ///
 /// ```
 /// let (publisher, mut watcher) = ganger_channel::watch("starting");
@@ -67,15 +67,15 @@ impl<T> Awaited for State<T> {
 /// Sets the value of a [`watch`].
 pub struct Publisher<T>(Arc<Shared<T>>);
 
-/// Looks at the value of a [`watch`]. A clone has seen what this has seen.
+/// Looks at the value of a [`watch`]. A clone has seen the same values.
 pub struct Watcher<T> {
     shared: Arc<Shared<T>>,
-    /// The version that it has looked at last.
+    /// The version last seen.
     seen: u64,
 }
 
 impl<T> Publisher<T> {
-    /// Sets the value, and wakes all watchers that wait. Gives the value before it. Never blocks.
+    /// Sets the value, and wakes all waiting watchers. Returns the previous value. Never blocks.
     #[allow(clippy::must_use_candidate, reason = "it sends")]
     pub fn send(&self, value: T) -> Arc<T> {
         let value = Arc::new(value);
@@ -88,13 +88,13 @@ impl<T> Publisher<T> {
         before
     }
 
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn latest(&self) -> Arc<T> {
         Arc::clone(&self.0.state.lock().value)
     }
 
-    /// A watcher that has seen the value of now.
+    /// Returns a watcher that has seen the current value.
     #[must_use]
     pub fn subscribe(&self) -> Watcher<T> {
         let seen = self.0.state.lock().version;
@@ -106,7 +106,7 @@ impl<T> Publisher<T> {
 }
 
 impl<T> Watcher<T> {
-    /// The latest value, which counts as seen from now on.
+    /// Returns the latest value, which now counts as seen.
     #[must_use]
     pub fn latest(&mut self) -> Arc<T> {
         let state = self.shared.state.lock();
@@ -114,16 +114,16 @@ impl<T> Watcher<T> {
         Arc::clone(&state.value)
     }
 
-    /// Whether there is a value that it has not seen.
+    /// Returns whether the latest value is unseen.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         self.shared.state.lock().version > self.seen
     }
 
-    /// Waits until there is a value that it has not seen, which then counts as seen.
+    /// Waits until the latest value is unseen; it then counts as seen.
     ///
     /// # Errors
-    /// The future's: [`RecvError::Closed`] when it has seen the last one, and all publishers are
+    /// The future's: [`RecvError::Closed`] if it has seen the last value, and all publishers are
     /// gone.
     pub fn changed(&mut self) -> Changed<'_, T> {
         Changed {
@@ -132,19 +132,19 @@ impl<T> Watcher<T> {
         }
     }
 
-    /// As [`changed`](Self::changed), and blocks the thread meanwhile. A worker of a scheduler it
-    /// does not block.
+    /// Waits, as [`changed`](Self::changed) does, but blocks the thread. Does not block a worker of
+    /// a scheduler.
     ///
     /// # Errors
-    /// As there, and [`RecvError::OnWorker`] where it would wait in a step.
+    /// As [`changed`](Self::changed), and [`RecvError::OnWorker`] if it would wait in a step.
     pub fn changed_blocking(&mut self) -> Result<(), RecvError> {
         self.changed_within(None)
     }
 
-    /// As [`changed_blocking`](Self::changed_blocking), for no longer than that.
+    /// Waits, as [`changed_blocking`](Self::changed_blocking) does, but for at most `timeout`.
     ///
     /// # Errors
-    /// As there, and [`RecvError::Timeout`].
+    /// As [`changed_blocking`](Self::changed_blocking), and [`RecvError::Timeout`].
     pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvError> {
         self.changed_within(Some(timeout))
     }

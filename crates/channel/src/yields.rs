@@ -1,14 +1,14 @@
-//! Waits of state machines: commands that are carried out by a future.
+//! Waits of state machines: commands carried out by a future.
 //!
 //! **Problem.** A step does not wait. It yields, and the completion comes with its tag. A process
-//! that ends, or takes the yield back, leaves no place at any channel.
+//! that ends, or takes the yield back, must leave no place at a channel.
 //!
 //! **Protocol.** Each wait is a future, and the yield is the future's (`ganger_wait::Until`). When
-//! the yield is wanted no longer, the future is dropped.
+//! the yield is taken back, the future is dropped.
 //!
-//! **A value is not lost with its completion.** A completion that the process does not take, for
-//! it has taken the yield back or has ended, is dropped with what it brings. So it brings a
-//! [`Received`], which gives its value back to the channel then.
+//! **A value is not lost with its completion.** A completion that the process does not take,
+//! because it has taken the yield back or has ended, is dropped with its content. The content is
+//! therefore a [`Received`], whose destructor gives the value back to the channel.
 
 use crate::ends::{Receiver, Sender};
 use crate::error::SendError;
@@ -24,8 +24,8 @@ pub type Receiving<T> = Until<Received<T>>;
 pub type Sending<T> = Until<Result<(), SendError<T>>>;
 
 impl<T: Send + 'static> Receiver<T> {
-    /// As [`recv`](Self::recv), for a step: the completion brings a [`Received`]. It is the error
-    /// [`RecvError::Closed`](crate::RecvError::Closed) when nothing is received any more.
+    /// Receives a value, as [`recv`](Self::recv) does, for a step: the completion brings a
+    /// [`Received`], or the error [`RecvError::Closed`](crate::RecvError::Closed) at the end.
     ///
     /// ```
     /// use ganger_channel::channel;
@@ -67,23 +67,23 @@ impl<T: Send + 'static> Receiver<T> {
 }
 
 impl<T: Send + 'static> Sender<T> {
-    /// As [`send`](Self::send), for a step: the completion brings a `Result<(), SendError<T>>`, so
-    /// that the value comes back when the channel is closed.
+    /// Sends a value, as [`send`](Self::send) does, for a step: the completion brings a `Result<(),
+    /// SendError<T>>`, so that the value comes back if the channel is closed.
     pub fn sending(&self, value: T) -> Sending<T> {
         let sender = self.clone();
         Until::new(async move { sender.send(value).await })
     }
 }
 
-/// A value that a yield has received. Dropped without [`into_inner`](Self::into_inner), it gives
-/// the value back: it is the next that the channel gives.
+/// A value received by a yield. Dropped without [`into_inner`](Self::into_inner), it gives the
+/// value back, as the next to be received.
 pub struct Received<T> {
     value: Option<(u64, T)>,
     from: Receiver<T>,
 }
 
 impl<T> Received<T> {
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn into_inner(mut self) -> T {
         match self.value.take() {

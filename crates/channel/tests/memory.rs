@@ -1,4 +1,4 @@
-//! How much memory a channel holds after a burst, by an allocator that counts.
+//! The memory that a channel holds after a burst, measured with a counting allocator.
 //!
 //! The tests share the count, so they run one after the other.
 #![cfg(not(ganger_loom))]
@@ -15,23 +15,23 @@ use std::task::{Context, Waker};
 struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
-/// All that was ever allocated.
+/// The sum of all allocations so far.
 static SUM: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the system's allocator does everything; the counters change nothing about it.
+// SAFETY: the system allocator does the work; the counters change nothing in its results.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Ordering: Relaxed, because these are sums.
+        // Ordering: Relaxed, because the counters are only sums.
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
         SUM.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: by the contract of this function.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // Ordering: Relaxed, because it is a sum.
+        // Ordering: Relaxed, because the counter is only a sum.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: by the contract of this function.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -43,16 +43,17 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 const BURST: usize = 40_000;
 
-/// What may be left: small collections do not shrink, and the harness allocates on other threads.
+/// Memory that may remain: small collections do not shrink, and the harness allocates on other
+/// threads.
 const LITTLE: usize = 64 << 10;
 
 fn live() -> usize {
-    // Ordering: Relaxed, because it is a sum.
+    // Ordering: Relaxed, because the counter is only a sum.
     LIVE.load(Ordering::Relaxed)
 }
 
 fn sum() -> usize {
-    // Ordering: Relaxed, because it is a sum.
+    // Ordering: Relaxed, because the counter is only a sum.
     SUM.load(Ordering::Relaxed)
 }
 
@@ -62,8 +63,8 @@ fn poll<F: Future + Unpin>(future: &mut F) -> bool {
     Pin::new(future).poll(&mut context).is_ready()
 }
 
-/// Runs the bursts, and sees that nothing is left of each while its channel lives, and that what
-/// is moved meanwhile is a few times as much as the burst itself.
+/// Runs the bursts. Checks that each leaves little memory while its channel lives, and allocates in
+/// total at most a few times its own size.
 fn assert_flat(mut burst: impl FnMut()) {
     for turn in 0..3 {
         let (before, sum_before) = (live(), sum());
@@ -75,15 +76,15 @@ fn assert_flat(mut burst: impl FnMut()) {
     }
 }
 
-/// How much the burst took at the most.
+/// Returns the peak memory of the burst.
 fn peak_of(burst: &mut impl FnMut()) -> usize {
     let before = live();
     PEAK.store(0, Ordering::Relaxed); // Ordering: Relaxed, as the tests take turns.
     burst();
-    PEAK.load(Ordering::Relaxed).saturating_sub(before) // Ordering: Relaxed, as above.
+    PEAK.load(Ordering::Relaxed).saturating_sub(before) // Ordering: Relaxed, as tests take turns.
 }
 
-/// As a burst has seen it.
+/// The peak seen by a burst.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 fn at_the_top() {
@@ -125,7 +126,7 @@ fn receivers_that_wait_leave_no_room() {
         };
         let mut waits: Vec<_> = (0..BURST).map(|_| wait()).collect();
         at_the_top();
-        // Half of them are served, and half give up.
+        // Half of the waits are served, and half give up.
         waits.truncate(BURST / 2);
         for wait in &mut waits {
             sender.try_send(1).unwrap();
@@ -235,7 +236,7 @@ fn one_that_waits_on_keeps_no_room_of_others() {
     let _alone = alone();
     let (sender, receiver) = unbounded::<u64>();
     let first = |receiver: &Receiver<u64>| {
-        // What an owner keeps, so that the table is never empty.
+        // The future has its own receiver, so that `waits` can be exchanged.
         let receiver = receiver.clone();
         let mut recv = Box::pin(async move { receiver.recv().await });
         assert!(!poll(&mut recv));
@@ -249,7 +250,7 @@ fn one_that_waits_on_keeps_no_room_of_others() {
         assert!(poll(&mut stays));
         stays = waits.pop().unwrap();
         waits.clear();
-        // It is the last in the table, and others come and go.
+        // The remaining wait is the last in the table, and others come and go.
         let next = first(&receiver);
         sender.try_send(1).unwrap();
         assert!(poll(&mut stays));

@@ -1,4 +1,4 @@
-//! Watch and broadcast: what each of many sees.
+//! Watch and broadcast: the view of each of many receivers.
 
 use crate::support::{Bell, now, poll};
 use ganger_channel::{BroadcastError, RecvError, broadcast, watch};
@@ -23,7 +23,7 @@ fn a_watcher_sees_the_latest_value_and_is_woken_for_a_newer_one() {
     assert_eq!(poll(&mut changed, &waker), Poll::Ready(Ok(())));
     drop(changed);
     assert!(!watcher.has_changed() && *watcher.latest() == 2);
-    // One that has not looked has missed nothing, and a new one has seen all.
+    // A watcher that has not looked has missed nothing, and a new watcher has seen all.
     let mut other = watcher.clone();
     let mut new = publisher.subscribe();
     publisher.send(3);
@@ -164,7 +164,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Beside all values that were ever sent, of which each subscriber knows its next one.
+    /// Compares with a list of all values ever sent, and each subscriber's next index.
     // pins: Q10
     #[test]
     fn a_subscriber_gets_what_it_would_if_no_value_went(
@@ -207,7 +207,7 @@ proptest! {
                 }
                 _ => {}
             }
-            // A value is kept as long as a subscriber may get it, and no longer.
+            // A value is kept exactly as long as a subscriber may get it.
             let oldest = sent.len().saturating_sub(capacity);
             let needed = subscribers.iter().map(|it| it.1.max(oldest)).min();
             let needed = needed.unwrap_or(sent.len());

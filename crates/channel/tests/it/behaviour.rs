@@ -1,4 +1,4 @@
-//! What senders and receivers see, one poll after the other.
+//! The view of senders and receivers, one poll after the other.
 
 use crate::support::{Bell, now, poll};
 use ganger_channel::{RecvError, SendError, channel, unbounded};
@@ -219,7 +219,7 @@ fn nothing_is_received_after_word_that_all_has_been() {
     assert!(now(&mut served).is_pending());
     sender.try_send(1).unwrap();
     drop(sender);
-    // The value may come back, so the channel is not yet said to be at its end.
+    // The value may come back, so the channel does not yet report its end.
     assert_eq!(other.try_recv(), Err(RecvError::Empty));
     let (bell, waker) = Bell::new();
     let mut waits = other.recv();

@@ -1,4 +1,4 @@
-//! What waits at channels, as a program sees it that watches for deadlocks.
+//! Waits at channels, in a program that watches for deadlocks.
 
 use crate::support::now;
 use ganger_channel::{broadcast, channel, select, watch};
@@ -6,7 +6,7 @@ use ganger_wait::watch::{Watching, begin};
 use std::task::Poll;
 use std::time::Duration;
 
-/// What this thread waits for.
+/// Returns the kinds of objects for which this thread waits.
 fn own_waits(watching: &Watching) -> Vec<&'static str> {
     let waits = watching.own_waits();
     waits.iter().map(|it| it.thing.kind).collect()

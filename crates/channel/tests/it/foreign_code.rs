@@ -1,4 +1,4 @@
-//! Selects that are used again, and users' code that panics or comes back to the channel.
+//! Selects that are used again, and users' code that panics or re-enters the channel.
 
 use crate::support::{Bell, Calls, does_not_hang, now, poll};
 use ganger_channel::{RecvError, Sender, Until, broadcast, channel, select, watch};
@@ -104,7 +104,7 @@ fn a_future_that_panics_is_an_error_of_its_yield_and_not_of_the_sender() {
     assert!(said.contains("it does not like values"), "{said}");
 }
 
-/// Panics once when it is dropped.
+/// Panics when first dropped.
 struct Panics(Arc<AtomicBool>);
 
 impl Drop for Panics {
@@ -118,7 +118,7 @@ impl Drop for Panics {
 fn a_value_that_panics_when_it_is_dropped_leaves_no_subscriber_asleep() {
     let has_panicked = Arc::new(AtomicBool::new(false));
     let value = || Arc::new(Panics(Arc::clone(&has_panicked)));
-    // The first never gets its value, which goes with the next one.
+    // The first subscriber never gets its value, which is dropped with the next send.
     let (sender, _first) = broadcast(1);
     sender.send(value());
     let mut late = sender.subscribe();
@@ -164,11 +164,11 @@ fn a_waker_that_closes_the_channel_when_it_goes_does_so_without_a_lock() {
     let waker = Waker::from(Arc::new(Closes(Mutex::new(Some(sender)))));
     assert!(poll(&mut select, &waker).is_pending());
     drop(waker);
-    // The old waker goes when the new one comes.
+    // The new waker replaces and drops the old waker.
     assert_eq!(now(&mut select), Poll::Ready(Err(RecvError::Closed)));
 }
 
-/// Polls twice, each time by a waker that makes that call whenever it can.
+/// Polls twice, each time with a waker that makes the call whenever it runs.
 fn poll_by_callers<F: Future + Unpin>(
     mut future: F,
     call: impl Fn() + Clone + Send + Sync + 'static,
@@ -232,7 +232,7 @@ fn a_waker_may_use_a_watch_and_a_broadcast_when_it_is_cloned_woken_and_dropped()
     });
 }
 
-/// A value that uses its channel when it goes.
+/// A value that uses its channel when dropped.
 struct Uses(Box<dyn Fn() + Send + Sync>);
 
 impl Drop for Uses {

@@ -1,15 +1,15 @@
-//! Histories of real threads, which must be those of a queue.
+//! Checks that histories of real threads are histories of a queue.
 //!
-//! Each call notes when it began and ended. Values differ, so a history is one of a queue if: each
-//! value that was sent is received once; no value overtakes another one whose send had ended before
-//! its own began; and no more sends have ended than values were asked for, but for the capacity.
+//! Each call records its begin and end. All values differ, so a history is a queue's if: each sent
+//! value is received once; no value overtakes another whose send ended before its own began; and
+//! the ended sends number at most the begun receives plus the capacity.
 
 use ganger_channel::{Receiver, Sender, channel};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// When a call began and ended.
+/// The begin and end of a call.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     from: usize,
@@ -47,10 +47,10 @@ impl Clock {
     }
 }
 
-/// What is wrong with it.
+/// Returns the first flaw of a history.
 fn flaw(history: &History, capacity: usize) -> Option<String> {
-    // The last receive to begin of those values whose sends ended before a moment must not be
-    // later than the end of the receive of a value whose send began after it.
+    // A value's receive must not end before the begin of an earlier value's receive, for values
+    // whose sends ended before its own began. `last` is the latest of these begins.
     let mut by_end: Vec<_> = history.clone();
     by_end.sort_by_key(|(send, _)| send.to);
     let mut by_start = by_end.clone();

@@ -1,10 +1,10 @@
-//! Hand-overs against receives and sends that give up, and a close against both.
+//! Models of hand-overs against receives and sends that give up, and of a close against both.
 
 use crate::poll_once;
 use ganger_channel::{RecvError, SendError, channel};
 use ganger_sync::{model, thread};
 
-/// Whatever the order, the value is received once, or its sender has it.
+/// In each order, the value is received once, or its sender has it.
 // pins: Q4
 #[test]
 fn a_receive_gives_up_while_it_is_served() {
@@ -36,7 +36,7 @@ fn a_send_gives_up_while_its_value_is_taken() {
     });
 }
 
-/// A thread that waits is woken, and each value is received or comes back.
+/// A waiting thread is woken, and each value is received or comes back.
 // pins: Q3
 #[test]
 fn a_close_meets_a_send_that_waits() {

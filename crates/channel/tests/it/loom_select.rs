@@ -1,4 +1,4 @@
-//! Selects against two channels, against each other, and with a future.
+//! Models of selects against two channels, against each other, and with a future.
 
 use crate::poll_once;
 use ganger_channel::{channel, select};
@@ -28,8 +28,8 @@ fn two_channels_serve_one_select() {
     });
 }
 
-/// Both wait for whichever comes first. A select that sleeps without an end is a deadlock, which
-/// the model reports.
+/// Both wait for the first ready case. A select that sleeps without an end is a deadlock, which the
+/// model reports.
 // pins: Q7
 #[test]
 fn two_selects_meet_once() {

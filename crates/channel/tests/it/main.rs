@@ -1,4 +1,4 @@
-//! Channels and selects, as their users see them.
+//! Tests of channels and selects through their public interface.
 
 #![allow(unreachable_pub, reason = "tests")]
 

@@ -1,7 +1,7 @@
-//! Random calls on two channels, beside a plain model of them.
+//! Random calls on two channels, compared with a plain model.
 //!
-//! In the model a send or a receive is a select with one case. Where several cases are ready the
-//! model follows the choice of the real one.
+//! In the model a send or a receive is a select with a single case. If several cases are ready, the
+//! model follows the choice of the real select.
 
 use crate::support::now;
 use ganger_channel::{Receiver, Sender, channel, select};
@@ -17,7 +17,7 @@ enum What {
     Recv,
 }
 
-/// A case: at that channel.
+/// A case: at the channel with this index.
 type Case = (usize, What);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ enum Got {
     Closed,
 }
 
-/// The case that was chosen, and what has come of it.
+/// The chosen case, and its result.
 type Outcome = (usize, Got);
 
 #[derive(Debug, Clone)]
@@ -37,26 +37,26 @@ enum Op {
     Try(Vec<Case>),
     /// A call that may wait.
     Begin(Vec<Case>),
-    /// The oldest of those that wait, counted from there, is polled.
+    /// Polls a waiter, counted from the oldest.
     Poll(usize),
-    /// It is dropped.
+    /// Drops a waiter, counted from the oldest.
     Drop(usize),
     Close(usize),
 }
 
-/// Which one waits, and as which case.
+/// The id of a waiter, and the number of its case.
 type Place = (usize, usize);
 
 #[derive(Default)]
 struct Channel {
     capacity: usize,
-    /// With the numbers that values which came back have.
+    /// Values that came back, by their numbers.
     returned: BTreeMap<u64, u32>,
     buffer: VecDeque<u32>,
     senders: Vec<Place>,
     receivers: Vec<Place>,
     is_closed: bool,
-    /// How many have been handed a value, and have not taken it.
+    /// How many waiters have been handed a value, and have not taken it.
     claims: usize,
     number: u64,
 }
@@ -64,7 +64,7 @@ struct Channel {
 #[derive(Default)]
 struct Plain {
     channels: [Channel; 2],
-    /// The value that each would send, and its outcome once it has one.
+    /// For each waiter, the value it would send, and its outcome once it has one.
     waits: BTreeMap<usize, (u32, Option<(Outcome, u64)>)>,
 }
 
@@ -79,7 +79,7 @@ impl Plain {
         }
     }
 
-    /// That one waits no longer.
+    /// Ends the wait of a waiter.
     fn serve(&mut self, id: usize, outcome: Outcome, number: u64) -> u32 {
         self.leave(id);
         let Some(wait) = self.waits.get_mut(&id) else {
@@ -118,7 +118,7 @@ impl Plain {
         Some(self.serve(id, (case, Got::Sent), 0))
     }
 
-    /// A case that is ready is carried out.
+    /// Carries out a ready case.
     fn act(&mut self, (at, what): Case, value: u32) -> (Got, u64) {
         let is_closed = self.channels[at].is_closed;
         if what == What::Send {
@@ -161,7 +161,7 @@ impl Plain {
         self.end_receivers(at);
     }
 
-    /// Those of a closed channel are told, unless a value may come back.
+    /// Ends the receivers of a closed channel, unless a value may come back.
     fn end_receivers(&mut self, at: usize) {
         if self.channels[at].claims > 0 {
             return;
@@ -182,7 +182,7 @@ impl Plain {
         }
     }
 
-    /// One has taken what it was served with.
+    /// Takes the outcome of a served waiter.
     fn take(&mut self, id: usize, cases: &[Case]) {
         if let Some((_, Some(((case, Got::Value(_)), _)))) = self.waits.remove(&id) {
             let at = cases[case].0;
@@ -193,7 +193,7 @@ impl Plain {
         }
     }
 
-    /// Drops one; what it has received goes back.
+    /// Drops a waiter; a received value goes back.
     fn drop(&mut self, id: usize, cases: &[Case]) {
         self.leave(id);
         if let Some((_, Some(((case, Got::Value(value)), number)))) = self.waits.remove(&id) {

@@ -1,5 +1,5 @@
-//! Selects with timers between processes of the simulation, which end at any moment: each value is
-//! received once, or is dropped with what has it.
+//! Selects with timers between simulated processes, which end at any moment: each value is received
+//! once, or is dropped with its owner.
 
 use ganger_channel::{Receiver, Sender, channel, select};
 use ganger_sim::{Faults, Sim};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const PRODUCERS: usize = 3;
 const EACH: usize = 6;
 
-/// What has become of each value.
+/// The fate of each value.
 struct Ledger {
     received: Vec<AtomicU32>,
     dropped: Vec<AtomicU32>,
@@ -37,7 +37,7 @@ struct Value {
 
 impl Drop for Value {
     fn drop(&mut self) {
-        // Ordering: SeqCst, here and below: the simulation has one thread.
+        // Ordering: SeqCst, here and below: the simulation has a single thread.
         self.ledger.dropped[self.number].fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -92,7 +92,7 @@ async fn consume(
                 ledger.received[value.number].fetch_add(1, Ordering::SeqCst);
             }
             Some(Err(_)) => {
-                // One is closed: the rest of the other.
+                // A channel is closed: takes the remaining values of both.
                 open = 0;
                 for receiver in [&a, &b] {
                     while let Ok(value) = cx.until_cancelled(receiver.recv()).await? {
@@ -114,7 +114,7 @@ fn check(faults: Faults, must_arrive: bool) {
         let [(a, from_a), (b, from_b)] = [(); 2].map(|()| channel(rt.choose(3)));
         for number in 0..PRODUCERS {
             let (ledger, a, b) = (Arc::clone(&ledger), a.clone(), b.clone());
-            // Refused when a shutdown has begun.
+            // Refused if a shutdown has begun.
             let _ =
                 rt.spawn_task(async move |cx: Cx| produce(cx, number * EACH, ledger, a, b).await);
         }

@@ -1,4 +1,4 @@
-//! Futures that are polled by hand, and wakers that count.
+//! Futures polled by hand, and wakers that count.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-/// Counts how often it is woken.
+/// Counts its wake-ups.
 #[derive(Default)]
 pub struct Bell(AtomicUsize);
 
@@ -36,12 +36,12 @@ pub fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output>
     Pin::new(future).poll(&mut Context::from_waker(waker))
 }
 
-/// Polls once, to see whether it is ready.
+/// Polls once, with a waker that does nothing.
 pub fn now<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll(future, Waker::noop())
 }
 
-/// A waker that makes a call of a user's when it is cloned, woken and dropped.
+/// A waker that makes a user's call when cloned, woken and dropped.
 pub struct Calls(Box<dyn Fn() + Send + Sync>);
 
 impl Calls {
@@ -61,7 +61,7 @@ impl Drop for Calls {
 static CALLS: RawWakerVTable = RawWakerVTable::new(
     |this| {
         let this: *const Calls = this.cast();
-        // SAFETY: the waker is borrowed, and owns it.
+        // SAFETY: the waker is borrowed, and owns the `Arc`.
         unsafe {
             ((*this).0)();
             Arc::increment_strong_count(this);
@@ -69,20 +69,20 @@ static CALLS: RawWakerVTable = RawWakerVTable::new(
         RawWaker::new(this.cast(), &CALLS)
     },
     |this| {
-        // SAFETY: the waker gives it up.
+        // SAFETY: the waker gives its `Arc` up.
         let this = unsafe { Arc::from_raw(this.cast::<Calls>()) };
         (this.0)();
     },
-    // SAFETY: the waker is borrowed, and owns it.
+    // SAFETY: the waker is borrowed, and owns the `Arc`.
     |this| unsafe { ((*this.cast::<Calls>()).0)() },
     |this| {
-        // SAFETY: the waker gives it up.
+        // SAFETY: the waker gives its `Arc` up.
         let this = unsafe { Arc::from_raw(this.cast::<Calls>()) };
         (this.0)();
     },
 );
 
-/// Runs it, and fails when it hangs.
+/// Runs `body`, and fails if it hangs.
 pub fn does_not_hang(body: impl FnOnce() + Send + 'static) {
     let (sender, receiver) = mpsc::channel();
     let runs = thread::spawn(move || {

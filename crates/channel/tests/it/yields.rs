@@ -105,7 +105,7 @@ fn a_yield_that_is_taken_back_or_whose_process_ends_leaves_no_place() {
         if ends {
             assert!(waits.wait().is_done());
         } else {
-            // The step after the one that has taken it back.
+            // The step after the step that has taken it back.
             told.recv().unwrap();
         }
         assert!(sender.try_send(1).is_err(), "it still waits");
@@ -129,7 +129,7 @@ fn a_completion_that_is_dropped_gives_its_value_back() {
     }));
     sender.send_blocking(42).unwrap();
     drop(sender);
-    // Whether it is still there then, or has come back, it is not lost.
+    // The process may have the value, or has given it back; in both cases it is not lost.
     assert_eq!(receiver.recv_blocking(), Ok(42));
     assert!(waits.unwrap().wait().is_done());
     assert_eq!(receiver.recv_blocking(), Err(RecvError::Closed));
