@@ -1,4 +1,4 @@
-//! Threads that wait for what tasks wait for.
+//! Blocks a thread on a future, or on a wait of this crate.
 
 use ganger_sync::{Parker, refuse_to_wait_in_driver};
 #[cfg(not(ganger_loom))]
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 /// Blocks this thread until the future is ready.
 ///
-/// Must not be called from a step outside of `Context::blocking`: its worker would wait.
+/// Must not be called from a step outside of `Context::blocking`: the step's worker would block.
 ///
 /// # Panics
-/// Where it would wait in a scheduler's driver, as in a task of `tokio::spawn`: for ever.
+/// If it would block a thread that drives a scheduler, as in a task of `tokio::spawn`: for ever.
 ///
 /// ```
 /// assert_eq!(ganger_wait::block_on(async { 42 }), 42);
@@ -30,8 +30,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// As [`block_on`], but no longer than that: `None` when the future is not ready by then, which is
-/// dropped.
+/// Blocks as [`block_on`] does, but for at most `time`. Then drops the future, and returns `None`.
 ///
 /// # Panics
 /// As [`block_on`].
@@ -59,7 +58,7 @@ pub(crate) fn until_ready<T>(
         }
         refuse_to_wait_in_driver();
         match until {
-            // A time that is too far away never comes.
+            // A time beyond the range of `Instant` never comes.
             None | Some(None) => sleeper.0.park(),
             Some(Some(until)) => {
                 let left = until.saturating_duration_since(Instant::now());
@@ -72,7 +71,7 @@ pub(crate) fn until_ready<T>(
     }
 }
 
-/// Wakes a thread that waits.
+/// Wakes a waiting thread.
 #[derive(Default)]
 struct Sleeper(Parker);
 
@@ -82,8 +81,9 @@ impl Wake for Sleeper {
     }
 }
 
-/// The sleeper of this thread, while this thread waits. A token that an earlier wait has left ends
-/// a sleep early. A wait inside of a poll of this one has another: it would take the token.
+/// The sleeper of this thread, lent to one wait. A token left over from an earlier wait ends a
+/// sleep early. A nested wait, inside of a poll, gets a new sleeper: it would take this wait's
+/// token.
 struct Lent(Arc<Sleeper>);
 
 #[cfg(not(ganger_loom))]
@@ -94,11 +94,11 @@ thread_local! {
 impl Lent {
     #[cfg(not(ganger_loom))]
     fn take() -> Self {
-        // A thread that ends has no thread-locals any more.
+        // An ending thread has lost its thread-locals.
         Self(OWN.try_with(Cell::take).ok().flatten().unwrap_or_default())
     }
 
-    /// A new one: loom's objects live no longer than a run.
+    /// Makes a new sleeper: loom's objects live for one run only.
     #[cfg(ganger_loom)]
     fn take() -> Self {
         Self(Arc::default())

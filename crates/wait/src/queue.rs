@@ -1,15 +1,15 @@
-//! A queue of waiters, each with an item. Its owner has it under a lock.
+//! A queue of waiters, each with an item. Its owner guards it by a lock.
 //!
 //! **Problem.** Waiters leave from the middle, come back to the front, and may be chosen by another
 //! queue at any moment. All of them may be woken at once.
 //!
-//! **Rejected.** A list through the waiters: one that is in several queues needs as many links. A
-//! `VecDeque`: to leave from the middle is O(n).
+//! **Rejected.** A list through the waiters: a waiter in several queues needs as many links. A
+//! `VecDeque`: leaving from the middle is O(n).
 //!
-//! **Protocol.** Entries are in a table, and linked. The owner of an entry knows its [`Place`], and
-//! removes the entry when its wait is over, whatever ended that. `pop` has removed it already. An
-//! entry whose waiter another queue has chosen is taken out of the line by the chooser that finds
-//! it, and stays in the table until its owner removes it. So no item is dropped under the lock.
+//! **Protocol.** The entries are in a table, and linked to a line. The owner of an entry knows its
+//! [`Place`], and removes the entry at the end of its wait, unless `pop` has removed it. A chooser
+//! may find an entry whose waiter another queue has chosen. It takes the entry out of the line, and
+//! leaves it in the table for the entry's owner. So no item is dropped under the lock.
 
 use crate::Waiter;
 use ganger_sync::Table;
@@ -20,22 +20,22 @@ use std::sync::Arc;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// Waiters in the order in which they came, but for those that came back to the front.
+/// Waiters in the order of their arrival; a waiter may also come back to the front.
 ///
-/// The owner of the queue has it under a lock. No method runs foreign code, but for drops of items
-/// that the caller is given.
+/// The owner of the queue guards it by a lock. No method runs foreign code, and the caller decides
+/// when the returned items are dropped.
 pub struct WaitQueue<T> {
     slots: Table<Slot<T>>,
     first: u32,
     last: u32,
-    /// How many are in the line.
+    /// The count of entries in the line.
     len: usize,
-    /// Of the next entry.
+    /// The stamp of the next entry.
     stamp: u64,
 }
 
 struct Slot<T> {
-    /// Of the entry.
+    /// The stamp of the entry.
     stamp: u64,
     before: u32,
     next: u32,
@@ -48,13 +48,13 @@ struct Slot<T> {
 pub struct Entry<T> {
     /// The waiter.
     pub waiter: Arc<Waiter>,
-    /// What it is chosen as here.
+    /// The case as which this queue chooses the waiter.
     pub case: u32,
-    /// What it has brought along.
+    /// The item of the waiter.
     pub item: T,
 }
 
-/// Where an entry is, for its owner. It leads to no other entry when that is gone.
+/// The place of an entry, for its owner. After the entry has left, it leads to no other entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     index: u32,
@@ -68,7 +68,7 @@ impl<T> Default for WaitQueue<T> {
 }
 
 impl<T> WaitQueue<T> {
-    /// An empty queue, without memory.
+    /// Creates an empty queue, without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -80,75 +80,75 @@ impl<T> WaitQueue<T> {
         }
     }
 
-    /// How many are in the line, with those that have been chosen elsewhere or have left, and have
-    /// not been removed. O(1).
+    /// Returns the count of entries in the line. Counts entries whose waiter was chosen elsewhere
+    /// or has left, until they are taken out of the line. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the line is empty. O(1).
+    /// Returns whether the line is empty. O(1).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Puts a waiter at the end of the line, as that case. O(1), amortised.
+    /// Puts a waiter at the end of the line, to be chosen as `case`. O(1), amortised.
     pub fn push_back(&mut self, waiter: Arc<Waiter>, case: u32, item: T) -> Place {
         let place = self.insert(Entry { waiter, case, item });
         self.link(place.index, self.last, NONE);
         place
     }
 
-    /// Puts a waiter at the front of the line, as that case. O(1), amortised.
+    /// Puts a waiter at the front of the line, to be chosen as `case`. O(1), amortised.
     pub fn push_front(&mut self, waiter: Arc<Waiter>, case: u32, item: T) -> Place {
         let place = self.insert(Entry { waiter, case, item });
         self.link(place.index, NONE, self.first);
         place
     }
 
-    /// Takes an entry out, in the line or not. `None` when `pop`, `take_all` or this has taken it
-    /// out already. O(1).
+    /// Takes an entry out, in the line or not. Returns `None` if `pop`, `take_all` or an earlier
+    /// call has taken it out. O(1).
     ///
-    /// Where an item of the first may have kept others waiting, the caller serves them now.
+    /// If the first entry's item kept the waiters behind it waiting, the caller serves them now.
     pub fn remove(&mut self, place: Place) -> Option<Entry<T>> {
         self.slot(place)?;
         self.unlink(place.index);
         Some(self.slots.remove(place.index)?.entry)
     }
 
-    /// Chooses the first waiter that can be chosen, and takes its entry out. O(1) and one CAS,
-    /// amortised. The caller owes `tell`, without the lock.
+    /// Chooses the first waiter that still waits, and takes its entry out. O(1) and a CAS,
+    /// amortised. The caller owes it `tell`, without the lock.
     #[must_use = "a waiter that was chosen is told"]
     pub fn pop(&mut self) -> Option<Entry<T>> {
         self.pop_if(|_| true)
     }
 
-    /// As [`pop`](Self::pop), but the waiter is chosen as `case`, whatever it is in the queue as.
+    /// As [`pop`](Self::pop), but chooses the waiter as `case`, not as the case of its entry.
     #[must_use = "a waiter that was chosen is told"]
     pub fn pop_as(&mut self, case: u32) -> Option<Entry<T>> {
         let place = self.choose_first(|_| true, Some(case), false)?;
         self.remove(place)
     }
 
-    /// As [`pop_as`](Self::pop_as), of the last waiter.
+    /// As [`pop_as`](Self::pop_as), for the last waiter.
     #[must_use = "a waiter that was chosen is told"]
     pub fn pop_last_as(&mut self, case: u32) -> Option<Entry<T>> {
         let place = self.choose_first(|_| true, Some(case), true)?;
         self.remove(place)
     }
 
-    /// As [`pop`](Self::pop), but none when `is_right` does not hold for the first item.
+    /// As [`pop`](Self::pop), but returns `None` if `is_right` does not hold for the first item.
     #[must_use = "a waiter that was chosen is told"]
     pub fn pop_if(&mut self, is_right: impl FnMut(&T) -> bool) -> Option<Entry<T>> {
         let place = self.choose_if(is_right)?;
         self.remove(place)
     }
 
-    /// Chooses the first waiter that can be chosen, if `is_right` holds for its item. Its entry is
-    /// no longer in the line, and stays until its owner [removes](Self::remove) it: there the
-    /// chooser finds or leaves what goes with the choice, by [`get_mut`](Self::get_mut). The caller
-    /// owes `tell`, without the lock.
+    /// Chooses the first waiter that still waits, if `is_right` holds for its item. The entry
+    /// leaves the line, and stays in the table until its owner [removes](Self::remove) it. By
+    /// [`get_mut`](Self::get_mut) the chooser takes the item's value, or leaves a value in the
+    /// item. The caller owes the waiter `tell`, without the lock.
     #[must_use = "a waiter that was chosen is told"]
     pub fn choose_if(&mut self, is_right: impl FnMut(&T) -> bool) -> Option<Place> {
         self.choose_first(is_right, None, false)
@@ -175,7 +175,7 @@ impl<T> WaitQueue<T> {
         }
     }
 
-    /// The entry at that place, in the line or not.
+    /// Returns the entry at a place, in the line or not.
     #[must_use]
     pub fn get(&self, place: Place) -> Option<&Entry<T>> {
         let slot = self.slots.get(place.index)?;
@@ -188,8 +188,8 @@ impl<T> WaitQueue<T> {
         Some(&mut self.slot(place)?.entry)
     }
 
-    /// Takes the whole line out, to choose and tell each without the lock, as `case` if that is
-    /// given. O(1) where no entry stays for its owner.
+    /// Takes the whole line out, to choose and tell its waiters without the lock, as `case` if
+    /// given. O(1) if all entries of the table are in the line.
     pub fn take_all(&mut self, case: Option<u32>) -> All<T> {
         if self.slots.len() == self.len {
             let stamp = self.stamp;
@@ -230,7 +230,7 @@ impl<T> WaitQueue<T> {
         Place { index, stamp }
     }
 
-    /// The slot goes into the line, between two neighbours of each other.
+    /// Puts the slot into the line, between two adjacent slots.
     fn link(&mut self, index: u32, before: u32, next: u32) {
         if let Some(slot) = self.slots.get_mut(index) {
             (slot.before, slot.next, slot.is_in_line) = (before, next, true);
@@ -240,7 +240,7 @@ impl<T> WaitQueue<T> {
         self.len += 1;
     }
 
-    /// The slot leaves the line, if it is there.
+    /// Takes the slot out of the line, if it is in the line.
     fn unlink(&mut self, index: u32) {
         if let Some(slot) = self.slots.get_mut(index)
             && mem::take(&mut slot.is_in_line)
@@ -251,7 +251,7 @@ impl<T> WaitQueue<T> {
         }
     }
 
-    /// One comes after the other; an end of the line is none.
+    /// Links two slots; `NONE` is an end of the line.
     fn join(&mut self, before: u32, next: u32) {
         match self.slots.get_mut(before) {
             Some(slot) => slot.next = next,
@@ -272,9 +272,8 @@ impl<T> fmt::Debug for WaitQueue<T> {
     }
 }
 
-/// A whole line that was taken out. Each waiter is chosen when it is its turn: the caller tells
-/// it. Those that are left when this is dropped are chosen and told then, also when one of the
-/// wake-ups panics.
+/// A whole line, taken out. The iterator chooses each waiter at its turn, and the caller tells it.
+/// A drop chooses and tells the remaining waiters, even if a wake-up panics.
 #[must_use = "dropping it tells them all"]
 #[derive(Debug)]
 pub struct All<T>(WaitQueue<T>, Option<u32>);

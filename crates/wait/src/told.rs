@@ -1,25 +1,25 @@
-//! Waiters that have been chosen, to be told when no lock is held any more.
+//! Chosen waiters, to be told without a lock.
 
 use crate::Waiter;
 use std::sync::Arc;
 
-/// Waiters that are told when this is dropped, also when a wake-up panics. The owner of a queue
-/// makes it before it takes its lock, so that it is dropped after the lock.
+/// Tells its waiters when it is dropped, even if a wake-up panics. The owner of a queue makes it
+/// before it takes its lock, so the lock is released before the drop.
 #[derive(Debug, Default)]
 pub struct Told {
-    /// One needs no memory.
+    /// A single waiter needs no memory.
     first: Option<Arc<Waiter>>,
     rest: Vec<Arc<Waiter>>,
 }
 
 impl Told {
-    /// None so far.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Has been chosen, and is to be told.
+    /// Adds a chosen waiter, to be told.
     pub fn push(&mut self, waiter: Arc<Waiter>) {
         match &mut self.first {
             None => self.first = Some(waiter),
@@ -30,7 +30,7 @@ impl Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        /// Goes on with those that are left, also when one panics.
+        /// Tells the remaining waiters, even if a wake-up panics.
         struct Rest(Option<Arc<Waiter>>, std::vec::IntoIter<Arc<Waiter>>);
         impl Rest {
             fn tell(&mut self) {

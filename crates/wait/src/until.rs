@@ -1,24 +1,24 @@
-//! A yield that waits for a future: the face that each wait has for state machines.
+//! A yield that waits for a future: every wait has this face for state machines.
 //!
-//! **Problem.** A state machine has no place in which a future is polled, and gets completions.
-//! Each kind of wait would need a face of its own for it.
+//! **Problem.** A state machine has no place to poll a future, and gets completions. Each kind of
+//! wait would need its own face for state machines.
 //!
-//! **Protocol.** The future is behind a counter of turns. A wake-up counts one up; the thread that
-//! finds zero polls, and polls again as long as the others have counted. So a thread never waits
-//! for another's poll. The poll that finds the future ready completes the yield. The end of the
-//! process, or a yield that is taken back, sets a mark and wakes: the next poll drops the future.
-//! The mark says whether the process has failed: locks that the future has are marked then.
+//! **Protocol.** The future is behind a counter of turns. Each wake-up adds a turn. The thread that
+//! finds zero polls, and polls again while other threads have added turns. So a thread never waits
+//! for another thread's poll. The poll with the result completes the yield. The end of the process,
+//! or a yield taken back, sets a mark and wakes: the next poll drops the future. The mark says
+//! whether the process has failed: the future's locks are marked then.
 //!
-//! **First poll.** The step's own thread makes it. A future that is ready then pays for no watch.
+//! **First poll.** The step's own thread makes it. A future that is then ready pays for no watch.
 //!
 //! **A future that wakes itself**, or two that wake each other, would keep the thread for ever, and
-//! with it the worker that could end the process. After [`POLLS`] polls in a row the next is made
-//! between two steps of the process, as [`Rest`]. The turns that it answers stay counted: no other
-//! thread polls meanwhile. A wake-up outside of all polls begins anew: a process may wait inside of
-//! a step for what such a poll does.
+//! the worker of the thread could not end the process. After [`POLLS`] polls in a row a [`Rest`]
+//! makes the next poll, between two steps of the process. Its turns stay counted until then, so no
+//! other thread polls meanwhile. A wake-up outside of all polls starts the count of polls again: a
+//! process may wait inside of a step for the effect of such a poll.
 //!
-//! **Depth.** A poll may wake another future, and that one the next: all that wait for a lock, one
-//! after another. A thread polls them in a row, from a list of its own, and not inside one another.
+//! **Depth.** A poll may wake another future, whose poll wakes the next, as along the waiters of a
+//! lock. A thread polls them in a row, from its own list, and not inside of one another.
 
 use crate::watch;
 use ganger_proc_api::{
@@ -35,9 +35,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Waits for a future: the completion brings its result, as the future's own type. It is polled by
-/// the threads that wake it, so it is to be a wait, and not work. It is dropped when the process
-/// ends or takes the yield back.
+/// Waits for a future: the completion brings its result, in the future's own type. The waking
+/// threads poll the future, so it should wait, and do no work. It is dropped if the process ends or
+/// takes the yield back.
 ///
 /// ```
 /// use ganger_proc_api::StepOutput;
@@ -56,12 +56,12 @@ pub struct Until<T> {
 type Wait = Pin<Box<dyn Future<Output = Result<Payload, CommandError>> + Send>>;
 
 impl<T: Send + 'static> Until<T> {
-    /// The command that waits for that future.
+    /// Creates a command that waits for a future.
     pub fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
         Self::fallible(async { Ok(future.await) })
     }
 
-    /// As [`new`](Self::new), for a future that may fail: the completion is its error then.
+    /// As [`new`](Self::new), for a future that may fail: the completion is then its error.
     pub fn fallible(
         future: impl Future<Output = Result<T, CommandError>> + Send + 'static,
     ) -> Self {
@@ -95,21 +95,21 @@ impl<T> fmt::Debug for Until<T> {
 
 /// The result is wanted.
 const WANTED: u32 = 0;
-/// After so many polls of a future in a row, the next one is made between two steps of the process.
+/// After this many polls of a future in a row, the next is made between two steps of the process.
 const POLLS: u32 = 64;
 
-/// It is not wanted any longer.
+/// The result is not wanted.
 const UNWANTED: u32 = 1;
-/// Nor is it, because its process has failed.
+/// The result is not wanted, because the process has failed.
 const FAILED: u32 = 2;
 
-/// A future that is waited for.
+/// A future, and the yield that waits for it.
 struct Driven {
-    /// Wake-ups that no poll has answered.
+    /// The count of unanswered wake-ups.
     turns: AtomicU32,
     /// Whether the result is wanted.
     end: AtomicU32,
-    /// How many turns a [`Rest`] answers.
+    /// The count of turns for a [`Rest`] to answer.
     put_off: AtomicU32,
     waiting: TryLock<Option<Waiting>>,
 }
@@ -117,13 +117,13 @@ struct Driven {
 struct Waiting {
     wait: Wait,
     completer: Completer,
-    /// How many polls in a row there were.
+    /// The count of polls in a row.
     polls: u32,
-    /// Tells of the end of the yield.
+    /// Makes the call at the end of the yield.
     watch: Option<EndWatch>,
 }
 
-/// Completes a yield with what a future gives, as [`Until`] does. For handlers.
+/// Completes a yield with a future's result, as [`Until`] does. For handlers.
 pub fn answer(
     future: impl Future<Output = Result<Payload, CommandError>> + Send + 'static,
     completer: Completer,
@@ -163,7 +163,7 @@ fn start(wait: Wait, completer: Completer) {
         }
     });
     if waiting.watch.is_none() {
-        // A process that has ended wants no result.
+        // An ended process wants no result.
         return waiting.finish(None, failing::is_failing());
     }
     let left = driven.waiting.try_with(|place| *place = Some(waiting));
@@ -174,7 +174,7 @@ fn start(wait: Wait, completer: Completer) {
 }
 
 impl Waiting {
-    /// The result, when the future is ready.
+    /// Polls the future. Returns its result when it is ready.
     fn poll(&mut self, waker: &Waker) -> Option<Result<Payload, CommandError>> {
         self.polls += 1;
         let (wait, process) = (self.wait.as_mut(), self.completer.asker());
@@ -189,12 +189,12 @@ impl Waiting {
         }
     }
 
-    /// Without a lock: what is dropped is foreign code, which may wake.
+    /// Ends the wait. Must be called without a lock: the drops run foreign code, which may wake.
     fn finish(self, result: Option<Result<Payload, CommandError>>, has_failed: bool) {
         let Self {
             wait, completer, ..
         } = self;
-        // Its panic is no matter of the thread that has woken it.
+        // A panic of the drop must not reach the waking thread.
         let _panic = catch_unwind(AssertUnwindSafe(|| {
             failing::within(has_failed, || drop(wait));
         }));
@@ -205,13 +205,13 @@ impl Waiting {
 }
 
 thread_local! {
-    /// What this thread polls next, while it polls something.
+    /// The next futures for this thread to poll; `None` while it polls none.
     static NEXT: RefCell<Option<VecDeque<Arc<Driven>>>> = const { RefCell::new(None) };
 }
 
-/// Runs it, or leaves that to the caller that runs something on this thread.
+/// Polls the future. Inside of a poll of this thread, only adds the future to the thread's list.
 fn in_a_row(first: &Arc<Driven>) {
-    /// Runs what is left, also after a panic.
+    /// Runs the rest of the list, even after a panic.
     struct Row(Option<Arc<Driven>>);
     impl Row {
         fn run(&mut self) {
@@ -244,22 +244,22 @@ fn in_a_row(first: &Arc<Driven>) {
             first.begin_row();
             Row(Some(Arc::clone(first))).run();
         }
-        // The thread ends.
+        // The thread is ending.
         Err(_) => first.run(1),
     }
 }
 
 impl Driven {
-    /// Polls, unless another thread does: that one polls again.
+    /// Adds a turn. Polls, unless another thread polls: the other thread then polls again.
     fn turn(self: &Arc<Self>) {
-        // Ordering: AcqRel pairs with itself and with the one in `end`: the poll sees what was done
-        // before each wake-up that it answers, and what the poll before it did.
+        // Ordering: AcqRel pairs with itself and with the AcqRel in `end`: the poll sees all writes
+        // before each wake-up that it answers, and the writes of the poll before it.
         if self.turns.fetch_add(1, Ordering::AcqRel) == 0 {
             in_a_row(self);
         }
     }
 
-    /// No poll is under way on this thread, which has the turn.
+    /// Starts the count of polls again. This thread has the turn, and is in no poll.
     fn begin_row(&self) {
         let begun = self.waiting.try_with(|place| {
             if let Some(waiting) = place {
@@ -269,14 +269,15 @@ impl Driven {
         debug_assert!(begun.is_ok(), "the turn is this thread's");
     }
 
-    /// So many turns are over. How many have come meanwhile, if any.
+    /// Ends `turns` turns. Returns the count of turns added meanwhile, if any.
     fn end(&self, turns: u32) -> Option<u32> {
-        // Ordering: as in `turn`.
+        // Ordering: AcqRel pairs with itself and with the AcqRel in `turn`: the next poll sees the
+        // writes of this poll, and all writes before each wake-up that it answers.
         let left = self.turns.fetch_sub(turns, Ordering::AcqRel) - turns;
         (left > 0).then_some(left)
     }
 
-    /// Polls as often as there are turns, of which it has seen so many.
+    /// Polls until all turns are answered or put off. The caller has seen `seen` turns.
     fn run(self: &Arc<Self>, seen: u32) {
         failing::apart(|| self.run_apart(seen));
     }
@@ -300,8 +301,8 @@ impl Driven {
         }
     }
 
-    /// Leaves so many turns to the process, when it is time to. `false` otherwise, and where there
-    /// is no process: the caller polls.
+    /// Leaves the turns to the process after [`POLLS`] polls in a row. Returns `false` if the
+    /// caller must poll: earlier, or without a process to call.
     fn put_off(self: &Arc<Self>, turns: u32) -> bool {
         let asker = self.waiting.try_with(|place| {
             let waiting = place.as_mut()?;
@@ -315,22 +316,22 @@ impl Driven {
         let Ok(Some((sink, is_cancelled))) = asker else {
             return false;
         };
-        // Ordering: Relaxed, because the mailbox orders it before the call, and the turns are this
-        // thread's until then.
+        // Ordering: Relaxed, because the mailbox orders the store before the call, and this thread
+        // has the turns until then.
         self.put_off.store(turns, Ordering::Relaxed);
         let rest = Rest(Some(Arc::clone(self)));
         let Err(refused) = sink.between_steps(Box::new(move || rest.poll())) else {
             return true;
         };
         if !is_cancelled {
-            // Ordering: Relaxed: the turns are this thread's.
+            // Ordering: Relaxed: this thread has the turns.
             self.put_off.store(0, Ordering::Relaxed);
         }
         drop(refused);
         is_cancelled
     }
 
-    /// Takes the future out when its wait is over, with the result if that is wanted.
+    /// Takes the future out at the end of its wait, with its result if wanted.
     #[allow(clippy::type_complexity, reason = "it is used once")]
     fn poll(
         &self,
@@ -346,13 +347,14 @@ impl Driven {
     }
 }
 
-/// A poll that is put off: the duty to answer the turns of it.
+/// A postponed poll. It must answer its turns.
 struct Rest(Option<Arc<Driven>>);
 
 impl Rest {
     fn take(&mut self) -> Option<(Arc<Driven>, u32)> {
         let driven = self.0.take()?;
-        // Ordering: Relaxed, as in `Driven::put_off`.
+        // Ordering: Relaxed: the mailbox orders the store in `put_off` before this, and this thread
+        // has the turns.
         let turns = driven.put_off.swap(0, Ordering::Relaxed);
         Some((driven, turns)).filter(|_| turns > 0)
     }
@@ -364,8 +366,8 @@ impl Rest {
     }
 }
 
-/// The process has ended, and the call at its end polls for the last time: that call knows whether
-/// the process has failed.
+/// The process has ended. The call at its end makes the last poll, because it knows whether the
+/// process has failed. Before this call, a drop only gives up its turns; after it, a drop polls.
 impl Drop for Rest {
     fn drop(&mut self) {
         let Some((driven, mut turns)) = self.take() else {

@@ -1,24 +1,24 @@
-//! One that waits: for one thing, or for the first of several.
+//! A waiter for one event, or for the first of several.
 //!
-//! **Problem.** A task, a thread or a yield waits in several queues at a time. One of their owners
-//! is to choose it, and no other. The waiter may give up at the same moment.
+//! **Problem.** A task, a thread or a yield waits in several queues at a time. The owner of only
+//! one queue may choose it. The waiter may give up at the same moment.
 //!
-//! **Rejected.** A mark in each queue: two owners, each with its own lock, would choose it twice.
-//! One lock for all queues: those that have nothing to do with each other would wait.
+//! **Rejected.** A mark in each queue: two owners, each with its own lock, would both choose it.
+//! One lock for all queues: unrelated queues would wait for each other.
 //!
 //! **Protocol of the chooser**, the owner of a queue:
-//! 1. [`choose`](Waiter::choose), under the lock of its queue: one CAS. What goes with the choice
-//!    is left under the same lock.
+//! 1. [`choose`](Waiter::choose), under the lock of its queue: a CAS. Under the same lock the
+//!    chooser leaves the item of the choice, if any.
 //! 2. [`tell`](Waiter::tell), without the lock: the wake-up is foreign code.
 //!
 //! **Protocol of the waiter**
-//! 1. It enters its queues.
-//! 2. [`poll`](Waiter::poll): it leaves its waker, and then looks at the word again.
-//! 3. When it gives up, [`leave`](Waiter::leave) says whether it was chosen before. Then it hands
-//!    on what it was chosen for. It takes its entries out of all queues in both cases.
+//! 1. Enter the queues.
+//! 2. [`poll`](Waiter::poll): leave the waker, then read the word again.
+//! 3. To give up: [`leave`](Waiter::leave) says whether a chooser came first. If so, hand the
+//!    choice on to another waiter. In both cases take the entries out of all queues.
 //!
-//! **Why no wake-up is lost.** The waker is behind a lock. When `tell` comes to it first, the
-//! choice was before that, so the look after step 2 sees the choice. Otherwise `tell` finds the
+//! **Why no wake-up is lost.** The waker is behind a lock. If `tell` takes the lock first, the
+//! choice came before, so the second read in step 2 sees the choice. Otherwise `tell` finds the
 //! waker.
 
 use crate::block;
@@ -29,14 +29,14 @@ use std::mem;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// It waits: any chooser may choose it.
+/// Any chooser may choose the waiter.
 const WAITING: u32 = 0;
-/// It has given up.
+/// The waiter has given up.
 const GONE: u32 = 1;
-/// It has been chosen as case `word - CHOSEN`.
+/// The waiter is chosen as case `word - CHOSEN`.
 const CHOSEN: u32 = 2;
 
-/// One that waits, in one queue or in several. It is shared by its owner and the queues.
+/// A waiter in one queue or in several. Its owner and the queues share it.
 ///
 /// | word | written by | `choose` | `leave` |
 /// |---|---|---|---|
@@ -48,23 +48,23 @@ pub struct Waiter {
     how: Mutex<How>,
 }
 
-/// How the waiter is told that it has been chosen.
+/// How `tell` reaches the owner of the waiter.
 #[derive(Default)]
 enum How {
-    /// Its owner looks.
+    /// The owner polls, or calls `chosen`.
     #[default]
     Unset,
     Wake(Waker),
     Call(Box<dyn FnOnce(u32) + Send>),
 }
 
-/// Whether a waiter that gives up was chosen before.
+/// Whether a waiter was chosen before it gave up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a waiter that was chosen hands on what it was chosen for"]
 pub enum Left {
-    /// It was not, and is not chosen from now on.
+    /// The waiter was not chosen, and will not be.
     InTime,
-    /// It was, as this case.
+    /// The waiter was chosen, as this case.
     Chosen(u32),
 }
 
@@ -75,7 +75,7 @@ impl Default for Waiter {
 }
 
 impl Waiter {
-    /// A waiter that is in no queue.
+    /// Creates a waiter in no queue.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -84,8 +84,8 @@ impl Waiter {
         }
     }
 
-    /// A waiter that waits no longer: no chooser chooses it. For a place in a queue that its owner
-    /// keeps for later.
+    /// Creates a waiter that no chooser chooses. For a place in a queue, kept by its owner for
+    /// later.
     #[must_use]
     pub fn gone() -> Self {
         Self {
@@ -94,26 +94,26 @@ impl Waiter {
         }
     }
 
-    /// The chooser: chooses it as that case, if it still waits. One CAS.
+    /// For the chooser: chooses the waiter as `case`, if it still waits. One CAS.
     ///
-    /// The caller then owes [`tell`](Self::tell).
+    /// After `true`, the caller owes [`tell`](Self::tell).
     ///
     /// # Panics
-    /// When `case` is more than `u32::MAX - 2`.
+    /// If `case` is more than `u32::MAX - 2`.
     #[must_use = "only a waiter that was chosen is told"]
     pub fn choose(&self, case: u32) -> bool {
         let Some(chosen) = case.checked_add(CHOSEN) else {
             panic!("a wait has at most 2^32 - 2 cases");
         };
-        // Ordering: Release pairs with the Acquire in `chosen` and `leave`: the waiter sees what
-        // was done before it was chosen. A failure reads nothing.
+        // Ordering: Release pairs with the Acquire in `chosen` and `leave`: the waiter sees the
+        // chooser's writes before the choice. A failure reads nothing.
         self.word
             .compare_exchange(WAITING, chosen, Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The chooser: wakes the waiter, or makes its call, once. Foreign code runs: call it without
-    /// a lock.
+    /// For the chooser: wakes the waiter, or makes its call, once. Must be called without a lock:
+    /// foreign code runs.
     pub fn tell(&self) {
         let how = mem::take(&mut *lock(&self.how));
         match how {
@@ -127,14 +127,14 @@ impl Waiter {
         }
     }
 
-    /// The case that it was chosen as, if it was.
+    /// Returns the case as which the waiter was chosen, if any.
     #[must_use]
     pub fn chosen(&self) -> Option<u32> {
         // Ordering: Acquire pairs with the Release in `choose`.
         self.word.load(Ordering::Acquire).checked_sub(CHOSEN)
     }
 
-    /// The owner, as a task: the case that it was chosen as, or `waker` is woken when it is.
+    /// For the owner, as a task: returns the chosen case, or leaves `waker` for the chooser.
     pub fn poll(&self, waker: &Waker) -> Poll<u32> {
         if let Some(case) = self.chosen() {
             return Poll::Ready(case);
@@ -149,18 +149,18 @@ impl Waiter {
         self.chosen().map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// The owner, as a thread: blocks until it is chosen, and says as which case. `None` when that
-    /// takes longer than `timeout`; the waiter still waits then.
+    /// For the owner, as a thread: blocks until the waiter is chosen, and returns the case. Returns
+    /// `None` after `timeout`; the waiter then still waits.
     ///
-    /// Must not be called from a step outside of `Context::blocking`: its worker would wait.
+    /// Must not be called from a step outside of `Context::blocking`: the step's worker would
+    /// block.
     #[must_use]
     pub fn block(&self, timeout: Option<Duration>) -> Option<u32> {
         block::until_ready(timeout, |waker| self.poll(waker))
     }
 
-    /// The owner: `call` is made with the case, once, when it is chosen, by the chooser's thread or
-    /// by this one. It is dropped with the waiter, or by
-    /// [`forget`](Self::forget).
+    /// For the owner: has `call` made once with the chosen case, by the chooser's thread or by this
+    /// thread. The call is dropped with the waiter, or by [`forget`](Self::forget).
     pub fn call_when_chosen(&self, call: impl FnOnce(u32) + Send + 'static) {
         self.set(How::Call(Box::new(call)));
         if self.chosen().is_some() {
@@ -168,8 +168,9 @@ impl Waiter {
         }
     }
 
-    /// The owner gives up: no chooser chooses it from now on. May be called under the lock of a
-    /// queue: its waker or call is dropped with the waiter, or by [`forget`](Self::forget).
+    /// For the owner: gives up; no chooser chooses the waiter from now on. May be called under the
+    /// lock of a queue: the waker or call stays until [`forget`](Self::forget), or until the waiter
+    /// is dropped.
     pub fn leave(&self) -> Left {
         // Ordering: Acquire pairs with the Release in `choose`. Nothing is published.
         let word = self.word.swap(GONE, Ordering::Acquire);
@@ -179,19 +180,20 @@ impl Waiter {
         }
     }
 
-    /// The owner drops its waker or call, which is foreign code: call it without a lock.
+    /// For the owner: drops the waker or call. Must be called without a lock: the drop is foreign
+    /// code.
     pub fn forget(&self) {
         self.set(How::Unset);
     }
 
-    /// The owner, after it was chosen: it waits again. It is in no queue at that moment.
+    /// For the owner, after a choice: makes the waiter wait again. The waiter must be in no queue.
     pub fn reset(&self) {
-        // Ordering: Relaxed, because a chooser finds the waiter in a queue that it enters later,
-        // under that queue's lock.
+        // Ordering: Relaxed, because a chooser finds the waiter in a queue entered later, under the
+        // queue's lock.
         self.word.store(WAITING, Ordering::Relaxed);
     }
 
-    /// The old one is dropped without the lock: it is foreign code.
+    /// Drops the old waker or call without the lock: the drop is foreign code.
     fn set(&self, how: How) {
         let old = mem::replace(&mut *lock(&self.how), how);
         drop(old);
@@ -200,7 +202,7 @@ impl Waiter {
 
 impl fmt::Debug for Waiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ordering: Relaxed, because it is only shown.
+        // Ordering: Relaxed, because the word is only shown.
         let word = self.word.load(Ordering::Relaxed);
         match word.checked_sub(CHOSEN) {
             Some(case) => f.debug_tuple("Chosen").field(&case).finish(),

@@ -1,12 +1,11 @@
-//! Which process waits for what, while a program watches for deadlocks.
+//! The waits of processes, while a program watches for deadlocks.
 //!
 //! **Problem.** A report of a deadlock names the waiters, the locks and their owners. A program
-//! that wants no report should not pay for it, and in one that does, only those that wait should
-//! pay much.
+//! without a watcher should pay nothing, and a program with a watcher should pay only for waits.
 //!
-//! **Protocol.** Without a watcher each lock looks at one flag. With one, a wait that falls asleep
-//! is registered until it is over, and owners of locks are noted. A question to a process is known
-//! until its answer (`watch/questions.rs`). The watcher looks at waits that are old.
+//! **Protocol.** Without a watcher each lock reads one flag. With a watcher each sleeping wait is
+//! registered until its end, and owners of locks are noted. A question to a process is known until
+//! its answer (`watch/questions.rs`). The watcher reads only old waits.
 
 mod cycles;
 mod questions;
@@ -23,9 +22,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// How many watchers there are.
+/// The count of watchers.
 static WATCHERS: AtomicUsize = AtomicUsize::new(0);
-/// How many there have been.
+/// The count of watches ever begun.
 static BEGINS: AtomicU64 = AtomicU64::new(0);
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     next: 0,
@@ -33,12 +32,12 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     waits: BTreeMap::new(),
     owners: None,
 });
-/// A wait has begun, or a watch ends.
+/// Signals that a wait has begun, or a watch ends.
 static CHANGE: Condvar = Condvar::new();
 static SURROUNDINGS: OnceLock<Surroundings> = OnceLock::new();
 
 thread_local! {
-    /// For which process this thread polls a wait, if not for the one whose turn it is in.
+    /// The process for which this thread polls a wait; `None`: the process of its step, if any.
     static POLLS_FOR: Cell<Option<(Pid, u64)>> = const { Cell::new(None) };
 }
 
@@ -50,18 +49,18 @@ struct Surroundings {
 
 struct Registry {
     next: u64,
-    /// Watchers that sleep until there is a wait.
+    /// The count of watchers that sleep until a wait begins.
     sleepers: usize,
     waits: BTreeMap<u64, Waiting>,
-    /// By the address of the lock.
+    /// Keyed by the address of the lock.
     owners: Option<HashMap<usize, Vec<Party>>>,
 }
 
-/// A process, or a thread that runs none.
+/// A process, or a thread outside of all processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Party {
-    /// A process, and the number of its scheduler: two schedulers of a program may have processes
-    /// with one PID.
+    /// A process, and the number of its scheduler: two schedulers of a program may use the same
+    /// PID.
     Process(Pid, u64),
     /// A thread.
     Thread(ThreadId),
@@ -76,24 +75,23 @@ impl fmt::Display for Party {
     }
 }
 
-/// The kind of thing that a process waits for which has asked another one.
+/// The kind of an asker's wait for the answer of another process.
 const ANSWER: &str = "answer";
 
-/// The kind of thing of which several may have a part, and that one of them may give back enough
-/// of.
+/// The kind of a thing in parts: each owner may give back enough for the waiter.
 pub const PERMITS: &str = "semaphore";
 
-/// What is waited for.
+/// The object of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Thing {
-    /// What it is: a mutex, for instance.
+    /// The kind of the thing, as "mutex".
     pub kind: &'static str,
-    /// Where it is, which tells it from others.
+    /// Its address, which differs between things.
     pub address: usize,
 }
 
 impl Thing {
-    /// That thing, at its place in memory.
+    /// Names a thing by its place in memory.
     pub fn of<T>(kind: &'static str, thing: &T) -> Self {
         let address = std::ptr::from_ref(thing).addr();
         Self { kind, address }
@@ -109,17 +107,17 @@ impl fmt::Display for Thing {
 /// A wait that has not ended.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// What waits.
+    /// The waiter.
     pub party: Party,
-    /// For what.
+    /// The object of the wait.
     pub thing: Thing,
-    /// Which have it, as far as is known.
+    /// The known owners of the object.
     pub owners: Vec<Party>,
-    /// Since when, by the clock of the watcher.
+    /// The start of the wait, by the watcher's clock.
     pub since: Duration,
-    /// The thread on which the wait began.
+    /// The thread that began the wait.
     pub on: ThreadId,
-    /// How many watches had begun.
+    /// The count of watches begun before the wait.
     begin: u64,
 }
 
@@ -130,7 +128,7 @@ impl fmt::Display for Waiting {
 }
 
 impl Waiting {
-    /// What its `Display` says, with these names of the parties.
+    /// Returns the text of `Display`, with other names for the parties.
     #[must_use]
     pub fn text(&self, name: impl Fn(&Party) -> String) -> String {
         let (party, owners) = (name(&self.party), self.owners.iter().map(name));
@@ -142,7 +140,7 @@ impl Waiting {
         }
     }
 
-    /// Those that it waits for, each of which it needs.
+    /// Returns the parties that must all act before the wait ends.
     pub(crate) fn needs(&self) -> &[Party] {
         let is_one = self.owners.windows(2).all(|it| it[0] == it[1]);
         if self.thing.kind == PERMITS && !is_one {
@@ -152,16 +150,16 @@ impl Waiting {
     }
 }
 
-/// Waits are registered until this is dropped.
+/// Registers waits until it is dropped.
 #[derive(Debug)]
 #[must_use = "without a watcher no wait is registered"]
 pub struct Watching {
-    /// How many watches had begun with it.
+    /// The count of begun watches, with this watch.
     begin: u64,
 }
 
 impl Watching {
-    /// The waits that have begun on this thread since then, and have not ended.
+    /// Returns the open waits begun on this thread since the start of the watch.
     #[must_use]
     pub fn own_waits(&self) -> Vec<Waiting> {
         let (mut waits, own) = (waits(), thread::current().id());
@@ -172,7 +170,7 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        // With the lock, so that no watch begins between the two.
+        // The lock keeps new watches from beginning before the registry is cleared.
         let mut registry = registry();
         // Ordering: Relaxed, because the registry has a lock.
         if WATCHERS.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -182,30 +180,30 @@ impl Drop for Watching {
     }
 }
 
-/// Begins to watch. `process` says in which process of which scheduler a thread is, and `now` what
-/// time it is; the first call chooses them.
+/// Begins a watch. `process` returns the process of the calling thread, with the number of its
+/// scheduler; `now` returns the time. The first call fixes both functions.
 pub fn begin(process: fn() -> Option<(Pid, u64)>, now: fn() -> Duration) -> Watching {
     SURROUNDINGS.get_or_init(|| Surroundings { process, now });
     let mut registry = registry();
     registry.owners.get_or_insert_default();
     // Ordering: Relaxed, because the registry has a lock.
     WATCHERS.fetch_add(1, Ordering::Relaxed);
-    // Ordering: Relaxed: what begins a moment before a watcher may count as its own.
+    // Ordering: Relaxed: a wait begun shortly before a watch may count as its own.
     let begin = BEGINS.fetch_add(1, Ordering::Relaxed) + 1;
     Watching { begin }
 }
 
-/// How many watches have begun.
+/// Returns the count of watches ever begun.
 fn begins() -> u64 {
-    // Ordering: Relaxed, as in `begin`.
+    // Ordering: Relaxed: a wait begun shortly before a watch may count as its own.
     BEGINS.load(Ordering::Relaxed)
 }
 
-/// Whether there is a watcher: a load.
+/// Returns whether a watcher exists. Costs a load.
 #[inline]
 #[must_use]
 pub fn is_on() -> bool {
-    // Ordering: Relaxed: what begins a moment before or after a watcher may be missed.
+    // Ordering: Relaxed: a wait that begins while a watch begins or ends may be missed.
     WATCHERS.load(Ordering::Relaxed) > 0
 }
 
@@ -213,7 +211,7 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// For which process or thread this thread is at work.
+/// Returns the process for which this thread works, or the thread.
 fn party() -> Party {
     let process = POLLS_FOR.get();
     let process = process.or_else(|| SURROUNDINGS.get().and_then(|it| (it.process)()));
@@ -223,7 +221,7 @@ fn party() -> Party {
     }
 }
 
-/// Calls `f`, which polls a wait for that process.
+/// Calls `f`, which polls a wait for `process`.
 pub(crate) fn polling_for<R>(process: Option<(Pid, u64)>, f: impl FnOnce() -> R) -> R {
     struct PutBack(Option<(Pid, u64)>);
     impl Drop for PutBack {
@@ -238,7 +236,7 @@ pub(crate) fn polling_for<R>(process: Option<(Pid, u64)>, f: impl FnOnce() -> R)
     f()
 }
 
-/// A wait is registered until this is dropped; none is where nothing watches.
+/// Keeps a wait registered until it is dropped. Empty without a watcher.
 #[derive(Debug, Default)]
 pub struct Registered(Option<u64>);
 
@@ -250,7 +248,7 @@ impl Drop for Registered {
     }
 }
 
-/// A wait for that thing has fallen asleep.
+/// Registers a wait of this thread's party, which falls asleep.
 #[inline]
 pub fn wait(thing: impl FnOnce() -> Thing) -> Registered {
     if !is_on() {
@@ -272,7 +270,7 @@ pub fn wait(thing: impl FnOnce() -> Thing) -> Registered {
     Registered(Some(number))
 }
 
-/// What this thread is at work for has that thing now.
+/// Notes this thread's party as an owner of the thing.
 #[inline]
 pub fn took(thing: impl FnOnce() -> Thing) {
     if is_on() {
@@ -283,7 +281,7 @@ pub fn took(thing: impl FnOnce() -> Thing) {
     }
 }
 
-/// One of the owners gives that thing back: this party, or else any.
+/// Removes an owner of the thing: this thread's party, or else any owner.
 #[inline]
 pub fn gave(thing: impl FnOnce() -> Thing) {
     if is_on() {
@@ -302,9 +300,9 @@ pub fn gave(thing: impl FnOnce() -> Thing) {
     }
 }
 
-/// A watcher: sleeps until a wait begins after those that `seen` counts, and then until that one is
-/// old, which takes `pause`. While there are waits it sleeps no longer than that. Returns the count
-/// of now.
+/// Sleeps as a watcher: until a wait or a question begins after the count `seen`, then for `pause`,
+/// so it becomes old. While waits or questions are open, sleeps for `pause` only. A wake-up ends
+/// the sleep if `is_over` holds. Returns the new count.
 pub fn pause(seen: u64, pause: Duration, is_over: impl Fn() -> bool) -> u64 {
     let is_quiet = questions::wake_at_next();
     let mut registry = registry();
@@ -322,7 +320,7 @@ pub fn pause(seen: u64, pause: Duration, is_over: impl Fn() -> bool) -> u64 {
 }
 
 impl Registry {
-    /// Something has begun that is waited for.
+    /// Counts a new wait or question, and wakes the sleeping watchers.
     fn tell_sleepers(&mut self) {
         self.next += 1;
         if self.sleepers > 0 {
@@ -331,20 +329,20 @@ impl Registry {
     }
 }
 
-/// A watch ends: those that sleep look whether it is theirs.
+/// Wakes all watchers at the end of a watch, so each checks whether its own has ended.
 pub fn wake_watchers() {
     let _registry = registry();
     CHANGE.notify_all();
 }
 
-/// What time it is for waits.
+/// Returns the time, by the watcher's clock.
 #[must_use]
 pub fn now() -> Duration {
     SURROUNDINGS.get().map_or(Duration::ZERO, |it| (it.now)())
 }
 
-/// The waits that have not ended, with the owners of what they are for, in the order in which they
-/// began. Those that are older than this call have all been there at one moment.
+/// Returns the open waits in the order of their start, with the owners of their things. All
+/// returned waits that began before this call were open at one moment.
 #[must_use]
 pub fn waits() -> Vec<Waiting> {
     let registry = registry();
@@ -359,7 +357,7 @@ pub fn waits() -> Vec<Waiting> {
     });
     let mut known: Vec<_> = known.collect();
     drop(registry);
-    // Later: one that has no answer yet had none before.
+    // Questions are read later: a question open now was open before, too.
     known.extend(questions::open());
     known.sort_by_key(|it| it.since);
     known

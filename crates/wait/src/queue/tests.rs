@@ -11,13 +11,13 @@ use std::task::{Wake, Waker};
 enum Op {
     PushBack,
     PushFront,
-    /// Removes one of the entries, gone or not.
+    /// Removes an entry, chosen or not.
     Remove(prop::sample::Index),
-    /// A waiter is chosen by another queue.
+    /// Another queue chooses a waiter.
     ChooseElsewhere(prop::sample::Index),
     Leave(prop::sample::Index),
     Pop,
-    /// Only an item that divides so.
+    /// Pops only an item divisible by this number.
     PopIf(u32),
     Choose,
     TakeAll,
@@ -38,14 +38,14 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What is known of each item that is in the queue's table.
+/// The facts about an item in the queue's table.
 struct Known {
     place: Place,
     waiter: Arc<Waiter>,
 }
 
 proptest! {
-    /// Beside a `VecDeque` of items, each of which knows whether it can be chosen.
+    /// Compares the queue with a `VecDeque` of items.
     #[test]
     fn it_is_a_line(ops in vec(op(), 0..200)) {
         let mut queue = WaitQueue::new();
@@ -139,12 +139,12 @@ proptest! {
     }
 }
 
-/// Counts its wake-ups; panics at the first of them, if it is told to.
+/// Counts its wake-ups. If the flag is set, panics at the first.
 struct Counts(AtomicUsize, bool);
 
 impl Wake for Counts {
     fn wake(self: Arc<Self>) {
-        // Ordering: Relaxed, because one thread counts.
+        // Ordering: Relaxed, because only this thread counts.
         let woken = self.0.fetch_add(1, Ordering::Relaxed);
         assert!(!self.1 || woken > 0, "on purpose");
     }
@@ -164,7 +164,7 @@ fn all_are_told_also_when_a_wake_up_panics() {
     let all = queue.take_all(None);
     assert!(queue.is_empty());
     assert!(catch_unwind(AssertUnwindSafe(|| drop(all))).is_err());
-    // Ordering: Relaxed, as before.
+    // Ordering: Relaxed, because only this thread counts.
     assert_eq!(counts.0.load(Ordering::Relaxed), 100);
     assert!(waiters.iter().all(|it| it.chosen() == Some(3)));
 }
@@ -183,7 +183,7 @@ fn the_chooser_may_say_which_case_and_which_end() {
     assert_eq!(cases, [7, 9, 9, 9, 0].map(Some));
 }
 
-/// For more entries than this an almost empty queue keeps no memory.
+/// The table of an almost empty queue has at most this capacity.
 const FEW: usize = 256;
 
 #[test]

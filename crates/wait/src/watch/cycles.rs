@@ -1,13 +1,14 @@
-//! Cycles among waits.
+//! Finds cycles of waits.
 
 use super::{Party, Waiting};
 use std::collections::{HashMap, VecDeque};
 
-/// The cycles among these waits: each waits for what the next one has, and the last one for what
-/// the first one has. Each wait that is in a cycle is in one of these, a shortest one. A wait for
-/// permits that several have is in none: each of them may give back enough.
+/// Returns the cycles among `waits`: each wait needs the next waiter, and the last wait needs the
+/// first. Each wait in a cycle is in a returned cycle. Each returned cycle is a shortest cycle of
+/// one of its waits. A wait for permits of several owners is in no cycle: any of the owners may
+/// give back enough.
 ///
-/// O(n) for a wait that is in no cycle, and for each cycle.
+/// O(n) for each wait in no cycle, and for each cycle.
 #[must_use]
 pub fn cycles(waits: &[Waiting]) -> Vec<Vec<Waiting>> {
     let mut of: HashMap<Party, Vec<usize>> = HashMap::new();
@@ -32,7 +33,7 @@ pub fn cycles(waits: &[Waiting]) -> Vec<Vec<Waiting>> {
     cycles
 }
 
-/// A shortest cycle through that wait, which does not go through those that are in none.
+/// Returns a shortest cycle through the wait `start`, except through waits known to be in no cycle.
 fn shortest(
     waits: &[Waiting],
     of: &HashMap<Party, Vec<usize>>,
@@ -70,7 +71,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// The process with that number waits for these.
+    /// Makes a wait of process `number` for `owners`.
     fn wait(number: u64, owners: &[u64]) -> Waiting {
         let party = |number: &u64| Party::Process(format!("{{main|{number}}}").parse().unwrap(), 1);
         Waiting {
@@ -124,7 +125,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside the transitive closure of the waits.
+        /// Compares the cycles with the transitive closure of the waits.
         #[test]
         fn those_that_reach_themselves_are_named(
             edges in vec((0..8_u64, vec(0..8_u64, 0..3)), 0..12),

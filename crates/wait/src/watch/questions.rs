@@ -1,16 +1,16 @@
-//! Questions that have no answer yet, while a program watches for deadlocks.
+//! Unanswered questions, while a program watches for deadlocks.
 //!
-//! **Problem.** Most questions are answered soon, and are to cost next to nothing. One that is not
-//! is to be found.
+//! **Problem.** Most questions are answered soon, and should cost almost nothing. The watcher must
+//! find the unanswered ones.
 //!
-//! **Rejected.** Registered as other waits are: each question would take the registry's lock twice.
+//! **Rejected.** To register them as other waits: each question would take the registry's lock
+//! twice.
 //!
-//! **Protocol.** The asker leaves a weak reference in one of several lists, by its thread. The
-//! answer drops the question; nothing takes it out of its list. The watcher looks at those that are
-//! still there. An asker that finds its list full takes those out that are gone.
+//! **Protocol.** The asker leaves a weak reference in the list of its thread, one of several. The
+//! answer drops the question; the reference stays in the list. The watcher reads the live
+//! references. An asker with a full list removes the dead references.
 //!
-//! A watcher that finds no question marks all lists before it sleeps. The next asker that finds
-//! the mark wakes it.
+//! A watcher marks all empty lists before it sleeps. The next asker with a marked list wakes it.
 
 use super::{Party, Thing, Waiting, is_on, now, party};
 use ganger_proc_api::{
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// How many lists there are.
+/// The number of lists.
 const LISTS: usize = 16;
 
 static ASKED: [Mutex<List>; LISTS] = [const { Mutex::new(List::new()) }; LISTS];
@@ -30,7 +30,7 @@ static ASKED: [Mutex<List>; LISTS] = [const { Mutex::new(List::new()) }; LISTS];
 #[derive(Default)]
 struct List {
     questions: Vec<Weak<Question>>,
-    /// A watcher sleeps until there is a question.
+    /// Whether a watcher sleeps until the next question.
     wakes: bool,
 }
 
@@ -43,20 +43,20 @@ impl List {
     }
 }
 
-/// A process, or a thread, waits for the answer of a process.
+/// A question of a process, or of a thread, to a process.
 struct Question {
     party: Party,
-    /// With the number of its scheduler.
+    /// The asked process, and the number of its scheduler.
     of: (Pid, u64),
     since: Duration,
     on: ThreadId,
     begin: u64,
-    /// Where the answer goes, and by which token; `None` where the asker keeps the question.
+    /// The receiver of the answer, and its token; `None` if the asker keeps the question.
     asker: Option<(Arc<dyn CompletionSink>, u64)>,
     is_answered: AtomicBool,
 }
 
-/// A question is known until this is dropped; none is where nothing watches.
+/// Keeps a question known until it is dropped. Empty without a watcher.
 #[derive(Default)]
 pub struct Asked(#[allow(dead_code, reason = "it is dropped")] Option<Arc<Question>>);
 
@@ -66,15 +66,15 @@ impl std::fmt::Debug for Asked {
     }
 }
 
-/// What this thread is at work for waits for the answer of that process of the scheduler with that
-/// number, until the result is dropped.
+/// Notes a question of this thread's party to the process `of`, until the result is dropped. `of`
+/// includes the number of the scheduler.
 #[inline]
 pub fn asks(of: (Pid, u64)) -> Asked {
     Asked(is_on().then(|| Question::begin(party(), of, None)))
 }
 
-/// A process has asked that one; this completes its yield. The result does so, too, and the
-/// question is known until then.
+/// Notes a question of the completer's process to the process `of`. The returned completer
+/// completes the same yield, and the question is known until then.
 #[inline]
 pub fn asked_by(completer: Completer, of: (Pid, u64)) -> Completer {
     match completer.asker() {
@@ -105,7 +105,7 @@ impl Question {
         let questions = &mut list.questions;
         if questions.len() == questions.capacity() {
             questions.retain(|it| it.strong_count() > 0);
-            // So that the next such look is as many questions away.
+            // So at least as many questions come before the next such pass.
             questions.reserve(questions.len() + 1);
         }
         questions.push(Arc::downgrade(&question));
@@ -117,10 +117,10 @@ impl Question {
         question
     }
 
-    /// Whether its answer is wanted, and not here.
+    /// Returns whether the answer is wanted and still missing.
     fn is_open(&self) -> bool {
         let is_wanted = |(sink, token): &(Arc<dyn CompletionSink>, u64)| !sink.is_cancelled(*token);
-        // Ordering: Relaxed: an answer that comes at this moment may be missed.
+        // Ordering: Relaxed: the watcher may miss an answer of this moment.
         !self.is_answered.load(Ordering::Relaxed) && self.asker.as_ref().is_none_or(is_wanted)
     }
 
@@ -136,10 +136,10 @@ impl Question {
     }
 }
 
-/// It stands between the one that answers and the asker.
+/// A question stands between the answering process and the asker.
 impl CompletionSink for Question {
     fn complete(self: Arc<Self>, tag: Tag, token: u64, result: Result<Payload, CommandError>) {
-        // Ordering: Relaxed: the asker, which may go on from here, has it before what it does then.
+        // Ordering: Relaxed: the completion orders the store before the asker's next actions.
         self.is_answered.store(true, Ordering::Relaxed);
         if let Some((sink, _)) = &self.asker {
             Arc::clone(sink).complete(tag, token, result);
@@ -147,7 +147,7 @@ impl CompletionSink for Question {
     }
 
     fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
-        // Ordering: Relaxed, as in `complete`.
+        // Ordering: Relaxed: the completion orders the store before the asker's next actions.
         self.is_answered.store(true, Ordering::Relaxed);
         if let Some((sink, _)) = &self.asker {
             Arc::clone(sink).complete_dropped(tag, token);
@@ -185,14 +185,14 @@ impl CompletionSink for Question {
     }
 }
 
-/// The list of this thread.
+/// Returns the list of this thread.
 fn own() -> &'static Mutex<List> {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        // Ordering: Relaxed, because it only spreads threads.
+        // Ordering: Relaxed, because the count only spreads threads.
         static OWN: Cell<usize> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed));
     }
-    // A thread that ends has no thread-locals any more.
+    // An ending thread has lost its thread-locals.
     &ASKED[OWN.try_with(Cell::get).unwrap_or_default() % LISTS]
 }
 
@@ -200,7 +200,7 @@ fn lock(list: &Mutex<List>) -> std::sync::MutexGuard<'_, List> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Those that have no answer yet.
+/// Returns the unanswered questions.
 pub(super) fn open() -> Vec<Waiting> {
     let mut there = Vec::new();
     for list in &ASKED {
@@ -208,12 +208,12 @@ pub(super) fn open() -> Vec<Waiting> {
         list.questions.retain(|it| it.strong_count() > 0);
         there.extend(list.questions.iter().filter_map(Weak::upgrade));
     }
-    // Without a lock: an asker is foreign code here, and may go with the last reference to it.
+    // Without a lock: an asker is foreign code here, and its last reference may be dropped here.
     let open = there.iter().filter(|it| it.is_open());
     open.map(|it| it.waiting()).collect()
 }
 
-/// A watcher is about to sleep: the next asker wakes it. `false` where there is a question.
+/// Prepares a watcher's sleep: the next asker wakes it. Returns `false` if a list has a question.
 pub(super) fn wake_at_next() -> bool {
     ASKED.iter().all(|list| {
         let mut list = lock(list);
@@ -223,7 +223,7 @@ pub(super) fn wake_at_next() -> bool {
     })
 }
 
-/// Nothing watches any more.
+/// Forgets all questions at the end of the last watch.
 pub(super) fn forget() {
     ASKED
         .iter()
@@ -243,7 +243,7 @@ mod tests {
         begin(|| None, || Duration::ZERO)
     }
 
-    /// A process that wants its answer, or not.
+    /// A process; the flag says whether its answer is unwanted.
     struct Asker(Pid, AtomicBool);
 
     impl CompletionSink for Asker {
@@ -254,7 +254,7 @@ mod tests {
         }
 
         fn is_cancelled(&self, _: u64) -> bool {
-            // Ordering: Relaxed, because one thread has it.
+            // Ordering: Relaxed, because only this thread uses the flag.
             self.1.load(Ordering::Relaxed)
         }
     }
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(lines(), all[1..]);
         drop(dropped);
         assert_eq!(lines(), all[2..]);
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed, because only this thread uses the flag.
         asker.1.store(true, Ordering::Relaxed);
         assert!(lines().is_empty() && unwanted.is_cancelled());
     }
@@ -314,7 +314,7 @@ mod tests {
             while seen == u64::MAX {
                 seen = pause(seen, Duration::ZERO, || false);
             }
-            // Returns when something begins: in this program that is a question.
+            // Returns at the next question: nothing else begins in this program.
             pause(seen, Duration::ZERO, || false)
         });
         while !watcher.is_finished() {

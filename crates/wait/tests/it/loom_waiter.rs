@@ -1,4 +1,4 @@
-//! Choosers against a waiter that gives up, and wake-ups against one that falls asleep. A lost
+//! Choosers against a waiter that gives up, and wake-ups against a waiter that falls asleep. A lost
 //! wake-up is a deadlock, which the model reports.
 
 use ganger_sync::cell::UnsafeCell;
@@ -6,14 +6,14 @@ use ganger_sync::sync::{Arc, Mutex, lock};
 use ganger_sync::{model, thread};
 use ganger_wait::{Left, WaitQueue, Waiter};
 
-/// A value that the chooser writes before it chooses, without a lock.
+/// A value that the chooser writes before its choice, without a lock.
 #[derive(Default)]
 struct Given(UnsafeCell<u32>);
 
-// SAFETY: one chooser writes it before its choice, and the waiter reads it after that. The model
-// checks that these are ordered.
+// SAFETY: one chooser writes it before its choice, and the waiter reads it after the choice. The
+// model checks this order.
 unsafe impl Sync for Given {}
-// SAFETY: as before.
+// SAFETY: the chooser's write happens before the waiter's read, as for `Sync`.
 unsafe impl Send for Given {}
 
 #[test]
@@ -42,20 +42,20 @@ fn a_thread_is_woken_and_sees_what_it_was_given() {
         let chooser = {
             let (waiter, given) = (std::sync::Arc::clone(&waiter), Arc::clone(&given));
             thread::spawn(move || {
-                // SAFETY: the waiter reads it when it has been chosen.
+                // SAFETY: the waiter reads the value only after the choice.
                 given.0.with_mut(|it| unsafe { *it = 42 });
                 assert!(waiter.choose(7));
                 waiter.tell();
             })
         };
         assert_eq!(waiter.block(None), Some(7));
-        // SAFETY: the chooser has written it before.
+        // SAFETY: the chooser has written the value before its choice.
         assert_eq!(given.0.with(|it| unsafe { *it }), 42);
         chooser.join().unwrap();
     });
 }
 
-/// A call that comes as late as its choice is made once, by one of the two threads.
+/// A call set during the choice is made once, by one of the two threads.
 #[test]
 fn a_call_is_made_once() {
     model::check(5, || {
@@ -75,7 +75,7 @@ fn a_call_is_made_once() {
     });
 }
 
-/// Two wait for one turn each. One of them gives up at that moment, and hands its turn on.
+/// Two waiters wait for a turn each. The first gives up during the choice, and hands its turn on.
 #[test]
 fn a_turn_is_handed_on() {
     model::check(3, || {
@@ -114,7 +114,7 @@ fn a_turn_is_handed_on() {
     });
 }
 
-/// One waits in two queues, and another one behind it in each. Each queue has one turn to give.
+/// A waiter is in two queues, with another waiter behind it in each. Each queue gives one turn.
 #[test]
 fn one_that_waits_in_two_queues_takes_one_turn() {
     model::check(3, || {

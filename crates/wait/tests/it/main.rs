@@ -1,4 +1,4 @@
-//! Waiters, and queues of them behind a lock.
+//! Waiters, and locked queues of waiters.
 #![allow(missing_docs)]
 
 mod loom_waiter;

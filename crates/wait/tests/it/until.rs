@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::sync::mpsc::channel;
 use std::task::Poll;
 
-/// What wakes a future polls it, also in the middle of a failure.
+/// A wake-up polls the future, even during a failure.
 #[test]
 fn a_future_has_no_part_in_what_fails_when_it_is_woken() {
     let (sender, wakers) = channel();

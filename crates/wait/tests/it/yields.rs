@@ -12,12 +12,12 @@ use std::task::{Poll, Waker};
 
 type Results = Vec<Result<Payload, CommandError>>;
 
-/// A process that can be ended.
+/// A process that the test can end.
 #[derive(Default)]
 struct Asker {
     results: Mutex<Results>,
     calls: Mutex<Vec<Weak<EndCall>>>,
-    /// Calls between two steps; none are taken when the process has ended.
+    /// Calls between two steps. An ended process refuses them.
     between: Mutex<Vec<Box<StepsCall>>>,
     has_ended: AtomicBool,
 }
@@ -32,7 +32,7 @@ impl CompletionSink for Asker {
     }
 
     fn is_cancelled(&self, _: u64) -> bool {
-        // Ordering: SeqCst: it is a test.
+        // Ordering: SeqCst, because speed does not matter in a test.
         self.has_ended.load(Ordering::SeqCst)
     }
 
@@ -51,21 +51,21 @@ impl CompletionSink for Asker {
 }
 
 impl Asker {
-    /// As a scheduler carries the command out.
+    /// Carries the command out as a scheduler does.
     fn ask<T: Send + 'static>(self: &Arc<Self>, until: Until<T>) {
         let delivery = until.into_command().payloads.take::<Delivery>().unwrap();
         let completer = Completer::new(Arc::<Self>::clone(self), 1, 1);
         delivery.deliver(completer).unwrap();
     }
 
-    /// What is to be called between the next two steps.
+    /// Takes the calls to be made between the next two steps.
     fn between(&self) -> Vec<Box<StepsCall>> {
         std::mem::take(&mut *self.between.lock().unwrap())
     }
 
-    /// Ends as a process does: the mailbox is closed first.
+    /// Ends as a process does: it closes the mailbox first.
     fn end(&self) {
-        // Ordering: SeqCst: it is a test.
+        // Ordering: SeqCst, because speed does not matter in a test.
         self.has_ended.store(true, Ordering::SeqCst);
         drop(self.between());
         let calls = std::mem::take(&mut *self.calls.lock().unwrap());
@@ -80,7 +80,7 @@ impl Asker {
     }
 }
 
-/// Ready when it is opened.
+/// A future that is ready when the test opens it.
 #[derive(Clone, Default)]
 struct Gate(Arc<Mutex<(bool, Option<Waker>)>>);
 
@@ -194,13 +194,13 @@ fn futures_that_wake_one_another_take_no_more_of_the_stack() {
         let (own, then) = (std::mem::replace(&mut last, next.clone()), next);
         asker.ask(Until::new(async move {
             own.wait().await;
-            // Ordering: Relaxed, because one thread counts.
+            // Ordering: Relaxed, because only this thread counts.
             opened.fetch_add(1, Ordering::Relaxed);
             then.open();
         }));
     }
     first.open();
-    // Ordering: Relaxed, as above.
+    // Ordering: Relaxed, because only this thread counts.
     assert_eq!(opened.load(Ordering::Relaxed), MANY);
     assert_eq!(asker.results().len(), MANY);
 }
@@ -208,7 +208,7 @@ fn futures_that_wake_one_another_take_no_more_of_the_stack() {
 /// Wakes itself in each poll, and counts the polls.
 async fn restless(polls: Arc<AtomicUsize>, kept: Arc<()>) {
     poll_fn::<(), _>(|context| {
-        // Ordering: SeqCst: it is a test.
+        // Ordering: SeqCst, because speed does not matter in a test.
         polls.fetch_add(1, Ordering::SeqCst);
         context.waker().wake_by_ref();
         Poll::Pending
@@ -230,7 +230,7 @@ fn a_future_that_wakes_itself_leaves_its_thread_to_others() {
         asker.ask(Until::new(future));
         let mut before = 0;
         for _ in 0..10 {
-            // Ordering: SeqCst: it is a test.
+            // Ordering: SeqCst, because speed does not matter in a test.
             let now = polls.load(Ordering::SeqCst);
             assert!(now > before && now <= before + IN_A_ROW, "{before} {now}");
             before = now;
@@ -240,7 +240,7 @@ fn a_future_that_wakes_itself_leaves_its_thread_to_others() {
             call();
         }
         let rest = is_taken.then(|| asker.between());
-        // Where a worker has taken the call out, the process may end meanwhile.
+        // If a worker has taken the call out, the process may end before the call.
         asker.end();
         rest.into_iter().flatten().for_each(|call| call());
         assert_eq!(Arc::strong_count(&kept), 1);
@@ -257,7 +257,7 @@ fn futures_that_wake_each_other_leave_their_thread_to_others() {
         let (polls, kept, wakers) = (polls.clone(), kept.clone(), wakers.clone());
         asker.ask(Until::new(async move {
             poll_fn::<(), _>(|context| {
-                // Ordering: SeqCst: it is a test.
+                // Ordering: SeqCst, because speed does not matter in a test.
                 polls.fetch_add(1, Ordering::SeqCst);
                 let mut wakers = wakers.lock().unwrap();
                 wakers[own] = Some(context.waker().clone());
@@ -273,12 +273,12 @@ fn futures_that_wake_each_other_leave_their_thread_to_others() {
         }));
     }
     for _ in 0..10 {
-        // Ordering: SeqCst: it is a test.
+        // Ordering: SeqCst, because speed does not matter in a test.
         let before = polls.load(Ordering::SeqCst);
         let calls = asker.between();
         assert!(!calls.is_empty());
         calls.into_iter().for_each(|call| call());
-        // Ordering: SeqCst: it is a test.
+        // Ordering: SeqCst, because speed does not matter in a test.
         let now = polls.load(Ordering::SeqCst);
         assert!(now > before && now <= before + 1_000, "{before} {now}");
     }
@@ -287,7 +287,7 @@ fn futures_that_wake_each_other_leave_their_thread_to_others() {
     assert_eq!(Arc::strong_count(&kept), 1);
 }
 
-/// A step may wait for what such a poll does, so the poll can't wait for the step.
+/// A step may wait for the effect of such a poll, so the poll can't wait for the step.
 // pins: K1
 #[test]
 fn a_future_that_others_wake_is_polled_at_once_however_often() {
@@ -295,13 +295,13 @@ fn a_future_that_others_wake_is_polled_at_once_however_often() {
     let place: Arc<Mutex<Option<Waker>>> = Arc::default();
     let (own, its_polls) = (Arc::clone(&place), Arc::clone(&polls));
     asker.ask(Until::new(poll_fn::<(), _>(move |context| {
-        // Ordering: SeqCst: it is a test.
+        // Ordering: SeqCst, because speed does not matter in a test.
         its_polls.fetch_add(1, Ordering::SeqCst);
         *own.lock().unwrap() = Some(context.waker().clone());
         Poll::Pending
     })));
     for count in 1..1_000 {
-        // Ordering: SeqCst: it is a test.
+        // Ordering: SeqCst, because speed does not matter in a test.
         assert_eq!(polls.load(Ordering::SeqCst), count);
         let waker = place.lock().unwrap().take().unwrap();
         waker.wake();
