@@ -97,7 +97,7 @@ pub fn serve<L: Listener, A: App<K>, K>(listener: L, app: A) -> Serve<L, A, K> {
         listener,
         app,
         limits: Limits::default(),
-        security: Security::default(),
+        security: Security::none(),
         kind: PhantomData,
     }
 }

@@ -22,10 +22,14 @@ use tokio_rustls::server::TlsStream;
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Of a server: how its connections are made secure, if they are.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Security(Option<TlsAcceptor>);
 
 impl Security {
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
     pub(super) fn new(mut config: Arc<ServerConfig>) -> Self {
         if config.alpn_protocols.is_empty() {
             let own = Arc::make_mut(&mut config);
