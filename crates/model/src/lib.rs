@@ -67,6 +67,8 @@ mod guide {
     struct TestingTime;
     #[doc = include_str!("../../../docs/guide/tokio.md")]
     struct Tokio;
+    #[doc = include_str!("../../../docs/guide/recipes.md")]
+    struct Recipes;
     #[doc = include_str!("../../../docs/guide/net.md")]
     struct Net;
     #[doc = include_str!("../../../docs/guide/signals.md")]

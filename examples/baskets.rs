@@ -1,0 +1,109 @@
+//! A service by axum: an actor for each user, which ends when it is idle; a limit of what a user
+//! asks; health; an end that cuts no client off.
+//! `cargo run -p ganger-examples --features baskets --bin baskets`, and then
+//! `curl -d apple localhost:8080/baskets/ann`, `curl localhost:8080/health`; Ctrl-C stops it.
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::get;
+use ganger::prelude::*;
+use ganger::tokio::{Tokio, serve, shutdown_signal};
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+
+/// How long a stop may take.
+const STOP: Duration = Duration::from_secs(10);
+/// How many requests of a user may come at once.
+const BURST: f64 = 20.0;
+
+/// Puts an item into a basket, if it has a name. The answer is what is in there; `None` when the
+/// user asks too often.
+struct Ask(String, Reply<Option<String>>);
+
+struct Basket {
+    items: String,
+    per_second: f64,
+    allowed: f64,
+    since: Moment,
+}
+
+impl Basket {
+    fn is_allowed(&mut self, now: Moment) -> bool {
+        let earned = (now - self.since).as_secs_f64() * self.per_second;
+        self.allowed = (self.allowed + earned).min(BURST);
+        self.since = now;
+        let is_allowed = self.allowed >= 1.0;
+        self.allowed -= f64::from(u8::from(is_allowed));
+        is_allowed
+    }
+}
+
+impl Actor for Basket {
+    type Message = Ask;
+
+    fn receive(&mut self, ctx: &Context, ask: Ask, _: &mut StepOutput) -> StepResult {
+        let Ask(item, reply) = ask;
+        let is_allowed = self.is_allowed(ctx.now());
+        if is_allowed && !item.is_empty() {
+            self.items += &(item + "\n");
+        }
+        reply.complete(is_allowed.then(|| self.items.clone()));
+        Ok(())
+    }
+}
+
+type Baskets = Registry<Ask>;
+type Answer = (StatusCode, String);
+
+async fn basket(State(all): State<Baskets>, Path(user): Path<String>, item: String) -> Answer {
+    match all.of(user).call(|reply| Ask(item, reply)).await {
+        Ok(Some(items)) => (StatusCode::OK, items),
+        Ok(None) => (StatusCode::TOO_MANY_REQUESTS, "later\n".into()),
+        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
+    }
+}
+
+async fn health(State(all): State<Baskets>) -> String {
+    format!("{} baskets\n", all.len())
+}
+
+/// Starts the service, and returns its server's process. `idle` is how long a basket is kept whose
+/// user asks for nothing.
+pub(crate) fn start(
+    scheduler: &Scheduler,
+    listener: std::net::TcpListener,
+    (idle, per_second): (Duration, f64),
+) -> Result<ProcessHandle, BoxError> {
+    let baskets = scheduler.kind("basket").start(move |_, ctx| Basket {
+        items: String::new(),
+        per_second,
+        allowed: BURST,
+        since: ctx.now(),
+    });
+    let router = Router::new()
+        .route("/baskets/{user}", get(basket).post(basket))
+        .route("/health", get(health))
+        .with_state(baskets.idle_after(idle).build()?);
+    listener.set_nonblocking(true)?;
+    Ok(scheduler
+        .spawn_task(async |_: Cx| Ok(serve(TcpListener::from_std(listener)?, router).await?))?)
+}
+
+/// The server ends first, so that each request has its answer while the baskets are there.
+pub(crate) fn stop(scheduler: &Scheduler, server: ProcessHandle) -> Result<StopReport, BoxError> {
+    let begin = Instant::now();
+    scheduler.cancel(server.pid(), "the service ends")?;
+    let _late = server.wait_timeout(STOP); // The stop cuts them off.
+    Ok(scheduler.stop(STOP.saturating_sub(begin.elapsed()))?)
+}
+
+fn main() -> Result<(), BoxError> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:8080")?;
+    let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
+    let server = start(&scheduler, listener, (Duration::from_secs(600), 10.0))?;
+    let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
+    asked.wait().into_result()?;
+    println!("{:?}", stop(&scheduler, server)?);
+    Ok(())
+}
