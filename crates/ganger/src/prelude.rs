@@ -40,8 +40,8 @@ pub use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, Wa
 #[doc(no_inline)]
 #[cfg(feature = "time")]
 pub use ganger_time::{
-    Every, KeyedTimers, Missed, Moment, ReceiveTimeout, StateTimeout, Timer, TimerContext,
-    TimerOutput, Timers,
+    Every, KeyedTimers, Missed, Moment, RateLimitError, RateLimiter, ReceiveTimeout, StateTimeout,
+    Timer, TimerContext, TimerOutput, Timers,
 };
 
 #[doc(no_inline)]

@@ -14,6 +14,7 @@
 //! takes it out under the lock: the process that is about to be shown it, or a caller that takes it
 //! back. So there is no moment at which it can't be taken back before it is shown.
 
+use crate::rate_limiter::Refill;
 use crate::timers::TimerStats;
 use crate::within::Within;
 use ganger_proc_api::{Completer, EndWatch, Package, Pid};
@@ -34,6 +35,8 @@ pub(crate) enum Entry {
     Send(Box<Message>),
     /// A command has not been answered in time.
     Expire(Arc<Within>),
+    /// There are tokens for a request.
+    Refill(Refill),
 }
 
 /// A message that is sent later, and can be taken back until a step is shown it.
@@ -50,6 +53,7 @@ pub(crate) type Number = u64;
 pub(crate) enum Due {
     Complete(Completer),
     Expire(Arc<Within>),
+    Refill(Refill),
     /// The shard keeps the message until its process is about to be shown it.
     Send(Number, Pid),
 }
@@ -235,6 +239,7 @@ impl Shard {
                 Entry::Complete(completer) => Due::Complete(completer),
                 Entry::Watched(watched) => Due::Complete(watched.0),
                 Entry::Expire(within) => Due::Expire(within),
+                Entry::Refill(refill) => Due::Refill(refill),
                 Entry::Send(message) => {
                     let (number, target) = (message.number, message.package.target);
                     sent.insert(number, message);

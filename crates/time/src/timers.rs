@@ -1,6 +1,7 @@
 //! The source of a scheduler's timers, and the handle to them.
 
 use crate::commands;
+use crate::rate_limiter::Refill;
 use crate::shard::{AllDue, Due, Entry, Message, Number, Shard};
 use crate::timer::Timer;
 use crate::within::Within;
@@ -104,6 +105,10 @@ impl Timers {
     #[must_use]
     pub fn of(scheduler: &Handle) -> Option<Arc<Self>> {
         scheduler.source()
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
     /// The time, by the clock of the scheduler: the machine's monotonic one, or a simulation's.
@@ -242,6 +247,7 @@ impl Inner {
         for_each(due, |due| match due {
             Due::Complete(completer) => completer.complete(Payload::UNIT),
             Due::Expire(within) => within.expire(),
+            Due::Refill(refill) => refill.fire(),
             Due::Send(number, target) => self.send(seat, number, target),
         });
     }
@@ -372,6 +378,27 @@ impl Inner {
             alarm.ring_in_handler(at);
         }
         Some((seat, key))
+    }
+
+    /// Sets a timer for that moment, on any thread. Gives back what is due.
+    pub(crate) fn refill_at(&self, at: Moment, refill: Refill) -> Option<Refill> {
+        let Attached { alarm, shards } = self.attached();
+        let (seat, now) = (alarm.seat(), alarm.now());
+        if at <= now {
+            return Some(refill);
+        }
+        let mut shard = lock(&shards[seat.number()]);
+        if shard.is_closed() {
+            drop(shard);
+            drop(refill);
+            return None;
+        }
+        let (_, is_earlier) = shard.put((alarm, seat), now, at, |_| Entry::Refill(refill));
+        drop(shard);
+        if is_earlier {
+            alarm.ring(at);
+        }
+        None
     }
 
     /// Takes a timer out, if there is one, and drops it.
