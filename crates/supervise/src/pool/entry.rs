@@ -1,7 +1,9 @@
 //! Jobs on their way, what limits them, and what has become of them.
 
-use super::state::{LineOf, Watch};
+use super::lines::LineOf;
+use super::state::Watch;
 use super::{Overload, PoolError};
+use crate::plan::BackOff;
 use ganger_proc_api::{EndWatch, Reply};
 use ganger_sched::Moment;
 use std::time::Duration;
@@ -21,6 +23,10 @@ pub(crate) struct Entry<J, A> {
     /// When it was admitted, where that counts, and as which one.
     pub(super) since: Moment,
     pub(super) number: u64,
+    /// How many priorities are above its own.
+    pub(super) rank: usize,
+    /// The worker that it is for, if it is for one.
+    pub(super) worker: Option<usize>,
     /// Has its caller tell of its leaving, while it waits.
     pub(super) watch: Option<EndWatch>,
 }
@@ -28,6 +34,8 @@ pub(crate) struct Entry<J, A> {
 impl<J, A> Entry<J, A> {
     pub(super) fn new(job: J, reply: Option<Reply<A>>) -> Self {
         Self {
+            rank: 0,
+            worker: None,
             job,
             reply,
             tries: 0,
@@ -59,6 +67,10 @@ pub(super) struct Limits {
     pub(super) most: usize,
     pub(super) overload: Overload,
     pub(super) time_to_live: Option<Duration>,
+    /// How many priorities there are.
+    pub(super) priorities: usize,
+    /// The waits between the tries of a job, if it waits.
+    pub(super) retry: Option<BackOff>,
     /// One more worker is started when a job has waited for so long; `None` if at once.
     pub(super) patience: Option<Duration>,
 }
@@ -69,15 +81,17 @@ impl Default for Limits {
             most: usize::MAX,
             overload: Overload::Wait,
             time_to_live: None,
+            priorities: 1,
+            retry: None,
             patience: None,
         }
     }
 }
 
 impl Limits {
-    /// Whether it counts since when a job waits.
+    /// Whether the time counts.
     pub(super) fn has_times(&self) -> bool {
-        self.time_to_live.is_some() || self.patience.is_some()
+        self.time_to_live.is_some() || self.patience.is_some() || self.retry.is_some()
     }
 
     /// When a job that was not begun has waited for too long.
@@ -105,7 +119,8 @@ pub struct PoolStats {
     pub served: u64,
     /// Jobs with which a worker panicked for good.
     pub panicked: u64,
-    /// Jobs that were put back after a panic.
+    /// Jobs that were put back after a panic or, with [`Pool::retry`](crate::Pool::retry), an
+    /// error.
     pub retried: u64,
     /// Jobs that were refused because too many waited, or the pool did not run.
     pub refused: u64,

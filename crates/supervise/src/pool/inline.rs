@@ -42,6 +42,7 @@ impl<J: Send + 'static, A: Send + 'static> Inline<J, A> {
             });
             match (done, again) {
                 (Err(_), Some(copy)) => job = copy,
+                (Ok(Err(_)), Some(copy)) if self.settings.retries_errors => job = copy,
                 (done, _) => break done,
             }
             retries += 1;

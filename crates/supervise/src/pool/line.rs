@@ -93,6 +93,21 @@ impl<J, A> Line<J, A> {
         Some(entry)
     }
 
+    /// In its place among the others. O(n), but near an end it is as one there.
+    pub(super) fn insert(&mut self, entry: Entry<J, A>) {
+        let place = self.spots.partition_point(|it| it.number() < entry.number);
+        self.spots.insert(place, Spot::Waits(entry));
+    }
+
+    /// The number of the last job. O(1) amortised.
+    pub(super) fn last(&mut self) -> Option<u64> {
+        while let Some(Spot::Gone(_)) = self.spots.back() {
+            self.spots.pop_back();
+            self.gone -= 1;
+        }
+        self.spots.back().map(Spot::number)
+    }
+
     /// Takes the job with that number out, if it is there.
     pub(super) fn remove(&mut self, number: u64) -> Option<Entry<J, A>> {
         let place = self.spots.binary_search_by_key(&number, Spot::number);
@@ -160,6 +175,7 @@ mod tests {
         for round in 0..20_000_u64 {
             // It grows for long, and shrinks for long.
             let grows = (round / 2_500).is_multiple_of(2);
+            assert_eq!(line.last().as_ref(), list.last());
             match chance(if grows { 8 } else { 4 }) {
                 0 => assert_eq!(line.pop_front().map(|it| it.job), list.pop_first()),
                 1 | 2 => {
@@ -170,6 +186,12 @@ mod tests {
                 3 if !grows => {
                     let first = line.pop_front();
                     first.into_iter().for_each(|it| line.push_front(it));
+                    // Three come back in another order.
+                    let [a, b, c] = std::array::from_fn(|_| line.pop_front());
+                    [a, c, b]
+                        .into_iter()
+                        .flatten()
+                        .for_each(|it| line.insert(it));
                 }
                 _ => {
                     line.push_back(entry(next));

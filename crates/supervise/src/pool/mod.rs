@@ -20,12 +20,15 @@
 //!
 //! **Imports**: supervisors.
 
+mod delayed;
 mod entry;
 mod front;
 mod inline;
 mod line;
+mod lines;
 mod queue;
 mod remote;
+mod slot;
 mod state;
 mod then;
 mod worker;
@@ -154,6 +157,7 @@ pub struct Pool<J, A> {
     idle: Duration,
     retries: u32,
     copy: Option<fn(&J) -> J>,
+    retries_errors: bool,
     back_off: BackOff,
     on_refused: Option<OnRefused<J>>,
 }
@@ -210,6 +214,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             idle: Duration::from_secs(30),
             retries: 0,
             copy: None,
+            retries_errors: false,
             back_off: BackOff::from(Duration::from_millis(100)).longest(Duration::from_secs(10)),
             on_refused: None,
         }
@@ -295,6 +300,88 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
+    /// A job that ends in an error is tried again as well, and waits before each further try. How
+    /// often it is tried again is said by [`retries`](Self::retries), and is 3 without that. After
+    /// that its caller gets the last error.
+    ///
+    /// While a job waits it has its place in the [queue](Self::queue), and other jobs are begun,
+    /// also those of its key. A pool that stops tries it at once, and so does an inline pool. The
+    /// stable time of the [`BackOff`] does not count.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// # use std::sync::Arc;
+    /// # use std::sync::atomic::{AtomicU32, Ordering};
+    /// use ganger_supervise::{BackOff, Pool};
+    /// use std::time::Duration;
+    ///
+    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # scheduler.start()?;
+    /// # let calls = Arc::new(AtomicU32::new(0));
+    /// # let flaky = move |_| match calls.fetch_add(1, Ordering::Relaxed) {
+    /// #     0 | 1 => Err(BoxError::from("no network")),
+    /// #     _ => Ok(()),
+    /// # };
+    /// // After 10 ms, 20 ms and so on, at the most after a second, a tenth more or less by chance.
+    /// let wait = BackOff::from(Duration::from_millis(10)).longest(Duration::from_secs(1));
+    /// let pool = Pool::new(4, move || flaky.clone()).retries(5).retry(wait).start(&scheduler)?;
+    /// pool.call("a job").wait()?;
+    /// assert_eq!(pool.stats().retried, 2);
+    /// # pool.stop();
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn retry(mut self, wait: impl Into<BackOff>) -> Self
+    where
+        J: Clone,
+    {
+        if self.retries == 0 {
+            self.retries = 3;
+        }
+        self.limits.retry = Some(wait.into());
+        self.retries_errors = true;
+        self.copy = Some(J::clone);
+        self
+    }
+
+    /// The number of priorities of jobs, at least one: from 0, the lowest, upwards. Among jobs that
+    /// wait, those of a higher priority are begun first, and those of one in the order of their
+    /// calls. A job that has been begun is not interrupted, and one of a low priority may wait for
+    /// as long as there are others.
+    ///
+    /// A job that finds no place in the [queue](Self::queue) takes that of one with a lower
+    /// priority: of the lowest, the one that came last or, with [`Overload::RefuseOldest`], first.
+    /// It takes no place of a higher one.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// # use std::sync::{Arc, Mutex};
+    /// use ganger_supervise::Pool;
+    ///
+    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # scheduler.start()?;
+    /// # let printed = Arc::new(Mutex::new(Vec::new()));
+    /// # let lines = printed.clone();
+    /// # let print = move |line: &str| Ok(lines.lock().unwrap().push(line.to_owned()));
+    /// let pool = Pool::new(1, move || print.clone()).priorities(2).start(&scheduler)?;
+    /// let urgent = pool.with_priority(1);
+    /// pool.suspend();
+    /// pool.send("report")?;
+    /// urgent.send("alarm")?;
+    /// pool.stop();
+    /// # assert_eq!(*printed.lock().unwrap(), ["alarm", "report"]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn priorities(mut self, priorities: usize) -> Self {
+        self.limits.priorities = priorities.max(1);
+        self
+    }
+
     /// Calls `f` with each job that is refused, or that has waited too long, and with the reason,
     /// before its caller is told. A job that [`PoolRemote::send`] gives back is not among them. `f`
     /// runs where the job is refused, and should be short.
@@ -367,6 +454,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             make: Arc::clone(&self.make),
             retries: self.retries,
             copy: self.copy,
+            retries_errors: self.retries_errors,
             always: self.workers.start,
             idle: self.idle,
             back_off: self.back_off,

@@ -3,7 +3,9 @@
 //! Users' values are not dropped under the lock, and wakers are called outside of it.
 
 use super::entry::{Entry, Limits, PoolStats, Refusal, START};
-use super::state::{Life, LineOf, Next, Phase, Slot, State};
+use super::lines::LineOf;
+use super::slot::{Life, Slot};
+use super::state::{Next, Phase, State};
 use super::then::Then;
 use super::{OnRefused, Overload, PoolError, Routing};
 use ganger_proc_api::{BoxError, EndWatch, Pid, Reply};
@@ -30,7 +32,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         limits: Limits,
         on_refused: Option<OnRefused<J>>,
     ) -> Self {
-        let state = Mutex::new(State::new(workers));
+        let state = Mutex::new(State::new(workers, limits.priorities));
         Self {
             state,
             routing,
@@ -78,6 +80,11 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         state.phase = Phase::Open;
     }
 
+    /// How many priorities are above that one.
+    pub(super) fn rank(&self, priority: usize) -> usize {
+        (self.limits.priorities - 1).saturating_sub(priority)
+    }
+
     /// Admits a job, or gives it back.
     pub(super) fn try_admit(
         self: &Arc<Self>,
@@ -93,7 +100,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
             }
             if state.stats.queued >= limits.most
                 && limits.overload != Overload::Wait
-                && let Err(error) = self.make_room(state, then)
+                && let Err(error) = self.make_room(entry.rank, state, then)
             {
                 return Err((entry, error));
             }
@@ -102,10 +109,11 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// Makes room for a job where none is, or says why there is none.
+    /// Makes room for a job of that rank where none is, or says why there is none.
     #[cold]
     fn make_room(
         self: &Arc<Self>,
+        rank: usize,
         state: &mut State<J, A>,
         then: &mut Then<J, A>,
     ) -> Result<(), PoolError> {
@@ -116,13 +124,14 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
         state.stats.refused += 1;
         let error = PoolError::Full { queued };
-        let oldest = match self.limits.overload {
-            Overload::RefuseOldest => state.pop_oldest(),
-            _ => None,
+        let other = match self.limits.overload {
+            Overload::RefuseOldest => state.pop_oldest(rank),
+            Overload::RefuseNewest => state.pop_newest(rank),
+            Overload::Wait => None,
         };
-        match oldest {
-            Some(oldest) => {
-                then.refused.push((oldest, error));
+        match other {
+            Some(other) => {
+                then.refused.push((other, error));
                 Ok(())
             }
             None => Err(error),
@@ -202,16 +211,28 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// The worker has panicked with a job, which is to be tried again if it is here.
-    pub(super) fn panicked(self: &Arc<Self>, index: usize, again: Option<Entry<J, A>>) {
+    /// The worker has panicked with a job.
+    pub(super) fn panicked(&self, index: usize) {
         self.with(|state, then| {
-            state.over(index, |stats| match again {
-                Some(_) => stats.retried += 1,
-                None => stats.panicked += 1,
-            });
-            if let Some(entry) = again {
-                let watch = |reply: &_, of, number| self.watch(reply, of, number);
-                state.put_back(entry, index, &watch, then);
+            state.over(index, |stats| stats.panicked += 1);
+            state.look_at_drain(then);
+        });
+    }
+
+    /// The worker has failed with a job, which is to be tried again.
+    pub(super) fn again(self: &Arc<Self>, index: usize, entry: Entry<J, A>) {
+        let now = self.now();
+        self.with(|state, then| {
+            state.over(index, |stats| stats.retried += 1);
+            let watch = |reply: &_, of, number| self.watch(reply, of, number);
+            match self.limits.retry {
+                None => state.put_back(entry, index, &watch, then),
+                Some(back_off) => {
+                    // Any number from 0 to 1 will do.
+                    let chance = (now.as_nanos() % 1_000) as f64 / 999.0;
+                    let wait = back_off.wait(entry.tries - 1, chance);
+                    state.put_off(entry, now.after(wait), &watch, then);
+                }
             }
             state.look_at_drain(then);
         });
@@ -272,6 +293,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         let now = self.now();
         self.with(|state, then| {
             state.expire(&self.limits, now, then);
+            state.release(now, then);
             state.next(&self.limits, now, may_start)
         })
     }
@@ -299,6 +321,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         self.with(|state, then| {
             if state.phase == Phase::Open {
                 state.phase = Phase::Drains;
+                state.release(Moment::NEVER, then);
                 if state.is_suspended {
                     state.suspend(false, then);
                 }
@@ -321,7 +344,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     pub(super) fn end(&self) {
         self.with(|state, then| {
             state.phase = Phase::Over;
-            while let Some(entry) = state.pop_oldest() {
+            while let Some(entry) = state.pop_oldest(0).or_else(|| state.pop_delayed()) {
                 state.stats.refused += 1;
                 then.refused.push((entry, PoolError::Stopping));
             }

@@ -18,6 +18,8 @@ pub struct PoolRemote<J, A> {
     inline: Option<Arc<Inline<J, A>>>,
     /// Keys of jobs are hashed with it.
     key: HashKey,
+    /// Of the jobs that come from here.
+    priority: usize,
     /// Where the pool runs, if that is known: for callers that would wait in vain.
     scheduler: Option<WeakHandle>,
 }
@@ -28,6 +30,7 @@ impl<J, A> PoolRemote<J, A> {
             queue: Arc::new(queue),
             inline: inline.map(Arc::new),
             key: HashKey::random(),
+            priority: 0,
             scheduler: None,
         }
     }
@@ -81,7 +84,8 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         key: Option<u64>,
         reply: Option<Reply<A>>,
     ) -> Result<(), Refusal<J, A>> {
-        let entry = Entry::new(job, reply);
+        let mut entry = Entry::new(job, reply);
+        entry.rank = self.queue.rank(self.priority);
         match &self.inline {
             None => self.queue.try_admit(entry, key),
             Some(inline) => {
@@ -98,6 +102,17 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
     pub fn send(&self, job: J) -> Result<(), Refused<J>> {
         let sent = self.admit(job, None, None);
         sent.map_err(|(Entry { job, .. }, error)| Refused { job, error })
+    }
+
+    /// The same pool, for jobs of that priority: those of a higher one are begun before. Without
+    /// this a job has the lowest, which is 0. One above what the pool has counts as the highest:
+    /// see [`Pool::priorities`](crate::Pool::priorities).
+    #[must_use]
+    pub fn with_priority(&self, priority: usize) -> Self {
+        Self {
+            priority,
+            ..self.clone()
+        }
     }
 
     /// From now on workers begin no job, until [`resume`](Self::resume).
@@ -123,6 +138,7 @@ impl<J, A> Clone for PoolRemote<J, A> {
             queue: Arc::clone(&self.queue),
             inline: self.inline.clone(),
             key: self.key,
+            priority: self.priority,
             scheduler: self.scheduler.clone(),
         }
     }

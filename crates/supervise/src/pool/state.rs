@@ -8,28 +8,33 @@
 //! **Lines.** A line has its jobs in the order of their admission, which is that of their numbers.
 //! A job that is tried again has the number that it had: that is lower than those of the jobs that
 //! wait for its worker alone, since the worker takes these first. So each line begins with its
-//! oldest, and a job in its middle is found by its number when its caller leaves.
+//! oldest, and a job in its middle is found by its number when its caller leaves. With priorities,
+//! each has lines of its own. A job that waits before its next try is in no line, and has a place
+//! nevertheless.
 //!
 //! **Callers that leave.** A worker that takes a job asks whether its caller is there, which is
 //! enough while there are places. When there is none, the queue looks at all callers that it has
 //! not seen, and has each of them tell it of its leaving from then on: once for each job.
 
+use super::delayed::Delayed;
 use super::entry::{Entry, Limits, PoolStats, START};
 use super::line::Line;
+use super::lines::{LineOf, Lines};
+use super::slot::{Life, Slot};
 use super::then::Then;
 use super::{PoolError, Routing};
 use ganger_proc_api::{EndWatch, Pid, Reply};
 use ganger_sched::Moment;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::task::Waker;
 
-/// Which line a job waits in: that of a worker, or that of all.
-pub(super) type LineOf = Option<usize>;
-
 pub(super) struct State<J, A> {
     /// Jobs for the first worker that is free.
-    common: Line<J, A>,
+    common: Lines<J, A>,
+    /// Jobs that wait for their next try.
+    delayed: Delayed<J, A>,
     pub(super) workers: Vec<Slot<J, A>>,
     /// Those that wait for a job, the one that has waited longest first.
     pub(super) idle: VecDeque<usize>,
@@ -53,29 +58,6 @@ pub(super) struct State<J, A> {
     /// The pool's supervisor.
     pub(super) owner: Option<Pid>,
     pub(super) stats: PoolStats,
-}
-
-pub(super) struct Slot<J, A> {
-    /// Jobs for this worker alone.
-    own: Line<J, A>,
-    pub(super) life: Life,
-    /// The process that has the place, as far as the queue knows it.
-    pub(super) pid: Option<Pid>,
-    /// The front monitors it.
-    is_seen: bool,
-    pub(super) is_busy: bool,
-    pub(super) waker: Option<Waker>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
-    /// No process has the place.
-    Off,
-    /// One has been asked for.
-    Starts,
-    Runs,
-    /// The worker is over. Its process gets another one, or ends.
-    Closed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,29 +85,12 @@ pub(super) enum Next {
 /// has left.
 pub(super) type Watch<'a, A> = &'a dyn Fn(&Reply<A>, LineOf, u64) -> Option<EndWatch>;
 
-impl<J, A> Slot<J, A> {
-    fn new() -> Self {
-        Self {
-            own: Line::new(),
-            life: Life::Off,
-            pid: None,
-            is_seen: false,
-            is_busy: false,
-            waker: None,
-        }
-    }
-
-    /// No process has the place any more.
-    pub(super) fn clear(&mut self) {
-        (self.life, self.pid, self.is_seen) = (Life::Off, None, false);
-    }
-}
-
 impl<J, A> State<J, A> {
-    pub(super) fn new(workers: Range<usize>) -> Self {
+    pub(super) fn new(workers: Range<usize>, priorities: usize) -> Self {
         Self {
-            common: Line::new(),
-            workers: (0..workers.end).map(|_| Slot::new()).collect(),
+            common: Lines::new(priorities),
+            delayed: Delayed::new(),
+            workers: (0..workers.end).map(|_| Slot::new(priorities)).collect(),
             idle: VecDeque::new(),
             always: workers.start,
             phase: Phase::Over,
@@ -144,26 +109,33 @@ impl<J, A> State<J, A> {
     }
 
     fn line(&mut self, of: LineOf) -> &mut Line<J, A> {
-        match of {
+        let lines = match of.worker {
             Some(index) => &mut self.workers[index].own,
             None => &mut self.common,
-        }
+        };
+        lines.line(of.rank)
     }
 
     fn lines(&self) -> impl Iterator<Item = &Line<J, A>> {
         let own = self.workers.iter().map(|slot| &slot.own);
-        own.chain([&self.common])
+        own.chain([&self.common]).flat_map(Lines::all)
     }
 
     fn lines_mut(&mut self) -> impl Iterator<Item = (LineOf, &mut Line<J, A>)> {
         let own = self.workers.iter_mut().map(|slot| &mut slot.own);
-        let own = own.enumerate().map(|(index, line)| (Some(index), line));
+        let own = own.enumerate().map(|(index, lines)| (Some(index), lines));
         own.chain([(None, &mut self.common)])
+            .flat_map(|(worker, lines)| {
+                let all = lines.all_mut();
+                all.map(move |(rank, line)| (LineOf { worker, rank }, line))
+            })
     }
 
-    /// Takes the job with that number out of its line, if it is there.
+    /// Takes the job with that number out of its line, or out of those that wait for their next
+    /// try, if it is there.
     fn remove(&mut self, of: LineOf, number: u64) -> Option<Entry<J, A>> {
-        let entry = self.line(of).remove(number)?;
+        let in_line = self.line(of).remove(number);
+        let entry = in_line.or_else(|| self.delayed.remove(number))?;
         self.stats.queued -= 1;
         Some(entry)
     }
@@ -197,7 +169,8 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// A job that was begun waits for its next try, at the head of its worker's line.
+    /// A job that was begun waits for its next try, at the head of its worker's line of its
+    /// priority.
     pub(super) fn put_back(
         &mut self,
         mut entry: Entry<J, A>,
@@ -211,12 +184,79 @@ impl<J, A> State<J, A> {
             self.stats.refused += 1;
             return then.refused.push((entry, PoolError::Stopping));
         }
-        if entry.number < self.watched && !entry.is_there(Some(index), watch) {
+        let of = LineOf {
+            worker: Some(index),
+            rank: entry.rank,
+        };
+        if entry.number < self.watched && !entry.is_there(of, watch) {
             self.stats.left += 1;
             return then.left.push(entry);
         }
         self.stats.queued += 1;
-        self.workers[index].own.push_front(entry);
+        self.line(of).push_front(entry);
+    }
+
+    /// A job that was begun waits until that moment for its next try, or not at all when the pool
+    /// is about to end. Others pass it.
+    pub(super) fn put_off(
+        &mut self,
+        mut entry: Entry<J, A>,
+        due: Moment,
+        watch: Watch<'_, A>,
+        then: &mut Then<J, A>,
+    ) where
+        A: Send + 'static,
+    {
+        if self.phase == Phase::Over {
+            self.stats.refused += 1;
+            return then.refused.push((entry, PoolError::Stopping));
+        }
+        let of = LineOf {
+            worker: entry.worker,
+            rank: entry.rank,
+        };
+        if !entry.is_there(of, watch) {
+            self.stats.left += 1;
+            return then.left.push(entry);
+        }
+        self.stats.queued += 1;
+        self.delayed.insert(due, of, entry);
+        if self.phase == Phase::Drains {
+            self.release(Moment::NEVER, then);
+        } else if due < self.front_looks {
+            self.front_looks = due;
+            then.wakers.extend(self.front.clone());
+        }
+    }
+
+    /// Has the jobs wait in their lines whose next try is due.
+    pub(super) fn release(&mut self, now: Moment, then: &mut Then<J, A>) {
+        while let Some((of, entry)) = self.delayed.pop_due(now) {
+            self.line(of).insert(entry);
+            let woken = self.woken(of.worker, then);
+            then.wakers.extend(woken);
+        }
+    }
+
+    /// The waker of an idle worker, which is idle no more: of that one, or any. When there is none,
+    /// the front is told.
+    #[inline]
+    fn woken(&mut self, index: Option<usize>, then: &mut Then<J, A>) -> Option<Waker> {
+        let woken = match index {
+            Some(index) => {
+                if self.workers[index].life == Life::Off {
+                    then.wakers.extend(self.front.clone());
+                }
+                let place = self.idle.iter().position(|it| *it == index);
+                place.and_then(|place| self.idle.remove(place))
+            }
+            None => self.idle.pop_front(),
+        };
+        let waker = woken.and_then(|index| self.workers[index].waker.clone());
+        if waker.is_none() && self.may_grow() {
+            self.tell_front(then);
+        }
+        waker
     }
 
     /// Queues a job, and wakes the worker that it is for.
@@ -241,22 +281,13 @@ impl<J, A> State<J, A> {
             self.front_looks = expiry;
             then.wakers.extend(self.front.clone());
         }
-        self.line(index).push_back(entry);
-        let woken = match index {
-            Some(index) => {
-                if self.workers[index].life == Life::Off {
-                    then.wakers.extend(self.front.clone());
-                }
-                let place = self.idle.iter().position(|it| *it == index);
-                place.and_then(|place| self.idle.remove(place))
-            }
-            None => self.idle.pop_front(),
+        entry.worker = index;
+        let of = LineOf {
+            worker: index,
+            rank: entry.rank,
         };
-        match woken.and_then(|index| self.workers[index].waker.clone()) {
-            Some(waker) => then.waker = Some(waker),
-            None if self.may_grow() => self.tell_front(then),
-            None => {}
-        }
+        self.line(of).push_back(entry);
+        then.waker = self.woken(index, then);
     }
 
     /// The worker that gets a job without a key; `None` for the first that is free.
@@ -299,8 +330,20 @@ impl<J, A> State<J, A> {
         if self.is_suspended || self.phase == Phase::Over {
             return None;
         }
-        let own = self.workers[index].own.first().map(|it| (Some(index), it));
-        own.or_else(|| Some((None, self.common.first()?)))
+        let own = self.workers[index].own.head();
+        // Its own one counts first among equals.
+        let common = match own {
+            Some((0, _)) => None,
+            own => {
+                let common = self.common.head();
+                common.filter(|it| own.is_none_or(|own| it.0 < own.0))
+            }
+        };
+        let (worker, (rank, entry)) = match common {
+            Some(common) => (None, common),
+            None => (Some(index), own?),
+        };
+        Some((LineOf { worker, rank }, entry))
     }
 
     #[inline]
@@ -310,14 +353,38 @@ impl<J, A> State<J, A> {
         entry
     }
 
-    /// The job that has waited longest.
-    pub(super) fn pop_oldest(&mut self) -> Option<Entry<J, A>> {
+    /// The job of the lowest priority that has waited longest, if its priority is that of `rank` or
+    /// below.
+    pub(super) fn pop_oldest(&mut self, rank: usize) -> Option<Entry<J, A>> {
         let heads = self.lines_mut().filter_map(|(of, line)| {
             let number = line.first()?.number;
-            Some((number, of))
+            Some((Reverse(of.rank), number, of))
         });
-        let (_, of) = heads.min()?;
+        let (_, _, of) = heads.min()?;
+        if of.rank < rank {
+            return None;
+        }
         self.pop(of)
+    }
+
+    /// The job of the lowest priority that came last, if its priority is below that of `rank`.
+    pub(super) fn pop_newest(&mut self, rank: usize) -> Option<Entry<J, A>> {
+        let lasts = self.lines_mut().filter_map(|(of, line)| {
+            let number = line.last()?;
+            Some((of.rank, number, of))
+        });
+        let (_, number, of) = lasts.max()?;
+        if of.rank <= rank {
+            return None;
+        }
+        self.remove(of, number)
+    }
+
+    /// A job that waits for its next try.
+    pub(super) fn pop_delayed(&mut self) -> Option<Entry<J, A>> {
+        let (_, entry) = self.delayed.pop_due(Moment::NEVER)?;
+        self.stats.queued -= 1;
+        Some(entry)
     }
 
     /// Gives up the jobs that have waited for too long. O(1) for each, and O(w) with w workers.
@@ -439,7 +506,8 @@ impl<J, A> State<J, A> {
             Err(grows_at) => {
                 self.front_knows = grows_at.is_some();
                 let grows_at = grows_at.unwrap_or(Moment::NEVER);
-                self.front_looks = grows_at.min(self.expires_at(limits));
+                let looks = grows_at.min(self.expires_at(limits));
+                self.front_looks = looks.min(self.delayed.next());
                 Next::Wait(self.front_looks)
             }
         }

@@ -23,6 +23,8 @@ pub(super) struct Settings<J, A> {
     pub(super) make: MakeWork<J, A>,
     pub(super) retries: u32,
     pub(super) copy: Option<fn(&J) -> J>,
+    /// A job that ends in an error is tried again as well.
+    pub(super) retries_errors: bool,
     /// So many workers stay, and the others end when they were idle for that long.
     pub(super) always: usize,
     pub(super) idle: Duration,
@@ -94,40 +96,57 @@ impl<A: Send + 'static> Done<A> {
 }
 
 impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
-    /// Carries a job out. A panic is the worker's failure.
-    fn serve(&mut self, entry: Entry<J, A>) -> Result<Done<A>, BoxError> {
-        let (tries, since, number) = (entry.tries, entry.since, entry.number);
-        let Entry { job, reply, .. } = entry;
+    /// Carries a job out. A panic is the worker's failure. `None` when the job is to be tried
+    /// again.
+    fn serve(&mut self, entry: Entry<J, A>) -> Result<Option<Done<A>>, BoxError> {
+        let Entry {
+            job,
+            reply,
+            tries,
+            since,
+            number,
+            rank,
+            worker,
+            ..
+        } = entry;
         let Some(work) = &mut self.work else {
             return Err("a worker steps after its `init`".into());
         };
         let copy = self.settings.copy.filter(|_| tries < self.settings.retries);
-        let mut again = None;
+        let mut copied = None;
         let done = contain(|| {
-            again = copy.map(|copy| copy(&job));
+            copied = copy.map(|copy| copy(&job));
             work(job)
         });
-        let error = match done {
-            Ok(done) => return Ok(Done(reply, done)),
-            Err(message) => message,
+        let again = |job, reply| {
+            let entry = Entry {
+                tries: tries + 1,
+                since,
+                number,
+                rank,
+                worker,
+                ..Entry::new(job, reply)
+            };
+            self.queue.again(self.index, entry);
         };
-        match again {
-            Some(job) => {
-                let entry = Entry {
-                    tries: tries + 1,
-                    since,
-                    number,
-                    ..Entry::new(job, reply)
-                };
-                self.queue.panicked(self.index, Some(entry));
+        let error = match (done, copied) {
+            (Ok(Err(_)), Some(job)) if self.settings.retries_errors => {
+                again(job, reply);
+                return Ok(None);
             }
-            None => {
-                self.queue.panicked(self.index, None);
+            (Ok(done), _) => return Ok(Some(Done(reply, done))),
+            (Err(message), Some(job)) => {
+                again(job, reply);
+                message
+            }
+            (Err(message), None) => {
+                self.queue.panicked(self.index);
                 if let Some(reply) = reply {
-                    reply.fail(PoolError::Panicked(error.as_str().into()));
+                    reply.fail(PoolError::Panicked(message.as_str().into()));
                 }
+                message
             }
-        }
+        };
         Err(format!("panicked with a job: {error}").into())
     }
 }
@@ -173,7 +192,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
                 out.cancel(IDLE);
                 self.is_armed = false;
             }
-            done = Some(self.serve(entry)?);
+            done = self.serve(entry)?;
             if ctx.should_yield() || ctx.is_cancelled() {
                 break;
             }

@@ -12,6 +12,8 @@ mod pool_chaos;
 mod pool_children;
 mod pool_lines;
 mod pool_places;
+mod pool_priorities;
+mod pool_retries;
 mod pools;
 mod questions;
 mod stops;

@@ -2,7 +2,7 @@
 
 use crate::pools::{stop, why};
 use crate::support::*;
-use ganger_supervise::{Overload, Pool, PoolError, Routing};
+use ganger_supervise::{BackOff, Overload, Pool, PoolError, Routing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -46,7 +46,7 @@ enum Fate {
     Left,
 }
 
-// pins: W1, W2, W3, W4, W5, W6, W7, W8, W9, W10
+// pins: W1, W2, W3, W4, W5, W6, W7, W8, W9, W10, W14, W15
 #[test]
 fn whatever_the_pool_is_like_each_job_has_one_fate_and_the_counts_agree() {
     let factor = std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap());
@@ -89,15 +89,20 @@ fn whatever_the_pool_is_like_each_job_has_one_fate_and_the_counts_agree() {
             .routing(routes[rt.choose(4)])
             .queue(most, overloads[rt.choose(3)])
             .retries(retries)
+            .priorities(1 + rt.choose(3))
             .intensity(u32::MAX, secs(5))
-            .on_refused(move |job, _| tell.lock().unwrap().push(job))
-            .start(rt)
-            .unwrap();
+            .on_refused(move |job, _| tell.lock().unwrap().push(job));
+        let pool = match retries > 0 && rt.choose(2) == 0 {
+            true => pool.retry(BackOff::from(ms(20))),
+            false => pool,
+        };
+        let pool = pool.start(rt).unwrap();
         let mut calls = Vec::new();
         for job in 0..20 + rt.choose(20) as u64 {
+            let pool_at = pool.with_priority(rt.choose(3));
             let call = match rt.choose(2) {
-                0 => pool.call(job),
-                _ => pool.call_by(job % 3, job),
+                0 => pool_at.call(job),
+                _ => pool_at.call_by(job % 3, job),
             };
             calls.push(Some(call.begin()));
             match rt.choose(12) {

@@ -1,0 +1,46 @@
+//! Jobs that wait for the moment of their next try.
+
+use super::entry::Entry;
+use super::lines::LineOf;
+use ganger_sched::Moment;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// O(log n) for each.
+pub(super) struct Delayed<J, A> {
+    /// By their numbers, with the lines in which they wait then.
+    jobs: BTreeMap<u64, (Moment, LineOf, Entry<J, A>)>,
+    due: BTreeSet<(Moment, u64)>,
+}
+
+impl<J, A> Delayed<J, A> {
+    pub(super) fn new() -> Self {
+        Self {
+            jobs: BTreeMap::new(),
+            due: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn insert(&mut self, due: Moment, of: LineOf, entry: Entry<J, A>) {
+        self.due.insert((due, entry.number));
+        self.jobs.insert(entry.number, (due, of, entry));
+    }
+
+    pub(super) fn remove(&mut self, number: u64) -> Option<Entry<J, A>> {
+        let (due, _, entry) = self.jobs.remove(&number)?;
+        self.due.remove(&(due, number));
+        Some(entry)
+    }
+
+    /// When the first is due.
+    pub(super) fn next(&self) -> Moment {
+        self.due.first().map_or(Moment::NEVER, |it| it.0)
+    }
+
+    /// Takes the first out, if it is due at that moment.
+    pub(super) fn pop_due(&mut self, now: Moment) -> Option<(LineOf, Entry<J, A>)> {
+        let &(due, number) = self.due.first().filter(|it| it.0 <= now)?;
+        self.due.remove(&(due, number));
+        let (_, of, entry) = self.jobs.remove(&number)?;
+        Some((of, entry))
+    }
+}

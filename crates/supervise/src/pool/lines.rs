@@ -1,0 +1,69 @@
+//! The lines of one place: a line for each priority.
+
+use super::entry::Entry;
+use super::line::Line;
+
+/// Which line a job waits in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LineOf {
+    /// A worker's own, or one of all.
+    pub(super) worker: Option<usize>,
+    /// How many priorities are above its own.
+    pub(super) rank: usize,
+}
+
+/// The lines of a worker, or those of all. The rank of a priority says how many are above it.
+pub(super) struct Lines<J, A> {
+    /// Of the highest priority: mostly the only one.
+    first: Line<J, A>,
+    others: Vec<Line<J, A>>,
+}
+
+impl<J, A> Lines<J, A> {
+    /// For so many priorities, at least one.
+    pub(super) fn new(priorities: usize) -> Self {
+        Self {
+            first: Line::new(),
+            others: (1..priorities).map(|_| Line::new()).collect(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn line(&mut self, rank: usize) -> &mut Line<J, A> {
+        match rank.checked_sub(1) {
+            None => &mut self.first,
+            Some(other) => &mut self.others[other],
+        }
+    }
+
+    /// The first job of the highest priority that there is, with its rank.
+    #[inline]
+    pub(super) fn head(&self) -> Option<(usize, &Entry<J, A>)> {
+        match self.first.first() {
+            Some(entry) => Some((0, entry)),
+            None => {
+                let mut others = (1..).zip(&self.others);
+                others.find_map(|(rank, line)| Some((rank, line.first()?)))
+            }
+        }
+    }
+
+    /// All lines, that of the highest priority first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Line<J, A>> {
+        [&self.first].into_iter().chain(&self.others)
+    }
+
+    /// As [`all`](Self::all), with their ranks.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = (usize, &mut Line<J, A>)> {
+        let all = [&mut self.first].into_iter().chain(&mut self.others);
+        (0..).zip(all)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all().map(Line::len).sum()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all().all(Line::is_empty)
+    }
+}
