@@ -1,7 +1,9 @@
 //! The decisions of a run: made by chance or given beforehand, and written down.
 
+use crate::plan::{Entry, Plan, Reader};
 use crate::strategy::Strategy;
 use fastrand::Rng;
+use ganger_proc_api::Pid;
 
 /// A decision that has been made: which of `of` alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,22 +16,43 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Seed(u64),
-    /// After these the actors move in turn, and every other decision takes the first alternative.
+    /// After these every decision takes the first alternative.
     Given(Vec<u32>),
-    /// After these every decision takes the first alternative: the first of the runs that begin so.
-    FirstAfter(Vec<u32>),
+    /// With a seed, the plan decides only what the test does between two moves. In every second of
+    /// these runs chance takes the first alternative for the actor mostly.
+    Plan(Plan, Option<u64>),
 }
+
+/// One in so many picks of an actor is by chance where chance takes the first alternative mostly.
+const SELDOM: u32 = 8;
 
 pub(crate) struct Choices {
     rng: Option<Rng>,
     given: Vec<u32>,
+    plan: Option<Reader>,
     made: Vec<Decision>,
+    /// The same decisions, by moves.
+    done: Plan,
     order: Order,
-    /// Beyond the given decisions the actors move in turn.
-    in_turn: bool,
+    /// Chance takes the first alternative for the actor mostly.
+    is_lazy: bool,
+    /// A move goes on.
+    is_moving: bool,
+    /// How many moves others make in the middle of a move, one inside of another.
+    depth: u32,
+    /// The actor that has moved last, and for how many moves in a row.
+    last: Option<(usize, u32)>,
     /// From here on nothing goes wrong.
     is_calm: bool,
 }
+
+/// The pick of the actor that moves.
+const PICK: &str = "actor";
+
+/// For how many moves in a row the first alternative for the next move is the actor that has made
+/// the last one. After these it is another, so that a process that never waits keeps none from
+/// moving.
+const IN_A_ROW: u32 = 100;
 
 /// How chance picks the actor that moves next.
 enum Order {
@@ -46,17 +69,30 @@ enum Order {
 impl Choices {
     /// Decisions for that many actors.
     pub(crate) fn new(source: Source, strategy: Strategy, actors: usize) -> Self {
-        let in_turn = matches!(source, Source::Given(_));
-        let (rng, given) = match source {
-            Source::Seed(seed) => (Some(Rng::with_seed(seed)), Vec::new()),
-            Source::Given(given) | Source::FirstAfter(given) => (None, given),
+        let mut is_lazy = false;
+        let (rng, given, plan) = match source {
+            Source::Seed(seed) => (Some(Rng::with_seed(seed)), Vec::new(), None),
+            Source::Given(given) => (None, given, None),
+            Source::Plan(plan, seed) => {
+                is_lazy = seed.is_some_and(|seed| seed % 2 > 0);
+                (
+                    seed.map(Rng::with_seed),
+                    Vec::new(),
+                    Some(Reader::new(plan)),
+                )
+            }
         };
         let mut choices = Self {
             rng,
             given,
+            plan,
             made: Vec::new(),
+            done: Plan::default(),
             order: Order::Any,
-            in_turn,
+            is_lazy,
+            is_moving: false,
+            depth: 0,
+            last: None,
             is_calm: false,
         };
         if let (Some(rng), Strategy::Priorities { changes, moves }) = (&mut choices.rng, strategy) {
@@ -70,23 +106,93 @@ impl Choices {
         choices
     }
 
+    /// What is decided from here on is a part of the next move.
+    pub(crate) fn begin_move(&mut self) {
+        self.is_moving = true;
+        self.done.begin_move();
+        if let Some(plan) = &mut self.plan {
+            plan.begin_move();
+        }
+    }
+
+    /// The move is over, which may have been one of that process. What is decided from here on is
+    /// decided between two moves.
+    pub(crate) fn end_move(&mut self, of: Option<Pid>) {
+        self.is_moving = false;
+        self.done.end_move(of);
+    }
+
+    /// Others move in the middle of a move.
+    pub(crate) fn enter(&mut self) {
+        self.depth += 1;
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
     /// One of `of` alternatives, each as likely as the others.
-    pub(crate) fn choose(&mut self, of: usize) -> usize {
-        self.decide(of, 0, |rng, of| rng.u32(..of))
+    pub(crate) fn choose(&mut self, what: &'static str, of: usize) -> usize {
+        self.decide(what, of, |rng, of| rng.u32(..of))
     }
 
     /// Decides whether a thing happens that happens `per_mille` times in a thousand.
-    pub(crate) fn happens(&mut self, per_mille: u32) -> bool {
+    pub(crate) fn happens(&mut self, what: &'static str, per_mille: u32) -> bool {
         if per_mille == 0 || self.is_calm {
             return false;
         }
-        self.decide(2, 0, |rng, _| u32::from(rng.u32(..1_000) < per_mille)) == 1
+        let by_chance = |rng: &mut Rng, _| u32::from(rng.u32(..1_000) < per_mille);
+        self.decide(what, 2, by_chance) == 1
     }
 
     /// Picks the actor for move `nth`; returns its place in `actors`.
+    ///
+    /// The first alternative is the actor that has moved last. So the fewer decisions take another
+    /// one, the fewer actors are in the middle of something.
     pub(crate) fn actor(&mut self, actors: &[usize], nth: u64) -> usize {
+        let first = self.first_of(actors);
+        let is_own = self.depth == 0;
+        let turn = |place: usize| (place + actors.len() - first) % actors.len();
+        let is_planned = is_own && self.rng.is_none();
+        let planned = self.plan.as_mut().filter(|_| is_planned).map(|plan| {
+            let actor = plan.pick();
+            actors
+                .iter()
+                .position(|&it| Some(it) == actor)
+                .map_or(0, turn)
+        });
+        let wanted = planned.or_else(|| self.highest(actors, nth).map(turn));
+        let wanted = wanted.map(|place| u32::try_from(place).unwrap_or(u32::MAX));
+        let chose = match wanted {
+            Some(place) => self.note(PICK, actors.len(), |_| place),
+            None => {
+                let is_lazy = self.is_lazy;
+                self.decide(PICK, actors.len(), |rng, of| {
+                    if is_lazy && rng.u32(..SELDOM) > 0 {
+                        return 0;
+                    }
+                    let place = turn(rng.u32(..of) as usize);
+                    u32::try_from(place).unwrap_or(0)
+                })
+            }
+        };
+        let place = (chose + first) % actors.len();
+        if is_own {
+            let actor = actors[place];
+            self.done.add_pick(actor, chose > 0);
+            let in_a_row = match self.last {
+                Some((last, times)) if last == actor => times + 1,
+                _ => 1,
+            };
+            self.last = Some((actor, in_a_row));
+        }
+        place
+    }
+
+    /// The place of the actor with the highest priority, if there are priorities.
+    fn highest(&mut self, actors: &[usize], nth: u64) -> Option<usize> {
         let Order::Priorities { of, falls, lowest } = &mut self.order else {
-            return self.decide(actors.len(), nth, |rng, of| rng.u32(..of));
+            return None;
         };
         let first = |of: &[u64]| {
             (0..actors.len())
@@ -101,30 +207,53 @@ impl Choices {
             of[actors[place]] = *lowest;
             place = first(of);
         }
-        let place = u32::try_from(place).unwrap_or(u32::MAX);
-        self.decide(actors.len(), nth, |_, _| place)
+        Some(place)
     }
 
-    /// Without chance and without a given decision, the result is `beyond` modulo `of`, or 0.
+    /// The place of the actor that is the first alternative.
+    fn first_of(&self, actors: &[usize]) -> usize {
+        let Some((last, times)) = self.last.filter(|_| self.depth == 0) else {
+            return 0;
+        };
+        let is_next = |&actor: &usize| actor > last || actor == last && times < IN_A_ROW;
+        actors.iter().position(is_next).unwrap_or(0)
+    }
+
+    /// Without chance and without a given decision it is the first alternative.
     fn decide(
         &mut self,
+        what: &'static str,
         of: usize,
-        beyond: u64,
         by_chance: impl FnOnce(&mut Rng, u32) -> u32,
+    ) -> usize {
+        let is_moving = self.is_moving;
+        self.note(what, of, |choices| {
+            let of = u32::try_from(of).unwrap_or(u32::MAX);
+            match (&mut choices.rng, &mut choices.plan) {
+                (Some(rng), plan) if is_moving || plan.is_none() => by_chance(rng, of),
+                (_, Some(plan)) => plan.next(is_moving, what),
+                (_, None) => choices.given.get(choices.made.len()).copied().unwrap_or(0),
+            }
+        })
+    }
+
+    /// Where there is an alternative, it is decided, and written down.
+    fn note(
+        &mut self,
+        what: &'static str,
+        of: usize,
+        decide: impl FnOnce(&mut Self) -> u32,
     ) -> usize {
         let of = u32::try_from(of).unwrap_or(u32::MAX);
         if of <= 1 {
             return 0;
         }
-        let chose = match &mut self.rng {
-            Some(rng) => by_chance(rng, of),
-            None => match self.given.get(self.made.len()) {
-                Some(&given) => given.min(of - 1),
-                None if self.in_turn => u32::try_from(beyond % u64::from(of)).unwrap_or(0),
-                None => 0,
-            },
-        };
+        let chose = decide(self).min(of - 1);
         self.made.push(Decision { of, chose });
+        if what != PICK || self.depth > 0 {
+            let depth = self.depth;
+            self.done.add(self.is_moving, Entry { what, chose, depth });
+        }
         chose as usize
     }
 
@@ -140,6 +269,11 @@ impl Choices {
     pub(crate) fn made(&self) -> &[Decision] {
         &self.made
     }
+
+    /// The decisions by moves.
+    pub(crate) fn done(&self) -> &Plan {
+        &self.done
+    }
 }
 
 #[cfg(test)]
@@ -147,7 +281,7 @@ mod tests {
     use super::*;
 
     fn numbers(choices: &mut Choices) -> Vec<usize> {
-        (1..100).map(|of| choices.choose(of)).collect()
+        (1..100).map(|of| choices.choose("test", of)).collect()
     }
 
     #[test]
@@ -176,5 +310,51 @@ mod tests {
         assert_eq!(changes, 2, "{moves:?}");
         // An actor that can't move is passed over.
         assert_eq!(choices.actor(&[2], 50), 0);
+    }
+
+    fn picks(choices: &mut Choices, moves: usize) -> Vec<usize> {
+        let pick = |_| [3, 5, 7][choices.actor(&[3, 5, 7], 0)];
+        (0..moves).map(pick).collect()
+    }
+
+    #[test]
+    fn without_a_decision_the_last_actor_goes_on_but_not_for_ever() {
+        let mut choices = Choices::new(Source::Given(vec![1]), Strategy::Random, 3);
+        let picks = picks(&mut choices, 250);
+        assert!(picks[..100].iter().all(|&it| it == 5), "{picks:?}");
+        assert!(picks[100..200].iter().all(|&it| it == 7), "{picks:?}");
+        assert_eq!(picks[200], 3, "{picks:?}");
+    }
+
+    #[test]
+    fn a_plan_of_a_run_makes_the_same_decisions() {
+        let run = |choices: &mut Choices| {
+            let mut all = Vec::new();
+            for nth in 0..50 {
+                choices.begin_move();
+                let actor = [2, 4, 9][choices.actor(&[2, 4, 9], nth)];
+                let happens = choices.happens("others move", 500);
+                if happens {
+                    choices.enter();
+                    all.push(choices.actor(&[1, 2], nth));
+                    choices.leave();
+                }
+                choices.end_move(None);
+                all.extend([actor, usize::from(happens), choices.choose("test", 10)]);
+            }
+            all
+        };
+        let mut first = Choices::new(Source::Seed(3), Strategy::Random, 10);
+        let all = run(&mut first);
+        let plan = Source::Plan(first.done().clone(), None);
+        let mut again = Choices::new(plan, Strategy::Random, 10);
+        assert_eq!(run(&mut again), all);
+        assert_eq!(again.made(), first.made());
+        assert_eq!(again.done(), first.done());
+        // With a seed, the choices of the test stay, and the moves are others.
+        let plan = Source::Plan(first.done().clone(), Some(1));
+        let mut anew = Choices::new(plan, Strategy::Random, 10);
+        assert_ne!(run(&mut anew), all);
+        assert_eq!(anew.done().between, first.done().between);
     }
 }

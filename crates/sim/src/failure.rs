@@ -1,8 +1,9 @@
 //! A run that has failed: whether it fails again, the simplest run that fails like it, and the
 //! report.
 
-use crate::choices::Decision;
-use crate::shrink::shrink;
+use crate::choices::{Decision, Source};
+use crate::plan::Plan;
+use crate::shrink::{cost, shrink};
 use crate::trace::Trace;
 use std::{env, fmt, thread};
 
@@ -38,6 +39,8 @@ const HINT: &str = "Does a handler answer from a thread of its own? No such thre
 pub(crate) struct Outcome {
     pub(crate) failure: Option<Failure>,
     pub(crate) made: Vec<Decision>,
+    /// The same decisions, by moves.
+    pub(crate) plan: Plan,
     pub(crate) moves: u64,
     pub(crate) trace: Trace,
     pub(crate) audits: u64,
@@ -140,7 +143,7 @@ pub(crate) fn report(
     outcome: &Outcome,
     failure: &Failure,
     announce: impl FnOnce(&str),
-    attempt: impl Fn(&[u32], u64) -> Outcome,
+    attempt: impl Fn(Source, u64) -> Outcome,
 ) -> (String, Vec<u32>) {
     let what = match seed {
         Some(seed) => format!("seed {seed} fails"),
@@ -149,7 +152,7 @@ pub(crate) fn report(
     let moves = outcome.moves;
     // A simpler run may take longer, but not much.
     let most = 2 * moves + 1;
-    let again = |decisions: &[u32]| attempt(decisions, most);
+    let again = |decisions: &[u32]| attempt(Source::Given(decisions.to_vec()), most);
     let tries = match MOVES / most {
         ..FEW => 0,
         tries => tries.min(TRIES),
@@ -160,8 +163,9 @@ pub(crate) fn report(
     let mut last = again(&simplest);
     let mut is_steady = last.fails_like(failure) && last.made == outcome.made;
     if is_steady && tries > 0 {
-        simplest = shrink(simplest, tries, |decisions| {
-            again(decisions).fails_like(failure)
+        simplest = simplest_of(outcome, tries, |plan, seed| {
+            let outcome = attempt(Source::Plan(plan, seed), most);
+            outcome.fails_like(failure).then_some(outcome)
         });
         last = again(&simplest);
         is_steady = last.fails_like(failure);
@@ -196,6 +200,31 @@ pub(crate) fn report(
     (text, simplest)
 }
 
+/// The decisions of the simplest run that fails like that one, which is found in so many tries.
+fn simplest_of(
+    outcome: &Outcome,
+    tries: u64,
+    attempt: impl Fn(Plan, Option<u64>) -> Option<Outcome>,
+) -> Vec<u32> {
+    let mut best = outcome.decisions();
+    let mut lowest = cost(&outcome.plan, outcome.moves);
+    let mut plan = outcome.plan.clone();
+    plan.trim();
+    shrink(plan, lowest, tries, &mut |plan, seed| {
+        let mut outcome = attempt(plan.clone(), seed)?;
+        let cost = cost(&outcome.plan, outcome.moves);
+        outcome.plan.trim();
+        if cost < lowest {
+            lowest = cost;
+            best = outcome.decisions();
+        }
+        Some((outcome.plan, cost))
+    });
+    // Beyond the given decisions each one takes the first alternative.
+    best.truncate(best.iter().rposition(|&it| it > 0).map_or(0, |at| at + 1));
+    best
+}
+
 /// Decisions, in the form that the environment variable has.
 fn list(decisions: &[u32]) -> String {
     // An empty list would count as no setting.
@@ -225,7 +254,29 @@ fn program() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Entry;
     use std::cell::{Cell, RefCell};
+
+    /// All of these are the test's.
+    fn plan(decisions: &[u32]) -> Plan {
+        let entry = |&chose: &u32| Entry {
+            what: "test",
+            chose,
+            depth: 0,
+        };
+        Plan {
+            between: decisions.iter().map(entry).collect(),
+            moves: Vec::new(),
+        }
+    }
+
+    fn numbers(source: Source) -> Vec<u32> {
+        match source {
+            Source::Seed(_) => unreachable!("the decisions are given"),
+            Source::Given(decisions) => decisions,
+            Source::Plan(plan, _) => plan.between.iter().map(|it| it.chose).collect(),
+        }
+    }
 
     fn outcome(fails: bool, decisions: &[u32], moves: u64) -> Outcome {
         let failure = fails.then(|| Failure {
@@ -238,6 +289,7 @@ mod tests {
         Outcome {
             failure,
             made: made.collect(),
+            plan: plan(decisions),
             moves,
             trace: Trace::default(),
             audits: 0,
@@ -254,9 +306,9 @@ mod tests {
         let failure = first.failure.clone().unwrap();
         let announced = RefCell::default();
         let announce = |text: &str| _ = announced.replace(text.to_owned());
-        let (report, _) = super::report(Some(7), &first, &failure, announce, |decisions, most| {
+        let (report, _) = super::report(Some(7), &first, &failure, announce, |source, most| {
             assert_ne!(*announced.borrow(), "", "it is announced first");
-            attempt(decisions, most)
+            attempt(&numbers(source), most)
         });
         (report, announced.into_inner())
     }
@@ -267,7 +319,8 @@ mod tests {
             let spent = Cell::new(0);
             let (report, announced) = report(moves, &[1; 500], |decisions, limit| {
                 spent.set(spent.get() + limit);
-                outcome(decisions.len() > 450, decisions, moves)
+                let ones = decisions.iter().filter(|&&it| it > 0);
+                outcome(ones.count() > 450, decisions, moves)
             });
             assert!(announced.starts_with("seed 7 fails: it is wrong (here)"));
             assert!(spent.get() <= most, "{} moves", spent.get());
@@ -301,7 +354,7 @@ mod tests {
         let (report, _) = report(10, &[1, 2, 3, 4], |decisions, _| {
             outcome(decisions.contains(&3), decisions, 12)
         });
-        let simplest = "of 12 moves instead of 10: GANGER_SIM_DECISIONS=3 cargo test ";
+        let simplest = "of 12 moves instead of 10: GANGER_SIM_DECISIONS=0,0,3 cargo test ";
         assert!(report.contains(simplest), "{report}");
         let package = env::var("CARGO_PKG_NAME").map_or(String::new(), |it| format!("-p {it} "));
         assert!(

@@ -174,9 +174,9 @@ impl Rt<'_> {
         if places.is_empty() {
             return None;
         }
-        let place = places[self.choose(places.len())];
+        let place = places[self.choose_for("place", places.len())];
         let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
-        let away = Duration::from_micros(self.choose(micros) as u64);
+        let away = Duration::from_micros(self.choose_for("away for", micros) as u64);
         let receiver = place.remove(router)?;
         let router = Arc::clone(router);
         // Another receiver may have taken the name by then; `add` then fails, which is fine.

@@ -4,11 +4,12 @@ use crate::choices::Choices;
 use crate::failure::STUCK;
 use crate::faults::{Faults, JUMP, LATE, MOVES};
 use crate::network::Network;
+use crate::plan::STALLS;
 use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
 use crate::trace::Trace;
 use crate::watchdog;
-use ganger_proc_api::{CommandError, ExitReason};
+use ganger_proc_api::{CommandError, ExitReason, Pid};
 use ganger_sched::sim::{self, Actor, Did, Machine, Note};
 use ganger_sched::{Call, Handle, ProcessHandle};
 use std::cell::{Cell, RefCell};
@@ -136,7 +137,12 @@ impl<'a> Rt<'a> {
     #[track_caller]
     pub fn choose(&self, of: usize) -> usize {
         assert!(of > 0, "there is nothing to choose from");
-        self.choices.borrow_mut().choose(of)
+        self.choices.borrow_mut().choose("test", of)
+    }
+
+    /// One of `of` alternatives in the simulation's own decisions.
+    pub(crate) fn choose_for(&self, what: &'static str, of: usize) -> usize {
+        self.choices.borrow_mut().choose(what, of)
     }
 
     /// One move of the next actor. Returns false when no actor can move and no timer is set any
@@ -146,9 +152,11 @@ impl<'a> Rt<'a> {
     /// When a promise of the scheduler is broken, or the run takes more moves than it may.
     #[track_caller]
     pub fn step(&self) -> bool {
+        self.choices.borrow_mut().begin_move();
         self.inject();
         self.go_on_stopping();
         let Some(actor) = self.next_actor() else {
+            self.choices.borrow_mut().end_move(None);
             return false;
         };
         let nth = self.moves.get();
@@ -159,6 +167,7 @@ impl<'a> Rt<'a> {
         }
         self.moves.set(nth + 1);
         let did = self.advance(actor);
+        self.choices.borrow_mut().end_move(process(did));
         self.trace.borrow_mut().add(actor, did, sim::noted());
         if let Did::Ran(_) = did {
             self.set_now(self.now().saturating_add(TURN));
@@ -190,10 +199,16 @@ impl<'a> Rt<'a> {
     /// Others move in the middle of a move, by chance, after that call of a step, or of an `init`.
     /// None of this fails the run by a panic, which the running step would contain.
     pub(crate) fn have_others_move(&self, call: &'static str, is_in_init: bool) {
-        if !self.happens(self.faults.others_move) {
+        if !self.happens("others move", self.faults.others_move) {
             return;
         }
-        for nth in 0..=self.choose(MOVES) {
+        self.choices.borrow_mut().enter();
+        self.move_others(call, is_in_init);
+        self.choices.borrow_mut().leave();
+    }
+
+    fn move_others(&self, call: &'static str, is_in_init: bool) {
+        for nth in 0..=self.choose_for("moves of others", MOVES) {
             let mut able = self.able();
             able.retain(|actor| !self.is_stalled(*actor, self.moves.get()));
             if able.is_empty() || self.moves.get() >= self.limit {
@@ -322,13 +337,13 @@ impl<'a> Rt<'a> {
     /// Lets faults happen before a move.
     #[track_caller]
     fn inject(&self) {
-        if self.happens(self.faults.clock_jumps) {
+        if self.happens("clock jumps", self.faults.clock_jumps) {
             let micros = usize::try_from(JUMP.as_micros()).unwrap_or(usize::MAX);
-            let jump = Duration::from_micros(self.choose(micros) as u64);
+            let jump = Duration::from_micros(self.choose_for("clock jumps by", micros) as u64);
             sim::tell(format!("fault: the clock jumps by {jump:?}"));
             self.set_now(self.now().saturating_add(jump));
         }
-        if self.happens(self.faults.place_disappears)
+        if self.happens("place disappears", self.faults.place_disappears)
             && let Some(name) = self.lose_a_place()
         {
             sim::tell(format!("fault: {name} disappears for a while"));
@@ -337,8 +352,8 @@ impl<'a> Rt<'a> {
         self.trace.borrow_mut().add_between(sim::noted());
     }
 
-    pub(crate) fn happens(&self, per_mille: u32) -> bool {
-        self.choices.borrow_mut().happens(per_mille)
+    pub(crate) fn happens(&self, what: &'static str, per_mille: u32) -> bool {
+        self.choices.borrow_mut().happens(what, per_mille)
     }
 
     /// The actor that moves next. Lets time pass when none can move; returns none when no timer is
@@ -359,9 +374,9 @@ impl<'a> Rt<'a> {
                 let actor = awake[self.pick(&awake)];
                 if let Actor::Worker(worker) = actor
                     && awake.len() > 1
-                    && self.happens(self.faults.worker_stalls)
+                    && self.happens(STALLS, self.faults.worker_stalls)
                 {
-                    let moves = self.choose(STALL) as u64 + 1;
+                    let moves = self.choose_for("stalls for", STALL) as u64 + 1;
                     self.stalled.borrow_mut()[worker] = nth + moves;
                     let stalls = format!(
                         "fault: worker {worker} stands still until move {}",
@@ -397,11 +412,11 @@ impl<'a> Rt<'a> {
     fn stall(&self, due: Duration) -> Duration {
         let source = self.machine(|machine| machine.source_due());
         let is_source = source.is_some_and(|source| source <= due);
-        if !is_source || !self.happens(self.faults.delivery_stalls) {
+        if !is_source || !self.happens("delivery stalls", self.faults.delivery_stalls) {
             return Duration::ZERO;
         }
         let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
-        let late = Duration::from_micros(self.choose(micros) as u64);
+        let late = Duration::from_micros(self.choose_for("delivery stalls by", micros) as u64);
         sim::tell(format!("fault: what is due is delivered {late:?} late"));
         late
     }
@@ -474,6 +489,14 @@ impl<'a> Rt<'a> {
         let now = now.max(self.now());
         self.clock.set_now(now);
         self.machine(|machine| machine.set_now(now));
+    }
+}
+
+/// The process that the move is about.
+fn process(did: Did) -> Option<Pid> {
+    match did {
+        Did::Found(pid) | Did::TookUp(pid) | Did::Ran(pid) | Did::Blocked(pid) => Some(pid),
+        _ => None,
     }
 }
 

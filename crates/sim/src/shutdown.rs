@@ -57,7 +57,9 @@ impl Rt<'_> {
         let end = self.shutdown.end.get().unwrap_or_else(|| {
             // The shutdown has begun as a fault, without a deadline.
             let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
-            self.set_end(Duration::from_micros(self.choose(micros) as u64))
+            self.set_end(Duration::from_micros(
+                self.choose_for("shutdown by", micros) as u64,
+            ))
         });
         if self.machine(|machine| machine.live()) > 0 {
             if self.machine(|machine| machine.is_forced()) {
@@ -93,7 +95,7 @@ impl Rt<'_> {
 
     /// Whether processes that are forced to end have more time before the workers leave.
     fn has_grace(&self) -> bool {
-        self.is_faulty() && !self.happens(self.faults.shutdown_is_forced)
+        self.is_faulty() && !self.happens("shutdown is forced", self.faults.shutdown_is_forced)
     }
 
     /// Whether the fault of an early deadline can still happen.

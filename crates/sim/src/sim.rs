@@ -4,6 +4,7 @@ use crate::choices::{Choices, Decision, Source};
 use crate::failure::{self, DECISIONS, FailedRun, Failure, Outcome, SEED, STUCK};
 use crate::faults::Faults;
 use crate::network::{HOST, NODE, Network};
+use crate::plan::Plan;
 use crate::quiet::{self, quietly};
 use crate::rt::Rt;
 use crate::strategy::Strategy;
@@ -155,8 +156,8 @@ impl Sim {
         self.report(outcome)
     }
 
-    /// Runs `test` once with the decisions of another run. Beyond these the actors move in turn,
-    /// and every other decision takes the first alternative.
+    /// Runs `test` once with the decisions of another run. Beyond these the actor that has moved
+    /// last goes on while it can, and every other decision takes the first alternative.
     ///
     /// # Panics
     /// As [`run`](Self::run).
@@ -272,7 +273,7 @@ impl Sim {
         let mut next = Some(Vec::new());
         while let Some(given) = next.filter(|_| runs < max_runs) {
             runs += 1;
-            let outcome = self.attempt_quietly(Source::FirstAfter(given), &test);
+            let outcome = self.attempt_quietly(Source::Given(given), &test);
             if let Some(failure) = &outcome.failure {
                 let (text, _) = self.failed(None, &outcome, failure, &test);
                 panic!("{text}");
@@ -301,9 +302,9 @@ impl Sim {
     ) -> (String, Vec<u32>) {
         // Straight to standard error: the test harness would capture `eprintln!` until the end.
         let announce = |text: &str| drop(writeln!(io::stderr(), "{text}"));
-        failure::report(seed, outcome, failure, announce, |decisions, most| {
+        failure::report(seed, outcome, failure, announce, |source, most| {
             let short = self.clone().max_moves(self.max_moves.min(most));
-            short.attempt_quietly(Source::Given(decisions.to_vec()), test)
+            short.attempt_quietly(source, test)
         })
     }
 
@@ -365,7 +366,7 @@ impl Sim {
     ) -> Outcome {
         let seed = match source {
             Source::Seed(seed) => Some(seed),
-            Source::Given(_) | Source::FirstAfter(_) => None,
+            Source::Given(_) | Source::Plan(..) => None,
         };
         // The workers, the spares, the monitor and the timer.
         let choices = Choices::new(source, self.strategy, self.workers + self.spares + 2);
@@ -374,7 +375,8 @@ impl Sim {
             choices: Rc::clone(&choices),
             faults: self.faults,
         };
-        let (mut trace, mut moves, mut audits, mut made) = (Trace::default(), 0, 0, Vec::new());
+        let (mut trace, mut moves, mut audits) = (Trace::default(), 0, 0);
+        let (mut made, mut plan) = (Vec::new(), Plan::default());
         let mut failure = None;
         let mut is_clean = false;
         quiet::install();
@@ -414,6 +416,7 @@ impl Sim {
                 });
                 (trace, moves, audits) = (rt.trace.take(), rt.moves(), rt.audits.get());
                 made = rt.choices.borrow().made().to_vec();
+                plan = rt.choices.borrow().done().clone();
                 // A failed scheduler may be in any state, and may not come to an end.
                 let end = || quietly(|| catch_unwind(AssertUnwindSafe(|| rt.finish())));
                 is_clean = failure.is_none() || end().is_ok();
@@ -442,6 +445,7 @@ impl Sim {
         Outcome {
             failure,
             made,
+            plan,
             moves,
             trace,
             audits,
@@ -467,8 +471,8 @@ struct Chance {
 }
 
 impl Driver for Chance {
-    fn choose(&mut self, _: &'static str, of: usize) -> usize {
-        self.choices.borrow_mut().choose(of)
+    fn choose(&mut self, what: &'static str, of: usize) -> usize {
+        self.choices.borrow_mut().choose(what, of)
     }
 
     fn happens(&mut self, what: &'static str) -> bool {
@@ -493,7 +497,7 @@ impl Driver for Chance {
             "shutdown is forced" => self.faults.shutdown_is_forced,
             _ => 0,
         };
-        let happens = self.choices.borrow_mut().happens(per_mille);
+        let happens = self.choices.borrow_mut().happens(what, per_mille);
         if happens && what == "steal fails" {
             sim::tell("fault: the steal fails");
         }

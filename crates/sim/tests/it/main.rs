@@ -4,6 +4,7 @@ mod calls;
 mod crowds;
 mod mixed;
 mod network;
+mod planted;
 mod races;
 mod reports;
 mod retry;
