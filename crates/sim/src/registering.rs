@@ -9,6 +9,8 @@ use ganger_proc_api::{
 };
 use ganger_sched::sim;
 use ganger_sched::{FactoryError, RegisterError};
+use std::any::{Any, type_name};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +28,7 @@ impl Rt<'_> {
     ) -> Result<(), RegisterError> {
         let name = name.into();
         let faulty = self.faulty(name, handler);
-        self.handle().register(id, name, faulty)
+        (**self).register(id, name, faulty)
     }
 
     /// Registers a handler of a typed command like
@@ -39,10 +41,37 @@ impl Rt<'_> {
         &self,
         handle: impl Fn(C, Reply<C::Answer>) -> Result<(), BoxError> + Send + Sync + 'static,
     ) -> Result<(), RegisterError> {
-        let name = Symbol::intern(&sim::short(std::any::type_name::<C>()));
+        let name = Symbol::intern(&sim::short(type_name::<C>()));
         let name = name.unwrap_or(Symbol::new("a command"));
         let faulty = self.faulty(name, typed_handler(handle));
-        self.handle().commands().register_for::<C>(Arc::new(faulty))
+        (**self).commands().register_for::<C>(Arc::new(faulty))
+    }
+
+    /// Messages of type `M` are shown in traces and reports by what their `Debug` says first, which
+    /// is the variant of an enum. Others are shown by their type. Call it at the beginning of the
+    /// test, once for each type.
+    ///
+    /// ```
+    /// use ganger_proc_api::actor_fn;
+    /// use ganger_sim::Sim;
+    ///
+    /// #[derive(Debug)]
+    /// enum Door {
+    ///     Open,
+    ///     Close,
+    /// }
+    ///
+    /// let report = Sim::new(0).run(|rt| {
+    ///     rt.show::<Door>();
+    ///     let door = rt.spawn_actor(actor_fn(|_, _: Door, _| Ok(()))).unwrap();
+    ///     door.send(Door::Open).unwrap();
+    ///     door.send(Door::Close).unwrap();
+    ///     rt.settle();
+    /// });
+    /// assert!(report.trace.to_string().contains("2 messages: Open, Close"));
+    /// ```
+    pub fn show<M: Any + Sync + fmt::Debug>(&self) {
+        sim::show::<M>();
     }
 
     fn faulty<H: Handler>(&self, name: Symbol, handler: H) -> impl Handler + use<H> {
@@ -87,7 +116,7 @@ impl Rt<'_> {
         factory: impl Fn() -> Box<dyn Process> + Send + Sync + 'static,
     ) -> Result<(), FactoryError> {
         let (name, method) = (name.into(), method.into());
-        self.handle().register_factory(name, move || {
+        (**self).register_factory(name, move || {
             panic_at_times();
             factory()
         })?;
@@ -134,6 +163,9 @@ fn later(clock: &SimClock, name: Symbol, completer: Completer) -> Completer {
 
 /// Whose command it is, and which of its commands.
 fn whose(completer: &Completer) -> String {
-    let process = completer.pid().map_or(String::new(), sim::describe);
-    format!("{process}, tag {}", completer.tag())
+    let tag = completer.tag();
+    match completer.pid() {
+        Some(pid) => format!("{}, tag {}", sim::describe(pid), sim::tag(pid, tag)),
+        None => format!("another thread, tag {tag}"),
+    }
 }

@@ -107,8 +107,11 @@ impl<'a> Rt<'a> {
         result.unwrap_or_else(|| unreachable!("it is called once"))
     }
 
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+    /// A handle of the scheduler, for processes and other crates to keep, as of
+    /// [`Scheduler::handle`](ganger_sched::Scheduler::handle).
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
     }
 
     /// The clock of the simulation, for processes and handlers to keep.

@@ -1,6 +1,7 @@
 //! The moves of a run.
 
-use ganger_sched::sim::{Actor, Did, Given, Move, Note};
+use ganger_proc_api::Pid;
+use ganger_sched::sim::{Actor, Did, Given, Move, Note, short};
 use std::fmt;
 use std::mem;
 
@@ -39,8 +40,9 @@ impl Trace {
         self.0.is_empty()
     }
 
-    /// The last `moves` entries as text. Equal lines in a row become one line, and so do moves in a
-    /// row of workers, and of the monitor, that have nothing to do.
+    /// The last `moves` entries as text. A worker that finds a process and runs it is one line.
+    /// Equal lines in a row become one line, and so do moves in a row of workers, and of the
+    /// monitor, that have nothing to do.
     #[must_use]
     pub fn last(&self, moves: usize) -> String {
         folded(&self.0[self.len().saturating_sub(moves)..]).concat()
@@ -94,6 +96,8 @@ struct Lines {
     /// The last moves in a row without work, as lines of their own, and the actors that made them.
     idle: Vec<String>,
     of: Vec<Actor>,
+    /// The last line of all says that this worker has found that process.
+    search: Option<(Actor, Pid)>,
 }
 
 impl Lines {
@@ -127,8 +131,19 @@ impl Lines {
             notes = rest;
             line += &format!(" ({who}){}", and(given));
         }
+        let found = match it.did {
+            Did::Found(pid) | Did::TookUp(pid) | Did::Ran(pid) => Some((it.actor, pid)),
+            _ => None,
+        };
+        let search = self.search.take().filter(|own| Some(*own) == found);
+        if self.folds && search.is_some() {
+            self.done.pop();
+        }
         self.push(line);
         self.add_notes(notes, depth + 1);
+        if notes.is_empty() && !matches!(it.did, Did::Ran(_)) {
+            self.search = found;
+        }
     }
 
     fn add_notes(&mut self, notes: &[Note], depth: usize) {
@@ -141,8 +156,8 @@ impl Lines {
                 }
                 Note::Outside(did) => format!("outside: {}", Text(*did)),
                 Note::Steps(_, given) => format!("steps again{}", and(given)),
-                Note::Yields(command, Some(name), tag) => {
-                    format!("yields command {command}, {name} (tag {tag})")
+                Note::Yields(_, Some(name), tag) => {
+                    format!("yields {} (tag {tag})", short(name.as_str()))
                 }
                 Note::Yields(command, None, tag) => format!("yields command {command} (tag {tag})"),
                 Note::Told(text) => text.to_string(),
@@ -156,6 +171,7 @@ impl Lines {
     }
 
     fn push(&mut self, line: String) {
+        self.search = None;
         self.end_idle();
         self.done.push(line);
     }
@@ -172,6 +188,9 @@ impl Lines {
             let names: Vec<_> = of.into_iter().map(name).collect();
             let (names, moves) = (names.join(", "), idle.len());
             idle = vec![format!("{indent}{names}: no work ({moves} moves)")];
+        }
+        if !idle.is_empty() {
+            self.search = None;
         }
         self.done.append(&mut idle);
     }
@@ -253,6 +272,8 @@ impl fmt::Display for Text {
 mod tests {
     use super::*;
 
+    use ganger_proc_api::HostName;
+
     const WORK: Did = Did::Forced;
 
     fn trace(moves: &[(usize, Did)]) -> Trace {
@@ -285,6 +306,31 @@ mod tests {
         let all = format!("worker 1: no work (2 moves)\n{work}\n{last}");
         assert_eq!(trace.last(99), all);
         assert_eq!(trace.to_string().lines().count(), trace.len());
+    }
+
+    #[test]
+    fn what_a_worker_finds_and_runs_is_one_line() {
+        let pid = Pid::new(HostName::new("n").unwrap(), 5);
+        let mut moves = vec![
+            (0, Did::Found(pid)),
+            (1, Did::Looked),
+            (0, Did::TookUp(pid)),
+        ];
+        let runs = format!("worker 1: looks, in vain\nworker 0: runs {pid}\n");
+        moves.push((0, Did::Ran(pid)));
+        assert_eq!(trace(&moves).last(9), runs);
+        assert_eq!(trace(&moves).to_string().lines().count(), 4);
+        // Another runs it, or another thing is between.
+        for (at, other, kept) in [(3, (1, Did::Ran(pid)), "takes"), (1, (1, WORK), "finds")] {
+            let mut moves = moves.clone();
+            moves[at] = other;
+            assert!(trace(&moves).last(9).contains(kept), "{moves:?}");
+        }
+        moves.extend([(0, Did::Ran(pid)), (0, Did::Ran(pid))]);
+        assert_eq!(
+            trace(&moves).last(9),
+            runs.replace("5}\n", "5} (3 times)\n")
+        );
     }
 
     #[test]

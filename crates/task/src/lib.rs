@@ -10,6 +10,7 @@ mod cx;
 mod error;
 #[cfg(feature = "tokio")]
 mod in_tokio;
+mod name;
 #[allow(unsafe_code, reason = "a future is pinned in its process")]
 mod process;
 mod scope;

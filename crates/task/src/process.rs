@@ -10,6 +10,7 @@
 
 use crate::cx::Cx;
 use crate::error::is_cancelled;
+use crate::name;
 use crate::step::{self, BUDGET, Step, Then, first_turn};
 use crate::waits::Waits;
 use ganger_proc_api::{
@@ -169,6 +170,6 @@ where
     }
 
     fn namer(&self) -> fn() -> &'static str {
-        type_name::<F>
+        || name::function(type_name::<F>(), type_name::<Fut>())
     }
 }

@@ -13,9 +13,9 @@ mod who;
 
 pub use driver::{Driver, drive, happens, pick, violation};
 pub use interleave::{interrupted_by, offer_act, offer_upgrade};
-pub use note::{Actor, Given, Move, Note, noted, tell, within};
+pub use note::{Actor, Given, Move, Note, noted, show, tell, within};
 pub(crate) use points::Simulation;
-pub use who::{Who, describe, short};
+pub use who::{Who, describe, short, tag};
 
 use crate::accounts::Accounts;
 use crate::api::handle::Handle;

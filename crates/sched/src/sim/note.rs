@@ -3,13 +3,19 @@
 use super::who::{self, Who, short};
 use super::{Did, Simulation};
 use crate::probe::Decide;
-use ganger_proc_api::{CommandId, Event, EventQueue, Message, Symbol, Tag};
+use ganger_proc_api::{CommandId, Event, EventQueue, Message, Payload, Payloads, Pid, Symbol, Tag};
+use std::any::Any;
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::fmt;
+use std::fmt::{self, Write};
 
 thread_local! {
     static NOTES: RefCell<Vec<Note>> = const { RefCell::new(Vec::new()) };
+    /// How messages are shown: the text of one of a certain type.
+    static SHOWS: RefCell<Vec<Show>> = const { RefCell::new(Vec::new()) };
 }
+
+type Show = fn(&Payload) -> Option<String>;
 
 /// Of how many messages a note has the names, and of how many answers the tags.
 const SHOWN: usize = 8;
@@ -48,7 +54,8 @@ pub enum Note {
     Within(Move),
     /// A step of such a process is about to see these events.
     Steps(Who, Given),
-    /// A step has yielded such a command, with the name under which it is registered, and a tag.
+    /// A step has yielded such a command, with the name under which it is registered, and a small
+    /// number for the tag.
     Yields(CommandId, Option<Symbol>, Tag),
     /// Something rarer, in words.
     Told(Box<str>),
@@ -60,27 +67,27 @@ pub struct Given {
     cancels: usize,
     exits: usize,
     /// Messages and control messages, and the topics of the first ones. Where there is no topic:
-    /// the type.
+    /// what is [shown](show) of the message, or its type.
     messages: usize,
-    names: Vec<&'static str>,
+    names: Vec<Cow<'static, str>>,
     answers: usize,
     tags: Vec<Tag>,
 }
 
 impl Given {
-    pub(super) fn of(events: &impl EventQueue) -> Self {
+    pub(super) fn of(pid: Pid, events: &impl EventQueue) -> Self {
         let mut given = Self::default();
-        events.visit(&mut |event| given.add(event));
+        events.visit(&mut |event| given.add(pid, event));
         given
     }
 
-    fn add(&mut self, event: &Event) {
+    fn add(&mut self, pid: Pid, event: &Event) {
         match event {
             Event::Cancel(_) => self.cancels += 1,
             Event::Completion(completion) => {
                 self.answers += 1;
                 if self.answers <= SHOWN {
-                    self.tags.push(completion.tag);
+                    self.tags.push(who::tag(pid, completion.tag));
                 }
             }
             Event::Message(message) => self.add_message(message),
@@ -94,8 +101,8 @@ impl Given {
         self.messages += 1;
         if self.messages <= SHOWN {
             self.names.push(match message.topic.as_str() {
-                "" => message.payloads.type_name(),
-                topic => topic,
+                "" => shown(&message.payloads),
+                topic => topic.into(),
             });
         }
     }
@@ -106,11 +113,7 @@ impl fmt::Display for Given {
         let kinds = [
             (self.cancels, "cancellation", Vec::new()),
             (self.exits, "exit notice", Vec::new()),
-            (
-                self.messages,
-                "message",
-                self.names.iter().map(|it| short(it)).collect(),
-            ),
+            (self.messages, "message", texts(&self.names)),
             (self.answers, "answer", texts(&self.tags)),
         ];
         let mut is_first = true;
@@ -127,6 +130,43 @@ impl fmt::Display for Given {
         }
         Ok(())
     }
+}
+
+/// Messages of type `M` are shown by what `Debug` says of them first, from now on: an enum by its
+/// variant.
+pub fn show<M: Any + Sync + fmt::Debug>() {
+    SHOWS.with_borrow_mut(|shows| {
+        shows.push(|message| {
+            let mut first = First(String::new());
+            // It ends with an error where the first word ends.
+            let _ended = write!(first, "{:?}", message.downcast_ref::<M>()?);
+            (!first.0.is_empty()).then_some(first.0)
+        });
+    });
+}
+
+/// The first word of what is written.
+struct First(String);
+
+impl Write for First {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let end = text.find(|letter| !is_of_word(letter));
+        self.0 += &text[..end.unwrap_or(text.len())];
+        if end.is_some() {
+            Err(fmt::Error)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A message without a topic.
+fn shown(message: &Payloads) -> Cow<'static, str> {
+    let shows = SHOWS.with_borrow(Vec::clone);
+    let own = message.first().filter(|_| message.len() == 1);
+    let text = own.and_then(|message| shows.iter().find_map(|show| show(message)));
+    text.unwrap_or_else(|| short(message.type_name())).into()
 }
 
 fn texts<T: ToString>(of: &[T]) -> Vec<String> {
@@ -170,5 +210,6 @@ pub(super) fn note(what: impl FnOnce() -> Note) {
 /// Forgets all notes, so that another simulation may follow.
 pub(super) fn forget() {
     NOTES.take();
+    SHOWS.take();
     who::forget();
 }

@@ -30,11 +30,11 @@ impl Probe for Simulation {
         of: impl Fn() -> &'static str + Copy,
         events: &impl EventQueue,
     ) {
-        note(|| Note::Steps(who::see(pid, method, of()), Given::of(events)));
+        note(|| Note::Steps(who::see(pid, method, of()), Given::of(pid, events)));
     }
 
-    fn yielded(&self, _: Pid, command: CommandId, tag: Tag, _: u64) {
-        note(|| Note::Yields(command, who::command(command), tag));
+    fn yielded(&self, pid: Pid, command: CommandId, tag: Tag, _: u64) {
+        note(|| Note::Yields(command, who::command(command), who::tag(pid, tag)));
     }
 
     fn ended(&self, pid: Pid, method: Symbol, reason: &ExitReason) {

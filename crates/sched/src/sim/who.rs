@@ -1,7 +1,7 @@
 //! The processes of a simulation, as texts.
 
 use crate::core::shared::Shared;
-use ganger_proc_api::{CommandId, Pid, Symbol};
+use ganger_proc_api::{CommandId, Pid, Symbol, Tag};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +16,12 @@ struct Seen {
     scheduler: Option<Arc<Shared>>,
     /// What each process is: its method, and its type.
     what: HashMap<Pid, (Symbol, &'static str)>,
+    /// The tags of each process that are no small numbers, in the order in which they were seen.
+    tags: HashMap<Pid, Vec<Tag>>,
 }
+
+/// Tags below are shown as they are.
+const SMALL: Tag = 1 << 16;
 
 /// What is known of a process beside its PID. The text, by `Display`, is its method, its type, and
 /// its names.
@@ -31,7 +36,7 @@ impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.method)?;
         if !self.type_name.is_empty() {
-            write!(f, ", {}", short(self.type_name))?;
+            write!(f, ", {}", plain(self.type_name))?;
         }
         self.names
             .iter()
@@ -81,6 +86,23 @@ impl Seen {
     }
 }
 
+/// A tag of that process as a small number. A task makes large ones, which say nothing to a reader:
+/// they are numbered in the order in which they are seen.
+#[must_use]
+pub fn tag(pid: Pid, tag: Tag) -> Tag {
+    if tag < SMALL {
+        return tag;
+    }
+    SEEN.with_borrow_mut(|seen| {
+        let tags = seen.tags.entry(pid).or_default();
+        let nth = tags.iter().position(|&it| it == tag).unwrap_or_else(|| {
+            tags.push(tag);
+            tags.len() - 1
+        });
+        nth as Tag + 1
+    })
+}
+
 /// The name under which a command is registered.
 pub(super) fn command(id: CommandId) -> Option<Symbol> {
     SEEN.with_borrow(|seen| seen.scheduler.as_ref()?.commands.name(id))
@@ -90,23 +112,38 @@ pub(super) fn forget() {
     SEEN.take();
 }
 
-/// The name of a type without the modules that its parts are in.
+/// The name of a type without the modules that its parts are in. A closure has the name of the
+/// function that it is in.
 #[must_use]
 pub fn short(type_name: &str) -> String {
-    // A closure has no name but that of its function.
-    let (path, rest) = match type_name.strip_suffix("::{{closure}}") {
-        Some(path) => (path, "::{{closure}}"),
-        None => (type_name, ""),
-    };
+    let type_name = type_name.replace("::{{closure}}", "");
     let is_of_path = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | ':');
-    let parts = path.split_inclusive(|letter| !is_of_path(letter));
-    let last = |part: &'_ str| part.rsplit("::").next().unwrap_or_default().to_owned();
-    parts.map(last).collect::<String>() + rest
+    let parts = type_name.split_inclusive(|letter| !is_of_path(letter));
+    let last = |part: &str| {
+        // A method of a type with parameters: the type is in the parts before.
+        let own = if part.starts_with("::") { "::" } else { "" };
+        own.to_owned() + part.rsplit("::").next().unwrap_or_default()
+    };
+    parts.map(last).collect()
+}
+
+/// As [`short`], without parameters: what a process runs.
+fn plain(type_name: &str) -> String {
+    let (mut depth, mut name) = (0_usize, String::new());
+    for letter in short(type_name).replace("->", "").chars() {
+        depth -= usize::from(letter == '>' && depth > 0);
+        if depth == 0 && letter != '>' && letter != '<' {
+            name.push(letter);
+        }
+        depth += usize::from(letter == '<');
+    }
+    // A method of a trait begins with the type.
+    name.trim_start_matches("::").to_owned()
 }
 
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
-    use super::short;
+    use super::{plain, short};
 
     #[test]
     fn a_type_is_shown_without_its_modules() {
@@ -114,9 +151,29 @@ mod tests {
             ("u64", "u64"),
             ("shop::till::Pay", "Pay"),
             ("alloc::vec::Vec<(shop::Id, &str)>", "Vec<(Id, &str)>"),
-            ("shop::tests::case::{{closure}}", "case::{{closure}}"),
+            ("shop::tests::case::{{closure}}", "case"),
+            (
+                "shop::Shop<shop::Id>::serve::{{closure}}::{{closure}}",
+                "Shop<Id>::serve",
+            ),
         ] {
             assert_eq!(short(name), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_process_runs_is_shown_without_parameters() {
+        for (name, expected) in [
+            ("shop::serve", "serve"),
+            ("shop::Till<alloc::vec::Vec<u8>>", "Till"),
+            ("shop::Shop<shop::Id>::serve::{{closure}}", "Shop::serve"),
+            (
+                "<shop::Shop as shop::Serve>::serve<u8>::{{closure}}",
+                "serve",
+            ),
+            ("shop::Calls<fn(u8) -> u8>", "Calls"),
+        ] {
+            assert_eq!(plain(name), expected);
         }
     }
 }

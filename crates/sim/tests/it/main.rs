@@ -3,6 +3,7 @@
 mod calls;
 mod crowds;
 mod mixed;
+mod names;
 mod network;
 mod planted;
 mod races;

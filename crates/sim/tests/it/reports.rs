@@ -99,7 +99,7 @@ fn asked(faults: Faults) -> String {
 fn a_trace_shows_what_steps_see_and_yield_and_how_processes_end() {
     let trace = asked(Faults::default());
     for line in [
-        "runs {sim|4294967296} (ask, Asks)\n  yields command 264, oracle (tag 5)\n",
+        "runs {sim|4294967296} (ask, Asks)\n  yields oracle (tag 5)\n",
         "1 answer: 5\n  {sim|4294967296} (ask, Asks) ended: done\n",
         "runs {sim|4294967297} (fail, Asks), 2 messages: get, put\n  \
          {sim|4294967297} (fail, Asks) ended: failed: it was told to\n",
