@@ -14,15 +14,21 @@
 //! cause. Before that it starts the next process of the key, which waits for the moment of the next
 //! start, and keeps how many have failed. When no message has come by then, that one leaves, and
 //! nothing is left of the key.
+//!
+//! **A stop** tells all processes at a time, and those that finish their work may ask this one.
+//! So it takes the scheduler's word out of its events, and goes on until all that live are keyed
+//! processes, or half of the time is over: then it leaves. It looks by its timer, the less often
+//! the more processes look.
 
 use crate::kind::Key;
 use crate::registry::{Inner, LEAVE};
 use crate::table::{Place, Slot};
+use ganger_proc_api::CancelReason::Shutdown;
 use ganger_proc_api::{
     BoxError, Context, Event, Events, Payloads, Pid, Process, SendError, StepOutput, StepResult,
     SubmitErrorKind, Tag,
 };
-use ganger_sched::{Address, ContextExt, ExitAction, Moment};
+use ganger_sched::{Address, ContextExt, ExitAction, Handle, Moment};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::TimerOutput;
 use std::fmt;
@@ -36,6 +42,9 @@ const TIMER: Tag = Tag::MAX - 1;
 
 /// When a process looks again that can't leave, because a send is under way.
 const SOON: Duration = Duration::from_millis(1);
+
+/// When a process looks first whether others live, during a stop.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// For how long the start after one that has failed waits.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -94,6 +103,17 @@ enum Leave {
     Cancelled,
 }
 
+/// Which of its own events a step was shown.
+#[derive(Default)]
+struct Own {
+    /// Its timer.
+    has_fired: bool,
+    /// The note that it is to leave.
+    is_asked: bool,
+    /// The scheduler's word that it stops.
+    is_told: bool,
+}
+
 /// See the head of this file.
 pub(crate) struct Incarnation<M, K> {
     inner: Arc<Inner<M, K>>,
@@ -113,6 +133,8 @@ pub(crate) struct Incarnation<M, K> {
     /// So many starts before this one have failed.
     failures: u32,
     not_before: Option<Moment>,
+    /// The scheduler stops, and the process goes on until then at the latest.
+    stops_at: Option<Moment>,
 }
 
 impl<M: Send + 'static, K: Key> Incarnation<M, K> {
@@ -136,23 +158,32 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             is_armed: false,
             failures: 0,
             not_before: None,
+            stops_at: None,
         }
     }
 
-    /// Takes its own events out: whether its timer has fired, and whether it is asked to leave.
-    fn take_own(&mut self, events: &mut Events<'_>) -> (bool, bool) {
+    /// Takes its own events out.
+    fn take_own(&mut self, events: &mut Events<'_>) -> Own {
         let is_timer = |event: &Event| matches!(event, Event::Completion(it) if it.tag == TIMER);
         let has_fired = self.is_armed && events.take_new_where(is_timer).is_some();
         self.is_armed &= !has_fired;
-        // System events come first.
-        let is_asked = match events.peek() {
-            None | Some(Event::Message(_) | Event::Completion(_)) => false,
-            Some(_) => {
-                let is_note = |event: &Event| matches!(event, Event::Exit(it) if it.tag == LEAVE);
-                events.take_where(is_note).is_some()
-            }
+        let mut own = Own {
+            has_fired,
+            ..Own::default()
         };
-        (has_fired, is_asked)
+        // System events come first.
+        if !matches!(
+            events.peek(),
+            None | Some(Event::Message(_) | Event::Completion(_))
+        ) {
+            let is_note = |event: &Event| matches!(event, Event::Exit(it) if it.tag == LEAVE);
+            own.is_asked = events.take_where(is_note).is_some();
+            if self.leave != Leave::Cancelled {
+                let is_stop = |event: &Event| matches!(event, Event::Cancel(Shutdown));
+                own.is_told = events.take_where(is_stop).is_some();
+            }
+        }
+        own
     }
 
     fn arm(&mut self, time: Duration, out: &mut StepOutput) {
@@ -184,11 +215,16 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         out: &mut StepOutput,
     ) -> Result<bool, BoxError> {
         self.is_alone |= self.place.is_none_or(|it| self.inner.table.is_alone(it));
-        // One that is cancelled ends after this step.
-        if ctx.is_cancelled() || !self.is_alone {
+        // One that is cancelled ends, by this step or by the next.
+        let is_told = self.stops_at.is_some() && !matches!(events.peek(), Some(Event::Cancel(_)));
+        if ctx.is_cancelled() && !is_told || !self.is_alone {
             return Ok(false);
         }
         if let Some(at) = self.not_before {
+            if is_told {
+                self.cancel(ctx);
+                return Ok(false);
+            }
             if self.inner.timers.now() < at {
                 if !self.is_armed {
                     self.is_armed = true;
@@ -210,6 +246,38 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         Ok(true)
     }
 
+    /// The scheduler stops. Processes that live may ask this one until they have ended.
+    fn be_told(&mut self, scheduler: Option<&Handle>) {
+        let left = scheduler.and_then(Handle::time_to_stop).unwrap_or_default();
+        let at = self.inner.timers.now().after(left / 2);
+        self.stops_at.get_or_insert(at);
+    }
+
+    /// Whether no process lives that may ask this one, or that has taken too long.
+    fn may_stop(&self, ctx: &Context, at: Moment) -> bool {
+        let are_others = || {
+            let live = ctx.scheduler().map_or(0, |it| it.stats().live);
+            live > self.inner.keyed.count()
+        };
+        self.inner.timers.now() >= at || !are_others()
+    }
+
+    /// How long to wait before it looks again whether others live. The more look, the longer.
+    fn look_again(&mut self, out: &mut StepOutput) {
+        let each = u64::try_from(self.inner.keyed.count()).unwrap_or(u64::MAX);
+        self.arm(LOOK + Duration::from_micros(each), out);
+    }
+
+    fn cancel(&mut self, ctx: &Context) {
+        self.leave = Leave::Cancelled;
+        let reason = match self.stops_at {
+            Some(_) => Shutdown,
+            None => WHY.into(),
+        };
+        // It has not ended, as this is its step.
+        let _found = ctx.cancel(ctx.pid(), reason);
+    }
+
     /// Makes the process of the kind.
     fn begin(&mut self, ctx: &Context, out: &mut StepOutput) -> Result<(), BoxError> {
         let begun = catch_unwind(AssertUnwindSafe(|| {
@@ -229,7 +297,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             }
         }
         self.stage = Stage::Fresh;
-        if let Some(idle) = self.inner.idle {
+        if let (Some(idle), None) = (self.inner.idle, self.stops_at) {
             self.arm(idle, out);
         }
         Ok(())
@@ -237,7 +305,9 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
 
     /// Its start has failed: another process waits for the moment of the next one.
     fn begin_again_later(&self, pid: Pid) {
-        let Some(place) = self.place else { return };
+        let Some(place) = self.place.filter(|_| self.stops_at.is_none()) else {
+            return;
+        };
         let factor = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
         let wait = FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT);
         self.inner.table.give_up(place, pid);
@@ -255,6 +325,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             is_armed: false,
             failures: self.failures.saturating_add(1),
             not_before: Some(self.inner.timers.now().after(wait)),
+            stops_at: None,
         };
         if let Err(error) = self.inner.start(next) {
             tracing::debug!(
@@ -312,6 +383,12 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
         let place = self.inner.table.claim(self.hash, slot);
         let place = place.ok_or(NotClaimed::Taken)?;
         self.place = Some(place);
+        self.inner.keyed.add();
+        let scheduler = ctx.scheduler();
+        if scheduler.as_ref().is_some_and(|it| it.is_stopping()) {
+            // One that is started by a process that has been told is not told itself.
+            self.be_told(scheduler.as_ref());
+        }
         let inner = Arc::clone(&self.inner);
         // The process has not ended: its submitter has it.
         let _added = (address.untyped()).add_exit_action(Box::new(Gone { inner, place }));
@@ -327,8 +404,12 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let (has_fired, is_asked) = self.take_own(events);
-        if is_asked && self.leave == Leave::No {
+        let own = self.take_own(events);
+        if own.is_told {
+            out.defer_cancel();
+            self.be_told(ctx.scheduler().as_ref());
+        }
+        if own.is_asked && self.leave == Leave::No {
             self.leave = Leave::Asked;
         }
         let shown = events.len();
@@ -341,24 +422,27 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
         }
         let left = events.len();
         match self.leave {
-            Leave::No => {
-                self.is_used |= shown > 0 || left > 0 || !has_fired;
-                if has_fired && let Some(idle) = self.inner.idle {
-                    if mem::take(&mut self.is_used) {
+            Leave::No => match (self.stops_at, self.inner.idle) {
+                (Some(at), _) if own.has_fired && self.may_stop(ctx, at) => {
+                    self.begin_to_leave(ctx, out);
+                }
+                (Some(_), _) if own.has_fired || own.is_told || !self.is_armed => {
+                    self.look_again(out);
+                }
+                (None, Some(idle)) => {
+                    self.is_used |= shown > 0 || left > 0 || !own.has_fired;
+                    if own.has_fired && mem::take(&mut self.is_used) {
                         self.arm(idle, out);
-                    } else {
+                    } else if own.has_fired {
                         self.begin_to_leave(ctx, out);
                     }
                 }
-            }
+                _ => {}
+            },
             Leave::Asked => self.begin_to_leave(ctx, out),
             Leave::Draining if left > 0 => {}
             Leave::Draining if shown > 0 => out.go_on(),
-            Leave::Draining => {
-                self.leave = Leave::Cancelled;
-                // It has not ended, as this is its step.
-                let _found = ctx.cancel(ctx.pid(), WHY);
-            }
+            Leave::Draining => self.cancel(ctx),
             Leave::Cancelled => {}
         }
         Ok(())
@@ -383,6 +467,7 @@ struct Gone<M, K> {
 
 impl<M: Send + 'static, K: Key> ExitAction for Gone<M, K> {
     fn release(&mut self, _: Pid) {
+        self.inner.keyed.subtract();
         self.inner.table.release(self.place);
     }
 }

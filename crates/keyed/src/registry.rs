@@ -8,6 +8,7 @@ use ganger_proc_api::{
     BoxError, ExitCause, ExitNotice, Message, Payloads, Reply, SubmitErrorKind, Symbol, Tag,
 };
 use ganger_sched::{Address, Call, Handle, SystemEvent, WeakHandle};
+use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::Timers;
 use std::borrow::Borrow;
@@ -36,8 +37,8 @@ const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or 
 /// - A start that fails does the same, and the next start waits: 100 ms, and twice as long after
 ///   each start that fails, up to 30 s. Messages wait in a mailbox meanwhile.
 /// - A process inherits values from the process that has sent its first message.
-/// - During a stop of the scheduler none starts, and those that live are asked to finish, as all
-///   are.
+/// - During a stop of the scheduler they go on while other processes live, which may ask them and
+///   start them as before, but for half of the time to the deadline at the most. Then they leave.
 ///
 /// Cloning it is cheap, and its processes outlive it. A key without a process takes no memory. Each
 /// call is O(1) unless it says otherwise, and takes one of 64 locks for a moment.
@@ -53,6 +54,29 @@ pub(crate) struct Inner<M, K> {
     pub(crate) idle: Option<Duration>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) scheduler: WeakHandle,
+    /// Of all kinds of the scheduler.
+    pub(crate) keyed: Arc<Keyed>,
+}
+
+/// The keyed processes of a scheduler.
+#[derive(Default)]
+pub(crate) struct Keyed(AtomicUsize);
+
+impl Keyed {
+    pub(crate) fn add(&self) {
+        // Ordering: Relaxed: a count.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self) {
+        // Ordering: Relaxed: a count.
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        // Ordering: Relaxed: a count, which is looked at again and again.
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl<M: Send + 'static, K: Key> Inner<M, K> {
@@ -65,15 +89,14 @@ impl<M: Send + 'static, K: Key> Inner<M, K> {
             name: kind.name,
             idle: kind.idle,
             timers,
+            keyed: scheduler.extension(|_| Keyed::default()),
             scheduler: scheduler.downgrade(),
         }
     }
 
     /// Starts a process.
     pub(crate) fn start(self: &Arc<Self>, process: Incarnation<M, K>) -> Result<(), NotClaimed> {
-        let scheduler = self.scheduler.upgrade();
-        let scheduler = scheduler.filter(|it| !it.is_stopping());
-        let Some(scheduler) = scheduler else {
+        let Some(scheduler) = self.scheduler.upgrade() else {
             return Err(NotClaimed::NotStarted(SubmitErrorKind::Stopping));
         };
         match scheduler.submit(process, self.name, Payloads::new()) {

@@ -5,7 +5,7 @@ use ganger_keyed::Kinds;
 use ganger_proc_api::{BoxError, Reply};
 use ganger_sched::ContextExt;
 use ganger_task::{Cx, SpawnTask};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 // pins: E3
 #[test]
@@ -147,5 +147,81 @@ fn a_process_may_ask_itself_to_leave() {
         assert!(rt.wait(asker.unwrap()).is_done());
         rt.settle();
         assert!(own.is_empty());
+    });
+}
+
+/// Threads send until each key has had some processes.
+// pins: E2, E3
+#[test]
+fn on_threads_too_no_message_is_lost_or_out_of_order() {
+    const THREADS: u32 = 3;
+    const KEYS: [&str; 2] = ["ann", "bob"];
+    let scheduler = start(2);
+    let book = Book::default();
+    let clerks = clerks(&scheduler, &book);
+    let send = |sender| {
+        let keys = KEYS.map(|key| clerks.of(key));
+        let (mut number, begin) = (0, Instant::now());
+        while number % 64 > 0 || KEYS.iter().any(|key| book.of(key).started < 4) {
+            let key = &keys[usize::from(number % 7 % 2 == 0)];
+            key.send(Act::Note(sender, number)).unwrap();
+            if number % 8 == 0 {
+                clerks.evict(key.key());
+                std::thread::yield_now();
+            }
+            number += 1;
+            assert!(begin.elapsed() < PATIENCE, "none is evicted");
+        }
+        number
+    };
+    let sent: u64 = std::thread::scope(|scope| {
+        let send = &send;
+        let threads = [0, 1, 2].map(|sender| scope.spawn(move || send(sender)));
+        threads.into_iter().map(|it| it.join().unwrap()).sum()
+    });
+    scheduler.stop(Duration::from_secs(60)).unwrap();
+    let mut taken = 0;
+    for account in KEYS.map(|key| book.of(key)) {
+        assert_eq!(account.started, account.closed);
+        for sender in 0..THREADS {
+            let of_sender = account.taken.iter().filter(|it| it.0 == sender);
+            let numbers: Vec<_> = of_sender.map(|it| it.1).collect();
+            assert!(numbers.is_sorted_by(|a, b| a < b));
+            taken += numbers.len() as u64;
+        }
+    }
+    assert_eq!(taken, sent);
+}
+
+/// A process that is told of the stop finishes its work, which needs others.
+// pins: E5
+#[test]
+fn a_stop_leaves_them_to_the_last_process_that_asks() {
+    steady().check_seeds(20, |rt| {
+        let book = Book::default();
+        let clerks = clerks(rt, &book);
+        clerks.of("ann").send(Act::Note(0, 0)).unwrap();
+        rt.run_for(Duration::from_millis(1));
+        let its = clerks.clone();
+        let late = rt.spawn_task(async move |cx: Cx| {
+            cx.cancelled().await;
+            let work = async {
+                cx.sleep(Duration::from_secs(3)).await?;
+                let ann = cx.ask(its.of("ann").call(Act::Count)).await?;
+                let bob = cx.ask(its.of("bob").call(Act::Count)).await?;
+                Ok::<_, BoxError>(ann + bob)
+            };
+            cx.shield(work).await
+        });
+        rt.run_for(Duration::from_millis(1));
+        rt.begin_stop(Duration::from_secs(60));
+        assert_eq!(rt.wait(late.unwrap()).take::<u64>().unwrap(), 3);
+        rt.run_for(Duration::from_secs(1));
+        assert!(clerks.is_empty());
+        for key in ["ann", "bob"] {
+            assert_eq!((book.of(key).started, book.of(key).closed), (1, 1));
+        }
+        // From outside of a process none starts.
+        assert!(clerks.of("cal").send(Act::Done).is_err());
     });
 }

@@ -11,6 +11,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long a test waits for something that is bound to happen before it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// How long a process is idle before it is evicted.
 pub(crate) const IDLE: Duration = Duration::from_secs(10);
 
