@@ -12,9 +12,9 @@ pub use crate::{
 #[doc(no_inline)]
 #[cfg(feature = "sched")]
 pub use crate::{
-    Address, Answer, Call, ContextExt, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo,
-    ProcessState, Recipient, Scheduler, SendAsync, Spawner, Stats, StopError, StopReport,
-    WeakHandle, WorkerStats,
+    Address, Answer, Call, ContextExt, FailureReport, Handle, NotFound, Pinning, ProcessHandle,
+    ProcessInfo, ProcessState, Recipient, Scheduler, SendAsync, Spawner, Stats, StopError,
+    StopReport, WeakHandle, WorkerStats,
 };
 #[doc(no_inline)]
 #[cfg(feature = "relay")]

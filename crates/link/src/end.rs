@@ -65,6 +65,10 @@ impl ExitAction for Tells {
         }
     }
 
+    fn is_watch(&self) -> bool {
+        true
+    }
+
     fn is_over(&self) -> bool {
         self.0.strong_count() == 0
     }

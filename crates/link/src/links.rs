@@ -413,6 +413,10 @@ impl ExitAction for EndLinks {
         Some(self)
     }
 
+    fn is_watch(&self) -> bool {
+        !self.peers.is_empty()
+    }
+
     /// It does not outlive the failure of the process, so that its peers do not, either.
     fn ends_with_incarnation(&self) -> bool {
         true

@@ -92,6 +92,10 @@ impl ExitAction for Watching {
         }
     }
 
+    fn is_watch(&self) -> bool {
+        true
+    }
+
     fn is_over(&self) -> bool {
         self.is_withdrawn() || self.watcher.is_closed()
     }

@@ -57,7 +57,8 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
             _ => None,
         },
     };
-    let builder = limits.set(Scheduler::builder().workers(workers));
+    let builder = Scheduler::builder().workers(workers).quiet_failures();
+    let builder = limits.set(builder);
     let builder = builder.lifecycle(Hooks(Arc::clone(&hub)));
     let Ok(scheduler) = builder.build() else {
         panic!("these settings are right");

@@ -66,6 +66,7 @@ pub use api::waits::{choose, may_block};
 pub use base::clock::Moment;
 pub use base::config::BuildError;
 pub use base::dead_letters::{DeadLetter, DeadLetters, DeadReason};
+pub use base::failures::{Failure, FailureReport};
 pub use base::long_steps::{LongStep, LongStepKind};
 pub use base::stats::{Stats, WorkerStats};
 pub use core::driver::Driver;

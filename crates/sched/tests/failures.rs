@@ -70,10 +70,9 @@ impl std::error::Error for Caused {
     }
 }
 
-// pins: P8
+// pins: P8, F2
 #[test]
-fn a_process_that_fails_says_why_though_nobody_has_its_handle() {
-    let scheduler = started("failing", |builder| builder);
+fn a_process_that_fails_says_why_and_is_reported_when_its_handle_is_dropped() {
     type Step = fn(&mut StepOutput) -> StepResult;
     let failures: [(Step, &str); 4] = [
         (
@@ -100,12 +99,71 @@ fn a_process_that_fails_says_why_though_nobody_has_its_handle() {
         ),
     ];
     for (step, text) in failures {
+        // Each has its own: a scheduler has a line a second.
+        let scheduler = started("failing", |builder| builder);
         let failing = process(move |_, _, out| step(out));
-        let failing = scheduler.submit(failing, "fails", ()).unwrap().pid();
+        let handle = scheduler.submit(failing, "fails", ()).unwrap();
+        let failing = handle.pid();
         let event = end_of(failing);
         let start = format!("WARN message=ended; pid={failing}; method=fails;");
         assert_eq!(event, format!("{start} {text}"));
+        until("it can be looked at", || handle.is_finished());
+        drop(handle);
+        let (_, reason) = text.split_once("; ").unwrap();
+        let report = report_of(failing);
+        assert!(report.contains(reason), "{report}");
     }
+}
+
+/// The one report about that process.
+#[track_caller]
+fn report_of(pid: Pid) -> String {
+    let pid = format!("pid={pid};");
+    let reports = || seen(&[&pid, "nothing watches it"]);
+    until("it is reported", || !reports().is_empty());
+    assert_eq!(reports().len(), 1);
+    let report = reports().swap_remove(0);
+    assert!(
+        report.starts_with("ERROR message=a process has "),
+        "{report}"
+    );
+    report
+}
+
+// pins: F2
+#[test]
+fn a_failure_that_is_reported_is_no_warning_besides_and_the_stop_has_the_count() {
+    let scheduler = started("counted", |builder| builder);
+    let parent = process(|ctx: &Context, _, out| {
+        for _ in 0..100 {
+            // Without a handle.
+            ctx.submit(process(|_, _, _| Err("no disk".into())), "child", ())?;
+        }
+        out.done(1);
+        Ok(())
+    });
+    assert_eq!(
+        exit_number(scheduler.submit(parent, "main", ()).unwrap()),
+        1
+    );
+    until("all have failed", || scheduler.stats().total.failed == 100);
+    scheduler.stop(Duration::from_secs(60)).unwrap();
+    assert_eq!(seen(&["WARN", "{counted|"]), [] as [String; 0]);
+    assert_eq!(seen(&["DEBUG", "{counted|", "how=\"failed\";"]).len(), 100);
+    let reports = seen(&["ERROR", "{counted|", "has failed, and nothing watches it"]);
+    assert!(reports[0].contains("left_out=0;"), "{}", reports[0]);
+    // On a slow machine there is more than one line.
+    let left_out = |text: &String| -> u64 {
+        let (_, rest) = text.split_once("left_out=").unwrap();
+        rest.split_once(';').unwrap().0.parse().unwrap()
+    };
+    let rest = seen(&["ERROR", "there were more failures"]);
+    let counts = reports.iter().chain(&rest).map(left_out);
+    assert_eq!(
+        counts.sum::<u64>() + reports.len() as u64,
+        100,
+        "{reports:?} {rest:?}"
+    );
 }
 
 // pins: P8

@@ -343,7 +343,7 @@ impl Sim {
             Ok(network) => network,
             Err(error) => panic!("the network can't be built: {error}"),
         };
-        let builder = Scheduler::builder().node(NODE).host(HOST);
+        let builder = Scheduler::builder().node(NODE).host(HOST).quiet_failures();
         let builder = builder.router(Arc::new(network.way.clone()));
         let builder = match &self.set {
             Some(set) => set(builder),

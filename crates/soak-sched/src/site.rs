@@ -94,7 +94,8 @@ impl Site {
             .max_spares(plan.max_spares)
             .keep_spares(plan.keep_spares)
             .shutdown_deadline(Duration::from_millis(PATIENT_MS))
-            .lifecycle(hooks);
+            .lifecycle(hooks)
+            .quiet_failures();
         if let Some(limit) = plan.mailbox_limit {
             settings = settings.mailbox_limit(limit);
         }

@@ -47,6 +47,10 @@ impl ExitAction for Watching {
         let _ended = self.watcher.send_system(SystemEvent::Exit(notice));
     }
 
+    fn is_watch(&self) -> bool {
+        true
+    }
+
     fn is_over(&self) -> bool {
         let incarnation = self.incarnation.as_ref();
         incarnation.is_some_and(Withdrawal::is_withdrawn) || self.watcher.is_closed()

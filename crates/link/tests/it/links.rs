@@ -6,7 +6,7 @@ use ganger_proc_api::{
     BoxError, Context, Events, ExitCause, ExitReason, Payloads, Pid, Process, StepOutput,
     StepResult, SubmitErrorKind, process_fn,
 };
-use ganger_sched::ContextExt;
+use ganger_sched::{ContextExt, Failure, Scheduler};
 use std::time::Instant;
 
 const TAG: u64 = 77;
@@ -24,6 +24,35 @@ impl Process for Fails {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
+}
+
+// pins: F2
+#[test]
+fn of_linked_processes_that_fail_together_the_last_is_reported() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let builder = Scheduler::builder().workers(1);
+    let builder = builder.on_failure(move |report| tell.send(report.clone()).unwrap());
+    let scheduler = builder.start().unwrap();
+    let parent = puppet(&scheduler);
+    let pid = parent.handle.pid();
+    parent.tell(|ctx, _| {
+        let child = process_fn(|_, _, _| Err("soon".into()));
+        ctx.linked().spawn(child)?;
+        Ok(())
+    });
+    drop(parent);
+    let report = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(
+        (report.pid, &report.failure),
+        (pid, &Failure::Exited(failed("soon")))
+    );
+    assert!(told.try_recv().is_err());
+    assert!(
+        report
+            .to_string()
+            .ends_with("nothing watches it: failed: soon"),
+        "{report}"
+    );
 }
 
 // pins: L1, L4

@@ -111,7 +111,8 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// A command that the process yielded is answered. By default the answer is dropped.
+    /// A command that the process yielded is answered. By default the answer is dropped, and one
+    /// that is an error is reported: schedulers have a line for that.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -121,7 +122,10 @@ pub trait Actor: Send + 'static {
         completion: Completion,
         out: &mut StepOutput,
     ) -> StepResult {
-        let _ = (ctx, completion, out);
+        let _ = out;
+        if let Err(error) = &completion.result {
+            ctx.leaves_answer(completion.tag, error);
+        }
         Ok(())
     }
 

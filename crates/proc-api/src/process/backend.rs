@@ -1,7 +1,7 @@
 //! What a context asks of the scheduler that runs its process.
 
 use super::{Process, RegisterNameError, RegisterNameErrorKind, SubmitError, SubmitErrorKind};
-use crate::commands::Tag;
+use crate::commands::{CommandError, Tag};
 use crate::events::{CancelReason, MonitorError};
 use crate::raw::Kind;
 use crate::values::{NodeName, Package, Payloads, Pid, SendError, SendErrorKind, Symbol};
@@ -132,6 +132,11 @@ pub trait ContextBackend: Send + Sync {
 
     /// Whether the process has been asked to finish.
     fn is_cancelled(&self) -> bool;
+
+    /// The process is an actor that takes no answers, and this one is an error.
+    fn leaves_answer(&self, tag: Tag, error: &CommandError) {
+        let _ = (tag, error);
+    }
 
     /// Has the waker woken when the process is asked to finish or ends, in the place of the waker
     /// that an earlier call gave that key. Returns the key of the waker, or `None` when the process

@@ -2,7 +2,7 @@
 
 use super::backend::{ContextBackend, Detached};
 use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError};
-use crate::commands::Tag;
+use crate::commands::{CommandError, Tag};
 use crate::events::{CancelReason, MonitorError};
 use crate::values::{Message, NodeName, Package, Payloads, Pid, SendError, Symbol};
 use std::any::Any;
@@ -65,6 +65,12 @@ impl Context {
         if let Some(kind) = Message::kind_of::<M>() {
             self.backend.accept_only(kind);
         }
+    }
+
+    /// An actor takes no answers, and this one is an error.
+    #[cold]
+    pub(super) fn leaves_answer(&self, tag: Tag, error: &CommandError) {
+        self.backend.leaves_answer(tag, error);
     }
 
     /// The backend, if it is a `B`; for crates that add to a context.

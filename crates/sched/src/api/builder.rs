@@ -3,6 +3,7 @@
 use crate::api::scheduler::{Scheduler, StartError};
 use crate::base::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::base::dead_letters::DeadLetters;
+use crate::base::failures::{FailureReport, OnFailure};
 use crate::core::driver::Driver;
 use crate::core::shared::Shared;
 use crate::core::sources::Source;
@@ -314,6 +315,54 @@ impl<S> Builder<S> {
     /// counted (`Stats::total.undelivered`), and no more.
     pub fn dead_letters(self, sink: Arc<dyn DeadLetters>) -> Self {
         self.with(|config| config.dead_letters = Some(sink))
+    }
+
+    /// Is told of each failure that nothing else in the program is told of: see [`FailureReport`].
+    /// Default: a line now and then.
+    ///
+    /// A report is made
+    ///
+    /// - when a process has failed or panicked, or one that it was linked to has, and nothing
+    ///   watches it: no monitor, no link, no supervisor, and no [`ProcessHandle`]. With a handle
+    ///   it is made when that is dropped and the reason has not been taken;
+    /// - when an actor without [`completed`](ganger_proc_api::Actor::completed) gets an error as
+    ///   the answer to a command or question;
+    /// - when an [`Answer`](crate::Answer) is dropped that is an error, and was not looked at.
+    ///
+    /// The line is an event of `tracing`, at `error`, with the target `ganger::failure`. Where the
+    /// thread has no subscriber, it is written to the standard error stream, and then without the
+    /// message of a panic, which the panic hook has written there. There is one a second at the
+    /// most, which says how many had none; so does the end of a stop.
+    ///
+    /// `report` gets all of them, contained, on the thread that ends the process, or drops the
+    /// handle or the answer. That may hold locks of the program's, so that `report` should take
+    /// none that others hold for long.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, process_fn};
+    /// use ganger_sched::Scheduler;
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let scheduler = Scheduler::builder()
+    ///     .on_failure(move |report| drop(tell.send(report.to_string())))
+    ///     .start()?;
+    /// drop(scheduler.spawn(process_fn(|_, _, _| Err("the disk is full".into())))?);
+    /// let line = told.recv()?;
+    /// assert!(line.ends_with("has failed, and nothing watches it: the disk is full"));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// [`ProcessHandle`]: crate::ProcessHandle
+    /// [`FailureReport`]: crate::FailureReport
+    pub fn on_failure(self, report: impl Fn(&FailureReport) + Send + Sync + 'static) -> Self {
+        self.with(|config| config.on_failure = OnFailure::Call(Arc::new(report)))
+    }
+
+    /// Nothing is told of failures that nothing watches: see [`on_failure`](Self::on_failure). A
+    /// simulation is so unless its builder says otherwise.
+    pub fn quiet_failures(self) -> Self {
+        self.with(|config| config.on_failure = OnFailure::Quiet)
     }
 
     /// Takes the packages whose PID names another host or node. Default: no router; they come back

@@ -261,7 +261,8 @@ impl<T> fmt::Debug for Call<T> {
 }
 
 /// The answer to a [`Call`] that is under way: a future, or waited for by a thread. Dropping it
-/// tells the process that answers, by [`Reply::is_cancelled`].
+/// tells the process that answers, by [`Reply::is_cancelled`]. An error that has come, and was not
+/// looked at, is [reported](crate::Builder::on_failure).
 #[must_use = "dropping it gives the answer up"]
 pub struct Answer<T> {
     slot: Arc<Slot>,
@@ -349,6 +350,9 @@ impl<T: Any> Future for Answer<T> {
 impl<T> Drop for Answer<T> {
     fn drop(&mut self) {
         let before = mem::replace(&mut *lock(&self.slot.state), State::Over);
+        if let (State::Answered(Err(error)), Some(task)) = (&before, &self.slot.task) {
+            task.report_dropped(error);
+        }
         if let State::Waiting(waits) = before {
             let calls = waits.calls.iter().filter_map(Weak::upgrade);
             calls.for_each(|it| self.slot.contained("end of a call", || it.call()));

@@ -7,8 +7,8 @@ use crate::core::local;
 use crate::probe::Probe;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
-    CancelReason, ContextBackend, Kind, MonitorError, NodeName, NotFound, Package, Payloads, Pid,
-    Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
+    CancelReason, CommandError, ContextBackend, Kind, MonitorError, NodeName, NotFound, Package,
+    Payloads, Pid, Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -120,6 +120,10 @@ impl ContextBackend for ProcessCell {
 
     fn waker(self: Arc<Self>) -> Waker {
         Waker::from(self)
+    }
+
+    fn leaves_answer(&self, tag: Tag, error: &CommandError) {
+        self.report_answer(tag, error);
     }
 
     fn is_cancelled(&self) -> bool {

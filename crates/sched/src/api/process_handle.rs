@@ -100,7 +100,8 @@ impl<M> fmt::Debug for Address<M> {
 /// The submitter's hold on a process: waits for its end.
 ///
 /// A process has one, because the exit reason is handed out by value. It is a future. Dropping it
-/// leaves the process alone.
+/// leaves the process alone, and its failure is [reported](crate::Builder::on_failure) where
+/// nothing else watches the process.
 pub struct ProcessHandle<M = Message> {
     /// Not counted: see `exit_slot.rs`.
     address: ManuallyDrop<Address<M>>,
@@ -209,8 +210,15 @@ impl<M> Drop for ProcessHandle<M> {
     fn drop(&mut self) {
         // What was in the slot is dropped last: its destructor may panic.
         // SAFETY: this is the handle, and it does nothing more with the slot.
-        let _rest = match unsafe { self.address.task.abandon() } {
+        let abandoned = unsafe { self.address.task.abandon() };
+        let _rest = match abandoned {
             Abandoned::Alive(waker) => (waker, None),
+            Abandoned::Unwatched(reason) => {
+                self.address.task.report_end(&reason, None);
+                // SAFETY: as below.
+                unsafe { ManuallyDrop::drop(&mut self.address) };
+                (None, Some(reason))
+            }
             Abandoned::Ended(reason) => {
                 // SAFETY: this handle has the reference of the process, which has ended, and is not
                 // used again.

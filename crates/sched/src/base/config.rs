@@ -1,6 +1,7 @@
 //! What can be set about a scheduler.
 
 use crate::base::dead_letters::DeadLetters;
+use crate::base::failures::OnFailure;
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::PackageReceiver;
@@ -32,6 +33,7 @@ pub(crate) struct Config {
     pub(crate) pinning: Pinning,
     pub(crate) lifecycle: Option<Arc<dyn Lifecycle>>,
     pub(crate) dead_letters: Option<Arc<dyn DeadLetters>>,
+    pub(crate) on_failure: OnFailure,
     pub(crate) router: Option<Arc<dyn PackageReceiver>>,
     pub(crate) routes_unknown: bool,
     /// For the checker, and for simulations, which check and repeat.
@@ -163,6 +165,7 @@ impl Default for Config {
             pinning: Pinning::Off,
             lifecycle: None,
             dead_letters: None,
+            on_failure: OnFailure::default(),
             router: None,
             routes_unknown: false,
             is_checked: false,

@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod contain;
 pub(crate) mod dead_letters;
 pub(crate) mod dropped;
+pub(crate) mod failures;
 pub(crate) mod frames;
 pub(crate) mod long_steps;
 pub(crate) mod stats;

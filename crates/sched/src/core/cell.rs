@@ -212,9 +212,13 @@ impl ProcessCell {
     ///
     /// # Safety
     /// As for that; the caller has ended the process.
-    pub(crate) unsafe fn end(self: &Task, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
+    pub(crate) unsafe fn end(
+        self: &Task,
+        reason: ExitReason,
+        is_unwatched: bool,
+    ) -> Result<Option<Waker>, ExitReason> {
         // SAFETY: as this function's.
-        unsafe { self.exit.fill(&self.core, reason) }
+        unsafe { self.exit.fill(&self.core, reason, is_unwatched) }
     }
 
     /// Takes the exit reason: see [`ExitSlot::poll`].
@@ -324,7 +328,7 @@ mod tests {
         for nth in 1..=2 {
             let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
             // SAFETY: no other thread has the process, and it is the only time.
-            let reason = unsafe { cell.exit.fill(&Raced(&cell), reason) };
+            let reason = unsafe { cell.exit.fill(&Raced(&cell), reason, false) };
             assert!(reason.unwrap_err().is_done());
             assert_eq!(Arc::strong_count(&probe), 1);
             let cell = Arc::get_mut(&mut cell).unwrap();
@@ -371,7 +375,7 @@ mod tests {
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
         // SAFETY: no other thread has the process, and it is the only time.
-        assert!(unsafe { cell.end(reason) }.unwrap().is_none());
+        assert!(unsafe { cell.end(reason, false) }.unwrap().is_none());
         assert_eq!(Arc::strong_count(&probe), 2);
         drop(cell);
         assert_eq!(Arc::strong_count(&probe), 1);

@@ -8,6 +8,7 @@
 //! as well, and a stop waits for it.
 
 use crate::core::cell::Task;
+use crate::core::failures::Failed;
 use crate::process::exit_actions::{ExitActions, Telling};
 use ganger_proc_api::ExitReason;
 
@@ -18,7 +19,7 @@ pub(crate) struct Ending {
 
 pub(crate) enum Stage {
     /// It has been closed: the actions release, from that place on.
-    Release(Box<ExitActions>, usize),
+    Release(Box<ExitActions>, usize, Option<Box<Failed>>),
     /// It is gone: others are told. The reference is the registry's, if it was there.
-    Tell(Box<Telling>, Option<Task>),
+    Tell(Box<Telling>, Option<Task>, Option<Box<Failed>>),
 }

@@ -9,6 +9,7 @@ pub(crate) mod cell;
 pub(crate) mod driver;
 pub(crate) mod ending;
 pub(crate) mod extensions;
+pub(crate) mod failures;
 pub(crate) mod item;
 pub(crate) mod lent_context;
 pub(crate) mod local;

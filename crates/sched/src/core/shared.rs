@@ -2,6 +2,7 @@
 
 use crate::base::clock::CoarseTime;
 use crate::base::config::Config;
+use crate::base::failures::Lines;
 use crate::base::frames;
 use crate::base::long_steps::LongSteps;
 use crate::base::stats::{AllCounters, Counters};
@@ -83,6 +84,7 @@ pub(crate) struct Shared {
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) long_steps: LongSteps,
     pub(crate) reports: Arc<Reports>,
+    pub(crate) failure_lines: Lines,
     /// Of threads, where they are asked for.
     pub(crate) backtraces: Option<Box<dyn Sampler>>,
     /// Written by the monitor.
@@ -188,6 +190,7 @@ impl Shared {
             worker_slots: WorkerSlots::new(workers, slots, pins),
             long_steps: LongSteps::default(),
             reports: Arc::default(),
+            failure_lines: Lines::default(),
             backtraces,
             time: CachePadded::default(),
             counters: AllCounters::new(slots),

@@ -38,6 +38,10 @@ impl ExitAction for Monitor {
         self.is_withdrawn() || self.watcher.state.is_closed()
     }
 
+    fn is_watch(&self) -> bool {
+        true
+    }
+
     fn key(&self) -> Option<ExitKey> {
         Some(self.watcher.monitor_key(self.tag))
     }

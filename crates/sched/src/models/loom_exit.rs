@@ -75,7 +75,7 @@ impl Told {
     /// reference.
     fn end(&self) -> bool {
         // SAFETY: each model has one worker.
-        match unsafe { self.slot.fill(&self.place, ExitReason::Terminated) } {
+        match unsafe { self.slot.fill(&self.place, ExitReason::Terminated, true) } {
             Ok(waker) => {
                 if let Some(waker) = waker {
                     waker.wake();
@@ -102,7 +102,7 @@ impl Told {
     fn abandon(&self) -> bool {
         // SAFETY: as above.
         let abandoned = unsafe { self.slot.abandon(&self.place) };
-        matches!(abandoned, Abandoned::Ended(_))
+        matches!(abandoned, Abandoned::Ended(_) | Abandoned::Unwatched(_))
     }
 }
 

@@ -101,6 +101,13 @@ pub trait ExitAction: Send + 'static {
         false
     }
 
+    /// Whether what it tells of the end is told to something that sees to a failure, as a monitor
+    /// does. Otherwise a failure is [reported](crate::Builder::on_failure) in addition. It is asked
+    /// when it has [released](Self::release).
+    fn is_watch(&self) -> bool {
+        false
+    }
+
     /// By which it can be [taken back](crate::Handle::remove_exit_actions). Without a key it can't.
     fn key(&self) -> Option<ExitKey> {
         None
@@ -138,6 +145,10 @@ impl ExitAction for OfIncarnation {
 
     fn ends_with_incarnation(&self) -> bool {
         true
+    }
+
+    fn is_watch(&self) -> bool {
+        self.0.is_watch()
     }
 
     fn key(&self) -> Option<ExitKey> {

@@ -340,6 +340,18 @@ impl ExitActions {
         (portion < actions.len()).then_some(from + portion)
     }
 
+    /// Whether one of them tells something of the end that sees to a failure. O(n).
+    #[cold]
+    pub(crate) fn are_watched(&self, counters: &Counters) -> bool {
+        self.actions.list.iter().any(|action| {
+            let mut is_watch = false;
+            contain_and_report("exit action", None, counters, || {
+                is_watch = action.is_watch() && !(**action).is_over();
+            });
+            is_watch
+        })
+    }
+
     /// The process is gone: what is to be told.
     pub(crate) fn telling(self, cause: impl FnOnce() -> ExitCause) -> Telling {
         Telling {

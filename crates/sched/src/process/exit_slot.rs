@@ -13,9 +13,11 @@
 //! | word | changed by | owner and content of the storage |
 //! |---|---|---|
 //! | `EMPTY`, a waker | worker (`fill`), handle (`poll`, `abandon`) | the worker: the process |
-//! | `FULL` | the handle (`take`, `poll`, `abandon`) | the handle: the reason |
+//! | `FULL`, `UNWATCHED` | the handle (`take`, `poll`, `abandon`) | the handle: the reason |
 //! | `TAKEN` | none: final | none: nothing |
 //! | `ABANDONED` | none: final | the worker: the process |
+//!
+//! `UNWATCHED` is `FULL` but for what the handle reports when it is dropped with the reason.
 //!
 //! The worker calls `fill` once. All other calls that change the word come from the one handle.
 //! When the handle's exchange fails, the worker has filled the slot. When the worker's exchange
@@ -36,6 +38,8 @@ use std::time::Duration;
 const EMPTY: Word = Word(ptr::null_mut());
 /// The reason is in its storage.
 const FULL: Word = Word(ptr::without_provenance_mut(2));
+/// As `FULL`, and the reason is a failure that nothing else is told of.
+const UNWATCHED: Word = Word(ptr::without_provenance_mut(8));
 /// The reason has been taken.
 const TAKEN: Word = Word(ptr::without_provenance_mut(4));
 /// The handle was dropped before the process ended.
@@ -85,6 +89,8 @@ pub(crate) enum Abandoned {
     Alive(Option<Waker>),
     /// The process has ended. Its reference belongs to the handle, which drops it.
     Ended(Option<ExitReason>),
+    /// As `Ended`, for a failure that nothing else is told of.
+    Unwatched(ExitReason),
 }
 
 /// The content of the storage, when no other thread uses slot and storage.
@@ -100,6 +106,10 @@ impl Word {
     fn waker(waker: Waker) -> Self {
         let pointer: *mut () = Box::into_raw(Box::new(waker)).cast();
         Self(pointer.map_addr(|addr| addr | IS_WAKER))
+    }
+
+    fn is_full(self) -> bool {
+        self == FULL || self == UNWATCHED
     }
 
     fn is_waker(self) -> bool {
@@ -133,7 +143,8 @@ impl ExitSlot {
         self.word.store(ABANDONED.0, Ordering::Relaxed);
     }
 
-    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. With the
+    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. The reason
+    /// may be a failure that nothing else is told of. With the
     /// reason, the handle gets the registry's reference. The caller gives it up, and the process
     /// may be gone when this returns.
     ///
@@ -146,7 +157,9 @@ impl ExitSlot {
         &self,
         storage: &impl ExitStorage,
         reason: ExitReason,
+        is_unwatched: bool,
     ) -> Result<Option<Waker>, ExitReason> {
+        let full = if is_unwatched { UNWATCHED } else { FULL };
         let mut now = self.load();
         if now == ABANDONED {
             return Err(reason);
@@ -154,7 +167,7 @@ impl ExitSlot {
         // SAFETY: the worker owns the storage until the exchange below.
         unsafe { storage.put(reason) };
         loop {
-            match self.exchange(now, FULL) {
+            match self.exchange(now, full) {
                 // SAFETY: the exchange has taken it out.
                 Ok(before) => return Ok(unsafe { before.into_waker() }),
                 Err(other) if other == ABANDONED => break,
@@ -176,9 +189,13 @@ impl ExitSlot {
             if now == TAKEN {
                 return Abandoned::Ended(None);
             }
-            if now == FULL {
+            if now.is_full() {
                 // SAFETY: the precondition is this function's own.
-                return Abandoned::Ended(unsafe { self.take(storage) });
+                let reason = unsafe { self.take(storage) };
+                return match reason {
+                    Some(reason) if now == UNWATCHED => Abandoned::Unwatched(reason),
+                    reason => Abandoned::Ended(reason),
+                };
             }
             match self.exchange(now, ABANDONED) {
                 // SAFETY: the exchange has taken it out.
@@ -193,7 +210,7 @@ impl ExitSlot {
     /// # Safety
     /// The handle calls it, on one thread at a time, with the slot's storage.
     pub(crate) unsafe fn take(&self, storage: &impl ExitStorage) -> Option<ExitReason> {
-        if self.load() != FULL {
+        if !self.load().is_full() {
             return None;
         }
         // Ordering: Relaxed: only the handle uses slot and storage from here on.
@@ -202,10 +219,15 @@ impl ExitSlot {
         Some(unsafe { storage.take() })
     }
 
+    /// Whether the handle was dropped before the process ended.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.load() == ABANDONED
+    }
+
     /// Whether the process has ended.
     pub(crate) fn is_filled(&self) -> bool {
         let now = self.load();
-        now == FULL || now == TAKEN
+        now.is_full() || now == TAKEN
     }
 
     /// Takes the reason, or has the task woken when there is one.
@@ -245,7 +267,7 @@ impl ExitSlot {
 
     /// Whether the reason has been left, or the handle dropped.
     pub(crate) fn is_settled(&self) -> bool {
-        self.is_filled() || self.load() == ABANDONED
+        self.is_filled() || self.is_abandoned()
     }
 
     /// Blocks until there is a reason, and takes it. Gives up after `timeout` if there is one.
@@ -279,7 +301,7 @@ impl ExitSlot {
     /// The content of the storage. No other thread uses slot and storage.
     pub(crate) fn left(&mut self) -> Left {
         match self.load() {
-            FULL => Left::Reason,
+            FULL | UNWATCHED => Left::Reason,
             TAKEN => Left::Nothing,
             _ => Left::Before,
         }

@@ -175,6 +175,7 @@ impl Shared {
         self.threads
             .wait(|| 0, || stopper.deadline().plus(GRACE + JOIN).remaining());
 
+        self.failure_lines.write_rest();
         let report = self.report_since(&stopper.before().unwrap_or_default());
         if report.forced > 0 {
             log(Level::WARN, || {

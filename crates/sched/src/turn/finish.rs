@@ -10,6 +10,7 @@ use crate::base::dropped;
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::ending::{Ending, Stage};
+use crate::core::failures::Failed;
 use crate::core::item::{Item, count, seen};
 use crate::core::local::{self, LocalQueue};
 use crate::core::owned::Core;
@@ -127,12 +128,19 @@ fn take_requests(items: &mut Batch<Item>) -> Vec<ExitRequest> {
     requests
 }
 
-/// Says that a process has ended, and why, where that is a mistake: it may have no handle.
-fn log_end(task: &Task, how: &'static str, reason: &ExitReason) {
+/// Says that a process has ended, and why, where that is a mistake. What is reported besides is no
+/// warning.
+fn log_end(task: &Task, how: &'static str, reason: &ExitReason, is_reported: bool) {
     match reason {
-        ExitReason::Failed(error) => log_failure(task, how, || text_of_chain(&**error)),
-        ExitReason::Panicked(message) => log_failure(task, how, || message.clone()),
-        ExitReason::UpgradeFailed(error) => log_failure(task, how, || text_of_chain(error)),
+        ExitReason::Failed(error) if !is_reported => {
+            log_failure(task, how, || text_of_chain(&**error));
+        }
+        ExitReason::Panicked(message) if !is_reported => {
+            log_failure(task, how, || message.clone());
+        }
+        ExitReason::UpgradeFailed(error) if !is_reported => {
+            log_failure(task, how, || text_of_chain(error));
+        }
         _ => log(
             Level::DEBUG,
             || tracing::debug!(target: "ganger::sched", pid = %task.pid, how, "ended"),
@@ -168,6 +176,7 @@ pub(crate) fn finish(
         discard(task.pid, counters, end.take());
     }
     let reason = end.get_or_insert(ExitReason::Terminated);
+    let failed = Failed::of(task, reason);
     let mut items = Batch::new();
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and no other
     // thread becomes its owner after that.
@@ -203,21 +212,26 @@ pub(crate) fn finish(
     dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
     if let Some(next) = next {
         let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
-        put_off(task, end, Stage::Release(actions, next), queue);
+        put_off(task, end, Stage::Release(actions, next, failed), queue);
         return end_turn();
     }
-    let owned = go(shared, counters, task, reason, &mut actions);
+    let (owned, failed) = go(shared, counters, task, reason, (&mut actions, failed));
     if let Some(actions) = ManuallyDrop::into_inner(actions) {
         let mut telling = actions.telling(|| ExitCause::of(reason, text_of_chain));
         let tell = || telling.go_on(task.pid, counters);
         if failing::within(has_failed(reason), tell) {
             let owned = ManuallyDrop::into_inner(owned);
-            put_off(task, end, Stage::Tell(Box::new(telling), owned), queue);
+            put_off(
+                task,
+                end,
+                Stage::Tell(Box::new(telling), owned, failed),
+                queue,
+            );
             return end_turn();
         }
     }
     end_turn();
-    give_reason(shared, counters, task, end, owned, queue);
+    give_reason(shared, counters, task, end, (owned, failed), queue);
 }
 
 /// Drops what the process has inherited.
@@ -251,8 +265,8 @@ pub(crate) fn go_on_with_end(
     };
     let Ending { reason, stage } = *ending;
     let reason = end.insert(reason);
-    let (mut telling, owned) = match stage {
-        Stage::Release(actions, from) => {
+    let (mut telling, owned, failed) = match stage {
+        Stage::Release(actions, from, failed) => {
             let mut actions = ManuallyDrop::new(Some(actions));
             let released = actions.as_mut();
             let next = failing::within(has_failed(reason), || {
@@ -261,24 +275,24 @@ pub(crate) fn go_on_with_end(
             dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
             if let Some(next) = next {
                 let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
-                put_off(task, end, Stage::Release(actions, next), queue);
+                put_off(task, end, Stage::Release(actions, next, failed), queue);
                 return end_turn();
             }
-            let owned = go(shared, counters, task, reason, &mut actions);
+            let (owned, failed) = go(shared, counters, task, reason, (&mut actions, failed));
             let actions = ManuallyDrop::into_inner(actions).unwrap_or_default();
             let telling = actions.telling(|| ExitCause::of(reason, text_of_chain));
-            (Box::new(telling), owned)
+            (Box::new(telling), owned, failed)
         }
-        Stage::Tell(telling, owned) => (telling, ManuallyDrop::new(owned)),
+        Stage::Tell(telling, owned, failed) => (telling, ManuallyDrop::new(owned), failed),
     };
     let tell = || telling.go_on(task.pid, counters);
     if failing::within(has_failed(reason), tell) {
         let owned = ManuallyDrop::into_inner(owned);
-        put_off(task, end, Stage::Tell(telling, owned), queue);
+        put_off(task, end, Stage::Tell(telling, owned, failed), queue);
         return end_turn();
     }
     end_turn();
-    give_reason(shared, counters, task, end, owned, queue);
+    give_reason(shared, counters, task, end, (owned, failed), queue);
 }
 
 /// Keeps the rest of an end, and queues the process behind others.
@@ -299,6 +313,10 @@ fn put_off(task: &Task, end: &mut Option<ExitReason>, stage: Stage, queue: Optio
     shared.requeue_last(queue, unsafe { Token::new(task) });
 }
 
+/// The registry's reference to a process that is gone, and what is to be reported of its end when
+/// nothing takes the reason.
+type Gone = (ManuallyDrop<Option<Task>>, Option<Box<Failed>>);
+
 /// The process has been closed, and has released what others can see: it goes, and is told of to
 /// the hook. Returns the registry's reference, which keeps the process alive until the handle, if
 /// there is one, has this reference. That holds also when something below panics, so that the
@@ -309,8 +327,8 @@ fn go(
     counters: &Counters,
     task: &Task,
     reason: &ExitReason,
-    actions: &mut Option<Box<ExitActions>>,
-) -> ManuallyDrop<Option<Task>> {
+    (actions, failed): (&mut Option<Box<ExitActions>>, Option<Box<Failed>>),
+) -> Gone {
     shared.probe.ended(task.pid, task.method, reason);
     shared.probe.interleave(&task.shared);
     // SAFETY: a process ends once.
@@ -332,7 +350,9 @@ fn go(
         ExitReason::UpgradeFailed(_) => (&counters.upgrades_failed, "upgrade failed"),
         _ => (&counters.terminated, "terminated"),
     };
-    log_end(task, how, reason);
+    let failed = failed.and_then(|it| it.unless_watched(actions.as_deref(), counters));
+    let is_reported = failed.is_some() && task.exit.is_abandoned();
+    log_end(task, how, reason, is_reported);
     if let Some(lifecycle) = shared.config.lifecycle.as_deref() {
         contain_and_report("on_complete", task.pid, counters, || {
             lifecycle.on_complete(task.pid, reason);
@@ -340,7 +360,7 @@ fn go(
     }
     shared.leave_place();
     ended.bump();
-    owned
+    (owned, failed)
 }
 
 /// All have been told: the process counts no more, and its handle has the reason.
@@ -350,7 +370,7 @@ fn give_reason(
     counters: &Counters,
     task: &Task,
     end: &mut Option<ExitReason>,
-    owned: ManuallyDrop<Option<Task>>,
+    (owned, failed): Gone,
     queue: Option<&LocalQueue>,
 ) {
     shared.live.leave(queue.map(|queue| queue.index));
@@ -359,7 +379,7 @@ fn give_reason(
         unreachable!("there is one")
     };
     // SAFETY: this is the end of the process, which this thread runs.
-    let left = unsafe { task.end(reason) };
+    let left = unsafe { task.end(reason, failed.is_some()) };
     // Whose handle has the reason may be gone.
     let is_told = || left.is_ok() || task.exit.is_settled();
     shared.probe.told(pid, is_told);
@@ -372,6 +392,9 @@ fn give_reason(
         }),
         Err(unwanted) => {
             let mut unwanted = ManuallyDrop::new(unwanted);
+            if failed.is_some() {
+                task.report_end(&unwanted, failed);
+            }
             // A result, or an error, may have replies in it.
             let failed = match &*unwanted {
                 ExitReason::Done(_) => None,

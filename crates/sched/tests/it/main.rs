@@ -66,6 +66,7 @@ mod talking_init;
 mod thread_locals;
 mod turns;
 mod typed;
+mod unwatched;
 mod upgrade;
 mod urgent;
 mod waiting;

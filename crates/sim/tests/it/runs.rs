@@ -4,11 +4,11 @@ use ganger_proc_api::{
     BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, ExitReason,
     Lifecycle, Message, Pid, Process, StepOutput, StepResult,
 };
-use ganger_sched::Handle;
+use ganger_sched::{Builder, Handle};
 use ganger_sim::{Faults, Rt, Sim, Strategy};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Passes a number on until it is zero.
@@ -540,4 +540,37 @@ fn a_hook_may_give_the_pid_of_one_that_has_ended_to_another() {
         let ended = successors.started.load(Ordering::SeqCst);
         assert!(ended > SUCCESSORS, "{ended} have ended");
     }
+}
+
+/// Fails at its first step.
+struct Fails;
+
+impl Process for Fails {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        Err("no disk".into())
+    }
+}
+
+// pins: F2
+#[test]
+fn failures_are_told_in_the_order_of_the_run() {
+    let reports = |seed| {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&reports);
+        let noting = move |builder: Builder| {
+            let noted = Arc::clone(&noted);
+            builder.on_failure(move |it| noted.lock().unwrap().push(it.to_string()))
+        };
+        Sim::new(seed).workers(3).builder(noting).run(|rt| {
+            for _ in 0..20 {
+                drop(rt.submit(Fails, "main", ()).unwrap());
+            }
+            rt.settle();
+        });
+        let reports = reports.lock().unwrap().clone();
+        assert_eq!(reports.len(), 20);
+        reports
+    };
+    assert_eq!(reports(7), reports(7));
+    assert!((8..100).any(|seed| reports(seed) != reports(7)));
 }

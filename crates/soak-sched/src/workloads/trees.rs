@@ -263,6 +263,7 @@ pub(super) fn run(mut job: Job<'_>) {
     let counts = Arc::<Counts>::default();
     let fault = |what: String| job.site.account.fault(format!("a tree: {what}"));
     let builder = Scheduler::builder().workers(job.random.usize(1..=4));
+    let builder = builder.quiet_failures();
     let scheduler = match builder.lifecycle(Hooks(Arc::clone(&counts))).build() {
         Ok(scheduler) => scheduler,
         Err(error) => return fault(error.to_string()),

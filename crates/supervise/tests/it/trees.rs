@@ -9,8 +9,8 @@ use ganger_supervise::{
     AddressError, AutoShutdown, Child, ChildState, SuperviseError, Supervisor, Tree,
 };
 use ganger_task::Cx;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 // pins: S1, S4, S5
 #[test]
@@ -32,6 +32,36 @@ fn a_group_is_stopped_backwards_and_started_forwards() {
         let end = end_of(rt, tree);
         assert!(matches!(end, ExitReason::Cancelled(_)), "{end}");
         assert_eq!(log.take(), ["-c", "-b", "-a"]);
+    });
+}
+
+// pins: F2
+#[test]
+fn the_failures_of_children_are_not_reported_and_that_of_the_supervisor_is() {
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&reports);
+    let noting = move |builder| {
+        let noted = Arc::clone(&noted);
+        with_timers(builder).on_failure(move |it| noted.lock().unwrap().push(it.to_string()))
+    };
+    sim(3).builder(noting).check_seeds(20, |rt| {
+        let log = Log::default();
+        let supervisor = Supervisor::one_for_one().intensity(1, secs(60));
+        let tree = supervisor.child("a", log.child("a")).start(rt).unwrap();
+        send(rt, &tree, "a", Do::Fail);
+        rt.settle();
+        assert_eq!(*reports.lock().unwrap(), [] as [String; 0]);
+        send(rt, &tree, "a", Do::Fail);
+        rt.settle();
+        // Its handle may be looked at.
+        assert_eq!(*reports.lock().unwrap(), [] as [String; 0]);
+        drop(tree);
+        let reports = std::mem::take(&mut *reports.lock().unwrap());
+        assert_eq!(reports.len(), 1, "{reports:?}");
+        assert!(
+            reports[0].contains("has failed, and nothing watches it"),
+            "{reports:?}"
+        );
     });
 }
 

@@ -48,6 +48,8 @@ impl ExitStorage for Shelf {
     }
 }
 
+type Filled = Result<Option<Waker>, ExitReason>;
+
 /// A slot with its place, on one thread.
 struct Lone(ExitSlot, Shelf);
 
@@ -56,9 +58,13 @@ impl Lone {
         Self(ExitSlot::new(), Shelf::default())
     }
 
-    fn fill(&self, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
+    fn fill(&self, reason: ExitReason) -> Filled {
+        self.fill_with(reason, false)
+    }
+
+    fn fill_with(&self, reason: ExitReason, is_unwatched: bool) -> Filled {
         // SAFETY: there is one thread, and the slot has one place.
-        unsafe { self.0.fill(&self.1, reason) }
+        unsafe { self.0.fill(&self.1, reason, is_unwatched) }
     }
 
     fn take(&self) -> Option<ExitReason> {
@@ -143,6 +149,26 @@ fn a_handle_that_is_dropped_after_the_end_has_the_reference() {
     assert!(slot.fill(done(7)).unwrap().is_none());
     assert!(slot.take().is_some());
     assert!(matches!(slot.abandon(), Abandoned::Ended(None)));
+}
+
+// pins: F2
+#[test]
+fn a_reason_that_nothing_else_is_told_of_is_known_as_such_until_it_is_taken() {
+    let mut slot = Lone::new();
+    assert!(slot.fill_with(done(7), true).unwrap().is_none());
+    assert!(slot.0.is_filled() && !slot.0.is_abandoned());
+    assert_eq!(slot.0.left(), Left::Reason);
+    match slot.abandon() {
+        Abandoned::Unwatched(reason) => assert_eq!(number(reason), Some(7)),
+        _ => panic!("nothing has looked at it"),
+    }
+    let slot = Lone::new();
+    assert!(slot.fill_with(done(7), true).unwrap().is_none());
+    assert_eq!(slot.take().and_then(number), Some(7));
+    assert!(matches!(slot.abandon(), Abandoned::Ended(None)));
+    let slot = Lone::new();
+    assert!(matches!(slot.abandon(), Abandoned::Alive(None)));
+    assert!(slot.0.is_abandoned() && slot.fill_with(done(7), true).is_err());
 }
 
 #[test]

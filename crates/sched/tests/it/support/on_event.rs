@@ -33,7 +33,7 @@ struct OnEvent<F>(Level, F);
 
 impl<F: Fn(&Event<'_>) + Send + Sync + 'static> Subscriber for OnEvent<F> {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "ganger::sched" && *metadata.level() <= self.0
+        metadata.target().starts_with("ganger::") && *metadata.level() <= self.0
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

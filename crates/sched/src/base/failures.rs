@@ -1,0 +1,268 @@
+//! Reports of failures that nothing else tells of.
+//!
+//! **Problem.** A process that fails, and that nothing watches, is gone without a word. So is an
+//! error that an actor has asked for and does not take. The first program of a user does both.
+//!
+//! **Rejected.** A line for each: a crowd that fails in the same way fills the log. A thread that
+//! writes them: the program may end before it has.
+//!
+//! **Rule.** The first is a line at once. After that there is one a second at the most, which says
+//! how many had none; the end of a stop says how many are left. A function of the program's own
+//! gets each.
+
+use crate::base::contain::{contain, log};
+use ganger_proc_api::{ExitCause, Pid, Symbol, Tag};
+use ganger_sync::sync::{Mutex, lock};
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::Level;
+use tracing::subscriber::NoSubscriber;
+
+/// The least time between two lines.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A failure that nothing else in the program is told of: see
+/// [`Builder::on_failure`](crate::Builder::on_failure). As text it is one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FailureReport {
+    /// The process that it is about.
+    pub pid: Pid,
+    /// The names that the process had. They are not known any more when a handle is dropped long
+    /// after the end.
+    pub names: Vec<Box<str>>,
+    /// The name of the process's type; of the type of its actor, where it is one.
+    pub type_name: &'static str,
+    /// The entry point that it was started with.
+    pub method: Symbol,
+    /// What has failed.
+    pub failure: Failure,
+}
+
+/// What has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The process has ended: its step has failed or panicked, or an upgrade has failed.
+    Ended(ExitCause),
+    /// The process has been ended by the failure of another one that it was linked to.
+    Exited(ExitCause),
+    /// A command or question of the process was answered with an error, and the process is an actor
+    /// that leaves out [`completed`](ganger_proc_api::Actor::completed).
+    Answer {
+        /// The command's tag.
+        tag: Tag,
+        /// The error, with its sources.
+        error: Box<str>,
+    },
+    /// A question to the process was answered with this error, and the code that had asked has
+    /// dropped the answer without a look.
+    Dropped(Box<str>),
+}
+
+impl Failure {
+    /// What is said of the process, without the error.
+    fn what(&self) -> &'static str {
+        match self {
+            Self::Ended(ExitCause::Panicked(_)) => "has panicked, and nothing watches it",
+            Self::Ended(ExitCause::UpgradeFailed(_)) => {
+                "has ended because its upgrade failed, and nothing watches it"
+            }
+            Self::Ended(_) => "has failed, and nothing watches it",
+            Self::Exited(_) => {
+                "has ended with a process that it was linked to, and nothing watches it"
+            }
+            Self::Answer { .. } => "got an error as an answer, and its actor has no `completed`",
+            Self::Dropped(_) => "was asked, and its answer is an error that was dropped unseen",
+        }
+    }
+
+    /// The error.
+    fn error(&self) -> String {
+        match self {
+            Self::Ended(ExitCause::Failed(text) | ExitCause::Panicked(text))
+            | Self::Ended(ExitCause::UpgradeFailed(text)) => String::from(&**text),
+            Self::Ended(cause) | Self::Exited(cause) => cause.to_string(),
+            Self::Answer { error, .. } | Self::Dropped(error) => String::from(&**error),
+        }
+    }
+}
+
+impl FailureReport {
+    fn name(&self) -> Option<&str> {
+        self.names.first().map(|name| &**name)
+    }
+
+    /// Which process, and what has become of it.
+    fn write_what(&self, f: &mut dyn fmt::Write) -> fmt::Result {
+        write!(f, "process {}", self.pid)?;
+        if let Some(name) = self.name() {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " ({}", self.type_name)?;
+        if self.method.as_str() != "main" {
+            write!(f, ", method {:?}", self.method.as_str())?;
+        }
+        write!(f, ") {}", self.failure.what())
+    }
+
+    /// What a reader of the standard error stream is shown. There the panic hook has written the
+    /// message of a panic.
+    fn on_stderr(&self) -> String {
+        let mut line = String::from("ganger: ");
+        if let Failure::Ended(ExitCause::Panicked(_)) = self.failure {
+            let _ = self.write_what(&mut line);
+            line.push_str("; its panic is above");
+        } else {
+            line.push_str(&self.to_string());
+        }
+        line
+    }
+}
+
+impl fmt::Display for FailureReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_what(f)?;
+        write!(f, ": {}", self.failure.error())
+    }
+}
+
+/// What is done with reports.
+#[derive(Clone, Default)]
+pub(crate) enum OnFailure {
+    /// A line now and then.
+    #[default]
+    Line,
+    Quiet,
+    Call(Arc<dyn Fn(&FailureReport) + Send + Sync>),
+}
+
+/// When the next line may be written.
+#[derive(Default)]
+pub(crate) struct Lines(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    due: Duration,
+    left_out: u64,
+}
+
+impl Lines {
+    /// Whether a report at that time is a line, with how many had none before it.
+    fn admit(&self, now: Duration) -> Option<u64> {
+        let mut state = lock(&self.0);
+        if now < state.due {
+            state.left_out += 1;
+            return None;
+        }
+        state.due = now.saturating_add(INTERVAL);
+        Some(mem::take(&mut state.left_out))
+    }
+
+    /// Writes a report, or counts it.
+    pub(crate) fn write(&self, report: &FailureReport, now: Duration) {
+        if let Some(left_out) = self.admit(now) {
+            emit(report, left_out);
+        }
+    }
+
+    /// Says how many reports had no line since the last one.
+    pub(crate) fn write_rest(&self) {
+        let left_out = mem::take(&mut lock(&self.0).left_out);
+        if left_out > 0 {
+            log(Level::ERROR, || {
+                tracing::error!(
+                    target: "ganger::failure", left_out,
+                    "there were more failures that nothing was told of"
+                );
+            });
+            on_stderr(|| {
+                eprintln!("ganger: there were {left_out} more failures that nothing was told of");
+            });
+        }
+    }
+}
+
+#[cold]
+fn emit(report: &FailureReport, left_out: u64) {
+    log(Level::ERROR, || {
+        let tag = match report.failure {
+            Failure::Answer { tag, .. } => Some(tag),
+            _ => None,
+        };
+        tracing::error!(
+            target: "ganger::failure",
+            pid = %report.pid, name = report.name(), process = report.type_name,
+            method = %report.method, tag, reason = %report.failure.error(), left_out,
+            "a process {}", report.failure.what()
+        );
+    });
+    on_stderr(|| {
+        let line = report.on_stderr();
+        match left_out {
+            0 => eprintln!("{line}"),
+            _ => eprintln!("{line} ({left_out} more since the last such line)"),
+        }
+    });
+}
+
+/// Calls `write`, which writes to the standard error stream, where this thread has no subscriber. A
+/// stream that is closed is no reason to end anything.
+fn on_stderr(write: impl FnOnce()) {
+    if tracing::dispatcher::get_default(|it| it.is::<NoSubscriber>()) {
+        let _ = contain(write);
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use ganger_proc_api::HostName;
+
+    fn report(failure: Failure, name: &str, method: &'static str) -> FailureReport {
+        FailureReport {
+            pid: Pid::new(HostName::new("test").unwrap(), 7),
+            names: Vec::from([name.into()]),
+            type_name: "app::Worker",
+            method: Symbol::new(method),
+            failure,
+        }
+    }
+
+    // pins: F2
+    #[test]
+    fn a_line_is_written_at_once_and_then_one_a_second_with_a_count() {
+        let lines = Lines::default();
+        let at = |millis| lines.admit(Duration::from_millis(millis));
+        assert_eq!([at(0), at(0), at(999)], [Some(0), None, None]);
+        assert_eq!([at(1_000), at(1_001), at(3_000)], [Some(2), None, Some(1)]);
+        assert_eq!([at(9_000), at(9_000)], [Some(0), None]);
+        lines.write_rest();
+        assert_eq!(at(20_000), Some(0));
+    }
+
+    // pins: F2
+    #[test]
+    fn a_report_is_a_line_and_the_message_of_a_panic_is_not_written_twice() {
+        let failed = report(
+            Failure::Ended(ExitCause::Failed("no disk".into())),
+            "it",
+            "main",
+        );
+        let text =
+            "process {test|7} \"it\" (app::Worker) has failed, and nothing watches it: no disk";
+        assert_eq!(failed.to_string(), text);
+        assert_eq!(failed.on_stderr(), format!("ganger: {text}"));
+        let cause = ExitCause::Panicked("no luck".into());
+        let panicked = report(Failure::Ended(cause), "it", "run");
+        let text = "process {test|7} \"it\" (app::Worker, method \"run\") has panicked, and \
+                    nothing watches it";
+        assert_eq!(panicked.to_string(), format!("{text}: no luck"));
+        assert_eq!(
+            panicked.on_stderr(),
+            format!("ganger: {text}; its panic is above")
+        );
+    }
+}
