@@ -61,6 +61,8 @@ mod guide {
     struct Keyed;
     #[doc = include_str!("../../../docs/guide/too-much.md")]
     struct TooMuch;
+    #[doc = include_str!("../../../docs/guide/seeing.md")]
+    struct Seeing;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/guide/testing-time.md")]

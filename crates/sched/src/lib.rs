@@ -82,4 +82,4 @@ pub use process::exit_signal::{Arrived, ExitSignal};
 #[doc(hidden)]
 pub use process::process_box::Pinned;
 pub use process::state::ProcessState;
-pub use progress::report::{NotStarted, StopError, StopReport};
+pub use progress::report::{NotStarted, StopError, StopReport, StoppedProcess};

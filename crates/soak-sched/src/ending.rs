@@ -166,8 +166,8 @@ fn check(
         return fault("the report does not add up");
     }
     // A process in the middle of a step may count as stuck, and end in either way.
-    let is_exact = report.closing == 0 && report.stuck.iter().all(|pid| held.contains(pid));
-    let others = exits.iter().filter(|(pid, _)| !report.stuck.contains(pid));
+    let is_exact = report.closing == 0 && report.stuck.iter().all(|it| held.contains(&it.pid));
+    let others = exits.iter().filter(|(pid, _)| !report.is_stuck(*pid));
     let done = others.filter(|(_, exit)| exit.is_done()).count() as u64;
     if is_exact && done != report.completed {
         return fault("others have completed than the report says");
@@ -178,6 +178,7 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ganger::StoppedProcess;
     use ganger::prelude::Payload;
 
     fn pid(id: u64) -> Pid {
@@ -194,7 +195,10 @@ mod tests {
     fn report(completed: u64, forced: u64, stuck: &[Pid]) -> StopReport {
         let mut report = StopReport::default();
         (report.completed, report.forced) = (completed, forced);
-        report.stuck = stuck.to_vec();
+        report.stuck = stuck
+            .iter()
+            .map(|pid| StoppedProcess::unknown(*pid))
+            .collect();
         report
     }
 

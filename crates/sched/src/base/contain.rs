@@ -144,9 +144,21 @@ pub(crate) fn text_of(error: &dyn Display) -> Box<str> {
     contain(|| error.to_string().into()).unwrap_or_else(|_| "an error that can't be shown".into())
 }
 
+/// What is to be done where others' code panics with that message, if the scheduler can say.
+pub(crate) fn remedy(message: &str) -> Option<&'static str> {
+    let needs_tokio = ["no reactor running", "no timer running"];
+    needs_tokio.iter().any(|it| message.contains(it)).then_some(
+        "tokio's code needs tokio's runtime: build the scheduler with `.driver(Tokio::new()?)`, \
+         from `ganger::tokio`",
+    )
+}
+
 fn message(payload: Box<dyn Any + Send>) -> Box<str> {
     let message = panic_text(&*payload).unwrap_or("a value that is no text");
-    let message = message.into();
+    let message = match remedy(message) {
+        Some(remedy) => format!("{message}; {remedy}").into(),
+        None => message.into(),
+    };
     // The payload is a user's value, whose destructor may panic as well; so may that panic's.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(second);

@@ -10,7 +10,7 @@
 //! how many had none; the end of a stop says how many are left. A function of the program's own
 //! gets each.
 
-use crate::base::contain::{contain, log};
+use crate::base::contain::{contain, log, remedy};
 use ganger_proc_api::{ExitCause, Pid, Symbol, Tag};
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
@@ -112,9 +112,13 @@ impl FailureReport {
     /// message of a panic.
     fn on_stderr(&self) -> String {
         let mut line = String::from("ganger: ");
-        if let Failure::Ended(ExitCause::Panicked(_)) = self.failure {
+        if let Failure::Ended(ExitCause::Panicked(message)) = &self.failure {
             let _ = self.write_what(&mut line);
             line.push_str("; its panic is above");
+            if let Some(remedy) = remedy(message) {
+                line.push_str("; ");
+                line.push_str(remedy);
+            }
         } else {
             line.push_str(&self.to_string());
         }

@@ -1,5 +1,6 @@
 //! The reports of a process, and of answers to it and of it, that nothing else tells of.
 
+use crate::base::clock::nanos;
 use crate::base::contain::{contain_and_report, text_of_chain};
 use crate::base::failures::{Failure, FailureReport, OnFailure};
 use crate::base::stats::Counters;
@@ -7,7 +8,9 @@ use crate::core::cell::ProcessCell;
 use crate::core::shared::Shared;
 use crate::probe::{Decide, Decider};
 use crate::process::exit_actions::ExitActions;
+use crate::progress::report::StoppedProcess;
 use ganger_proc_api::{CommandError, ExitCause, ExitReason, Tag};
+use std::time::Duration;
 
 /// What is kept of a process that has failed until it is known whether something watches it.
 pub(crate) struct Failed {
@@ -60,6 +63,19 @@ fn is_failure(reason: &ExitReason) -> bool {
 }
 
 impl ProcessCell {
+    /// What the report of a stop says of it.
+    #[cold]
+    pub(crate) fn stopped(&self) -> StoppedProcess {
+        let time = nanos(Decider::time().unwrap_or_else(|| self.shared.time.read()));
+        StoppedProcess {
+            pid: self.pid,
+            names: self.shared.names.of(self.pid),
+            type_name: Some(self.about.type_name()),
+            method: Some(self.method),
+            since: self.about.ran_before(time).map(Duration::from_nanos),
+        }
+    }
+
     /// Reports that it has failed, and that nothing watches it.
     #[cold]
     #[inline(never)]

@@ -1,71 +1,87 @@
-//! The first few processes that a stop has forced, for its log line.
+//! The first processes that a stop has forced, for its report and its log line.
 
-use ganger_proc_api::{Pid, Symbol};
+use super::report::StoppedProcess;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
 
-/// How many are named.
-const NAMED: usize = 8;
+/// How many are named in the report.
+const NAMED: usize = 16;
+/// How many are named in the log line.
+const LOGGED: usize = 8;
 
 /// The first processes that have been forced.
 #[derive(Default)]
 pub(crate) struct Forced {
     /// At least the length of `first`. A thread that sees it full need not take the lock.
     count: AtomicUsize,
-    first: Mutex<Named>,
+    first: Mutex<Vec<StoppedProcess>>,
 }
 
-/// Processes, by PID and method.
-#[derive(Clone, Default)]
-pub(crate) struct Named(Vec<(Pid, Symbol)>);
+/// Some processes, as text: the first of them, and how many more there are.
+pub(crate) struct Named<'a>(pub(crate) &'a [StoppedProcess]);
 
 impl Forced {
-    /// Notes that this process has been forced.
-    pub(crate) fn add(&self, pid: Pid, method: Symbol) {
+    /// Notes a process that is forced, if it is one of the first. `look` looks at it.
+    pub(crate) fn add(&self, look: impl FnOnce() -> StoppedProcess) {
         // Ordering: Relaxed for both: the count says only whether there is room, and the lock
         // orders the rest.
         if self.count.load(Ordering::Relaxed) < NAMED
             && self.count.fetch_add(1, Ordering::Relaxed) < NAMED
         {
-            lock(&self.first).0.push((pid, method));
+            let process = look();
+            lock(&self.first).push(process);
         }
     }
 
     /// The first of them.
-    pub(crate) fn first(&self) -> Named {
+    pub(crate) fn first(&self) -> Vec<StoppedProcess> {
         lock(&self.first).clone()
     }
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, (pid, method)) in self.0.iter().enumerate() {
+        for (nth, process) in self.0.iter().take(LOGGED).enumerate() {
             let comma = if nth > 0 { ", " } else { "" };
-            write!(f, "{comma}{pid} {method}")?;
+            write!(f, "{comma}{process}")?;
         }
-        Ok(())
+        match self.0.len().saturating_sub(LOGGED) {
+            0 => Ok(()),
+            more => write!(f, ", and {more} more"),
+        }
     }
 }
 
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
-    use ganger_proc_api::HostName;
+    use ganger_proc_api::{HostName, Pid, Symbol};
 
     // pins: D4
     #[test]
     fn the_first_are_named_and_no_more() {
         let forced = Forced::default();
         let host = HostName::new("test").unwrap();
-        assert_eq!(forced.first().to_string(), "");
+        assert_eq!(Named(&forced.first()).to_string(), "");
         for id in 1..=2 * NAMED as u64 {
-            forced.add(Pid::new(host, id), Symbol::new("main"));
+            forced.add(|| StoppedProcess {
+                pid: Pid::new(host, id),
+                names: Vec::new(),
+                type_name: Some("app::Worker"),
+                method: Some(Symbol::new("main")),
+                since: None,
+            });
         }
-        let text = forced.first().to_string();
-        assert_eq!(text.matches(" main").count(), NAMED);
-        let first = format!("{} main, {} main, ", Pid::new(host, 1), Pid::new(host, 2));
-        assert!(text.starts_with(&first), "{text}");
-        assert!(text.ends_with(&format!("{} main", Pid::new(host, NAMED as u64))));
+        let first = forced.first();
+        assert_eq!(first.len(), NAMED);
+        assert!(first.iter().zip(1..).all(|(it, id)| it.pid.id() == id));
+        let text = Named(&first).to_string();
+        assert_eq!(text.matches(" main (app::Worker)").count(), LOGGED);
+        assert!(
+            text.starts_with("{test|1} main (app::Worker), {test|2} main"),
+            "{text}"
+        );
+        assert!(text.ends_with(", and 8 more"), "{text}");
     }
 }

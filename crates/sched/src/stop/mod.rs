@@ -34,8 +34,10 @@ use crate::core::shared::Shared;
 use crate::core::threads;
 use crate::probe::{Decide, Decider};
 use crate::progress::fence_after_halt;
-use crate::progress::report::{StopError, StopReport};
+use crate::progress::forced::Named;
+use crate::progress::report::{StopError, StopReport, StoppedProcess};
 use crate::progress::stopper::Done;
+use ganger_proc_api::Pid;
 use ganger_sync::sync::lock;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -49,7 +51,9 @@ const JOIN: Duration = Duration::from_millis(10);
 impl Shared {
     /// What has become of the processes since that was counted.
     pub(crate) fn report_since(&self, before: &WorkerStats) -> StopReport {
-        let stuck = self.running_pids();
+        let stuck: Vec<_> = (self.running_pids().into_iter())
+            .map(|pid| self.stopped_process(pid))
+            .collect();
         let total = self.counters.total();
         let alive = total.started.saturating_sub(before.ended());
         let by_themselves = |stats: &WorkerStats| stats.ended().saturating_sub(stats.forced);
@@ -64,6 +68,15 @@ impl Shared {
             forced,
             closing: closing.min(forced),
             stuck,
+            first_forced: self.shutdown.forced.first(),
+        }
+    }
+
+    /// What is known of the process that a thread is running.
+    fn stopped_process(&self, pid: Pid) -> StoppedProcess {
+        match self.find(pid) {
+            Some(task) => task.stopped(),
+            None => StoppedProcess::unknown(pid),
         }
     }
 
@@ -181,8 +194,17 @@ impl Shared {
             log(Level::WARN, || {
                 tracing::warn!(
                     target: "ganger::sched",
-                    forced = report.forced, first = %shutdown.forced.first(),
+                    forced = report.forced, first = %Named(&report.first_forced),
                     "the deadline has passed, and processes were forced to end"
+                );
+            });
+        }
+        if !report.stuck.is_empty() {
+            log(Level::WARN, || {
+                tracing::warn!(
+                    target: "ganger::sched",
+                    stuck = report.stuck.len(), first = %Named(&report.stuck),
+                    "the deadline has passed, and processes are inside a call that has not returned"
                 );
             });
         }

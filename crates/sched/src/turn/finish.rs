@@ -177,6 +177,10 @@ pub(crate) fn finish(
     }
     let reason = end.get_or_insert(ExitReason::Terminated);
     let failed = Failed::of(task, reason);
+    if matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating() {
+        // It has its names until it releases what it holds.
+        shared.shutdown.forced.add(|| task.stopped());
+    }
     let mut items = Batch::new();
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and no other
     // thread becomes its owner after that.
@@ -338,9 +342,6 @@ fn go(
         ExitActions::apply_late(actions, late, task.pid, counters);
     }
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
-    if is_forced {
-        shared.shutdown.forced.add(task.pid, task.method);
-    }
     let (ended, how) = match reason {
         _ if is_forced => (&counters.forced, "terminated"),
         ExitReason::Done(_) => (&counters.done, "done"),

@@ -254,7 +254,12 @@ fn ends_that_each_cause_the_next_are_not_inside_of_each_other() {
             until("all have ended", || scheduler.stats().live == 0);
         }
         // Without workers, the stop ends them.
-        assert!(scheduler.stop(Duration::ZERO).unwrap().stuck.is_empty());
+        let report = match workers_run {
+            true => scheduler.stop(Duration::ZERO).unwrap(),
+            false => stop_unstarted(&scheduler, Duration::ZERO),
+        };
+        // One that is just ending may count as stuck.
+        assert!(report.stuck.is_empty() || report.closing > 0, "{report}");
         until("all are gone", || scheduler.stats().live == 0);
     }
 }

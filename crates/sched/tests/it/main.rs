@@ -55,6 +55,7 @@ mod spawners;
 mod standard;
 mod start;
 mod started_in_a_stop;
+mod stop_report;
 mod stopping;
 mod stopping_inside;
 mod stress;

@@ -4,6 +4,7 @@ mod behaviour;
 mod echo;
 mod http;
 mod limits;
+mod no_driver;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "serve")]
