@@ -13,8 +13,8 @@
 use crate::end::End;
 use crate::target::{Target, TargetError};
 use ganger_proc_api::{
-    Actor, BoxError, Context, Message, Package, Pid, RegisterNameError, RegisterNameErrorKind,
-    Reply, SendErrorKind, SubmitErrorKind,
+    Actor, BoxError, Context, EndKind, Message, Package, Pid, RegisterNameError,
+    RegisterNameErrorKind, Reply, SendErrorKind, SubmitErrorKind,
 };
 use ganger_sched::{Address, Call, ContextExt, Handle, WrongAddress};
 use ganger_sync::sync::{Mutex, lock};
@@ -88,7 +88,7 @@ pub trait Lookup {
     ///
     /// # Errors
     /// [`ByNameError`], with the message inside, when it could neither be sent nor started. While
-    /// the process with the name is being closed, it says [`SendErrorKind::Closed`].
+    /// the process with the name is being closed, it says [`SendErrorKind::Ended`].
     fn spawn_or_send<A: Actor>(
         &self,
         name: &str,
@@ -294,7 +294,9 @@ fn find_or_spawn<A: Actor>(
         match scheduler.lookup::<A::Message>(name) {
             Ok(address) => {
                 let sent = match message.take() {
-                    None if address.is_closed() => Err((SendErrorKind::Closed, None)),
+                    None if address.is_closed() => {
+                        Err((SendErrorKind::Ended(EndKind::Unknown), None))
+                    }
                     None => Ok(()),
                     Some(message) => (address.send(message))
                         .map_err(|error| (error.kind, taken_back(*error.package))),

@@ -219,7 +219,7 @@ impl Sent {
     pub(crate) fn refused(kind: SendErrorKind) -> Self {
         match kind {
             SendErrorKind::NotFound => Self::NotFound,
-            SendErrorKind::Closed => Self::Closed,
+            SendErrorKind::Ended(_) | SendErrorKind::Closed => Self::Closed,
             SendErrorKind::Full => Self::Full,
             SendErrorKind::Stopping => Self::Stopping,
             SendErrorKind::HostNotFound => Self::NoHost,

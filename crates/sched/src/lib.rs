@@ -48,7 +48,7 @@ pub mod commands {
 }
 
 pub use api::builder::{Builder, Built};
-pub use api::call::{Answer, Call};
+pub use api::call::{Answer, Call, CallRefused};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::exit_actions::ExitActionError;
 pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};

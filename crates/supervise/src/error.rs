@@ -1,7 +1,8 @@
 //! What goes wrong with supervisors and their children.
 
 use crate::order::ChildRef;
-use ganger_proc_api::{BoxError, Pid};
+use ganger_proc_api::{BoxError, Pid, SendErrorKind};
+use ganger_sched::CallRefused;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -49,8 +50,27 @@ pub enum SuperviseError {
     /// That process has asked for its own stop or restart, or for the stop of a supervisor above
     /// it. That is under way. The process would wait for itself, and finishes instead.
     WaitsForItself(Pid),
+    /// The supervisor is gone, for this reason.
+    Gone {
+        /// Its process.
+        supervisor: Pid,
+        /// Why it takes no orders.
+        kind: SendErrorKind,
+    },
     /// The scheduler was built without timers.
     NoTimers,
+}
+
+/// An order that the supervisor refuses.
+pub(crate) fn refused(refused: CallRefused) -> BoxError {
+    let CallRefused { pid, kind, .. } = refused;
+    match kind {
+        kind if kind.is_closed() => {
+            let supervisor = pid;
+            SuperviseError::Gone { supervisor, kind }.into()
+        }
+        _ => refused.into(),
+    }
 }
 
 impl fmt::Display for SuperviseError {
@@ -81,6 +101,9 @@ impl fmt::Display for SuperviseError {
                 "the stop that {pid} has asked for is under way, and {pid} is to finish: it can't \
                  wait for its own end"
             ),
+            Self::Gone { supervisor, kind } => {
+                write!(f, "the supervisor {supervisor} is gone: {kind}")
+            }
             Self::NoTimers => f.write_str(
                 "a supervisor needs timers: give the scheduler's builder `.source(Timers)`",
             ),

@@ -1,6 +1,7 @@
 //! Looking at a supervisor from outside, and asking it for changes.
 
 use crate::child::Child;
+use crate::error::refused;
 use crate::order::{ChildRef, Kind, Order, Watching, asker};
 use crate::view::{ChildInfo, ChildState, View};
 use ganger_proc_api::{CancelReason, Context, ExitReason, NotFound, Pid, Tag};
@@ -123,7 +124,7 @@ impl Tree {
     pub fn start_child(&self, child: Child) -> Call<Pid> {
         let child = Box::new(child);
         self.address
-            .call(move |reply| Order(Kind::Start(child, None, reply)))
+            .call_or(move |reply| Order(Kind::Start(child, None, reply)), refused)
     }
 
     /// Starts one more child, whose end the process of `ctx` is told, with the tag, as if it
@@ -132,8 +133,10 @@ impl Tree {
     pub fn start_child_monitored(&self, ctx: &Context, child: Child, tag: Tag) -> Call<Pid> {
         let child = Box::new(child);
         let watcher = ctx.untyped_address().map(|it| Watching::new(it, tag));
-        self.address
-            .call(move |reply| Order(Kind::Start(child, watcher, reply)))
+        self.address.call_or(
+            move |reply| Order(Kind::Start(child, watcher, reply)),
+            refused,
+        )
     }
 
     /// Stops a child: cancels it, and terminates it when its time is over. The answer comes when it
@@ -141,23 +144,29 @@ impl Tree {
     /// restarted until [`restart_child`](Self::restart_child) or a supervisor above does.
     pub fn stop_child(&self, child: impl Into<ChildRef>) -> Call<()> {
         let child = child.into();
-        self.address
-            .call(move |reply| Order(Kind::Stop(child, false, asker(&reply), reply)))
+        self.address.call_or(
+            move |reply| Order(Kind::Stop(child, false, asker(&reply), reply)),
+            refused,
+        )
     }
 
     /// Stops a child, and forgets it.
     pub fn remove_child(&self, child: impl Into<ChildRef>) -> Call<()> {
         let child = child.into();
-        self.address
-            .call(move |reply| Order(Kind::Stop(child, true, asker(&reply), reply)))
+        self.address.call_or(
+            move |reply| Order(Kind::Stop(child, true, asker(&reply), reply)),
+            refused,
+        )
     }
 
     /// Starts a child that is stopped, or stops and starts one that runs. The answer is the PID of
     /// its new process. It is no failure, and leaves the others of its group alone.
     pub fn restart_child(&self, child: impl Into<ChildRef>) -> Call<Pid> {
         let child = child.into();
-        self.address
-            .call(move |reply| Order(Kind::Restart(child, asker(&reply), reply)))
+        self.address.call_or(
+            move |reply| Order(Kind::Restart(child, asker(&reply), reply)),
+            refused,
+        )
     }
 
     /// Stops all children, and the supervisor. The answer comes when the children have ended, and
@@ -181,7 +190,7 @@ impl Tree {
     /// ```
     pub fn stop_all(&self) -> Call<Vec<String>> {
         self.address
-            .call(|reply| Order(Kind::StopAll(asker(&reply), reply)))
+            .call_or(|reply| Order(Kind::StopAll(asker(&reply), reply)), refused)
     }
 
     /// Asks the supervisor to stop: its children end in the reverse order of their start, and then

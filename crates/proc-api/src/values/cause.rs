@@ -79,3 +79,42 @@ impl fmt::Display for ExitCause {
         }
     }
 }
+
+/// In which way a process has ended, without the particulars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum EndKind {
+    /// That is not known: it is ending at this moment.
+    #[default]
+    Unknown,
+    /// It finished by itself.
+    Done,
+    /// A step returned an error.
+    Failed,
+    /// A step panicked.
+    Panicked,
+    /// It was cancelled.
+    Cancelled,
+    /// It was terminated.
+    Terminated,
+    /// The process that was to take its place could not.
+    UpgradeFailed,
+    /// An exit signal ended it, of a linked process for instance.
+    Exited,
+}
+
+impl EndKind {
+    /// What follows after "the process has ended".
+    pub(crate) fn note(self) -> &'static str {
+        match self {
+            Self::Unknown => "",
+            Self::Done => ": it was done",
+            Self::Failed => ": it failed",
+            Self::Panicked => ": it panicked",
+            Self::Cancelled => ": it was cancelled",
+            Self::Terminated => ": it was terminated",
+            Self::UpgradeFailed => ": its upgrade failed",
+            Self::Exited => ": an exit signal ended it",
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Messages, addressed messages, and why a send can fail.
 
-use super::{Payloads, Pid, Symbol, TypePair, WrongType};
+use super::{EndKind, Payloads, Pid, Symbol, TypePair, WrongType};
 use std::any::Any;
 
 /// What a process receives: a source, a topic, and values.
@@ -133,8 +133,11 @@ pub enum SendErrorKind {
     /// The host exists, but has no process with that number.
     #[error("no process with that PID")]
     NotFound,
-    /// The process has ended, or the channel's receiver is gone.
-    #[error("its mailbox is closed")]
+    /// The process has ended, in this way.
+    #[error("the process has ended{}", .0.note())]
+    Ended(EndKind),
+    /// It is a channel, whose receiver is gone.
+    #[error("the receiver of its channel is gone")]
     Closed,
     /// The mailbox has reached its limit; try again later.
     #[error("its mailbox is full")]
@@ -151,8 +154,8 @@ pub enum SendErrorKind {
     /// The router has neither a peer nor a fallback for that node.
     #[error("no route to that node")]
     NodeNotFound,
-    /// The scheduler has stopped.
-    #[error("the scheduler is stopping")]
+    /// The scheduler of the process is stopping, or has stopped.
+    #[error("its scheduler is stopping, or has stopped")]
     Stopping,
     /// The mailbox is full, and the scheduler has not been started: nothing takes from it.
     #[error(
@@ -160,4 +163,13 @@ pub enum SendErrorKind {
          started"
     )]
     NotStarted,
+}
+
+impl SendErrorKind {
+    /// Whether the receiver takes nothing any more, ever: it has ended, its channel is closed, or
+    /// its scheduler has stopped.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Ended(_) | Self::Closed | Self::Stopping)
+    }
 }

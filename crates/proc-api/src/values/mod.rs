@@ -16,7 +16,7 @@ mod symbol;
 mod type_pair;
 mod typed;
 
-pub use cause::{CancelReason, ExitCause};
+pub use cause::{CancelReason, EndKind, ExitCause};
 pub use interner::{MAX_INTERNED, MAX_PARSED};
 pub use message::{Message, Package, SendError, SendErrorKind};
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};

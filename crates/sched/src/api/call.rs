@@ -28,7 +28,7 @@ use crate::process::exit_slot::ThreadWaker;
 use crate::progress::report::NotStarted;
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, CompletionSink, EndCall, Message, Payload, Pid,
-    Reply, Tag, TypedCommand,
+    Reply, SendErrorKind, Tag, TypedCommand,
 };
 use ganger_sync::sync::{Mutex, lock};
 use ganger_wait::watch::{self, Asked};
@@ -48,6 +48,22 @@ const CANNOT_WAIT: &str = "the process that is called can't run while this threa
 
 /// What a process is told that asks itself.
 const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
+
+/// A question was not asked, because the process refuses it. The message is gone.
+///
+/// It is inside of [`CommandError::Failed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("can't ask {pid}: {kind}")]
+#[non_exhaustive]
+pub struct CallRefused {
+    /// The process that was to be asked.
+    pub pid: Pid,
+    /// Why it refuses the question.
+    pub kind: SendErrorKind,
+}
+
+/// Makes the error of a question that is refused.
+type Refused = fn(CallRefused) -> BoxError;
 
 /// A question to a process, made by [`Address::call`], and not asked yet.
 ///
@@ -103,7 +119,18 @@ impl<M: Send + 'static> Address<M> {
         &self,
         message: impl FnOnce(Reply<T>) -> M + Send + 'static,
     ) -> Call<T> {
-        Call::new(Arc::clone(&self.task), message)
+        Call::new(Arc::clone(&self.task), message, |refused| refused.into())
+    }
+
+    /// As [`call`](Self::call), with the error of a question that the process refuses: for crates
+    /// whose users do not know that it is one.
+    #[doc(hidden)]
+    pub fn call_or<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> M + Send + 'static,
+        refused: fn(CallRefused) -> BoxError,
+    ) -> Call<T> {
+        Call::new(Arc::clone(&self.task), message, refused)
     }
 }
 
@@ -118,15 +145,16 @@ impl<M: Send + 'static> ProcessHandle<M> {
 }
 
 impl<T: Send + 'static> Call<T> {
-    fn new<M, F>(task: Task, message: F) -> Self
+    /// `refused` makes the error of a question that the process refuses.
+    fn new<M, F>(task: Task, message: F, refused: Refused) -> Self
     where
         M: Send + 'static,
         F: FnOnce(Reply<T>) -> M + Send + 'static,
     {
         let delivery = Delivery {
-            value: Payload::any((Arc::clone(&task), message)),
+            value: Payload::any((Arc::clone(&task), message, refused)),
             run: |value, completer| {
-                let (task, message) = value.take::<(Task, F)>()?;
+                let (task, message, refused) = value.take::<(Task, F, Refused)>()?;
                 let asked = (task.pid, task.shared.number);
                 if completer.asker() == Some(asked) {
                     return Err(CALLS_ITSELF.into());
@@ -135,7 +163,10 @@ impl<T: Send + 'static> Call<T> {
                 let message = Message::of(message(Reply::new(completer)));
                 // The reply in a message that is refused is dropped here, before the caller hears
                 // of the error.
-                Ok(deliver(&task, message).map_err(|error| error.kind)?)
+                deliver(&task, message).map_err(|error| {
+                    let (pid, kind) = (task.pid, error.kind);
+                    refused(CallRefused { pid, kind })
+                })
             },
         };
         let answer = PhantomData;
@@ -281,7 +312,7 @@ impl<T: Any> Answer<T> {
     /// # Errors
     /// [`CommandError::Failed`] in these cases:
     /// - the process has answered so;
-    /// - the message was refused (with a [`SendErrorKind`](ganger_proc_api::SendErrorKind) inside);
+    /// - the message was refused (with a [`CallRefused`] inside);
     /// - the scheduler has not been started, so that nothing would answer (with [`NotStarted`]
     ///   inside);
     /// - this thread must not wait, such as a step of the process itself, or a call in a

@@ -149,7 +149,7 @@ impl ProcessCell {
         }
         if let Err(mut refused) = self.push_batch(lot.split_to(places)) {
             refused.append(lot);
-            return Err((SendErrorKind::Closed, refused));
+            return Err((self.closed(), refused));
         }
         if lot.is_empty() {
             Ok(())

@@ -54,7 +54,7 @@ impl<M: Send + 'static> Address<M> {
     /// again in a later step.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
+    /// [`SendError`], with the message inside: `Ended` when the process has ended, also if that
     /// happens while this waits; `Stopping` when it would wait and the scheduler stops;
     /// `NotStarted` when a thread outside of a step would wait and the scheduler has not been
     /// started; `Cancelled` when the process whose step waits is to finish; `Full` from a step that
@@ -119,7 +119,7 @@ impl<M: Send + 'static> Address<M> {
     /// inside of a step.
     ///
     /// # Errors
-    /// The future's, with the message inside: `Closed` when the process has ended, also while this
+    /// The future's, with the message inside: `Ended` when the process has ended, also while this
     /// waited; `Stopping` when it would wait and the scheduler stops.
     ///
     /// ```
@@ -235,6 +235,7 @@ impl Future for SendAsync {
                 Look::Accepted => Ok(()),
                 Look::Refused(kind, left) => {
                     let message = waiter.task.without_waker(left);
+                    let kind = waiter.task.refined(kind);
                     Err(SendError::new(kind, message.to(target)))
                 }
             };
@@ -337,7 +338,7 @@ impl ProcessCell {
                 let message = self.without_waker(left);
                 self.deliver_placed(message).map(|()| None)
             }
-            Entered::Refused(kind, left) => Err((kind, self.without_waker(left))),
+            Entered::Refused(kind, left) => Err((self.refined(kind), self.without_waker(left))),
             Entered::Waiting(ticket) => {
                 let task = Arc::clone(self);
                 Ok(Some(Waiter { task, ticket }))
@@ -409,7 +410,7 @@ impl ProcessCell {
             return Ok(());
         };
         let kind = if self.room.is_closed() {
-            SendErrorKind::Closed
+            self.closed()
         } else if self.shared.shutdown.is_stopping() {
             SendErrorKind::Stopping
         } else if is_called_back() {

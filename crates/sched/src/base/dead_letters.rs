@@ -48,7 +48,9 @@ impl DeadReason {
     #[must_use]
     pub fn of_late(kind: &SendErrorKind) -> Self {
         match kind {
-            SendErrorKind::NotFound | SendErrorKind::Closed => Self::LateEnded,
+            SendErrorKind::NotFound | SendErrorKind::Ended(_) | SendErrorKind::Closed => {
+                Self::LateEnded
+            }
             SendErrorKind::Full => Self::LateFull,
             _ => Self::LateRefused,
         }

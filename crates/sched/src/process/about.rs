@@ -3,12 +3,25 @@
 //! The owner of the run token writes, and any thread reads. No value depends on another one, so
 //! that all accesses are relaxed: a look is right about some moment, another one for each value.
 
+use ganger_proc_api::EndKind;
 use ganger_sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::mem;
 use std::ptr;
 
 /// Returns the name of a type.
 pub(crate) type Namer = fn() -> &'static str;
+
+/// The ways to end, by their numbers.
+const ENDS: [EndKind; 8] = [
+    EndKind::Unknown,
+    EndKind::Done,
+    EndKind::Failed,
+    EndKind::Panicked,
+    EndKind::Cancelled,
+    EndKind::Terminated,
+    EndKind::UpgradeFailed,
+    EndKind::Exited,
+];
 
 /// A unit is 2 to the power of this in nanoseconds: about half a millisecond.
 const UNIT: u32 = 19;
@@ -17,7 +30,7 @@ pub(crate) struct About {
     /// A `Namer`, or null.
     namer: AtomicPtr<()>,
     /// When the last turn began, in units since the scheduler was built, modulo 2^32, and made odd;
-    /// zero before the first turn.
+    /// zero before the first turn; another even number after the end, which says how that was.
     ran: AtomicU32,
     /// How many events its steps have left.
     left: AtomicU32,
@@ -62,7 +75,24 @@ impl About {
         // A turn may have begun after the caller has read the clock.
         let before = units(nanos).wrapping_sub(ran);
         let before = if before > u32::MAX / 2 { 0 } else { before };
-        (ran > 0).then(|| u64::from(before) << UNIT)
+        (ran & 1 == 1).then(|| u64::from(before) << UNIT)
+    }
+
+    /// The process has ended, in that way.
+    #[inline(always)]
+    pub(crate) fn end(&self, kind: EndKind) {
+        // Ordering: Relaxed: see the module.
+        self.ran.store(2 * kind as u32, Ordering::Relaxed);
+    }
+
+    /// In which way the process has ended, if that is known by now.
+    pub(crate) fn ended(&self) -> EndKind {
+        // Ordering: Relaxed: see the module.
+        let ran = self.ran.load(Ordering::Relaxed);
+        if ran & 1 == 1 {
+            return EndKind::Unknown;
+        }
+        ENDS.get(ran as usize / 2).copied().unwrap_or_default()
     }
 
     /// How many events the steps have left so far.
@@ -102,6 +132,19 @@ mod tests {
         // The look came before the turn.
         about.run(9 * unit);
         assert_eq!(about.ran_before(8 * unit), Some(0));
+    }
+
+    // pins: F4
+    #[test]
+    fn each_way_to_end_is_known_and_is_no_time() {
+        let about = About::new(|| "a type");
+        assert_eq!(about.ended(), EndKind::Unknown);
+        about.run(7 << UNIT);
+        assert_eq!(about.ended(), EndKind::Unknown);
+        for kind in ENDS {
+            about.end(kind);
+            assert_eq!((about.ended(), about.ran_before(9 << UNIT)), (kind, None));
+        }
     }
 
     #[test]

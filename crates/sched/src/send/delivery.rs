@@ -63,7 +63,7 @@ impl ProcessCell {
             // SAFETY: that is to say that this thread owns the token; as above.
             Ok(Wake::Enqueue) => Ok(Some(unsafe { Token::new(self) })),
             Ok(Wake::Noted) => Ok(None),
-            Err(refused) => Err((SendErrorKind::Closed, refused)),
+            Err(refused) => Err((self.closed(), refused)),
         }
     }
 
@@ -85,7 +85,7 @@ impl ProcessCell {
                 self.settle(wake);
                 Ok(())
             }
-            Err(message) => Err(item::refused(SendErrorKind::Closed, message, &self.pid)),
+            Err(message) => Err(item::refused(self.closed(), message, &self.pid)),
         }
     }
 
@@ -114,7 +114,7 @@ impl ProcessCell {
     ) -> Result<(), (SendErrorKind, Message)> {
         match self.push(Item::Event(Event::Message(message))) {
             Ok(()) => Ok(()),
-            Err(Item::Event(Event::Message(message))) => Err((SendErrorKind::Closed, message)),
+            Err(Item::Event(Event::Message(message))) => Err((self.closed(), message)),
             Err(_) => unreachable!("the mailbox gives back what was pushed"),
         }
     }
@@ -137,7 +137,7 @@ impl ProcessCell {
             return Err((self.no_room(), message));
         }
         self.deliver_control_placed(message)
-            .map_err(|message| (SendErrorKind::Closed, message))
+            .map_err(|message| (self.closed(), message))
     }
 
     /// Delivers a control message, also beyond the limit. It comes back when the process has ended.
@@ -162,9 +162,27 @@ impl ProcessCell {
     /// it is worth trying again.
     pub(crate) fn no_room(&self) -> SendErrorKind {
         if self.state.is_closed() {
-            SendErrorKind::Closed
+            self.closed()
         } else {
             SendErrorKind::Full
+        }
+    }
+
+    /// Why its mailbox is closed.
+    #[cold]
+    pub(crate) fn closed(&self) -> SendErrorKind {
+        if self.shared.shutdown.is_halted() {
+            SendErrorKind::Stopping
+        } else {
+            SendErrorKind::Ended(self.about.ended())
+        }
+    }
+
+    /// The same refusal, with the reason for which the mailbox is closed.
+    pub(crate) fn refined(&self, kind: SendErrorKind) -> SendErrorKind {
+        match kind {
+            SendErrorKind::Closed => self.closed(),
+            kind => kind,
         }
     }
 

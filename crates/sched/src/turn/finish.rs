@@ -21,7 +21,7 @@ use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{CommandError, Event, ExitCause, ExitReason, Process};
+use ganger_proc_api::{CommandError, EndKind, Event, ExitCause, ExitReason, Process};
 use ganger_sync::failing;
 use std::mem::{self, ManuallyDrop};
 use std::ops::DerefMut;
@@ -342,15 +342,20 @@ fn go(
         ExitActions::apply_late(actions, late, task.pid, counters);
     }
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
-    let (ended, how) = match reason {
-        _ if is_forced => (&counters.forced, "terminated"),
-        ExitReason::Done(_) => (&counters.done, "done"),
-        ExitReason::Cancelled(_) => (&counters.cancelled, "cancelled"),
-        ExitReason::Failed(_) => (&counters.failed, "failed"),
-        ExitReason::Panicked(_) => (&counters.panicked, "panicked"),
-        ExitReason::UpgradeFailed(_) => (&counters.upgrades_failed, "upgrade failed"),
-        _ => (&counters.terminated, "terminated"),
+    let (ended, how, kind) = match reason {
+        _ if is_forced => (&counters.forced, "terminated", EndKind::Terminated),
+        ExitReason::Done(_) => (&counters.done, "done", EndKind::Done),
+        ExitReason::Cancelled(_) => (&counters.cancelled, "cancelled", EndKind::Cancelled),
+        ExitReason::Failed(_) => (&counters.failed, "failed", EndKind::Failed),
+        ExitReason::Panicked(_) => (&counters.panicked, "panicked", EndKind::Panicked),
+        ExitReason::UpgradeFailed(_) => {
+            let counter = &counters.upgrades_failed;
+            (counter, "upgrade failed", EndKind::UpgradeFailed)
+        }
+        ExitReason::Exited(_) => (&counters.terminated, "terminated", EndKind::Exited),
+        _ => (&counters.terminated, "terminated", EndKind::Terminated),
     };
+    task.about.end(kind);
     let failed = failed.and_then(|it| it.unless_watched(actions.as_deref(), counters));
     let is_reported = failed.is_some() && task.exit.is_abandoned();
     log_end(task, how, reason, is_reported);

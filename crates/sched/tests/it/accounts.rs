@@ -110,7 +110,7 @@ fn send_numbers(to: &Address, sender: usize, limit: usize, mut random: Rng) -> u
                 assert_eq!(number(&error.into_package().message), 8 * n + sender as u64);
                 match kind {
                     SendErrorKind::Full | SendErrorKind::Timeout => is_refused = true,
-                    SendErrorKind::Closed | SendErrorKind::Stopping => break,
+                    SendErrorKind::Ended(_) | SendErrorKind::Stopping => break,
                     other => panic!("{other}"),
                 }
             }

@@ -3,9 +3,9 @@
 use crate::support::*;
 use ganger_proc_api::{
     Actor, ActorProcess, BoxError, CommandError, Completion, Context, Event, ExitCause, ExitReason,
-    Payload, Pid, Reply, SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
+    Payload, Pid, Reply, StepOutput, StepResult, actor_fn, process_fn,
 };
-use ganger_sched::{Address, ContextExt, Scheduler};
+use ganger_sched::{Address, CallRefused, ContextExt, Scheduler};
 use std::future::{Future, IntoFuture};
 use std::pin::pin;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ fn a_reply_that_is_dropped_is_an_answer() {
     assert!(has_ended(&second.wait().unwrap_err()));
     let error = third.wait().unwrap_err();
     let is_refused = matches!(&error, CommandError::Failed(it)
-        if it.downcast_ref() == Some(&SendErrorKind::Closed));
+        if it.is::<CallRefused>());
     assert!(is_refused || has_ended(&error));
 }
 
@@ -332,11 +332,12 @@ fn a_question_to_a_process_that_has_ended_fails() {
     let scheduler = Scheduler::start_default().unwrap();
     let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
     let address = oracle.address().clone();
+    let pid = oracle.pid();
     oracle.send(Ask::End).unwrap();
     assert!(exit(oracle).is_done());
     let is_closed = |error: &CommandError| {
         matches!(error, CommandError::Failed(it)
-            if it.downcast_ref() == Some(&SendErrorKind::Closed))
+            if it.to_string() == format!("can't ask {pid}: the process has ended: it was done"))
     };
     assert!(is_closed(&address.call(Ask::Keep).wait().unwrap_err()));
     let asker = Asker {

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Command, CommandId, Completer, Event, Message, Package, Payload, Pid, SendErrorKind,
+    Command, CommandId, Completer, EndKind, Event, Message, Package, Payload, Pid, SendErrorKind,
 };
 use ganger_sched::{ProcessState, Scheduler};
 use std::sync::{Arc, Mutex, mpsc};
@@ -333,7 +333,7 @@ fn sends_that_reach_nobody_give_the_package_back() {
     let errors = [
         (
             address.send(Message::new("m", 7_u64)),
-            SendErrorKind::Closed,
+            SendErrorKind::Ended(EndKind::Done),
         ),
         (
             scheduler.send(Message::new("m", 7_u64).to(address.pid())),
@@ -375,5 +375,5 @@ fn a_full_mailbox_of_an_ended_process_is_closed_not_full() {
     scheduler.terminate(idler.pid()).unwrap();
     exit(idler);
     let error = address.send(Message::new("m", ())).unwrap_err();
-    assert_eq!(error.kind, SendErrorKind::Closed);
+    assert_eq!(error.kind, SendErrorKind::Ended(EndKind::Terminated));
 }

@@ -15,6 +15,7 @@ mod cancelling;
 mod catching_up;
 #[cfg(feature = "check")]
 mod checked;
+mod closed;
 mod commands;
 mod crowd;
 mod depth;

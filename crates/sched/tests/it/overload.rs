@@ -107,7 +107,7 @@ fn produce(producer: usize, address: &Address, living: &Arc<Living>, tally: &Tal
                 let kind = error.kind;
                 message = error.into_package().message;
                 match kind {
-                    SendErrorKind::Closed => return,
+                    SendErrorKind::Ended(_) => return,
                     SendErrorKind::Full | SendErrorKind::Timeout => thread::yield_now(),
                     other => panic!("{other}"),
                 }

@@ -146,7 +146,12 @@ fn an_end_and_a_stop_give_waiting_senders_their_messages_back() {
             scheduler.terminate(handle.pid()).unwrap();
         }
         exit(handle);
-        assert_refused(block_on(waits), SendErrorKind::Closed, 1);
+        let kind = if stops {
+            SendErrorKind::Stopping
+        } else {
+            ENDED
+        };
+        assert_refused(block_on(waits), kind, 1);
     }
 }
 

@@ -96,7 +96,7 @@ impl Process for Waits {
         let refused = full.send_blocking(Message::new("bye", ()));
         assert!(matches!(
             refused.unwrap_err().kind,
-            SendErrorKind::Full | SendErrorKind::Closed
+            SendErrorKind::Full | SendErrorKind::Ended(_)
         ));
     }
 }

@@ -78,7 +78,7 @@ fn when_init_fails_what_has_come_is_undelivered_and_monitors_are_told() {
                 });
                 done.send(()).unwrap();
                 let refused = joined(blocked).unwrap_err();
-                assert_eq!(refused.kind, ganger_proc_api::SendErrorKind::Closed);
+                assert_eq!(rough(refused.kind), ENDED);
                 assert_eq!(watcher.next(), (pid, 7, ExitCause::NotFound));
                 assert!(handle.address(pid).is_none());
                 drop(watcher);

@@ -3,8 +3,8 @@
 use crate::support::*;
 use ganger_proc_api::{
     Actor, ActorProcess, BoxError, CancelReason, Command, CommandError, CommandId, Completion,
-    Context, ExitNotice, ExitReason, Message, Package, Payload, Pid, SendError, SendErrorKind,
-    StepOutput, StepResult, TypedCommand, UpgradeRequest, WrongType,
+    Context, EndKind, ExitNotice, ExitReason, Message, Package, Payload, Pid, SendError,
+    SendErrorKind, StepOutput, StepResult, TypedCommand, UpgradeRequest, WrongType,
 };
 use ganger_relay::PackageReceiver as _;
 use ganger_sched::{Address, ContextExt, Recipient, RegisterErrorKind, Scheduler};
@@ -181,7 +181,7 @@ fn a_recipient_knows_one_kind_of_message_alone() {
     total.send(Count::Finish).unwrap();
     assert_eq!(number(total.wait()), 42);
     let error = recipient.send(7).unwrap_err();
-    assert_eq!(error.kind, SendErrorKind::Closed);
+    assert_eq!(error.kind, SendErrorKind::Ended(EndKind::Done));
     assert_eq!(error.into_message::<Count>().unwrap(), Count::from(7));
 }
 

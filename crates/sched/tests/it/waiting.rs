@@ -192,6 +192,6 @@ fn a_waker_that_cannot_be_dropped_loses_no_message() {
     let Poll::Ready(Err(error)) = poll(&mut refused, &waker) else {
         panic!("nobody has taken it");
     };
-    assert_eq!(error.kind, SendErrorKind::Closed);
+    assert_eq!(error.kind, SendErrorKind::Stopping);
     assert_eq!(error.into_package().message.topic, "second");
 }

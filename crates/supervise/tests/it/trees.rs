@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Actor, BoxError, Completion, Context, ExitNotice, ExitReason, StepOutput, StepResult, actor_fn,
-    process_fn,
+    Actor, BoxError, CommandError, Completion, Context, EndKind, ExitNotice, ExitReason,
+    SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_supervise::{
     AddressError, AutoShutdown, Child, ChildState, SuperviseError, Supervisor, Tree,
@@ -33,6 +33,27 @@ fn a_group_is_stopped_backwards_and_started_forwards() {
         assert!(matches!(end, ExitReason::Cancelled(_)), "{end}");
         assert_eq!(log.take(), ["-c", "-b", "-a"]);
     });
+}
+
+// pins: F4
+#[test]
+fn an_order_to_a_supervisor_that_is_gone_says_so_with_its_pid() {
+    let scheduler = start(1);
+    let tree = Supervisor::one_for_one().start(&scheduler).unwrap();
+    let (other, pid) = (Tree::clone(&tree), tree.pid());
+    tree.stop();
+    let error = other.stop_child("a").wait().unwrap_err();
+    let CommandError::Failed(error) = &error else {
+        panic!("{error}");
+    };
+    let text = format!("the supervisor {pid} is gone: the process has ended: it was cancelled");
+    assert_eq!(error.to_string(), text);
+    let kind = SendErrorKind::Ended(EndKind::Cancelled);
+    let error = error.downcast_ref::<SuperviseError>();
+    assert!(
+        matches!(error, Some(SuperviseError::Gone { supervisor, kind: it })
+        if *supervisor == pid && *it == kind)
+    );
 }
 
 // pins: F2

@@ -4,7 +4,9 @@
 pub(crate) mod on_event;
 pub(crate) mod puppet;
 
-use ganger_proc_api::{Context, Events, ExitReason, Payloads, Process, StepOutput, StepResult};
+use ganger_proc_api::{
+    Context, EndKind, Events, ExitReason, Payloads, Process, SendErrorKind, StepOutput, StepResult,
+};
 use ganger_sched::{Handle, ProcessHandle, ProcessState, Scheduler, StopError, StopReport};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -166,6 +168,17 @@ fn between_looks(looks: &mut u32) {
         std::thread::yield_now();
     } else {
         std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// The process has ended, and how is not looked at.
+pub(crate) const ENDED: SendErrorKind = SendErrorKind::Ended(EndKind::Unknown);
+
+/// The kind without the way in which the process has ended: a sender may come before that is known.
+pub(crate) fn rough(kind: SendErrorKind) -> SendErrorKind {
+    match kind {
+        SendErrorKind::Ended(_) => ENDED,
+        kind => kind,
     }
 }
 
