@@ -5,7 +5,6 @@
 //! one for all: its shelf and its scale begin anew together.
 
 use ganger::prelude::*;
-use std::thread;
 use std::time::Duration;
 
 /// Counts what it is sent, and fails with a zero.
@@ -41,13 +40,15 @@ pub(crate) fn shop() -> Supervisor {
 
 /// Has a child fail, and waits until the tree is whole again.
 pub(crate) fn hurt(tree: &Tree, child: &str) -> Result<(), BoxError> {
-    let failures = |tree: &Tree| count(&tree.children());
-    let before = failures(tree);
+    let before = count(&tree.children());
+    let mut changes = tree.changes();
     tree.address::<u32>(child)?.send(0)?;
-    while failures(tree) == before || !is_whole(&tree.children()) {
-        thread::yield_now();
+    loop {
+        let children = changes.next_blocking()?;
+        if count(&children) != before && is_whole(&children) {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 fn count(children: &[ChildInfo]) -> u64 {
@@ -60,7 +61,8 @@ fn count(children: &[ChildInfo]) -> u64 {
 
 fn is_whole(children: &[ChildInfo]) -> bool {
     let is_up = |it: &ChildInfo| it.children.as_deref().is_none_or(is_whole);
-    children.iter().all(|it| it.pid.is_some() && is_up(it))
+    let runs = |it: &ChildInfo| it.state == ChildState::Runs && is_up(it);
+    children.iter().all(runs)
 }
 
 fn main() -> Result<(), BoxError> {

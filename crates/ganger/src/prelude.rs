@@ -32,7 +32,8 @@ pub use ganger_link::{
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
     AutoShutdown, BackOff, Batch, Breaker, Child, ChildInfo, ChildState, Overload, Poison, Pool,
-    PoolError, PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeEnd, TreeHandle,
+    PoolError, PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeEnd, TreeEnded,
+    TreeError, TreeHandle,
 };
 #[doc(no_inline)]
 #[cfg(feature = "task")]

@@ -285,7 +285,8 @@ impl Driver {
             timers: Arc::clone(&self.timers),
             back_off: known.child.rules().back_off,
         });
-        match begin(ctx, &known.child, id, place, known.watcher.take()) {
+        let watcher = known.watcher.take();
+        match begin(ctx, &self.view, &known.child, id, place, watcher) {
             Ok((pid, below)) => {
                 let is_supervisor = below.is_some();
                 known.pid = Some(pid);
@@ -450,6 +451,7 @@ type Begun = Result<(Pid, Option<Arc<View>>), (BoxError, Option<Arc<View>>)>;
 /// Makes and starts a child, together with its monitor.
 fn begin(
     ctx: &Context,
+    above: &Arc<View>,
     child: &Child,
     id: ChildId,
     site: Option<Site>,
@@ -480,6 +482,9 @@ fn begin(
         Some(Some(messages)) => spawner = spawner.mailbox_limit(messages),
         Some(None) => spawner = spawner.no_mailbox_limit(),
         None => {}
+    }
+    if let Some(view) = &view {
+        view.set_above(above);
     }
     match spawner.spawn_boxed::<Message>(None, process, METHOD) {
         Ok(started) => Ok((started.pid(), view)),

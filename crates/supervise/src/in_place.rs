@@ -19,7 +19,7 @@
 
 use crate::log::{contain, log, text_of};
 use crate::plan::{BackOff, ChildId, Streak, Window};
-use crate::view::View;
+use crate::view::{ChildState, View};
 use ganger_proc_api::{
     Actor, BoxError, Completion, Context, Event, Events, ExitCause, Payloads, Process, StepOutput,
     StepResult, Tag, UpgradeRequest, WrongType,
@@ -121,6 +121,14 @@ impl Place {
         }
         ctx.incarnation_begun();
         self.streak.started(self.site.timers.now());
+        // Of the first one the supervisor says that it runs.
+        if self.before.is_some() {
+            self.site.view.change(self.site.id, |entry| {
+                if entry.state == ChildState::Waits {
+                    entry.state = ChildState::Runs;
+                }
+            });
+        }
         Ok(())
     }
 
@@ -158,6 +166,9 @@ impl Place {
         self.site.view.change(self.site.id, |entry| {
             entry.restarts += 1;
             entry.last = Some(cause.clone());
+            if entry.state == ChildState::Runs {
+                entry.state = ChildState::Waits;
+            }
         });
         let before = Before {
             killer,

@@ -16,6 +16,7 @@ mod pool;
 mod supervisor;
 mod tree;
 mod view;
+mod watch;
 
 pub use batch::Batch;
 pub use breaker::{Attempt, Breaker, BreakerOpen};
@@ -28,3 +29,4 @@ pub use pool::{Overload, Pool, PoolError, PoolHandle, PoolRemote, PoolStats, Ref
 pub use supervisor::Supervisor;
 pub use tree::{AddressError, Tree, TreeEnd, TreeHandle};
 pub use view::{ChildFailure, ChildInfo, ChildState};
+pub use watch::{Changes, TreeEnded, TreeError, TreeWait};

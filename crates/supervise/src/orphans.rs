@@ -42,12 +42,13 @@ impl ExitAction for Orphans {
         self.left = self.view.end();
     }
 
-    fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
+    fn tell(self: Box<Self>, _: Pid, cause: &ExitCause) {
         let Self {
             view,
             scheduler,
             left,
         } = *self;
+        view.set_end(cause.clone());
         let all: Vec<_> = left.iter().filter_map(|it| Orphan::of(&it.1)).collect();
         let scheduler = scheduler.upgrade().filter(|_| !all.is_empty());
         let Some(scheduler) = scheduler else {

@@ -4,19 +4,26 @@ use crate::child::Child;
 use crate::error::refused;
 use crate::order::{ChildRef, Kind, Order, Watching, asker};
 use crate::view::{ChildInfo, ChildState, View};
+use crate::watch::TreeEnded;
 use ganger_proc_api::{CancelReason, Context, ExitReason, NotFound, Pid, Tag};
 use ganger_sched::{Address, Call, ContextExt, ProcessHandle, WeakHandle, WrongAddress};
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{self, Poll};
+use std::time::Duration;
 
 /// A supervisor that runs, with its children: to look at, and to change. Cloning it is cheap.
 ///
-/// It prints itself as a tree. What it shows is what the supervisor has noted last: a child that
-/// has just ended may still run by it. The calls that change something are questions to the
-/// supervisor: a thread waits for the answer, a step asks with `out.ask(call, tag)`, and a task
-/// awaits it. Each has one answer. A start that a stop overtakes fails at once, with
+/// It prints itself as a tree, and is waited for: until a child is [up](Self::wait_up), until
+/// something [changes](Self::changes), until the [end](Self::wait_end). What it shows is what the
+/// supervisor has noted last: a child that has just ended may still run by it.
+///
+/// The calls that change something are questions to the supervisor: a thread waits for the answer,
+/// a step asks with `out.ask(call, tag)`, and a task awaits it. Each has one answer. A start that a
+/// stop overtakes fails at once, with
 /// [`SuperviseError::Overtaken`](crate::SuperviseError::Overtaken) or
 /// [`Stopping`](crate::SuperviseError::Stopping).
 ///
@@ -45,9 +52,12 @@ impl Tree {
     }
 
     /// How many children the supervisor has, and how many of them run.
-    #[must_use]
-    pub fn count(&self) -> (usize, usize) {
-        self.view.count()
+    ///
+    /// # Errors
+    /// [`TreeEnded`] when the supervisor has ended, and how.
+    pub fn count(&self) -> Result<(usize, usize), TreeEnded> {
+        let count = self.view.count();
+        self.end().map_or(Ok(count), Err)
     }
 
     /// The paths of the children that did not finish in the time that they had when they were
@@ -73,11 +83,9 @@ impl Tree {
     pub fn address<M: Any>(&self, path: &str) -> Result<Address<M>, AddressError> {
         let path = || path.to_owned();
         let Some(entry) = self.view.find(&path()) else {
-            let there = self.view.entries();
-            let there = there.iter().map(|it| format!("{:?}", it.1.name));
             return Err(AddressError::NoChild {
                 path: path(),
-                there: there.take(16).collect::<Vec<_>>().join(", "),
+                there: self.view.names(),
             });
         };
         let address = (entry.pid).and_then(|pid| self.scheduler.upgrade()?.address(pid));
@@ -270,7 +278,28 @@ pub enum AddressError {
     },
 }
 
-/// A [`Tree`] whose end the owner may wait for. Dropping it leaves the supervisor alone.
+/// A [`Tree`] whose end the owner may wait for: a thread by [`wait`](Self::wait), and a task by
+/// `.await`. Dropping it leaves the supervisor alone.
+///
+/// ```
+/// # use ganger_proc_api::{BoxError, actor_fn};
+/// # use ganger_sched::Scheduler;
+/// # use ganger_time::Timers;
+/// # use std::time::Duration;
+/// use ganger_supervise::Supervisor;
+///
+/// # let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+/// let tree = Supervisor::one_for_one()
+///     .intensity(0, Duration::from_secs(1))
+///     .child("division", || actor_fn(|_, by: u32, _| Ok(println!("{}", 100 / by))))
+///     .start(&scheduler)?;
+/// assert_eq!((tree.is_finished(), tree.count()?), (false, (1, 1)));
+/// let shown = (*tree).clone();
+/// tree.address::<u32>("division")?.send(0)?;
+/// assert!(tree.wait().into_result().is_err()); // It has given up.
+/// assert!(shown.is_finished() && shown.count().is_err());
+/// # Ok::<(), BoxError>(())
+/// ```
 #[derive(Debug)]
 pub struct TreeHandle {
     pub(crate) tree: Tree,
@@ -278,10 +307,35 @@ pub struct TreeHandle {
 }
 
 impl TreeHandle {
-    /// Waits for the end of the supervisor: see [`ProcessHandle::wait`].
+    /// Whether the supervisor has ended, so that [`wait`](Self::wait) would return at once.
     #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// Blocks until the supervisor has ended, and says how: see [`ProcessHandle::wait`].
+    ///
+    /// # Panics
+    /// As there.
+    #[must_use]
+    #[track_caller]
     pub fn wait(self) -> ExitReason {
         self.handle.wait()
+    }
+
+    /// As [`wait`](Self::wait), but gives up after `timeout`.
+    ///
+    /// # Errors
+    /// Gives the handle back when the supervisor has not ended by then.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn wait_timeout(self, timeout: Duration) -> Result<ExitReason, Self> {
+        let Self { tree, handle } = self;
+        handle
+            .wait_timeout(timeout)
+            .map_err(|handle| Self { tree, handle })
     }
 
     /// Stops the supervisor and its children, and waits for that.
@@ -297,6 +351,18 @@ impl TreeHandle {
     #[must_use]
     pub fn into_handle(self) -> ProcessHandle<Order> {
         self.handle
+    }
+}
+
+/// Waits for the end of the supervisor.
+///
+/// # Panics
+/// When it is polled after it was ready.
+impl Future for TreeHandle {
+    type Output = ExitReason;
+
+    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<ExitReason> {
+        Pin::new(&mut self.get_mut().handle).poll(context)
     }
 }
 

@@ -3,14 +3,18 @@
 //! The supervisor writes, at each change. Any thread reads. What takes the children over when the
 //! supervisor has ended reads as well, and says when they are gone: a supervisor above waits for
 //! that before it starts another one.
+//!
+//! Each change is counted, here and in the views above, and wakes those that wait: see `watch.rs`.
 
 use crate::log::contain;
 use crate::plan::{ChildId, Restart, State, StopTime, Strategy};
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::wake_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Write};
-use std::sync::{Arc, OnceLock};
+use std::mem;
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 
 pub(crate) struct View {
@@ -35,7 +39,72 @@ struct Inner {
     is_gone: bool,
     /// What is called then.
     waiting: Vec<Waker>,
+    /// How the supervisor has ended.
+    end: Option<ExitCause>,
+    /// How many changes there were, here and below.
+    version: u64,
+    /// Those that wait for the next one, by their seats.
+    watchers: BTreeMap<u64, Waker>,
+    last_seat: u64,
+    /// Of the supervisor above.
+    above: Weak<View>,
 }
+
+/// The place of one that waits for a change: none before it has had to wait.
+#[derive(Default)]
+pub(crate) struct Seat(Option<u64>);
+
+/// What is to be told of a change, when no lock is held.
+#[must_use]
+struct Changed {
+    watchers: BTreeMap<u64, Waker>,
+    above: Weak<View>,
+}
+
+impl Inner {
+    fn changed(&mut self) -> Changed {
+        self.version += 1;
+        Changed {
+            watchers: mem::take(&mut self.watchers),
+            above: Weak::clone(&self.above),
+        }
+    }
+}
+
+impl Changed {
+    /// Wakes those that wait, and has the change counted above. Wakers are foreign code: their
+    /// panics are no matter of the supervisor.
+    fn tell(mut self) {
+        loop {
+            if !self.watchers.is_empty() {
+                let wakers = mem::take(&mut self.watchers).into_values().collect();
+                let _ = contain(|| wake_all(wakers));
+            }
+            let Some(above) = self.above.upgrade() else {
+                return;
+            };
+            self = lock(&above.inner).changed();
+        }
+    }
+}
+
+/// Whether a child is up.
+pub(crate) enum Up {
+    /// It runs.
+    Is(Pid),
+    /// It is to be started, or is about to end.
+    NotYet,
+    /// It, or a supervisor above it, is stopped.
+    Never,
+    /// There is none with that name.
+    Unknown {
+        /// The names that there are.
+        there: String,
+    },
+}
+
+/// How many names are shown of those that there are.
+const SHOWN: usize = 16;
 
 /// How many names are kept.
 const SLOW: usize = 64;
@@ -158,6 +227,9 @@ impl View {
         let name = Arc::clone(&entry.name);
         inner.names.entry(name).or_default().insert(id);
         inner.entries.insert(id, entry);
+        let changed = inner.changed();
+        drop(inner);
+        changed.tell();
     }
 
     pub(crate) fn remove(&self, id: ChildId) {
@@ -176,14 +248,66 @@ impl View {
                 state.slow.push(Arc::clone(&entry.name));
             }
         }
+        let changed = inner.changed();
         drop(inner);
         drop(entry);
+        changed.tell();
     }
 
     pub(crate) fn change(&self, id: ChildId, change: impl FnOnce(&mut Entry)) {
-        if let Some(entry) = lock(&self.inner).entries.get_mut(&id) {
-            change(entry);
+        let mut inner = lock(&self.inner);
+        let Some(entry) = inner.entries.get_mut(&id) else {
+            return;
+        };
+        change(entry);
+        let changed = inner.changed();
+        drop(inner);
+        changed.tell();
+    }
+
+    /// The view of the supervisor above, which counts the changes of this one as well.
+    pub(crate) fn set_above(&self, above: &Arc<Self>) {
+        lock(&self.inner).above = Arc::downgrade(above);
+    }
+
+    /// How many changes there were, here and below.
+    pub(crate) fn version(&self) -> u64 {
+        lock(&self.inner).version
+    }
+
+    /// The waker is woken at the next change, in the place of one that has the seat.
+    pub(crate) fn watch(&self, seat: &mut Seat, waker: &Waker) {
+        let waker = waker.clone();
+        let mut inner = lock(&self.inner);
+        let seat = *seat.0.get_or_insert_with(|| {
+            inner.last_seat += 1;
+            inner.last_seat
+        });
+        let before = inner.watchers.insert(seat, waker);
+        drop(inner);
+        drop(before);
+    }
+
+    /// It waits no longer.
+    pub(crate) fn leave(&self, seat: &mut Seat) {
+        if let Some(seat) = seat.0.take() {
+            let waker = lock(&self.inner).watchers.remove(&seat);
+            drop(waker);
         }
+    }
+
+    /// How the supervisor has ended, if it has.
+    pub(crate) fn end_cause(&self) -> Option<ExitCause> {
+        lock(&self.inner).end.clone()
+    }
+
+    /// The supervisor has ended, and all is told of it.
+    pub(crate) fn set_end(&self, cause: ExitCause) {
+        let mut inner = lock(&self.inner);
+        inner.end = Some(cause);
+        let changed = inner.changed();
+        drop(inner);
+        changed.tell();
     }
 
     /// The oldest child with that name.
@@ -225,9 +349,11 @@ impl View {
             entry.pid = None;
             entry.state = ChildState::Stopped;
         }
-        let waiting = std::mem::take(&mut inner.waiting);
+        let waiting = mem::take(&mut inner.waiting);
+        let changed = inner.changed();
         drop(inner);
         waiting.into_iter().for_each(Waker::wake);
+        changed.tell();
     }
 
     /// Whether the supervisor, which has ended, has left children that have not. `waker` is woken
@@ -295,16 +421,54 @@ impl View {
 
     /// The child with that name, or at that path: names with slashes between them.
     pub(crate) fn find(&self, path: &str) -> Option<Entry> {
+        match self.first_of(path)? {
+            (entry, None) => Some(entry),
+            (entry, Some(rest)) => entry.below?.find(rest),
+        }
+    }
+
+    /// The first child on a path, and what is left of that.
+    fn first_of<'a>(&self, path: &'a str) -> Option<(Entry, Option<&'a str>)> {
         let by_name = |name: &str| {
             let inner = lock(&self.inner);
             let id = inner.names.get(name)?.first()?;
             inner.entries.get(id).cloned()
         };
         if let Some(entry) = by_name(path) {
-            return Some(entry);
+            return Some((entry, None));
         }
         let (first, rest) = path.split_once('/')?;
-        by_name(first)?.below?.find(rest)
+        Some((by_name(first)?, Some(rest)))
+    }
+
+    /// Whether the child with that name, or at that path, is up.
+    pub(crate) fn up(&self, path: &str) -> Up {
+        // The supervisor above has not noted the end.
+        if self.is_over() {
+            return Up::NotYet;
+        }
+        let Some((entry, rest)) = self.first_of(path) else {
+            let there = self.names();
+            return Up::Unknown { there };
+        };
+        match (entry.state, entry.pid, rest) {
+            (ChildState::Stopped, _, _) => Up::Never,
+            (ChildState::Runs, Some(pid), None) => Up::Is(pid),
+            (ChildState::Runs, Some(_), Some(rest)) => match entry.below {
+                Some(below) => below.up(rest),
+                None => Up::Unknown {
+                    there: self.names(),
+                },
+            },
+            _ => Up::NotYet,
+        }
+    }
+
+    /// The names of some children, to be shown.
+    pub(crate) fn names(&self) -> String {
+        let inner = lock(&self.inner);
+        let names = inner.entries.values().map(|it| format!("{:?}", it.name));
+        names.take(SHOWN).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether the supervisor has ended.

@@ -39,7 +39,10 @@ const LAYERS: [(&str, &[&str]); 23] = [
         "lock",
         &["sync", "proc-api", "wait", "sched", "task", "time"],
     ),
-    ("supervise", &["sync", "proc-api", "sched", "task", "time"]),
+    (
+        "supervise",
+        &["sync", "proc-api", "wait", "sched", "task", "time"],
+    ),
     (
         "ganger",
         &[

@@ -19,3 +19,4 @@ mod questions;
 mod stops;
 mod support;
 mod trees;
+mod waits;

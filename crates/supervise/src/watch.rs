@@ -1,0 +1,338 @@
+//! Waiting at a tree: until a child is up, until something changes, until the end.
+//!
+//! **Protocol.** A view counts its changes, and those of the views below it. A wait looks; when it
+//! does not find what it waits for, it leaves its waker at the view of its supervisor, and looks
+//! again. Each change takes the wakers away and wakes them, without a lock, so each wait has one
+//! place there at the most.
+//!
+//! **Why no wake-up is lost.** A change is made before it is counted, and both before the wakers
+//! are taken. When they are taken before a waker is left, the second look sees the change.
+
+use crate::tree::{AddressError, Tree};
+use crate::view::{ChildInfo, ChildState, Seat, Up};
+use ganger_proc_api::{Command, CommandError, ExitCause, Pid, TypedCommand};
+use ganger_sched::may_block;
+use ganger_wait::{Until, block_on, block_on_for};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Why a wait at a tree is over without what it was for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TreeError {
+    /// The supervisor has ended.
+    #[error(transparent)]
+    Ended(#[from] TreeEnded),
+    /// There is no such child, or it is stopped for good: it has ended and is not to be restarted,
+    /// until [`restart_child`](Tree::restart_child) says otherwise.
+    #[error(transparent)]
+    Child(#[from] AddressError),
+    /// The time is over.
+    #[error("the time is over, and what the tree was waited for has not come")]
+    Timeout,
+    /// The wait would block a worker of a scheduler, or the thread in its driver.
+    #[error(
+        "a wait at a tree would block a worker; a task awaits it, a step asks with \
+         `out.ask(tree.wait_up(..), tag)`, and in others' code it is inside of `ctx.blocking(..)`"
+    )]
+    OnWorker,
+    /// The scheduler has not been started.
+    #[error(
+        "the scheduler has not been started, so a wait at a tree would not end; start it by \
+         `Builder::start` in the place of `build`, or by `Scheduler::start`"
+    )]
+    NotStarted,
+}
+
+/// A supervisor has ended, and how.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the supervisor {supervisor} {pid} has ended: {cause}")]
+#[non_exhaustive]
+pub struct TreeEnded {
+    /// What it is called.
+    pub supervisor: Arc<str>,
+    /// Its process.
+    pub pid: Pid,
+    /// How it has ended: as cancelled where it was stopped.
+    pub cause: ExitCause,
+}
+
+/// A wait at a [`Tree`]. Nothing happens until it is waited for: a thread calls
+/// [`wait`](Self::wait), a task awaits it, and a step asks with `out.ask(wait, tag)`.
+///
+/// A wait that is dropped leaves nothing behind.
+#[must_use = "call `wait`, `.await` it, or `out.ask(wait, tag)`"]
+pub struct TreeWait<T> {
+    tree: Tree,
+    look: Look<T>,
+    /// Its place among those that are woken.
+    seat: Seat,
+}
+
+type Look<T> = Box<dyn FnMut(&Tree) -> Option<Result<T, TreeError>> + Send>;
+
+impl<T> TreeWait<T> {
+    fn new(
+        tree: &Tree,
+        look: impl FnMut(&Tree) -> Option<Result<T, TreeError>> + Send + 'static,
+    ) -> Self {
+        Self {
+            tree: tree.clone(),
+            look: Box::new(look),
+            seat: Seat::default(),
+        }
+    }
+
+    /// Blocks this thread until the wait is over.
+    ///
+    /// # Errors
+    /// [`TreeError`]: [`OnWorker`](TreeError::OnWorker) where it would have to wait in a step, and
+    /// [`NotStarted`](TreeError::NotStarted) where nothing runs.
+    #[track_caller]
+    pub fn wait(self) -> Result<T, TreeError> {
+        self.wait_within(None)
+    }
+
+    /// As [`wait`](Self::wait), for no longer than that. It waits for that long also in a scheduler
+    /// that has not been started, because another thread may start it.
+    ///
+    /// # Errors
+    /// As there, and [`TreeError::Timeout`].
+    #[track_caller]
+    pub fn wait_timeout(self, timeout: Duration) -> Result<T, TreeError> {
+        self.wait_within(Some(timeout))
+    }
+
+    #[track_caller]
+    fn wait_within(mut self, timeout: Option<Duration>) -> Result<T, TreeError> {
+        if let Some(result) = (self.look)(&self.tree) {
+            return result;
+        }
+        if !may_block("a wait at a tree", "its `.await` in a task") {
+            return Err(TreeError::OnWorker);
+        }
+        let Some(timeout) = timeout else {
+            let scheduler = self.tree.scheduler.upgrade();
+            if scheduler.is_some_and(|it| !it.is_started() && !it.is_stopping()) {
+                return Err(TreeError::NotStarted);
+            }
+            return block_on(self);
+        };
+        block_on_for(timeout, self).unwrap_or(Err(TreeError::Timeout))
+    }
+}
+
+impl<T> Future for TreeWait<T> {
+    type Output = Result<T, TreeError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(result) = (this.look)(&this.tree) {
+            return Poll::Ready(result);
+        }
+        this.tree.view.watch(&mut this.seat, context.waker());
+        (this.look)(&this.tree).map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl<T> Drop for TreeWait<T> {
+    fn drop(&mut self) {
+        self.tree.view.leave(&mut self.seat);
+    }
+}
+
+/// For steps: the completion brings the result. An error is [`CommandError::Failed`], with a
+/// [`TreeError`] inside.
+impl<T: Send + 'static> TypedCommand for TreeWait<T> {
+    type Answer = T;
+
+    fn into_command(self) -> Command {
+        let wait = async { self.await.map_err(|it| CommandError::Failed(it.into())) };
+        Until::fallible(wait).into_command()
+    }
+}
+
+impl<T> fmt::Debug for TreeWait<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TreeWait").field(&self.tree.pid()).finish()
+    }
+}
+
+/// The changes of a tree, one after the other: see [`Tree::changes`].
+pub struct Changes {
+    tree: Tree,
+    /// The count of changes at the last look.
+    seen: u64,
+}
+
+impl Changes {
+    /// Waits until something has changed since the last look, and returns the children of now, as
+    /// [`Tree::children`] does. May be given up and called again: nothing is lost.
+    ///
+    /// # Errors
+    /// [`TreeError::Ended`] when the supervisor has ended, and its last change has been seen.
+    pub async fn next(&mut self) -> Result<Vec<ChildInfo>, TreeError> {
+        let (seen, children) = self.newer().await?;
+        self.seen = seen;
+        Ok(children)
+    }
+
+    /// As [`next`](Self::next), and blocks the thread meanwhile.
+    ///
+    /// # Errors
+    /// As there, and as for [`TreeWait::wait`].
+    #[track_caller]
+    pub fn next_blocking(&mut self) -> Result<Vec<ChildInfo>, TreeError> {
+        let (seen, children) = self.newer().wait()?;
+        self.seen = seen;
+        Ok(children)
+    }
+
+    /// As [`next_blocking`](Self::next_blocking), for no longer than that.
+    ///
+    /// # Errors
+    /// As there, and [`TreeError::Timeout`].
+    #[track_caller]
+    pub fn next_timeout(&mut self, timeout: Duration) -> Result<Vec<ChildInfo>, TreeError> {
+        let (seen, children) = self.newer().wait_timeout(timeout)?;
+        self.seen = seen;
+        Ok(children)
+    }
+
+    fn newer(&self) -> TreeWait<(u64, Vec<ChildInfo>)> {
+        let seen = self.seen;
+        TreeWait::new(&self.tree, move |tree| {
+            // The end first: after it no change is missed. The count before the children: they are
+            // not older than it says.
+            let end = tree.end();
+            let version = tree.view.version();
+            if version > seen {
+                return Some(Ok((version, tree.children())));
+            }
+            end.map(|it| Err(it.into()))
+        })
+    }
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Changes").field(&self.tree.pid()).finish()
+    }
+}
+
+impl Tree {
+    /// Whether the supervisor has ended. When it was terminated, or has failed, its children may
+    /// still be stopping.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.end().is_some()
+    }
+
+    /// Waits until the supervisor has ended, and says how. The owner of a [`TreeHandle`] gets the
+    /// reason itself, by [`TreeHandle::wait`].
+    ///
+    /// [`TreeHandle`]: crate::TreeHandle
+    /// [`TreeHandle::wait`]: crate::TreeHandle::wait
+    pub fn wait_end(&self) -> TreeWait<TreeEnded> {
+        TreeWait::new(self, |tree| tree.end().map(Ok))
+    }
+
+    /// Waits until the child with that name runs, or the one at that path, and gives its PID. A
+    /// child runs when its `init` has returned. One that runs now is not waited for, even if it is
+    /// about to fail: see [`changes`](Self::changes) for a restart.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// # use std::time::Duration;
+    /// use ganger_supervise::{Child, Supervisor};
+    ///
+    /// # let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+    /// let cache = || actor_fn(|_, by: u32, _| Ok(println!("{}", 100 / by)));
+    /// let web = move || {
+    ///     let cache = Child::new("cache", cache);
+    ///     Supervisor::one_for_one().with(cache.back_off(Duration::from_millis(1)))
+    /// };
+    /// let tree = Supervisor::one_for_one().child("web", web).start(&scheduler)?;
+    /// let before = tree.wait_up("web/cache").wait()?;
+    ///
+    /// let mut changes = tree.changes();
+    /// tree.address::<u32>("web/cache")?.send(0)?; // It panics, and is restarted.
+    /// while tree.child("web/cache").is_none_or(|it| it == before) {
+    ///     changes.next_blocking()?;
+    /// }
+    /// tree.stop();
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The wait's: [`TreeError::Ended`] when the supervisor has ended, and [`TreeError::Child`]
+    /// when there is no such child, or when the child, or a supervisor on the path, is stopped.
+    pub fn wait_up(&self, path: impl Into<String>) -> TreeWait<Pid> {
+        let path = path.into();
+        TreeWait::new(self, move |tree| tree.up(&path))
+    }
+
+    fn up(&self, path: &str) -> Option<Result<Pid, TreeError>> {
+        if let Some(end) = self.end() {
+            return Some(Err(end.into()));
+        }
+        let path = || path.to_owned();
+        let error = match self.view.up(&path()) {
+            Up::Is(pid) => return Some(Ok(pid)),
+            Up::NotYet => return None,
+            Up::Never => AddressError::NotRunning {
+                path: path(),
+                state: ChildState::Stopped,
+            },
+            Up::Unknown { there } => AddressError::NoChild {
+                path: path(),
+                there,
+            },
+        };
+        Some(Err(error.into()))
+    }
+
+    /// The changes from now on: starts, ends and restarts of children, of those below as well.
+    ///
+    /// It keeps no changes, only a count of those that it has seen. So several changes between two
+    /// looks are one, and a slow reader costs nothing. One look is O(children).
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// use ganger_supervise::{Child, Supervisor};
+    ///
+    /// # let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+    /// let tree = Supervisor::one_for_one().start(&scheduler)?;
+    /// let mut changes = tree.changes();
+    /// tree.start_child(Child::new("log", || actor_fn(|_, (): (), _| Ok(())))).wait()?;
+    /// tree.stop();
+    /// // A task calls `changes.next().await`.
+    /// while let Ok(children) = changes.next_blocking() {
+    ///     println!("{children:?}");
+    /// }
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        Changes {
+            tree: self.clone(),
+            seen: self.view.version(),
+        }
+    }
+
+    /// How the supervisor has ended, if it has.
+    pub(crate) fn end(&self) -> Option<TreeEnded> {
+        Some(TreeEnded {
+            cause: self.view.end_cause()?,
+            supervisor: Arc::clone(&self.view.label),
+            pid: self.pid(),
+        })
+    }
+}
