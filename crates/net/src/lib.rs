@@ -4,6 +4,7 @@
 
 mod address;
 mod blocking;
+mod buffer;
 mod by_number;
 #[cfg(unix)]
 mod child;
@@ -32,6 +33,7 @@ mod udp;
 mod unix;
 
 pub use address::ToAddress;
+pub use buffer::{BufReader, BufWriter, LineError};
 pub use by_number::AnySocket;
 #[cfg(unix)]
 pub use child::{Child, ChildStream};

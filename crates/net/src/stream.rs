@@ -100,7 +100,8 @@ impl<T: Transport> Stream<T> {
     }
 
     /// A half that reads and one that writes, for two owners. The connection is closed when both
-    /// are dropped. When the half that writes is dropped, the other side sees an end.
+    /// are dropped. When the half that writes is dropped, the other side sees an end. They have no
+    /// buffers: see [`split_buffered`](Self::split_buffered).
     #[must_use]
     pub fn split(self) -> (ReadHalf<T>, WriteHalf<T>) {
         (ReadHalf(Arc::clone(&self.0)), WriteHalf(Some(self.0)))

@@ -1,5 +1,6 @@
 //! Sockets in processes.
 
+mod buffers;
 mod by_yields;
 mod chaos;
 #[cfg(unix)]
