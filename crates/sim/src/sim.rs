@@ -152,7 +152,7 @@ impl Sim {
     /// When `test` does, or a promise is broken. The text has the moves before that.
     #[track_caller]
     pub fn run(&self, test: impl FnOnce(&Rt<'_>)) -> Report {
-        let outcome = self.attempt(Source::Seed(self.seed), test);
+        let outcome = self.attempt(Source::Seed(self.seed), &mut once(test));
         self.report(outcome)
     }
 
@@ -163,7 +163,7 @@ impl Sim {
     /// As [`run`](Self::run).
     #[track_caller]
     pub fn replay(&self, decisions: &[u32], test: impl FnOnce(&Rt<'_>)) -> Report {
-        let outcome = self.attempt(Source::Given(decisions.to_vec()), test);
+        let outcome = self.attempt(Source::Given(decisions.to_vec()), &mut once(test));
         self.report(outcome)
     }
 
@@ -189,8 +189,13 @@ impl Sim {
     /// instead.
     #[track_caller]
     pub fn check_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) {
+        self.check_each(seeds, &test);
+    }
+
+    #[track_caller]
+    fn check_each(&self, seeds: u64, test: &Test<'_>) {
         if let Some(given) = given() {
-            self.replay(&given, &test);
+            self.replay(&given, test);
             return;
         }
         if let Some(seed) = variable(SEED) {
@@ -199,10 +204,10 @@ impl Sim {
                 seed,
                 ..self.clone()
             }
-            .run(&test);
+            .run(test);
             return;
         }
-        if let Err(failed) = self.try_seeds(seeds, test) {
+        if let Err(failed) = self.try_each(seeds, test) {
             panic!("{failed}");
         }
     }
@@ -237,11 +242,16 @@ impl Sim {
     /// The first run that has failed.
     #[track_caller]
     pub fn try_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) -> Result<(), FailedRun> {
+        self.try_each(seeds, &test)
+    }
+
+    #[track_caller]
+    fn try_each(&self, seeds: u64, test: &Test<'_>) -> Result<(), FailedRun> {
         for nth in 0..seeds {
             let seed = self.seed.wrapping_add(nth);
-            let outcome = self.attempt_quietly(Source::Seed(seed), &test);
+            let outcome = self.attempt_quietly(Source::Seed(seed), test);
             if let Some(failure) = &outcome.failure {
-                let (text, decisions) = self.failed(Some(seed), &outcome, failure, &test);
+                let (text, decisions) = self.failed(Some(seed), &outcome, failure, test);
                 return Err(FailedRun {
                     seed,
                     decisions,
@@ -261,9 +271,14 @@ impl Sim {
     /// When a run fails, as [`check_seeds`](Self::check_seeds).
     #[track_caller]
     pub fn explore(&self, max_runs: u64, test: impl Fn(&Rt<'_>)) -> Explored {
+        self.explore_each(max_runs, &test)
+    }
+
+    #[track_caller]
+    fn explore_each(&self, max_runs: u64, test: &Test<'_>) -> Explored {
         let mut runs = 0;
         if let Some(given) = given() {
-            self.replay(&given, &test);
+            self.replay(&given, test);
             let is_complete = false;
             return Explored {
                 runs: 1,
@@ -273,9 +288,9 @@ impl Sim {
         let mut next = Some(Vec::new());
         while let Some(given) = next.filter(|_| runs < max_runs) {
             runs += 1;
-            let outcome = self.attempt_quietly(Source::Given(given), &test);
+            let outcome = self.attempt_quietly(Source::Given(given), test);
             if let Some(failure) = &outcome.failure {
-                let (text, _) = self.failed(None, &outcome, failure, &test);
+                let (text, _) = self.failed(None, &outcome, failure, test);
                 panic!("{text}");
             }
             next = successor(&outcome.made);
@@ -298,7 +313,7 @@ impl Sim {
         seed: Option<u64>,
         outcome: &Outcome,
         failure: &Failure,
-        test: &impl Fn(&Rt<'_>),
+        test: &Test<'_>,
     ) -> (String, Vec<u32>) {
         // Straight to standard error: the test harness would capture `eprintln!` until the end.
         let announce = |text: &str| drop(writeln!(io::stderr(), "{text}"));
@@ -323,14 +338,14 @@ impl Sim {
     }
 
     #[track_caller]
-    fn attempt(&self, source: Source, test: impl FnOnce(&Rt<'_>)) -> Outcome {
+    fn attempt(&self, source: Source, test: &mut dyn FnMut(&Rt<'_>)) -> Outcome {
         self.play(self.build(), source, test)
     }
 
     #[track_caller]
-    fn attempt_quietly(&self, source: Source, test: impl FnOnce(&Rt<'_>)) -> Outcome {
+    fn attempt_quietly(&self, source: Source, test: &Test<'_>) -> Outcome {
         let built = self.build();
-        quietly(|| self.play(built, source, test))
+        quietly(|| self.play(built, source, &mut |rt| test(rt)))
     }
 
     /// The parts of a run.
@@ -362,7 +377,7 @@ impl Sim {
         &self,
         (network, scheduler): (Network, Scheduler),
         source: Source,
-        test: impl FnOnce(&Rt<'_>),
+        test: &mut dyn FnMut(&Rt<'_>),
     ) -> Outcome {
         let seed = match source {
             Source::Seed(seed) => Some(seed),
@@ -461,6 +476,20 @@ impl fmt::Debug for Sim {
             .field("strategy", &self.strategy)
             .field("faults", &self.faults)
             .finish_non_exhaustive()
+    }
+}
+
+/// A test that runs many times. Without its own type, all tests of a program share the code that
+/// runs them.
+type Test<'a> = dyn Fn(&Rt<'_>) + 'a;
+
+/// A test that runs once, for code that does not know its type.
+fn once(test: impl FnOnce(&Rt<'_>)) -> impl FnMut(&Rt<'_>) {
+    let mut test = Some(test);
+    move |rt: &Rt<'_>| {
+        if let Some(test) = test.take() {
+            test(rt);
+        }
     }
 }
 

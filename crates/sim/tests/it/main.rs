@@ -2,6 +2,7 @@
 
 mod calls;
 mod crowds;
+mod fairness;
 mod mixed;
 mod names;
 mod network;
