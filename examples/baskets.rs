@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 /// How long a stop may take.
 const STOP: Duration = Duration::from_secs(10);
 /// How many requests of a user may come at once.
-const BURST: f64 = 20.0;
+const BURST: u32 = 20;
 
 /// Puts an item into a basket, if it has a name. The answer is what is in there; `None` when the
 /// user asks too often.
@@ -23,28 +23,15 @@ struct Ask(String, Reply<Option<String>>);
 
 struct Basket {
     items: String,
-    per_second: f64,
-    allowed: f64,
-    since: Moment,
-}
-
-impl Basket {
-    fn is_allowed(&mut self, now: Moment) -> bool {
-        let earned = (now - self.since).as_secs_f64() * self.per_second;
-        self.allowed = (self.allowed + earned).min(BURST);
-        self.since = now;
-        let is_allowed = self.allowed >= 1.0;
-        self.allowed -= f64::from(u8::from(is_allowed));
-        is_allowed
-    }
+    limiter: RateLimiter,
 }
 
 impl Actor for Basket {
     type Message = Ask;
 
-    fn receive(&mut self, ctx: &Context, ask: Ask, _: &mut StepOutput) -> StepResult {
+    fn receive(&mut self, _: &Context, ask: Ask, _: &mut StepOutput) -> StepResult {
         let Ask(item, reply) = ask;
-        let is_allowed = self.is_allowed(ctx.now());
+        let is_allowed = self.limiter.try_acquire(1).is_ok();
         if is_allowed && !item.is_empty() {
             self.items += &(item + "\n");
         }
@@ -75,11 +62,10 @@ pub(crate) fn start(
     listener: std::net::TcpListener,
     (idle, per_second): (Duration, f64),
 ) -> Result<ProcessHandle, BoxError> {
-    let baskets = scheduler.kind("basket").start(move |_, ctx| Basket {
+    let handle = scheduler.handle();
+    let baskets = scheduler.kind("basket").start(move |_, _| Basket {
         items: String::new(),
-        per_second,
-        allowed: BURST,
-        since: ctx.now(),
+        limiter: RateLimiter::new(&handle, per_second, BURST),
     });
     let router = Router::new()
         .route("/baskets/{user}", get(basket).post(basket))

@@ -125,7 +125,7 @@ fn what_is_idle_goes(address: SocketAddr) {
 fn users_have_baskets_and_a_limit() {
     let scheduler = scheduler();
     for (settings, check) in [
-        ((LONG, 0.0), what_both_do as fn(SocketAddr)),
+        ((LONG, 1e-6), what_both_do as fn(SocketAddr)),
         ((Duration::from_millis(20), 1000.0), what_is_idle_goes),
     ] {
         let (listener, address) = listener();
@@ -142,7 +142,7 @@ fn users_have_baskets_and_a_limit() {
 fn the_same_service_on_tokio_does_the_same() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for (settings, check) in [
-        ((LONG, 0.0), what_both_do as fn(SocketAddr)),
+        ((LONG, 1e-6), what_both_do as fn(SocketAddr)),
         ((Duration::from_millis(20), 1000.0), what_is_idle_goes),
     ] {
         let (listener, address) = listener();
