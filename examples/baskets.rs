@@ -9,11 +9,9 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use ganger::prelude::*;
 use ganger::tokio::{Tokio, serve, shutdown_signal};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// How long a stop may take.
-const STOP: Duration = Duration::from_secs(10);
 /// How many requests of a user may come at once.
 const BURST: u32 = 20;
 
@@ -55,13 +53,12 @@ async fn health(State(all): State<Baskets>) -> String {
     format!("{} baskets\n", all.len())
 }
 
-/// Starts the service, and returns its server's process. `idle` is how long a basket is kept whose
-/// user asks for nothing.
+/// Starts the service. `idle` is how long a basket is kept whose user asks for nothing.
 pub(crate) fn start(
     scheduler: &Scheduler,
     listener: std::net::TcpListener,
     (idle, per_second): (Duration, f64),
-) -> Result<ProcessHandle, BoxError> {
+) -> Result<(), BoxError> {
     let handle = scheduler.handle();
     let baskets = scheduler.kind("basket").start(move |_, _| Basket {
         items: String::new(),
@@ -72,24 +69,18 @@ pub(crate) fn start(
         .route("/health", get(health))
         .with_state(baskets.idle_after(idle).build()?);
     listener.set_nonblocking(true)?;
-    Ok(scheduler
-        .spawn_task(async |_: Cx| Ok(serve(TcpListener::from_std(listener)?, router).await?))?)
-}
-
-/// The server ends first, so that each request has its answer while the baskets are there.
-pub(crate) fn stop(scheduler: &Scheduler, server: ProcessHandle) -> Result<StopReport, BoxError> {
-    let begin = Instant::now();
-    scheduler.cancel(server.pid(), "the service ends")?;
-    let _late = server.wait_timeout(STOP); // The stop cuts them off.
-    Ok(scheduler.stop(STOP.saturating_sub(begin.elapsed()))?)
+    scheduler
+        .spawn_task(async |_: Cx| Ok(serve(TcpListener::from_std(listener)?, router).await?))?;
+    Ok(())
 }
 
 fn main() -> Result<(), BoxError> {
     let listener = std::net::TcpListener::bind("127.0.0.1:8080")?;
     let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
-    let server = start(&scheduler, listener, (Duration::from_secs(600), 10.0))?;
+    start(&scheduler, listener, (Duration::from_secs(600), 10.0))?;
     let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
     asked.wait().into_result()?;
-    println!("{:?}", stop(&scheduler, server)?);
+    // The baskets end last, so that each request has its answer.
+    println!("{:?}", scheduler.stop(Duration::from_secs(10))?);
     Ok(())
 }

@@ -123,16 +123,13 @@ fn what_is_idle_goes(address: SocketAddr) {
 // pins: I11
 #[test]
 fn users_have_baskets_and_a_limit() {
-    let scheduler = scheduler();
     for (settings, check) in [
         ((LONG, 1e-6), what_both_do as fn(SocketAddr)),
         ((Duration::from_millis(20), 1000.0), what_is_idle_goes),
     ] {
-        let (listener, address) = listener();
-        let server = example::start(&scheduler, listener, settings).unwrap();
+        let (scheduler, (listener, address)) = (scheduler(), listener());
+        example::start(&scheduler, listener, settings).unwrap();
         check(address);
-        scheduler.cancel(server.pid(), "the next one").unwrap();
-        server.wait().into_result().unwrap();
     }
 }
 
@@ -182,7 +179,7 @@ fn load(mut client: Client, path: &str, answers: &AtomicU64) {
 fn a_stop_under_load_leaves_no_request_without_an_answer() {
     let scheduler = scheduler();
     let (listener, address) = listener();
-    let server = example::start(&scheduler, listener, (LONG, 1e9)).unwrap();
+    example::start(&scheduler, listener, (LONG, 1e9)).unwrap();
     let answers = AtomicU64::new(0);
     thread::scope(|threads| {
         for number in 0..8 {
@@ -195,7 +192,7 @@ fn a_stop_under_load_leaves_no_request_without_an_answer() {
         while answers.load(Ordering::Relaxed) < 1000 {
             thread::yield_now();
         }
-        let report = example::stop(&scheduler, server).unwrap();
+        let report = scheduler.stop(PATIENCE).unwrap();
         assert_eq!((report.forced, report.stuck.len()), (0, 0), "{report:?}");
     });
     assert!(TcpStream::connect(address).is_err());
