@@ -13,6 +13,7 @@ use std::any::type_name;
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
+#[cfg(feature = "task")]
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use ganger_keyed::{KeyedErrorKind, KindError, Kinds};
-use ganger_proc_api::{CommandError, Reply, SendErrorKind, SubmitErrorKind, actor_fn};
+use ganger_proc_api::{
+    BoxError, CommandError, Lifecycle, Pid, Reply, SendErrorKind, SubmitErrorKind, Symbol, actor_fn,
+};
 use ganger_sched::Scheduler;
 use ganger_sim::{Faults, Sim};
 use ganger_task::{Cx, SpawnTask};
@@ -168,4 +170,29 @@ fn a_scheduler_without_timers_has_no_kinds() {
         .kind::<Act>("clerk")
         .start(|key, _| Clerk::new(key, &Book::default()));
     assert_eq!(kind.build().unwrap_err(), KindError::NoTimers);
+}
+
+struct Refuses;
+
+impl Lifecycle for Refuses {
+    fn on_start(&self, _: Pid, _: Symbol) -> Result<(), BoxError> {
+        Err("not on my watch".into())
+    }
+}
+
+// pins: E1, E3
+#[test]
+fn a_start_that_the_lifecycle_hook_refuses_leaves_nothing() {
+    let builder = ganger_time::Timers::add_to(Scheduler::builder().workers(1));
+    let scheduler = builder.lifecycle(Refuses).build().unwrap();
+    let clerks = clerks(&scheduler, &Book::default());
+    let error = clerks.of("ann").send(Act::Done).unwrap_err();
+    let is_hook = |kind: &_| matches!(kind, SubmitErrorKind::StartRefused(_));
+    assert!(
+        matches!(&error.kind, KeyedErrorKind::NotStarted(it) if is_hook(it)),
+        "{error}"
+    );
+    assert!(clerks.is_empty());
+    // The process had the message, and has been closed.
+    assert!(error.into_message::<Act>().is_none());
 }
