@@ -117,7 +117,7 @@ impl<M: Send + 'static, K: Key> Registry<M, K> {
 
     /// The address of the process of that key, whether there is one or not. It starts none.
     ///
-    /// An address that is kept saves the hash of the key at each send.
+    /// An address that is kept saves a copy and the hash of the key at each send.
     pub fn of(&self, key: impl Into<K>) -> KeyedAddress<M, K> {
         let key = key.into();
         KeyedAddress {
