@@ -94,7 +94,7 @@ impl Processes {
             pid,
             "main".into(),
             ProcessBox::boxed(Box::new(Still)),
-            Origin::new(0, None, None),
+            Origin::new(0, None, None, false),
         );
         // SAFETY: the id has been claimed, and no other thread uses it.
         unsafe { self.registry.insert(cell) };

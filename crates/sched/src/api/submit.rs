@@ -212,7 +212,8 @@ impl Shared {
 
     /// A cell for the process: one that has been used before, if there is one.
     fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: ProcessBox) -> Task {
-        let origin = Origin::new(place.parent, place.inherits.take(), place.limit);
+        let is_limited = place.limit.unwrap_or(self.limit) != Limit::NONE;
+        let origin = Origin::new(place.parent, place.inherits.take(), place.limit, is_limited);
         if let Some(task) = place.cell.take() {
             // SAFETY: nothing else refers to what was in the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };

@@ -4,7 +4,7 @@
 use crate::core::item::Item;
 use crate::core::owned::Core;
 use crate::core::shared::Shared;
-use crate::limits::room::Room;
+use crate::limits::room::{Limit, Room};
 use crate::probe::{Active, Probe};
 use crate::process::about::About;
 use crate::process::accepts::Accepts;
@@ -178,7 +178,16 @@ impl ProcessCell {
     /// How many messages its mailbox takes, if there is a limit.
     #[inline(always)]
     pub(crate) fn limit(&self) -> Option<usize> {
-        self.origin.limit().unwrap_or(self.shared.limit).get()
+        if self.origin.is_limited() {
+            self.own_limit().get()
+        } else {
+            None
+        }
+    }
+
+    /// The limit that it was given, or the scheduler's.
+    fn own_limit(&self) -> Limit {
+        self.origin.limit().unwrap_or(self.shared.limit)
     }
 
     /// Calls `f` with the part that belongs to the owner of the run token.
@@ -322,7 +331,7 @@ mod tests {
             pid,
             "main".into(),
             home(),
-            Origin::new(0, None, None),
+            Origin::new(0, None, None, false),
         );
         let probe = Arc::new(());
         for nth in 1..=2 {
@@ -332,7 +341,12 @@ mod tests {
             assert!(reason.unwrap_err().is_done());
             assert_eq!(Arc::strong_count(&probe), 1);
             let cell = Arc::get_mut(&mut cell).unwrap();
-            cell.renew(pid, "again".into(), home(), Origin::new(0, None, None));
+            cell.renew(
+                pid,
+                "again".into(),
+                home(),
+                Origin::new(0, None, None, false),
+            );
             // Ordering: Relaxed: as where it is counted.
             assert_eq!(dropped.load(Ordering::Relaxed), nth);
         }
@@ -349,13 +363,18 @@ mod tests {
             pid,
             "main".into(),
             home(),
-            Origin::new(0, None, None),
+            Origin::new(0, None, None, false),
         );
         cell.accepts.set(Some(Kind::of::<u64>()));
         let message = Message::new("", "seven");
         assert!(cell.accepts.refuses(&message).is_some());
         let renewed = Arc::get_mut(&mut cell).unwrap();
-        renewed.renew(pid, "again".into(), home(), Origin::new(0, None, None));
+        renewed.renew(
+            pid,
+            "again".into(),
+            home(),
+            Origin::new(0, None, None, false),
+        );
         assert!(cell.accepts.refuses(&message).is_none());
     }
 
@@ -370,7 +389,7 @@ mod tests {
             pid,
             "main".into(),
             ProcessBox::new(Still),
-            Origin::new(0, None, None),
+            Origin::new(0, None, None, false),
         );
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));

@@ -8,11 +8,11 @@ use ganger_sync::{model, thread};
 #[test]
 fn of_two_first_values_none_is_lost() {
     model::check(4, || {
-        let origin = Arc::new(Origin::new(7, None, None));
+        let origin = Arc::new(Origin::new(7, None, None, true));
         let other = Arc::clone(&origin);
         let other = thread::spawn(move || drop(other.set(std::sync::Arc::new(1_u8))));
         drop(origin.set(std::sync::Arc::new(2_u16)));
-        let child = Origin::new(9, origin.values(), None);
+        let child = Origin::new(9, origin.values(), None, true);
         assert_eq!(child.get::<u16>().as_deref(), Some(&2));
         other.join().unwrap();
         assert_eq!(origin.get::<u16>().as_deref(), Some(&2));

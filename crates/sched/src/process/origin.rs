@@ -7,11 +7,12 @@
 //!
 //! | word | what it is |
 //! |---|---|
-//! | odd | the parent's id above the lowest bit; zero without a parent |
-//! | even | the pointer of a node |
-//! | the second bit is set as well | of a node with a limit |
+//! | odd | the parent's id above the two lowest bits; zero without a parent |
+//! | even | the pointer of a node, but for the second bit |
+//! | the second bit is set | the mailbox has a limit, that of the node or the scheduler's |
 //!
-//! A limit is there from the start. So a sender learns from the word that there is none.
+//! Whether there is a limit is known from the start, and stays. So a sender learns from the word
+//! that there is none.
 //!
 //! **Protocol.** Any thread that sets the first of these puts a node there, by a compare and
 //! swap. The
@@ -32,11 +33,14 @@ use std::sync::Arc;
 /// The tag of a word that is an id.
 const IS_ID: usize = 1;
 
-/// The tag of a pointer of a node that has a limit.
-const HAS_LIMIT: usize = 2;
+/// The tag of a process whose mailbox has a limit.
+const IS_LIMITED: usize = 2;
 
-/// Larger ids have a node: those of slots that have been used two billion times.
-const LARGEST_ID: usize = usize::MAX >> 1;
+/// Where the id begins.
+const ID: u32 = 2;
+
+/// Larger ids have a node: those of slots that have been used a billion times.
+const LARGEST_ID: usize = usize::MAX >> ID;
 
 pub(crate) struct Origin(AtomicPtr<Node>);
 
@@ -58,7 +62,7 @@ pub(crate) struct Incarnation {
     pub(crate) end: Withdrawal,
 }
 
-const _: () = assert!(align_of::<Node>() > IS_ID + HAS_LIMIT);
+const _: () = assert!(align_of::<Node>() > IS_ID + IS_LIMITED);
 
 /// Inherited values, one of a type.
 #[derive(Default)]
@@ -82,29 +86,34 @@ impl Values {
 }
 
 impl Origin {
-    /// Of a process that the process with that id, or zero, has started.
+    /// Of a process that the process with that id, or zero, has started. The limit is its own, if
+    /// it has one; `is_limited` says whether that, or the scheduler's, is a number.
     #[inline]
-    pub(crate) fn new(parent: u64, values: Option<Arc<Values>>, limit: Option<Limit>) -> Self {
+    pub(crate) fn new(
+        parent: u64,
+        values: Option<Arc<Values>>,
+        limit: Option<Limit>,
+        is_limited: bool,
+    ) -> Self {
+        let tag = if is_limited { IS_LIMITED } else { 0 };
         let word = match usize::try_from(parent) {
             Ok(id) if values.is_none() && limit.is_none() && id <= LARGEST_ID => {
-                ptr::without_provenance_mut(id << 1 | IS_ID)
+                ptr::without_provenance_mut(id << ID | tag | IS_ID)
             }
-            _ => {
-                let tag = if limit.is_some() { HAS_LIMIT } else { 0 };
-                Node::boxed(parent, values, limit).map_addr(|it| it | tag)
-            }
+            _ => Node::boxed(parent, values, limit).map_addr(|it| it | tag),
         };
         Self(AtomicPtr::new(word))
     }
 
-    /// The limit of its mailbox, if it was given one.
+    /// Whether the mailbox has a limit.
     #[inline(always)]
+    pub(crate) fn is_limited(&self) -> bool {
+        // Ordering: Relaxed: it was known before the process was shared, and stays.
+        self.0.load(Ordering::Relaxed).addr() & IS_LIMITED != 0
+    }
+
+    /// The limit of its mailbox, if it was given one.
     pub(crate) fn limit(&self) -> Option<Limit> {
-        // Ordering: Relaxed: whether there is one was known before the process was shared.
-        let word = self.0.load(Ordering::Relaxed).addr();
-        if word & (IS_ID | HAS_LIMIT) != HAS_LIMIT {
-            return None;
-        }
         self.node().ok()?.limit
     }
 
@@ -193,11 +202,12 @@ impl Origin {
     #[cold]
     fn put_node(&self, word: *mut Node) -> &Node {
         let node = Node::boxed(id_of(word), None, None);
+        let tagged = node.map_addr(|it| it | word.addr() & IS_LIMITED);
         // Ordering: Release pairs with the Acquire in `node`; the Acquire of a failure with the
         // Release of the thread that was faster.
         let put = self
             .0
-            .compare_exchange(word, node, Ordering::Release, Ordering::Acquire);
+            .compare_exchange(word, tagged, Ordering::Release, Ordering::Acquire);
         let there = match put {
             Ok(_) => node,
             Err(there) => {
@@ -207,18 +217,18 @@ impl Origin {
             }
         };
         // SAFETY: as in `node`: a word changes once, from an id to a pointer.
-        unsafe { &*there }
+        unsafe { &*untagged(there) }
     }
 }
 
 /// The pointer in a word that is even.
 fn untagged(word: *mut Node) -> *mut Node {
-    word.map_addr(|it| it & !HAS_LIMIT)
+    word.map_addr(|it| it & !IS_LIMITED)
 }
 
 /// The id in a word that is odd.
 fn id_of(word: *mut Node) -> u64 {
-    (word.addr() >> 1) as u64
+    (word.addr() >> ID) as u64
 }
 
 impl Drop for Origin {
@@ -265,13 +275,13 @@ mod tests {
     fn an_origin_has_its_parent_and_its_values() {
         let largest = LARGEST_ID as u64;
         for parent in [0, 7, largest, largest + 1, u64::MAX] {
-            let origin = Origin::new(parent, None, None);
+            let origin = Origin::new(parent, None, None, false);
             let expected = (parent > 0).then_some(parent);
             assert_eq!((origin.parent(), origin.get::<u8>()), (expected, None));
             assert!(origin.set(Arc::new(1_u8)).is_none());
             assert!(origin.set(Arc::new("text")).is_some());
             assert!(origin.set(Arc::new(2_u8)).is_some());
-            let child = Origin::new(9, origin.values(), None);
+            let child = Origin::new(9, origin.values(), None, false);
             assert_eq!(
                 (origin.parent(), origin.get()),
                 (expected, Some(Arc::new(2_u8)))
@@ -294,9 +304,9 @@ mod tests {
     fn incarnations_are_counted_and_each_end_withdraws_what_was_for_it() {
         let limit = Some(Limit::of(9));
         for origin in [
-            Origin::new(7, None, None),
-            Origin::new(7, Some(Arc::default()), None),
-            Origin::new(7, None, limit),
+            Origin::new(7, None, None, true),
+            Origin::new(7, Some(Arc::default()), None, true),
+            Origin::new(7, None, limit, true),
         ] {
             assert!(origin.incarnation().is_none());
             origin.begin_incarnations();
@@ -309,6 +319,7 @@ mod tests {
             assert!(first.end.is_withdrawn());
             assert_eq!(origin.parent(), Some(7));
             assert!(origin.limit().is_none_or(|it| Some(it) == limit));
+            assert!(origin.is_limited());
         }
     }
 
@@ -321,16 +332,15 @@ mod tests {
             Some(Limit::of(1)),
             Some(Limit::of(usize::MAX)),
         ];
-        for limit in all {
+        for (limit, is_limited) in all.into_iter().flat_map(|it| [(it, false), (it, true)]) {
             for parent in [0, 7, u64::MAX] {
-                let origin = Origin::new(parent, None, limit);
-                let expected = (parent > 0).then_some(parent);
-                assert_eq!((origin.limit(), origin.parent()), (limit, expected));
+                let origin = Origin::new(parent, None, limit, is_limited);
+                let is = || (origin.is_limited(), origin.limit(), origin.parent());
+                let expected = (is_limited, limit, (parent > 0).then_some(parent));
+                assert_eq!(is(), expected);
                 assert!(origin.set(Arc::new(1_u8)).is_none());
-                assert_eq!(
-                    (origin.limit(), origin.get()),
-                    (limit, Some(Arc::new(1_u8)))
-                );
+                assert_eq!(is(), expected);
+                assert_eq!(origin.get(), Some(Arc::new(1_u8)));
             }
         }
     }
@@ -344,7 +354,7 @@ mod tests {
             }
         }
         let probe = Arc::new(());
-        let origin = Origin::new(7, None, Some(Limit::NONE));
+        let origin = Origin::new(7, None, Some(Limit::NONE), false);
         drop(origin.set(Arc::new(Bomb(Arc::clone(&probe)))));
         assert_eq!(Arc::strong_count(&probe), 2);
         drop(origin);
