@@ -182,9 +182,9 @@ impl Lines {
                     "there were more failures that nothing was told of"
                 );
             });
-            on_stderr(|| {
-                eprintln!("ganger: there were {left_out} more failures that nothing was told of");
-            });
+            on_stderr(format!(
+                "ganger: there were {left_out} more failures that nothing was told of"
+            ));
         }
     }
 }
@@ -203,20 +203,20 @@ fn emit(report: &FailureReport, left_out: u64) {
             "a process {}", report.failure.what()
         );
     });
-    on_stderr(|| {
-        let line = report.on_stderr();
-        match left_out {
-            0 => eprintln!("{line}"),
-            _ => eprintln!("{line} ({left_out} more since the last such line)"),
-        }
+    let line = report.on_stderr();
+    on_stderr(match left_out {
+        0 => line,
+        _ => format!("{line} ({left_out} more since the last such line)"),
     });
 }
 
-/// Calls `write`, which writes to the standard error stream, where this thread has no subscriber. A
-/// stream that is closed is no reason to end anything.
-fn on_stderr(write: impl FnOnce()) {
+/// Writes a line to the standard error stream, where this thread has no subscriber. A stream that
+/// is closed is no reason to end anything.
+fn on_stderr(mut line: String) {
     if tracing::dispatcher::get_default(|it| it.is::<NoSubscriber>()) {
-        let _ = contain(write);
+        // In one piece: others write there, too.
+        line.push('\n');
+        let _ = contain(|| eprint!("{line}"));
     }
 }
 
