@@ -10,6 +10,7 @@ fn log(wanted: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+// pins: F2
 #[test]
 fn what_the_scheduler_says_is_in_the_log() {
     let all = log(&[]);
@@ -17,7 +18,8 @@ fn what_the_scheduler_says_is_in_the_log() {
         "DEBUG ganger::sched: started",
         "INFO trace: of the program's own",
         "DEBUG ganger::sched: ended",
-        "WARN trace: it has failed",
+        "ERROR ganger::failure",
+        "on purpose",
         "INFO ganger::sched: stopping",
         "INFO ganger::sched: stopped",
     ] {
