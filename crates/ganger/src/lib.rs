@@ -13,6 +13,8 @@
 //! - **asking a process**: [`Call`], [`Reply`], [`Answer`]
 //! - **commands**: [`TypedCommand`], [`Asked`], [`Handler`], [`Completer`], [`Command`],
 //!   [`CommandId`], [`CommandError`], [`commands`]
+//! - **what goes wrong**: [`FailureReport`], [`Failure`], [`SendErrorKind`], [`EndKind`],
+//!   [`CallRefused`], [`NotStarted`], [`StoppedProcess`]
 //! - **the end of a process**: [`ProcessHandle`], [`ExitReason`], [`ExitCause`], [`StopReport`]
 //! - **another one in its place**: [`UpgradeRequest`], [`Factory`], [`UpgradeError`]
 //! - **names and places**: [`Pid`], [`HostName`], [`NodeName`], [`Symbol`], [`Package`]
