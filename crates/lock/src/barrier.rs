@@ -11,8 +11,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A place where a number of processes, tasks or threads meet, again and again. One whose wait is
-/// dropped does not count.
+/// A place where a number of processes, tasks or threads meet, again and again. A dropped wait does
+/// not count.
 ///
 /// ```
 /// use ganger_lock::Barrier;
@@ -30,7 +30,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A place where so many meet.
+    /// Creates a barrier at which `size` parties meet.
     #[must_use]
     pub fn new(size: usize) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Barrier {
         }
     }
 
-    /// Waits until all are there. `true` for the one that has come last.
+    /// Waits until all are there. Returns `true` to the last arrival.
     pub fn wait(&self) -> BarrierWait<&Self> {
         BarrierWait {
             barrier: self,
@@ -47,7 +47,7 @@ impl Barrier {
         }
     }
 
-    /// As [`wait`](Self::wait), with a wait that keeps the barrier alive.
+    /// As [`wait`](Self::wait); the wait keeps the barrier alive.
     pub fn wait_owned(self: Arc<Self>) -> BarrierWait<Arc<Self>> {
         BarrierWait {
             barrier: self,

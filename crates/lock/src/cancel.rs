@@ -13,10 +13,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{self, Poll};
 
-/// What a wait for a cancellation waits for, in reports of deadlocks.
+/// The name of a wait for a cancellation, in reports of deadlocks.
 pub(crate) const TOKEN: &str = "token";
 
-/// Says that work is to stop, and why, to all that have a clone of it or a child.
+/// Tells all clones and children of a token to stop their work, and why.
 ///
 /// ```
 /// use ganger_lock::CancellationToken;
@@ -31,7 +31,7 @@ pub struct CancellationToken(Arc<Node>);
 
 struct Node {
     state: Mutex<State>,
-    /// The parent, and the number that it has given this one.
+    /// The parent, and this child's number there.
     parent: Option<(Arc<Self>, u64)>,
 }
 
@@ -55,10 +55,10 @@ impl CancellationToken {
         Self(Arc::new(Node { state, parent }))
     }
 
-    /// A token for a process: it is cancelled when the process ends, in whatever way, or
-    /// is restarted in place. A process
-    /// that [defers](ganger_proc_api::StepOutput::defer_cancel) its cancellation cancels the token
-    /// itself. Each call makes another token.
+    /// Creates a token for a process. The token is cancelled when the process ends, in whatever
+    /// way, or is restarted in place. A process that
+    /// [defers](ganger_proc_api::StepOutput::defer_cancel) its cancellation cancels the token
+    /// itself. Each call creates another token.
     #[must_use]
     pub fn of_process(process: &Context) -> Self {
         let token = Self::new();
@@ -69,8 +69,8 @@ impl CancellationToken {
         token
     }
 
-    /// A token that is cancelled with this one, and may be cancelled alone. One whose parent has
-    /// been cancelled is cancelled.
+    /// Creates a token that is cancelled with its parent, and may be cancelled alone. The child of
+    /// a cancelled token is cancelled.
     #[must_use]
     pub fn child(&self) -> Self {
         let mut state = lock(&self.0.state);
@@ -88,13 +88,14 @@ impl CancellationToken {
         child
     }
 
-    /// Cancels this token and those below it. The first reason counts. Says whether it is this one.
-    /// O(n) in the tokens below.
+    /// Cancels this token and the tokens below. The first reason counts. Returns whether `reason`
+    /// is the first. O(n) in the tokens below.
     pub fn cancel(&self, reason: impl Into<CancelReason>) -> bool {
         let reason = reason.into();
         let mut next = vec![Arc::clone(&self.0)];
         let mut is_first = None;
-        // All are cancelled before the first is told, so that no waker finds half of a tree.
+        // All tokens are cancelled before the first waiter is told, so that no waker finds half of
+        // a tree.
         let mut told = Vec::new();
         while let Some(node) = next.pop() {
             let mut state = lock(&node.state);
@@ -166,7 +167,7 @@ impl Drop for Node {
     }
 }
 
-/// Cancels the token of a process that has ended.
+/// Cancels the token of an ended process.
 struct Ends(CancellationToken);
 
 impl ExitAction for Ends {
@@ -174,7 +175,7 @@ impl ExitAction for Ends {
         self.0.cancel(format!("the process has ended: {cause}"));
     }
 
-    /// No other clone of it is left, and no child.
+    /// Returns whether no other clone of the token is left, and no child.
     fn is_over(&self) -> bool {
         Arc::strong_count(&self.0.0) == 1
     }

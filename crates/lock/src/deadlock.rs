@@ -1,8 +1,8 @@
-//! Reports of processes that wait for each other, or for what never comes.
+//! Reports of processes that wait for each other, or for an event that never comes.
 //!
-//! **Protocol.** A thread of its own sleeps until a wait begins. When that is old the thread looks
-//! at cycles of waits and owners, and at the scheduler: whether all is asleep there. It looks again
-//! while there are waits, more and more seldom.
+//! **Protocol.** A thread of the watch sleeps until a wait begins. When the wait is old, the thread
+//! looks at cycles of waits and owners, and whether all processes of the scheduler are asleep. The
+//! thread looks again while waits last, more and more seldom.
 
 use crate::cancel::TOKEN;
 use ganger_sched::{Handle, ProcessState, WeakHandle, here};
@@ -14,39 +14,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The watch looks no less often than this while there are waits.
+/// While waits last, the longest time between two looks, unless `after` is longer.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// What a watch has found.
+/// A deadlock that a watch has found.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeadlockReport {
     /// What it is.
     pub kind: DeadlockKind,
-    /// The waits; of a cycle, in its order, and otherwise those of the scheduler's processes.
+    /// The waits: of a cycle, in its order; otherwise of the scheduler's processes.
     pub waits: Vec<Waiting>,
-    /// What the scheduler's processes among them are called: the PID of each with its first name,
-    /// or with its type.
+    /// The names of the scheduler's processes among the parties: the PID of each with its first
+    /// name, or with its type.
     pub names: HashMap<Party, String>,
 }
 
-/// What a watch has found.
+/// The kind of a deadlock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeadlockKind {
-    /// Each waits for what the next one has, and the last for what the first one has. Others may go
-    /// on.
+    /// Each party waits for a thing of the next party, and the last party for a thing of the first.
+    /// Processes outside the cycle may go on.
     ///
-    /// A semaphore is part of a cycle while one party has all its permits that are out. Another
-    /// that adds permits may still end the wait.
+    /// A semaphore is part of a cycle while a single party has all the permits that are out. A
+    /// party outside the cycle that adds permits may still end the wait.
     Cycle,
-    /// No process of the scheduler is ready or runs, none waits for time, for what a handler does
-    /// or for what comes by the driver, such as sockets, and some wait for locks, channels, answers
-    /// or words of others.
+    /// No process of the scheduler is ready or runs. None waits for time, for a handler, or for an
+    /// event of the driver, such as of sockets. Some wait for locks, channels, answers or notices.
     ///
-    /// A thread outside may still send, notify or give back what they wait for. Waits for
-    /// cancellations alone are no reason for a report, and neither are those that are in cycles or
-    /// behind them: a cycle has a report of its own.
+    /// A thread outside may still send, notify or unlock, and so wake a process. Waits for
+    /// cancellations alone are no reason for a report. Neither are waits in cycles or behind them:
+    /// a cycle has a report of its own.
     AllAsleep,
 }
 
@@ -66,8 +65,8 @@ impl fmt::Display for DeadlockReport {
     }
 }
 
-/// Watches for deadlocks until it is dropped: while it is there, waits that fall asleep and owners
-/// of locks are registered. Without a watch a lock pays a load.
+/// Watches for deadlocks until the watch is dropped. Meanwhile sleeping waits and the owners of
+/// locks are registered. Without a watch a lock pays a load.
 ///
 /// ```
 /// use ganger_lock::{DeadlockKind, DeadlockWatch, Mutex};
@@ -89,7 +88,7 @@ pub struct DeadlockWatch {
 }
 
 impl DeadlockWatch {
-    /// A watch that looks at waits when they have lasted for that long. It writes reports as events
+    /// Creates a watch that looks at waits older than `after`. The watch writes reports as events
     /// of `tracing`.
     pub fn new(after: Duration) -> Self {
         Self {
@@ -107,8 +106,8 @@ impl DeadlockWatch {
         }
     }
 
-    /// Ends the program with the first report, which goes to the standard error: for tests and
-    /// small programs, in which no thread outside wakes processes that are all asleep.
+    /// Ends the program with the first report, and writes the report to the standard error. For
+    /// tests and small programs, in which no thread outside wakes a sleeping process.
     pub fn end_program(self) -> Self {
         Self {
             ends_program: true,
@@ -116,10 +115,10 @@ impl DeadlockWatch {
         }
     }
 
-    /// Begins to watch the processes of that scheduler, and all cycles.
+    /// Begins to watch the processes of `scheduler`, and all cycles.
     ///
     /// # Errors
-    /// That of the system, when it grants no thread.
+    /// The system's error, if it grants no thread.
     pub fn start(self, scheduler: &Handle) -> std::io::Result<Watch> {
         let watching = watch::begin(here::process, here::now);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -148,7 +147,7 @@ impl fmt::Debug for DeadlockWatch {
     }
 }
 
-/// A watch that has begun: see [`DeadlockWatch`].
+/// A running watch: see [`DeadlockWatch`].
 #[derive(Debug)]
 #[must_use = "a watch that is dropped ends"]
 pub struct Watch {
@@ -221,7 +220,7 @@ impl Watcher {
         }
     }
 
-    /// How many turns there have been, if nothing but the outside can wake a process that waits.
+    /// Returns the number of turns so far, if nothing but the outside can wake a process.
     fn turns_if_asleep(&self, scheduler: &Handle, waits: &[Waiting]) -> Option<u64> {
         if scheduler.waits_for_time() || scheduler.waits_for_driver() {
             return None;
@@ -239,7 +238,7 @@ impl Watcher {
         for process in &dump.processes {
             let party = Party::Process(process.info.pid, scheduler.number());
             let waits = of.get(&party).map_or(&[][..], Vec::as_slice);
-            // One that waits to be told to stop has nothing else to do.
+            // A process that waits for its cancellation has nothing else to do.
             has_wait |= waits.iter().any(|it| it.thing.kind != TOKEN);
             let is_asleep = match process.info.state {
                 ProcessState::Idle => true,
@@ -274,7 +273,8 @@ impl Watcher {
     }
 }
 
-/// Whether each of these waits is one of a party that is stuck, or is behind one.
+/// Returns whether each wait, but for waits for a cancellation, belongs to a stuck party or is
+/// behind a stuck party.
 fn are_behind(waits: &[Waiting], mut stuck: HashSet<Party>) -> bool {
     let mut others: Vec<_> = waits.iter().filter(|it| it.thing.kind != TOKEN).collect();
     loop {
@@ -290,7 +290,7 @@ fn are_behind(waits: &[Waiting], mut stuck: HashSet<Party>) -> bool {
     }
 }
 
-/// What a process of that scheduler is called.
+/// Returns the PID of a process of `scheduler`, with its name or type.
 fn name(party: Party, scheduler: &Handle) -> Option<String> {
     let Party::Process(pid, number) = party else {
         return None;

@@ -1,4 +1,4 @@
-//! What an owner leaves that has failed while it had a lock.
+//! The mark of a failed owner on its lock.
 
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::failing::is_failing;
@@ -15,7 +15,8 @@ impl Mark {
 
     #[inline]
     pub(crate) fn is_set(&self) -> bool {
-        // Ordering: Relaxed, because the lock orders it for owners. Others look at some moment.
+        // Ordering: Relaxed, because the lock orders it for owners. Other readers see the mark of
+        // some moment.
         self.0.load(Ordering::Relaxed)
     }
 
@@ -31,8 +32,8 @@ impl Mark {
     }
 }
 
-/// The thread that was failing already when it got the lock: an owner that this thread unlocks for
-/// has not failed by that.
+/// The thread, if it was already failing when the owner got the lock. An unlock by this thread sets
+/// no mark, because the owner itself has not failed.
 #[derive(Debug)]
 pub(crate) struct MarkedBy {
     was_failing: Option<ThreadId>,

@@ -1,8 +1,8 @@
-//! Word that something may have happened.
+//! Notices: something may have happened.
 //!
-//! A word to one that comes before any waits is kept, once: `notify_one` before `notified` is not
-//! lost. A waiter that was told and is dropped then tells another one: the first that waits, or the
-//! last when the word was for the last.
+//! A `notify_one` without a waiter is kept, once: `notify_one` before `notified` is not lost. A
+//! waiter that is dropped before it has seen its notice passes the notice on: to the first waiter,
+//! or to the last if the notice was for the last.
 
 use crate::blocking::block_on;
 use crate::seat::Seat;
@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Tells waiters that something may have happened; they look for themselves what.
+/// Tells waiters that something may have happened. The waiters then look for themselves.
 ///
 /// ```
 /// use ganger_lock::Notify;
@@ -29,14 +29,14 @@ pub struct Notify {
 }
 
 struct State {
-    /// A word to one is kept.
+    /// A notice is kept for the next waiter.
     is_kept: bool,
     /// How often all were told.
     rounds: u64,
     queue: WaitQueue<()>,
 }
 
-/// As what a waiter is told.
+/// The cases as which a waiter is told.
 const FIRST: u32 = 0;
 const LAST: u32 = 1;
 const ALL: u32 = 2;
@@ -54,13 +54,13 @@ impl Notify {
         Self { state }
     }
 
-    /// Waits for the next word: a `notify_one` that is kept, or one, or a `notify_all`, after this
-    /// call.
+    /// Waits for the next notice: a kept `notify_one`, a later `notify_one`, or a `notify_all`
+    /// after this call.
     pub fn notified(&self) -> Notified<&Self> {
         Notified::new(self)
     }
 
-    /// As [`notified`](Self::notified), with a wait that keeps it alive.
+    /// As [`notified`](Self::notified); the wait keeps the `Notify` alive.
     pub fn notified_owned(self: Arc<Self>) -> Notified<Arc<Self>> {
         Notified::new(self)
     }
@@ -70,15 +70,16 @@ impl Notify {
         block_on("a wait for a notice", "`notified`", self.notified());
     }
 
-    /// Tells the one that has waited longest. Without a waiter the word is kept for the next one.
-    /// If its wait is dropped before it has seen the word, the next one is told that has waited
-    /// longest then.
+    /// Tells the longest waiter. Without a waiter the notice is kept for the next waiter. If the
+    /// wait is dropped before it has seen the notice, the notice goes to the waiter that is the
+    /// longest by then.
     pub fn notify_one(&self) {
         self.notify(FIRST);
     }
 
-    /// Tells the one that has come last. Without a waiter the word is kept for the next one. If its
-    /// wait is dropped before it has seen the word, the one is told that has come last then.
+    /// Tells the latest waiter. Without a waiter the notice is kept for the next waiter. If the
+    /// wait is dropped before it has seen the notice, the notice goes to the waiter that is the
+    /// latest by then.
     pub fn notify_last(&self) {
         self.notify(LAST);
     }
@@ -96,7 +97,7 @@ impl Notify {
         }
     }
 
-    /// Tells all that wait at this moment. Nothing is kept.
+    /// Tells all present waiters. Keeps no notice.
     pub fn notify_all(&self) {
         let mut state = lock(&self.state);
         state.rounds += 1;

@@ -1,4 +1,4 @@
-//! What is made once: a value, and a result that several want at the same time.
+//! Values that are made once: a cell, and results that several callers want at the same time.
 
 use crate::Mutex;
 use crate::blocking::block_on;
@@ -14,8 +14,8 @@ use std::sync::{Arc, OnceLock, PoisonError};
 #[cfg(test)]
 mod loom_once;
 
-/// A value that is made by the first that wants it. The others wait meanwhile. When making it
-/// fails, panics or is dropped, the next one tries.
+/// A value that its first caller makes. Other callers wait meanwhile. If making the value fails,
+/// panics or is dropped, the next caller tries.
 ///
 /// ```
 /// use ganger_lock::OnceCell;
@@ -30,7 +30,7 @@ mod loom_once;
 /// ```
 pub struct OnceCell<T> {
     value: OnceLock<T>,
-    /// The one that makes the value.
+    /// Locked by the caller that makes the value.
     turn: Mutex<()>,
 }
 
@@ -50,10 +50,10 @@ impl<T> OnceCell<T> {
         self.value.get()
     }
 
-    /// The value. Makes it, or waits for another one that does.
+    /// Returns the value. Makes it, or waits for another caller that makes it.
     ///
     /// # Errors
-    /// That of `make`, if it is this call's that fails.
+    /// The error of `make`, if this call's `make` fails.
     pub async fn get_or_try_init<E>(
         &self,
         make: impl AsyncFnOnce() -> Result<T, E>,
@@ -61,7 +61,7 @@ impl<T> OnceCell<T> {
         if let Some(value) = self.get() {
             return Ok(value);
         }
-        // One that has failed leaves nothing behind.
+        // A failed maker leaves nothing behind.
         let _turn = self
             .turn
             .lock()
@@ -74,7 +74,7 @@ impl<T> OnceCell<T> {
         Ok(self.value.get_or_init(|| value))
     }
 
-    /// As [`get_or_try_init`](Self::get_or_try_init), with what can't fail.
+    /// As [`get_or_try_init`](Self::get_or_try_init), with a `make` that can't fail.
     pub async fn get_or_init(&self, make: impl AsyncFnOnce() -> T) -> &T {
         let made = self.get_or_try_init(async || Ok::<_, Infallible>(make().await));
         match made.await {
@@ -83,7 +83,8 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// As [`get_or_init`](Self::get_or_init), for threads: blocks while another one makes it.
+    /// As [`get_or_init`](Self::get_or_init), for threads: blocks while another caller makes the
+    /// value.
     pub fn get_or_init_blocking(&self, make: impl FnOnce() -> T) -> &T {
         block_on(
             "a value that is being made",
@@ -105,11 +106,11 @@ impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
     }
 }
 
-/// A table with room for so many keys does not shrink.
+/// A table with room for this many keys does not shrink.
 const KEPT: usize = 64;
 
-/// Work by keys: what several want at the same time is done once, and all get the result. Later
-/// calls do it anew.
+/// Work by keys: calls with the same key at the same time do the work once, and all get its result.
+/// Later calls do the work anew.
 ///
 /// ```
 /// use ganger_lock::SingleFlight;
@@ -128,7 +129,7 @@ pub struct SingleFlight<K, V> {
     flights: ganger_sync::sync::Mutex<HashMap<u64, Vec<Entered<K, V>>>>,
 }
 
-/// What is done for one key.
+/// The work for a key.
 struct Flight<K, V> {
     key: K,
     cell: OnceCell<V>,
@@ -148,15 +149,15 @@ impl<K: Eq + Hash, V: Clone> SingleFlight<K, V> {
         Self { flights }
     }
 
-    /// Does the work, or waits for a call with the same key that does it. When that one is dropped
-    /// or panics, another one does it with its own `work`.
+    /// Does the work, or waits for a call with the same key. If the working call is dropped or
+    /// panics, another call does the work by its own `work`.
     pub async fn run(&self, key: K, work: impl AsyncFnOnce() -> V) -> V {
         let landing = self.enter(key);
         landing.flight.cell.get_or_init(work).await.clone()
     }
 
-    /// Takes part in the flight with that key, or begins one. The keys with the same hash are
-    /// compared without the lock, until a look under it finds none that has not been compared.
+    /// Takes part in the flight with that key, or begins a flight. Keys with the same hash are
+    /// compared without the lock, until a look under the lock finds all keys compared.
     fn enter(&self, key: K) -> Landing<'_, K, V> {
         let hasher = lock(&self.flights).hasher().clone();
         let hash = hasher.hash_one(&key);
@@ -229,16 +230,16 @@ impl<K, V> SingleFlight<K, V> {
     }
 }
 
-/// What a look under the lock has found.
+/// The result of a look under the lock.
 enum Found<K, V> {
-    /// The call takes part in this one.
+    /// The call takes part in this flight.
     Entered(Arc<Flight<K, V>>),
     /// The keys of these have not been compared.
     Unknown(Vec<Arc<Flight<K, V>>>),
 }
 
-/// A call that is under way. The first that is over with a value, and the last without one, take
-/// the key away.
+/// A call under way. The first call that ends with a value, and the last call that ends without,
+/// take the key away.
 struct Landing<'a, K, V> {
     flights: &'a SingleFlight<K, V>,
     hash: u64,
@@ -251,7 +252,7 @@ impl<K, V> Drop for Landing<'_, K, V> {
         let Some(all) = flights.get_mut(&self.hash) else {
             return;
         };
-        // Another one with the same key may be under way by now.
+        // Another flight with the same key may be under way by now.
         let is_own = |it: &Entered<K, V>| Arc::ptr_eq(&it.flight, &self.flight);
         let Some(at) = all.iter().position(is_own) else {
             return;

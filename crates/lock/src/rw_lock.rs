@@ -1,10 +1,10 @@
-//! A lock around a value that has many readers, or one writer.
+//! A lock around a value for many readers or a single writer.
 //!
-//! **Protocol.** A writer that waits stops new readers. At its unlock all readers that wait go
-//! before the next writer. So neither waits for ever for the other. The lock is always handed over:
-//! a waiter that is woken has it.
+//! **Protocol.** A waiting writer stops new readers. A writer's unlock lets all waiting readers in
+//! before the next writer. So neither side waits for ever. The lock is always handed over: a woken
+//! waiter has the lock.
 //!
-//! A process that reads and reads again, while a writer waits in between, waits for itself.
+//! A process that takes a second read lock, while a writer waits in between, waits for itself.
 
 use crate::blocking::block_on;
 use crate::mark::{Mark, MarkedBy};
@@ -20,10 +20,10 @@ use std::pin::Pin;
 use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult};
 use std::task::{Context, Poll};
 
-/// A lock around a value: many read it, or one writes it.
+/// A lock around a value, for many readers or a single writer.
 ///
-/// A writer that fails while it has the lock marks it, as with [`Mutex`](crate::Mutex). Readers
-/// change nothing, and leave no mark.
+/// A writer that fails under the lock marks it, as with [`Mutex`](crate::Mutex). Readers change
+/// nothing, and leave no mark.
 ///
 /// ```
 /// use ganger_lock::RwLock;
@@ -39,8 +39,8 @@ pub struct RwLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached by one writer or by readers, as `State` says; its lock orders them.
-// Several threads read it at a time, so it has to be `Sync`.
+// SAFETY: the value is reached by a single writer or by readers, as `State` says; its lock orders
+// them. Several threads read it at a time, so `T` must be `Sync`.
 unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
 // SAFETY: it goes with its value; loom's cell just does not say so.
 unsafe impl<T: Send> Send for RwLock<T> {}
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    /// Gives back what a reader or writer had.
+    /// Ends the access of a reader or writer.
     fn give_back(&mut self, access: Access, told: &mut Told) {
         match access {
             Access::Read => self.readers -= 1,
@@ -108,25 +108,25 @@ impl State {
     }
 }
 
-/// What a lock is taken for.
+/// The kind of access to the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Read,
     Write,
 }
 
-/// What a guard may do: [`Reads`] or [`Writes`].
+/// The access of a guard: [`Reads`] or [`Writes`].
 #[allow(private_interfaces, reason = "no other crate implements it")]
 pub trait Mode: 'static {
     #[doc(hidden)]
     const ACCESS: Access;
 }
 
-/// A guard that reads.
+/// The mode of a reading guard.
 #[derive(Debug)]
 pub struct Reads(());
 
-/// A guard that reads and writes.
+/// The mode of a guard that reads and writes.
 #[derive(Debug)]
 pub struct Writes(());
 
@@ -141,7 +141,7 @@ impl Mode for Writes {
 }
 
 impl<T> RwLock<T> {
-    /// A lock around that value.
+    /// Creates a lock around `value`.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self {
@@ -151,7 +151,7 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// Waits until it may read. A wait that is dropped passes its turn on.
+    /// Waits for read access. A dropped wait passes its turn on.
     ///
     /// # Errors
     /// [`PoisonError`], with the guard inside, when a writer has failed.
@@ -159,7 +159,7 @@ impl<T> RwLock<T> {
         RwWait::new(self)
     }
 
-    /// Waits until it may write. A wait that is dropped passes its turn on.
+    /// Waits for write access. A dropped wait passes its turn on.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -167,7 +167,7 @@ impl<T> RwLock<T> {
         RwWait::new(self)
     }
 
-    /// As [`read`](Self::read), with a guard that keeps the lock alive.
+    /// As [`read`](Self::read); the guard keeps the lock alive.
     ///
     /// # Errors
     /// As there.
@@ -175,7 +175,7 @@ impl<T> RwLock<T> {
         RwWait::new(self)
     }
 
-    /// As [`write`](Self::write), with a guard that keeps the lock alive.
+    /// As [`write`](Self::write); the guard keeps the lock alive.
     ///
     /// # Errors
     /// As there.
@@ -215,7 +215,7 @@ impl<T> RwLock<T> {
         Self::try_take(self)
     }
 
-    /// As [`try_read`](Self::try_read), with a guard that keeps the lock alive.
+    /// As [`try_read`](Self::try_read); the guard keeps the lock alive.
     ///
     /// # Errors
     /// As there.
@@ -223,7 +223,7 @@ impl<T> RwLock<T> {
         Self::try_take(self)
     }
 
-    /// As [`try_write`](Self::try_write), with a guard that keeps the lock alive.
+    /// As [`try_write`](Self::try_write); the guard keeps the lock alive.
     ///
     /// # Errors
     /// As there.
@@ -240,7 +240,7 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// What a report of a deadlock names.
+    /// Returns the name of the lock in a report of a deadlock.
     fn thing(&self) -> Thing {
         Thing::of("read-write lock", self)
     }
@@ -257,7 +257,7 @@ impl<T> RwLock<T> {
         self.mark.is_set()
     }
 
-    /// The value is right again: the next ones are told of no failure.
+    /// Removes the mark: the value is right again.
     pub fn clear_poison(&self) {
         self.mark.clear();
     }
@@ -268,7 +268,7 @@ impl<T> RwLock<T> {
     /// As [`read`](Self::read).
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         let is_marked = self.mark.is_set();
-        // SAFETY: there is no other reference to the lock.
+        // SAFETY: `&mut self` is the only reference to the lock.
         let value = self.value.with_mut(|value| unsafe { &mut *value });
         if is_marked {
             return Err(PoisonError::new(value));
@@ -389,7 +389,7 @@ pub type WriteGuard<'a, T> = RwGuard<&'a RwLock<T>, T, Writes>;
 pub struct RwGuard<L: Deref<Target = RwLock<T>>, T, M: Mode> {
     lock: L,
     by: MarkedBy,
-    /// It is to be shared between threads only where the value may be.
+    /// Makes the guard `Sync` only if the value is.
     value: PhantomData<(T, fn() -> M)>,
 }
 
@@ -413,14 +413,14 @@ impl<L: Deref<Target = RwLock<T>>, T, M: Mode> Deref for RwGuard<L, T, M> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: no other guard writes as long as this one is there.
+        // SAFETY: no other guard writes while this guard lives.
         self.lock.value.with(|value| unsafe { &*value })
     }
 }
 
 impl<L: Deref<Target = RwLock<T>>, T> DerefMut for RwGuard<L, T, Writes> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: a guard that writes is the only one, and it is borrowed for as long as the value,
+        // SAFETY: a writing guard is the only guard, and it is borrowed for as long as the value,
         // uniquely.
         self.lock.value.with_mut(|value| unsafe { &mut *value })
     }

@@ -1,4 +1,4 @@
-//! A wait in one queue.
+//! A wait in a single queue.
 
 use ganger_wait::watch::{self, Thing};
 use ganger_wait::{Left, Place, WaitQueue, Waiter};
@@ -14,7 +14,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// At the end of the queue, to wait for that thing.
+    /// Takes a seat at the end of the queue, to wait for `thing`.
     pub(crate) fn back<T>(queue: &mut WaitQueue<T>, case: u32, item: T, thing: Thing) -> Self {
         let waiter = Arc::new(Waiter::new());
         let place = queue.push_back(Arc::clone(&waiter), case, item);
@@ -25,7 +25,7 @@ impl Seat {
         }
     }
 
-    /// As what it was chosen. Call it without the lock.
+    /// Returns the case as which the waiter was chosen. Call this without the lock.
     pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<u32> {
         self.waiter.poll(context.waker())
     }

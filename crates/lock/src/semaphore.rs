@@ -1,8 +1,8 @@
-//! Permits: so many at a time, some of them weighing more than others.
+//! Permits of a limited number; a request may take several.
 //!
-//! **Protocol.** A queue of requests, each with its weight. Permits that come back go to the first
-//! request when they are enough for it. A large request at the head is not overtaken: smaller ones
-//! behind it wait, and so do newcomers.
+//! **Protocol.** A queue of requests, each with its weight. Returned permits go to the first
+//! request as soon as they are enough for its weight. A large request at the head is not overtaken:
+//! smaller requests behind it wait, and so do newcomers.
 
 use crate::blocking::block_on;
 use crate::seat::Seat;
@@ -37,20 +37,20 @@ struct State {
     queue: WaitQueue<usize>,
 }
 
-/// Why there is no permit.
+/// The reason why a request gets no permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// The semaphore has been closed: there are no permits any more.
+    /// The semaphore is closed: it grants no more permits.
     #[error("the semaphore is closed")]
     Closed,
-    /// There are not as many at this moment, or others wait for them.
+    /// The semaphore has too few permits at this moment, or earlier requests wait for them.
     #[error("there are not as many permits at this moment; wait with `acquire`")]
     NoPermits,
 }
 
 impl Semaphore {
-    /// A semaphore with that many permits.
+    /// Creates a semaphore with this number of permits.
     #[must_use]
     pub fn new(permits: usize) -> Self {
         let state = State {
@@ -62,7 +62,7 @@ impl Semaphore {
         Self { state }
     }
 
-    /// Waits for so many permits. A wait that is dropped gives back what it has been given.
+    /// Waits for this number of permits. A dropped wait gives its permits back.
     ///
     /// # Errors
     /// [`AcquireError::Closed`].
@@ -70,7 +70,7 @@ impl Semaphore {
         Acquire::new(self, permits)
     }
 
-    /// As [`acquire`](Self::acquire), with permits that keep the semaphore alive.
+    /// As [`acquire`](Self::acquire); the permits keep the semaphore alive.
     ///
     /// # Errors
     /// As there.
@@ -78,7 +78,7 @@ impl Semaphore {
         Acquire::new(self, permits)
     }
 
-    /// Blocks this thread until it has so many permits. Not for steps.
+    /// Blocks this thread until it has this number of permits. Not for steps.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -86,7 +86,7 @@ impl Semaphore {
         block_on("an acquire that waits", "`acquire`", self.acquire(permits))
     }
 
-    /// Takes so many permits, if they are there, and no request waits. Never blocks.
+    /// Takes this number of permits, if they are there, and no request waits. Never blocks.
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -94,7 +94,7 @@ impl Semaphore {
         Permits::take(self, permits)
     }
 
-    /// As [`try_acquire`](Self::try_acquire), with permits that keep the semaphore alive.
+    /// As [`try_acquire`](Self::try_acquire); the permits keep the semaphore alive.
     ///
     /// # Errors
     /// As there.
@@ -105,10 +105,10 @@ impl Semaphore {
         Permits::take(self, permits)
     }
 
-    /// So many permits more.
+    /// Adds permits.
     ///
     /// # Panics
-    /// When there are more than `usize::MAX` then.
+    /// If the sum is more than `usize::MAX`.
     pub fn add_permits(&self, permits: usize) {
         let mut told = Told::new();
         let mut state = lock(&self.state);
@@ -119,7 +119,7 @@ impl Semaphore {
         state.serve(&mut told);
     }
 
-    /// What a report of a deadlock names.
+    /// Returns the name of the semaphore in a report of a deadlock.
     fn thing(&self) -> Thing {
         Thing::of(PERMITS, self)
     }
@@ -130,8 +130,8 @@ impl Semaphore {
         lock(&self.state).permits
     }
 
-    /// No permits from now on: requests that wait, and later ones, get an error. Permits that are
-    /// out stay.
+    /// Closes the semaphore: waiting and later requests get an error. Permits that are out stay
+    /// valid.
     pub fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;
@@ -147,7 +147,7 @@ impl Semaphore {
     }
 }
 
-/// As what a request is chosen.
+/// The cases as which a request is chosen.
 const GIVEN: u32 = 0;
 const CLOSED: u32 = 1;
 
@@ -253,7 +253,7 @@ impl<S: Deref<Target = Semaphore>> Drop for Acquire<S> {
         if seat.leave(&mut state.queue) == Left::Chosen(GIVEN) {
             state.permits += self.permits;
         }
-        // What waits behind it may want less.
+        // The requests behind it may want less.
         state.serve(&mut told);
     }
 }
@@ -266,7 +266,7 @@ impl<S: Deref<Target = Semaphore>> fmt::Debug for Acquire<S> {
     }
 }
 
-/// Permits, which go back when this is dropped.
+/// Permits, which go back when the guard is dropped.
 #[must_use = "permits that are dropped go back at once"]
 pub struct Permits<S: Deref<Target = Semaphore>> {
     semaphore: S,

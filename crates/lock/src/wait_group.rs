@@ -1,4 +1,4 @@
-//! A count of what is under way, and a wait until that is nothing.
+//! A count of members, and a wait until the count is zero.
 
 use crate::blocking::block_on;
 use crate::seat::Seat;
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Counts what is under way. A wait ends when that is nothing; then the group may be used again.
+/// Counts its members. A wait ends when the count is zero. Then the group may be used again.
 ///
 /// ```
 /// use ganger_lock::WaitGroup;
@@ -50,10 +50,10 @@ impl WaitGroup {
         Self::default()
     }
 
-    /// So many more are under way. Before the wait that is to wait for them.
+    /// Adds `count` members. Call this before the wait for them.
     ///
     /// # Panics
-    /// When there are more than `usize::MAX` then.
+    /// If the sum is more than `usize::MAX`.
     pub fn add(&self, count: usize) {
         let mut state = lock(&self.state);
         state.count = match state.count.checked_add(count) {
@@ -75,8 +75,8 @@ impl WaitGroup {
         Ok(())
     }
 
-    /// One more is under way until what this returns is dropped: in a task, or in the state of a
-    /// process, whose end drops it.
+    /// Adds a member until the returned guard is dropped: by a task, or with the state of a process
+    /// when the process ends.
     pub fn enter(self: Arc<Self>) -> Member {
         self.add(1);
         Member(self)
@@ -96,7 +96,7 @@ impl WaitGroup {
         }
     }
 
-    /// As [`wait`](Self::wait), with a wait that keeps the group alive.
+    /// As [`wait`](Self::wait); the wait keeps the group alive.
     pub fn wait_owned(self: Arc<Self>) -> GroupWait<Arc<Self>> {
         GroupWait {
             group: self,
@@ -116,7 +116,7 @@ impl fmt::Debug for WaitGroup {
     }
 }
 
-/// One that is under way, until this is dropped.
+/// A member of the group, until the guard is dropped.
 #[derive(Debug)]
 #[must_use = "a member that is dropped has ended at once"]
 pub struct Member(Arc<WaitGroup>);

@@ -1,5 +1,6 @@
-//! The modes of a mutex: one owner at a time, which sees what the one before did; no waiter sleeps
-//! beside a free lock. A sleep without an end is a deadlock, which the model reports.
+//! The modes of a mutex: a single owner at a time, which sees the writes of the owner before; no
+//! waiter sleeps while the lock is free. A sleep without an end is a deadlock, which the model
+//! reports.
 
 use super::Mutex;
 use ganger_sync::sync::Arc;
@@ -43,7 +44,7 @@ fn three_threads_take_turns() {
     });
 }
 
-/// One waits, and gives up while it is woken. The other one gets its turn.
+/// A waiter gives up while it is woken. The other waiter gets its turn.
 #[test]
 fn a_waiter_that_gives_up_passes_its_turn_on() {
     model::check(3, || {
@@ -71,13 +72,14 @@ fn a_waiter_that_gives_up_passes_its_turn_on() {
     });
 }
 
-/// As before, in starvation mode: the one that gives up may be the owner by then.
+/// In starvation mode: the waiter that gives up may be the owner by then.
 #[test]
 fn an_owner_that_gives_up_hands_the_lock_on() {
     model::check(2, one_that_is_handed_the_lock_gives_up);
 }
 
-/// The new owner unlocks while the old one ends starvation mode, because no waiter has waited long.
+/// The new owner unlocks while the old owner ends starvation mode, because no waiter has waited
+/// long.
 #[cfg(ganger_loom)]
 #[test]
 fn the_end_of_starvation_mode_hides_no_waiter() {
@@ -110,7 +112,7 @@ fn one_that_is_handed_the_lock_gives_up() {
     assert_eq!(*block_on(mutex.lock()).unwrap(), 1);
 }
 
-/// The one that is made the owner looks by itself, and unlocks while it is still being made that.
+/// The new owner looks by itself, and unlocks while the old owner is still handing over.
 #[test]
 fn a_new_owner_may_unlock_before_the_old_one_is_done() {
     model::check(3, || {

@@ -1,4 +1,4 @@
-//! A lock around a value: one owner at a time. [`word`] has the rule by which it goes round.
+//! A lock around a value, with a single owner at a time. [`word`] has the rule for the next owner.
 
 use crate::blocking::block_on;
 use crate::mark::{Mark, MarkedBy};
@@ -16,16 +16,16 @@ use word::{Wait, Word};
 mod loom_mutex;
 mod word;
 
-/// A lock around a value, for processes, tasks and threads. It is for whichever comes, until a
-/// waiter has waited for a millisecond: from then on it is handed over in order.
+/// A lock around a value, for processes, tasks and threads. Unfair at first; handed over in order
+/// after a waiter has waited for a millisecond.
 ///
-/// Its guard may go to another thread, and be kept from step to step. An owner that fails while it
-/// has the lock leaves it *marked*: until [`clear_poison`](Self::clear_poison) each next owner is
-/// told by a [`PoisonError`], which has the guard inside. A guard that its code drops itself leaves
-/// no mark, also where a task drops it because it is about to return an error.
+/// Its guard may go to another thread, and be kept from step to step. An owner that fails under the
+/// lock leaves it *marked*: until [`clear_poison`](Self::clear_poison) each next owner gets a
+/// [`PoisonError`] with the guard inside. A guard that its code drops itself leaves no mark, even
+/// if a task drops it to return an error.
 ///
-/// A wait that was begun is to be awaited or dropped. One that is kept and not polled any more
-/// keeps its place, and those behind it wait.
+/// Await or drop a wait that was begun. A kept wait that is not polled keeps its place, and the
+/// waiters behind it wait.
 ///
 /// ```
 /// use ganger_lock::Mutex;
@@ -40,14 +40,14 @@ pub struct Mutex<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: only the guard reaches the value, of which there is one at a time; `Word` orders one
-// owner's accesses before the next one's.
+// SAFETY: only the guard reaches the value, and a mutex has a single guard at a time; `Word` orders
+// an owner's accesses before the next owner's.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 // SAFETY: it goes with its value; loom's cell just does not say so.
 unsafe impl<T: Send> Send for Mutex<T> {}
 
 impl<T> Mutex<T> {
-    /// A lock around that value, which has no owner.
+    /// Creates a free lock around `value`.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Waits for the lock. A wait that is dropped passes its turn on.
+    /// Waits for the lock. A dropped wait passes its turn on.
     ///
     /// # Errors
     /// [`PoisonError`], with the guard inside, when an earlier owner has failed.
@@ -66,8 +66,8 @@ impl<T> Mutex<T> {
         Lock::new(self)
     }
 
-    /// As [`lock`](Self::lock), with a guard that keeps the lock alive: for the state of a process,
-    /// and for yields.
+    /// As [`lock`](Self::lock); the guard keeps the lock alive, for the state of a process and for
+    /// yields.
     ///
     /// ```
     /// use ganger_lock::{Locked, Mutex, Until};
@@ -114,7 +114,7 @@ impl<T> Mutex<T> {
         block_on("a lock that waits", "`lock`", self.lock())
     }
 
-    /// Takes the lock, if it is free, and no waiter is to be handed it. Never blocks.
+    /// Takes the lock, if it is free, and not about to be handed to a waiter. Never blocks.
     ///
     /// # Errors
     /// [`TryLockError::WouldBlock`] when it is not; [`TryLockError::Poisoned`], with the guard
@@ -128,7 +128,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// As [`try_lock`](Self::try_lock), with a guard that keeps the lock alive.
+    /// As [`try_lock`](Self::try_lock); the guard keeps the lock alive.
     ///
     /// # Errors
     /// As there.
@@ -157,7 +157,7 @@ impl<T> Mutex<T> {
     /// As [`lock`](Self::lock).
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         let is_marked = self.mark.is_set();
-        // SAFETY: there is no other reference to the lock.
+        // SAFETY: `&mut self` is the only reference to the lock.
         let value = self.value.with_mut(|value| unsafe { &mut *value });
         if is_marked {
             return Err(PoisonError::new(value));
@@ -258,7 +258,7 @@ impl<L: Deref<Target = Mutex<T>>, T> fmt::Debug for Lock<L, T> {
     }
 }
 
-/// What a lock is as the answer to a yield: see [`Mutex::lock_owned`].
+/// The answer to a yield that locks: see [`Mutex::lock_owned`].
 pub type Locked<T> = LockResult<OwnedMutexGuard<T>>;
 
 /// Has a [`Mutex`], by reference.
@@ -272,7 +272,7 @@ pub type OwnedMutexGuard<T> = Guard<Arc<Mutex<T>>, T>;
 pub struct Guard<L: Deref<Target = Mutex<T>>, T> {
     mutex: L,
     by: MarkedBy,
-    /// It is to be shared between threads only where the value may be.
+    /// Makes the guard `Sync` only if the value is.
     value: PhantomData<T>,
 }
 
@@ -292,7 +292,7 @@ impl<L: Deref<Target = Mutex<T>>, T> Guard<L, T> {
         Ok(this)
     }
 
-    /// The lock that it has.
+    /// Returns the guard's lock.
     #[must_use]
     pub fn mutex(this: &Self) -> &L {
         &this.mutex
@@ -304,7 +304,7 @@ impl<L: Deref<Target = Mutex<T>>, T> Deref for Guard<L, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this is the one guard, and it is borrowed for as long as the value.
+        // SAFETY: this is the only guard, and it is borrowed for as long as the value.
         self.mutex.value.with(|value| unsafe { &*value })
     }
 }
@@ -312,7 +312,7 @@ impl<L: Deref<Target = Mutex<T>>, T> Deref for Guard<L, T> {
 impl<L: Deref<Target = Mutex<T>>, T> DerefMut for Guard<L, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this is the one guard, and it is borrowed for as long as the value, uniquely.
+        // SAFETY: this is the only guard, and it is borrowed for as long as the value, uniquely.
         self.mutex.value.with_mut(|value| unsafe { &mut *value })
     }
 }

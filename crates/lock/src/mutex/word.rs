@@ -1,26 +1,26 @@
-//! Which one has a mutex, and which gets it next, by the rule of Go's `sync.Mutex`.
+//! The owner of a mutex, and its successor, by the rule of Go's `sync.Mutex`.
 //!
-//! **Problem.** The lock is to be fast while few want it, and no waiter is to wait for long while
+//! **Problem.** The lock should be fast while few want it, and no waiter should wait for long while
 //! many do.
 //!
 //! **Rejected.** A queue for all: each turn waits until the next owner has been woken, which takes
-//! longer than most critical sections. A lock that newcomers may always take: a waiter that has to
-//! be woken first loses to them for ever.
+//! longer than most critical sections. A lock that newcomers may always take: a waiter must first
+//! be woken, and loses to them for ever.
 //!
-//! **Protocol.** *Normal mode*: the lock is free for whichever comes. The owner that unlocks it
-//! wakes the first in the queue, which then tries like a newcomer, and goes back to the *front*
-//! when it loses. One waiter is awake at a time. A waiter that loses after it has waited for a
-//! millisecond turns *starvation mode* on: now the owner hands the lock over to the first in the
-//! queue, newcomers don't try, and go to the end. The mode ends with the last in the queue, or with
-//! one that has waited less than a millisecond.
+//! **Protocol.** *Normal mode*: a free lock goes to the first taker. The owner's unlock wakes the
+//! first in the queue. This waiter then tries like a newcomer, and goes back to the *front* when it
+//! loses. A single waiter is awake at a time. A waiter that loses after a wait of a millisecond
+//! turns *starvation mode* on: now the owner hands the lock over to the first in the queue.
+//! Newcomers don't try, and go to the end. The mode ends when the lock goes to the last in the
+//! queue, or to a waiter of less than a millisecond.
 //!
 //! A newcomer spins a little in normal mode, and says so by `WOKEN`: the owner then wakes no other.
 //!
-//! **Why no waiter sleeps beside a free lock.** A waiter enters the queue by a CAS from a word with
-//! `LOCKED` or `STARVING`, under the lock of the queue. The unlock that takes `LOCKED` away comes
-//! later, and finds `WAITING`. It wakes one, unless one is awake. That one takes the lock, or takes
-//! `WOKEN` away in the operation by which it enters the queue again, from a word with `LOCKED`. One
-//! that gives up after it was woken does what the unlock would have done.
+//! **Why no waiter sleeps while the lock is free.** A waiter enters the queue by a CAS from a word
+//! with `LOCKED` or `STARVING`, under the lock of the queue. The unlock that takes `LOCKED` away
+//! comes later, and finds `WAITING`. The unlock wakes a waiter, unless a waiter is awake. The woken
+//! waiter takes the lock, or enters the queue again from a word with `LOCKED`, and takes `WOKEN`
+//! away in the same operation. A woken waiter that gives up does the work of the unlock.
 
 use ganger_sched::here;
 use ganger_sync::atomic::{AtomicU32, Ordering};
@@ -33,21 +33,21 @@ use std::time::Duration;
 
 /// A process or thread has it.
 const LOCKED: u32 = 1;
-/// One that wants it is awake, and tries: no other is to be woken.
+/// A contender is awake, and tries: an unlock wakes no other.
 const WOKEN: u32 = 2;
-/// It is handed over to the first in the queue.
+/// The lock is handed over to the first in the queue.
 const STARVING: u32 = 4;
-/// There is an entry in the queue. Changes under the lock of the queue.
+/// The queue has an entry. Changes under the lock of the queue.
 const WAITING: u32 = 8;
 
-/// A waiter that has waited for that long turns starvation mode on.
+/// A waiter that loses after this time turns starvation mode on.
 #[cfg(not(ganger_loom))]
 fn patience() -> Duration {
     Duration::from_millis(1)
 }
 
-/// In a model, where no time passes: each waiter that has lost, unless the model says that none
-/// has waited for that long.
+/// In a model, where no time passes: zero, so that each loser turns it on, unless the model sets
+/// `IS_PATIENT`.
 #[cfg(ganger_loom)]
 fn patience() -> Duration {
     Duration::from_nanos(u64::from(IS_PATIENT.get()))
@@ -63,11 +63,11 @@ std::thread_local! {
 const LOOKS: usize = sized(4, 1);
 const PAUSES: usize = sized(30, 0);
 
-/// As what a waiter is chosen.
+/// The cases as which a waiter is chosen.
 const TRY: u32 = 0;
 const OWNER: u32 = 1;
 
-/// The word, and the queue beside it. An item is when its waiter came.
+/// The word, and the queue. An item is the time of its waiter's arrival.
 ///
 /// | word | a newcomer | an unlock |
 /// |---|---|---|
@@ -104,7 +104,8 @@ impl Word {
         self.word.load(Ordering::Relaxed) & LOCKED != 0
     }
 
-    /// Takes it, if it is free and not to be handed over. `own` is `WOKEN` if that is the caller's.
+    /// Takes the lock, if it is free and not in starvation mode. `own` is `WOKEN` if the bit is the
+    /// caller's.
     #[cold]
     fn try_barge(&self, own: u32) -> bool {
         // Ordering: Acquire pairs with the Release in `unlock`.
@@ -125,13 +126,13 @@ impl Word {
         }
     }
 
-    /// The lock was free a moment ago: has the next one woken, or made the owner.
+    /// Called after an unlock: wakes the next waiter, or makes it the owner.
     #[cold]
     fn pass_on(&self) {
-        // Before the look: an owner that was made one a moment ago may unlock while the thread that
-        // has made it that still ends starvation mode.
+        // Locked before the look: a newly made owner may unlock while the thread that made it the
+        // owner still ends starvation mode.
         let mut queue = lock(&self.queue);
-        // Ordering: Relaxed, because the lock of the queue orders what is in that.
+        // Ordering: Relaxed, because the lock of the queue orders the queue's entries.
         let woken = self
             .word
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
@@ -157,7 +158,7 @@ impl Word {
     /// In starvation mode, with the lock not held: makes the first in the queue the owner.
     fn hand_over(&self, queue: &mut Queue<'_>) -> Option<ganger_wait::Entry<Duration>> {
         // Ordering: Acquire pairs with the Release in `unlock`, which may be another thread's: the
-        // choice below shows the new owner what the last one did. Another unlock may have been
+        // choice below shows the new owner the last owner's writes. Another unlock may have been
         // here.
         if self.word.load(Ordering::Acquire) & (LOCKED | STARVING) != STARVING {
             return None;
@@ -211,7 +212,7 @@ impl Word {
                 );
                 own = if change.is_ok() { WOKEN } else { 0 };
             }
-            // Loom has none: not written as a range, which would be empty there.
+            // Loom has no pauses: not written as a range, which would be empty there.
             (0..PAUSES).for_each(|_| std::hint::spin_loop());
             hint::spin_loop();
         }
@@ -219,7 +220,7 @@ impl Word {
     }
 }
 
-/// In a model, time stands still: each run has to go the same way.
+/// In a model, time stands still: each run must go the same way.
 fn now() -> Duration {
     if cfg!(ganger_loom) {
         return Duration::ZERO;
@@ -257,7 +258,7 @@ impl Word {
         })
     }
 
-    /// What a report of a deadlock names.
+    /// Returns the name of the mutex in a report of a deadlock.
     pub(super) fn thing(&self) -> watch::Thing {
         watch::Thing::of("mutex", self)
     }
@@ -295,7 +296,8 @@ impl Word {
         })
     }
 
-    /// Whether the wait has led to the lock; otherwise `waker` is woken when it is to look again.
+    /// Returns ready when the wait has led to the lock. Otherwise `waker` is woken for the next
+    /// look.
     pub(super) fn poll(&self, wait: &mut Wait, waker: &Waker) -> Poll<()> {
         loop {
             match wait.waiter.poll(waker) {
@@ -315,7 +317,7 @@ impl Word {
         }
     }
 
-    /// The waiter gives up. It hands on what it was chosen for.
+    /// Gives up a wait. Passes on the lock, or the wake, for which the waiter was chosen.
     #[cold]
     pub(super) fn give_up(&self, wait: &Wait) {
         let mut queue = lock(&self.queue);
@@ -338,7 +340,7 @@ impl Word {
 
 #[cfg(test)]
 impl Word {
-    /// The mode of one whose waiters have waited for long.
+    /// Turns starvation mode on, as a long wait does.
     pub(super) fn starve(&self) {
         // Ordering: Relaxed: a test, whose thread has the lock.
         self.word.fetch_or(STARVING, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Calls for the same key that leave: the last one takes the key away.
+//! Calls for the same key that leave: the last call takes the key away.
 
 use super::SingleFlight;
 use ganger_sync::sync::Arc;

@@ -39,7 +39,7 @@ fn watched_with(set: impl FnOnce(Builder) -> Builder) -> Watched {
     (scheduler, watch, receiver)
 }
 
-/// The next report of that kind that is about these.
+/// Returns the next report of `kind` about these processes.
 pub(crate) fn next(
     reports: &Receiver<DeadlockReport>,
     kind: DeadlockKind,
@@ -59,7 +59,7 @@ fn who(party: Party) -> Who {
     }
 }
 
-/// The next report of that kind that is about these.
+/// Returns the next report of `kind` about these parties.
 fn next_of(reports: &Receiver<DeadlockReport>, kind: DeadlockKind, of: &[Who]) -> DeadlockReport {
     let of: HashSet<_> = of.iter().copied().collect();
     loop {
@@ -73,7 +73,7 @@ fn next_of(reports: &Receiver<DeadlockReport>, kind: DeadlockKind, of: &[Who]) -
     }
 }
 
-/// No report comes that has a wait of that process, for long enough for several looks.
+/// Asserts that no report has a wait of `process`, for the time of several looks.
 fn none_is_about(reports: &Receiver<DeadlockReport>, process: Pid) {
     let is_about = |it: &DeadlockReport| {
         let mut waits = it.waits.iter();
@@ -89,7 +89,7 @@ pub(crate) fn plain(report: &DeadlockReport) -> String {
     waits.collect::<Vec<_>>().join("\n")
 }
 
-/// Two tasks that take two locks, the other way round.
+/// Starts two tasks that take two locks in opposite orders.
 fn embrace(scheduler: &Scheduler) -> [ProcessHandle; 2] {
     embrace_with(scheduler, &Arc::default())
 }
@@ -128,7 +128,7 @@ fn a_cycle_is_named_while_others_go_on() {
         text.contains(&format!("which {} has", other.pid())),
         "{text}"
     );
-    // One of them gives up, and the other one goes on.
+    // A task gives up, and the other task goes on.
     scheduler.cancel(one.pid(), "a deadlock").unwrap();
     drop(one.wait());
     assert!(other.wait().is_done());
@@ -155,8 +155,8 @@ fn wants(lock: &Arc<Mutex<()>>) -> impl Process {
     })
 }
 
-/// In each of two schedulers one process has a lock, and another one waits for it. The waiter of
-/// the one has the PID of the owner of the other.
+/// In each of two schedulers a process has a lock, and another process waits for it. The waiter of
+/// the first scheduler has the PID of the owner in the second.
 // pins: K9, P17
 #[test]
 fn processes_of_two_schedulers_with_one_host_name_are_not_taken_for_each_other() {
@@ -307,7 +307,7 @@ fn all_asleep_is_reported_with_what_they_wait_for() {
     assert!(sleeper.wait().is_done());
 }
 
-/// A driver in which nothing becomes ready, and that processes wait for, or not.
+/// A driver in which nothing becomes ready. Processes wait for it, or not.
 struct Quiet {
     is_awaited: Arc<AtomicBool>,
     parker: (std::sync::Mutex<bool>, Condvar),
@@ -356,7 +356,7 @@ fn a_wait_for_what_comes_by_the_driver_is_no_deadlock() {
     assert!(sleeper.wait().is_done());
 }
 
-/// The program that ends is this one, started again.
+/// The program that ends is this test program, started again.
 // pins: K9
 #[test]
 fn a_report_ends_the_program_where_that_is_wanted() {
@@ -409,7 +409,7 @@ enum Say {
     Answer(Reply<()>),
 }
 
-/// Answers when it has its own answer, or that lock.
+/// Answers when it has its own answer, or `lock`.
 #[derive(Default)]
 struct Answers {
     lock: Option<Arc<Mutex<()>>>,
@@ -471,7 +471,7 @@ fn a_cycle_goes_through_locks_calls_and_threads() {
         ..Answers::default()
     };
     let answers = scheduler.spawn_actor(answers).unwrap();
-    // A task has the lock, and asks one that waits for it.
+    // A task has the lock, and asks a process that waits for it.
     let (own, address) = (Arc::clone(&lock), answers.address().clone());
     let asks = scheduler.spawn_task(async move |cx: Cx| {
         let _guard = own.lock().await.map_err(|it| it.to_string())?;

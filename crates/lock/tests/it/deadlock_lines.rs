@@ -1,4 +1,4 @@
-//! Reports of deadlocks behind a place in a line that is not polled.
+//! Reports of deadlocks behind a waiter that is not polled.
 
 use crate::deadlock::{next, plain, watched};
 use ganger_lock::{DeadlockKind, Mutex, Notify, Semaphore};
@@ -19,7 +19,7 @@ fn a_place_in_the_line_that_is_not_polled_any_more_is_found() {
         let held = own.acquire(1).await.unwrap();
         let mut place = pin!(own.acquire(1));
         assert!(poll_once(place.as_mut()).await.is_none());
-        // The permit is now the place's, which is not polled while the next one waits.
+        // The permit is now the unpolled place's, and the next waiter waits.
         drop(held);
         drop(own.acquire(1).await);
         Ok(())
@@ -45,7 +45,7 @@ fn one_that_waits_behind_a_place_that_is_not_polled_is_found() {
         let mut place = pin!(own.lock());
         assert!(poll_once(place.as_mut()).await.is_none());
         own_begun.add_permits(1);
-        // Meanwhile the lock is free, and the word of that is the place's.
+        // Meanwhile the lock is free, and its wake went to the unpolled place.
         own_over.notified().await;
         drop(place.await);
         Ok(())
@@ -70,7 +70,7 @@ fn one_that_waits_behind_a_place_that_is_not_polled_is_found() {
     drop(watch);
 }
 
-/// Polls once in the task that awaits this.
+/// Polls once in the task that awaits this function.
 async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),

@@ -83,7 +83,7 @@ fn a_long_line_of_yields_that_lock_and_unlock_takes_little_stack() {
     assert_eq!(*mutex.try_lock().unwrap(), LINE);
 }
 
-/// It is terminated, and so it is by a stop; others have their turns meanwhile.
+/// The process is terminated, and so it is by a stop; other processes have their turns meanwhile.
 // pins: G1, K1, K4, P9
 #[test]
 fn a_yield_whose_future_wakes_itself_ends_with_its_process() {
@@ -145,7 +145,7 @@ fn a_waker_that_panics_leaves_no_child_uncancelled() {
 
 type Flights = SingleFlight<Asks, Arc<Asks>>;
 
-/// Uses the flights that it is a key or a value of, in each of a user's functions.
+/// Uses the flights that hold it as a key or a value, in each function of the user.
 struct Asks {
     number: u64,
     flights: Weak<Flights>,
@@ -211,7 +211,7 @@ fn a_key_may_use_its_flights_when_it_is_hashed_compared_and_dropped() {
             }
         }
         assert!(flights.is_empty());
-        // One is given up: nothing is left of it either.
+        // A call is given up: nothing is left behind either.
         let mut call = fly(3);
         assert!(poll(&mut call).is_pending());
         drop(call);

@@ -1,26 +1,27 @@
-//! Recorded histories of real threads: what the locks let in at the same time.
+//! Recorded histories of real threads, checked against the limits of the locks.
 
 use ganger_lock::{Mutex, RwLock, Semaphore, block_on};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// When a thread began and ended a visit, by a clock that each look moves on.
+/// The begin and end of a thread's visit, by a clock that each tick moves on.
 #[derive(Debug, Clone, Copy)]
 struct Visit {
     began: u64,
     ended: u64,
     weight: usize,
-    /// What it saw, and left one more of, if it writes.
+    /// The value that the visit saw; a writer then adds 1.
     value: Option<u64>,
 }
 
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 fn tick() -> u64 {
-    // Ordering: SeqCst: one order of all looks, in which each comes inside of its visit.
+    // Ordering: SeqCst: all ticks have a single order, in which each tick comes inside of its
+    // visit.
     CLOCK.fetch_add(1, Ordering::SeqCst)
 }
 
-/// The most weight that was inside at any moment.
+/// Returns the most weight that was inside at any moment.
 fn most(visits: &[Visit]) -> usize {
     let begins = visits.iter().map(|it| (it.began, it.weight as isize));
     let ends = visits.iter().map(|it| (it.ended, -(it.weight as isize)));

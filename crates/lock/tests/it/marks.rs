@@ -1,4 +1,4 @@
-//! What owners leave that fail.
+//! The marks of failing owners.
 
 use crate::support::{start, until};
 use ganger_lock::{
@@ -16,12 +16,12 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// With one worker: what is told is said in the order of the telling.
+/// Starts a scheduler with a single worker, so that processes run in the order of their wakes.
 fn scheduler() -> Scheduler {
     start(1)
 }
 
-/// How a process ends that has a lock.
+/// The end of a process that has a lock.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Done,
@@ -117,7 +117,7 @@ fn a_task_that_panics_leaves_a_mark() -> Result<(), BoxError> {
     })?;
     assert!(!task.wait().is_done());
     assert!(mutex.is_poisoned());
-    // One that is unwinding already, and takes the lock then, has not failed by that.
+    // A thread that is unwinding already when it takes the lock has not failed under the lock.
     mutex.clear_poison();
     struct Takes(Arc<Mutex<()>>);
     impl Drop for Takes {
@@ -189,8 +189,8 @@ fn fails_with_a_permit(semaphore: &Arc<Semaphore>, in_the_step: bool) -> impl Pr
     })
 }
 
-/// What wakes a future polls it. So it goes on while another process fails, in which it has no
-/// part.
+/// The waker of a future polls it. So the future goes on while another process fails, in which the
+/// future has no part.
 // pins: K3
 #[test]
 fn an_owner_that_is_woken_by_one_that_fails_leaves_no_mark() {
@@ -213,7 +213,7 @@ fn an_owner_that_is_woken_by_one_that_fails_leaves_no_mark() {
                 let (semaphore, [early, late]) = (Arc::clone(&semaphore), mutexes.clone());
                 out.ask(
                     Until::new(async move {
-                        // One that it has before, and one that it gets meanwhile.
+                        // A guard from before, and a guard taken meanwhile.
                         let mut early = early.lock().await.unwrap();
                         let _permit = semaphore.acquire(1).await.unwrap();
                         *late.lock().await.unwrap() += *early;

@@ -1,4 +1,4 @@
-//! Random sequences of operations beside plain models, which say which waits are over.
+//! Random sequences of operations, compared with plain models, which say when each wait is over.
 
 use crate::support::poll;
 use ganger_lock::{AcquireError, RwLock, Semaphore};
@@ -9,11 +9,11 @@ use std::task::Poll;
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
-    /// Begins a wait, with that weight; or to read if it is even, to write if it is odd.
+    /// Begins a wait, with this weight; or to read if it is even, to write if it is odd.
     Begin(usize),
-    /// Drops one of the waits, over or not.
+    /// Drops a wait, over or not.
     GiveUp(usize),
-    /// Drops one of the guards.
+    /// Drops a guard.
     GiveBack(usize),
     Try(usize),
     Add(usize),
@@ -30,7 +30,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Takes one of them out.
+/// Takes an item out.
 fn pick<T>(from: &mut VecDeque<T>, at: usize) -> Option<T> {
     let len = from.len();
     (len > 0).then(|| from.remove(at % len)).flatten()
@@ -128,7 +128,7 @@ proptest! {
                 model.serve();
             }
             prop_assert_eq!(semaphore.available(), model.free);
-            // Those that are over say so, and no others.
+            // Exactly the waits that are over in the model are ready.
             for (number, weight, wait) in &mut waits {
                 if wait.is_none() { continue }
                 let is_given = model.given.iter().position(|it| it == number);
@@ -154,7 +154,7 @@ proptest! {
     #[test]
     fn a_read_write_lock(ops in vec(op(), 0..80)) {
         let lock = RwLock::new(());
-        // Of the model: those that have it, and those that wait, in order, as in the promise.
+        // The model: the holders, and the waiters in order, as in the promise.
         let (mut readers, mut has_writer) = (0, false);
         let mut waiting: VecDeque<(usize, bool)> = VecDeque::new();
         let mut waits = VecDeque::new();
@@ -198,7 +198,7 @@ proptest! {
                 }
                 Op::Close => {}
             }
-            // Those that go on now.
+            // The waits that end now.
             let mut goes = Vec::new();
             if writer_has_ended {
                 goes.extend(waiting.iter().filter(|it| !it.1).copied());

@@ -1,4 +1,4 @@
-//! Mutexes: their three faces, owners that fail, waiters that give up, starvation.
+//! Mutexes: their three faces, failing owners, waiters that give up, starvation.
 
 use crate::support::{Counts, poll, poll_by, start};
 use ganger_lock::{Locked, Mutex, Until};
@@ -8,7 +8,7 @@ use ganger_task::{Cx, SpawnTask};
 use std::sync::{Arc, TryLockError};
 use std::time::Duration;
 
-/// Adds one, so many times, by yields.
+/// Adds 1, `times` times, by yields.
 fn adds(mutex: &Arc<Mutex<u64>>, times: u32) -> impl Process {
     let mutex = Arc::clone(mutex);
     let mut left = times;
@@ -70,7 +70,7 @@ fn the_queue_is_in_order() {
     let mut waits = [(); 3].map(|()| mutex.lock());
     assert!(waits.iter_mut().all(|it| poll(it).is_pending()));
     drop(guard);
-    // The first is awake, and the others are not: only it gets the lock.
+    // Only the first is awake: only the first gets the lock.
     assert!(poll(&mut waits[1]).is_pending());
     let first = poll(&mut waits[0]);
     assert!(first.is_ready() && poll(&mut waits[1]).is_pending());
@@ -93,10 +93,10 @@ fn a_loser_waits_at_the_front_and_then_is_handed_the_lock() {
         let mut waits = [(); 2].map(|()| mutex.lock());
         assert!(waits.iter_mut().all(|it| poll(it).is_pending()));
         drop(guard);
-        // A newcomer is faster than the one that is awake.
+        // A newcomer is faster than the waiter that is awake.
         let barger = mutex.try_lock().unwrap();
         pass(rt);
-        // It has waited for more than a millisecond: from now on the lock is handed over.
+        // The waiter has waited for more than a millisecond: from now on the lock is handed over.
         assert!(poll(&mut waits[0]).is_pending());
         drop(barger);
         assert!(matches!(mutex.try_lock(), Err(TryLockError::WouldBlock)));
@@ -106,7 +106,7 @@ fn a_loser_waits_at_the_front_and_then_is_handed_the_lock() {
         assert!(poll(&mut newcomer).is_pending());
         assert!(poll(&mut waits[1]).is_ready());
         assert!(poll(&mut newcomer).is_ready());
-        // The last one has ended that: the lock is for whichever comes.
+        // The last waiter has ended starvation mode: a newcomer gets the free lock.
         drop(mutex.try_lock().unwrap());
     });
 }

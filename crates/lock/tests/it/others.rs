@@ -98,7 +98,7 @@ fn a_cell_is_made_once_whatever_fails_first() {
         let mut dropped = Box::pin(cell.get_or_init(async || std::future::pending().await));
         assert!(poll(&mut dropped).is_pending() && poll(&mut slow).is_pending());
     }
-    // The one that made it has gone: the next one makes it.
+    // The maker has gone: the next caller makes the value.
     assert!(poll(&mut slow).is_pending());
     assert_eq!(cell.get(), None);
     drop(slow);
@@ -130,7 +130,7 @@ fn a_word_for_the_last_is_handed_on_to_the_last() {
     notify.notify_last();
     let [mut first, mut second, third, fourth] = waits;
     drop(fourth);
-    // It is the third's, which goes as well.
+    // The notice is the third's, which goes as well.
     drop(third);
     assert!(poll(&mut first).is_pending() && poll(&mut second).is_ready());
     notify.notify_one();
@@ -151,7 +151,7 @@ fn what_several_want_at_the_same_time_is_done_once() {
     let mut calls = [fly(), fly(), fly(), fly()];
     assert!(calls.iter_mut().all(|it| poll(it).is_pending()));
     assert_eq!((begun.get(), flights.len()), (1, 1));
-    // The one that does the work goes: the next one does it.
+    // The working call goes: the next call does the work.
     let [first, calls @ ..] = &mut calls;
     *first = Box::pin(flights.run(8, work));
     assert!(calls.iter_mut().all(|it| poll(it).is_pending()));

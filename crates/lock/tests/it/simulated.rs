@@ -1,4 +1,4 @@
-//! Locks in the simulation: all orders that a seed leads to, with faults.
+//! Locks in the simulation: all orders of a seed, with faults.
 
 use ganger_lock::{Barrier, Locked, Mutex, OwnedMutexGuard, RwLock, Semaphore, Until};
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// What the processes of a run share.
+/// The state that the processes of a run share.
 struct Hall {
     mutex: Arc<Mutex<u64>>,
     inside: AtomicUsize,
@@ -26,7 +26,7 @@ impl Visitor {
     fn leave(&mut self) {
         if let Some(mut guard) = self.guard.take() {
             *guard += 1;
-            // Ordering: Relaxed: a simulation has one thread.
+            // Ordering: Relaxed: a simulation has a single thread.
             self.hall.inside.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -102,7 +102,7 @@ fn owners_and_waiters_end_at_any_moment() {
                 .collect();
             rt.settle();
             let failed = ends.iter().any(|it| !it.is_done());
-            // Each has left the lock, whatever has ended it, and the lock is free.
+            // Each process has left the lock, and the lock is free.
             assert!(hall.mutex.try_lock().is_ok() || hall.mutex.is_poisoned());
             assert!(failed || !hall.mutex.is_poisoned());
             hall.mutex.clear_poison();
@@ -111,8 +111,8 @@ fn owners_and_waiters_end_at_any_moment() {
         });
 }
 
-/// Two that take the lock again and again, and one that wants it once: it has the simulation's
-/// clock to thank that it gets it soon.
+/// Two hogs take the lock again and again, and a third process wants it once. The simulation's
+/// clock brings it the lock soon.
 // pins: K2
 #[test]
 fn a_waiter_gets_its_turn_in_virtual_time() {
@@ -141,7 +141,8 @@ fn a_waiter_gets_its_turn_in_virtual_time() {
             })
             .unwrap();
         let turns = rt.wait(waiter).take::<u32>().unwrap();
-        // It loses for a millisecond at the most, and then to those before it in the queue.
+        // The process loses for at most a millisecond, and then waits for the entries before it in
+        // the queue.
         assert!(turns <= 20, "{turns}");
         for hog in hogs {
             rt.cancel(hog.pid(), "enough").unwrap();
@@ -224,7 +225,7 @@ fn a_run_that_is_stuck_names_the_cycle() {
 fn a_blocking_wait_in_a_simulation_says_what_to_call_instead() {
     let failed = Sim::new(0).try_seeds(1, |rt| {
         let mutex = Arc::new(Mutex::new(0));
-        // One that is free is no wait.
+        // A free lock is no wait.
         *mutex.lock_blocking().unwrap() += 1;
         let owner = Arc::clone(&mutex);
         let holds = rt.spawn_task(async move |cx: Cx| {

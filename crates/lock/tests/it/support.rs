@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
 use std::pin::Pin;
@@ -34,19 +34,19 @@ pub(crate) fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll_by(future, Waker::noop())
 }
 
-/// Polls once, with that waker.
+/// Polls once, with `waker`.
 pub(crate) fn poll_by<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
 }
 
-/// A scheduler that runs.
+/// Starts a scheduler.
 pub(crate) fn start(workers: usize) -> Scheduler {
     let scheduler = Scheduler::builder().workers(workers).build().unwrap();
     scheduler.start().unwrap();
     scheduler
 }
 
-/// Until the process is in that state: its yields have been dispatched by then.
+/// Waits until the process is in `state`: its yields have been dispatched by then.
 pub(crate) fn until(scheduler: &Scheduler, process: &ProcessHandle, state: ProcessState) {
     let now = || scheduler.process(process.pid()).map(|it| it.state);
     while now() != Some(state) {
