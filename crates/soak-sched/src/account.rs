@@ -1,9 +1,9 @@
-//! The account of a scheduler's life: all that went in has come out, to the last message.
+//! The account of a scheduler's life: every item that went in has come out, to the last message.
 //!
-//! The workloads count what they do and see; the scheduler counts for itself. When no process is
-//! alive any more, both must agree, in the equations of [`Account::settle`]. An error that shows at
-//! once, such as a step after a close, is noted as a fault where it shows. A panic would not do:
-//! the scheduler on trial would contain it.
+//! The workloads count their acts and their events; the scheduler counts for itself. When no
+//! process is alive, both must agree, in the equations of [`Account::settle`]. An error that shows
+//! at once, such as a step after a close, is noted as a fault. A panic would not do: the scheduler
+//! on trial would contain it.
 //!
 //! | written by | fields |
 //! |---|---|
@@ -20,10 +20,10 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The most faults that are kept.
+/// The limit of kept faults.
 const MOST_FAULTS: usize = 20;
 
-/// A count that many threads add to.
+/// A count to which many threads add.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
@@ -36,7 +36,7 @@ impl Count {
     /// Adds `count`.
     pub fn add(&self, count: u64) {
         // Ordering: Release pairs with the Acquire in `get`: a reader that sees a process ended, or
-        // a parcel gone, sees all that was counted before.
+        // a parcel gone, sees all earlier counts.
         self.0.fetch_add(count, Ordering::Release);
     }
 
@@ -50,19 +50,19 @@ impl Count {
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// What has been counted in the life of one scheduler.
+        /// The counts of a scheduler's life.
         #[derive(Debug, Default)]
         pub struct Account {
             $($(#[$doc])* pub $name: Count,)+
             faults: Mutex<Vec<String>>,
         }
 
-        /// The counts of one scheduler, or of many together.
+        /// The counts of a scheduler, or of many together.
         #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
         pub struct Totals { $($(#[$doc])* pub $name: u64,)+ }
 
         impl Account {
-            /// What has been counted so far.
+            /// Returns the counts so far.
             #[must_use]
             pub fn totals(&self) -> Totals {
                 Totals { $($name: self.$name.get(),)+ }
@@ -90,61 +90,61 @@ counts! {
     made,
     /// Processes dropped, as values.
     dropped,
-    /// Calls of `init` that returned `Ok`.
+    /// Calls of `init` with the result `Ok`.
     inits,
     /// Calls of `close`.
     closes,
-    /// Processes that were not started; their submitters were told so.
+    /// Refused processes; their submitters got an error.
     refused,
-    /// Processes that the hook has let start.
+    /// Processes that passed the start hook.
     started,
-    /// Processes that the hook has refused.
+    /// Processes refused by the start hook.
     refused_starts,
     /// Exits, by their reasons.
     done,
-    /// A cancellation that the process has not dealt with.
+    /// Processes that ended by an unhandled cancellation.
     cancelled,
     /// An error of a step.
     failed,
     /// A panic of a step.
     panicked,
-    /// Terminations, the forced ones included.
+    /// Terminations, with the forced terminations.
     terminated,
     /// Upgrades that failed.
     upgrades_failed,
-    /// New processes that have taken the places of old ones.
+    /// New processes in the places of old processes.
     replacements,
     /// Parcels made.
     parcels,
     /// Parcels dropped.
     parcels_dropped,
-    /// Parcels that a send has taken.
+    /// Parcels taken by a send.
     accepted,
-    /// Parcels that a send has given back, and that were not sent again.
+    /// Parcels given back by a send, and not sent again.
     returned,
-    /// Parcels that a step has taken, or a mailbox outside.
+    /// Parcels taken by a step, or by a mailbox outside.
     handled,
-    /// Parcels that were dropped unseen, after a send had taken them.
+    /// Parcels dropped unseen, after a send had taken them.
     lost,
-    /// Commands that steps have yielded.
+    /// Commands yielded by steps.
     asked,
-    /// Commands that handlers were given.
+    /// Commands given to handlers.
     commands,
     /// Commands without a handler.
     unknown_commands,
-    /// Timers that steps have set; they are yields as well.
+    /// Timers set by steps; timers are yields as well.
     timers,
-    /// Completions that steps have taken.
+    /// Completions taken by steps.
     answered,
-    /// Completions of yields whose handlers had said that they had failed.
+    /// Completions of yields whose handlers had reported a failure.
     extra_answers,
     /// Panics on purpose.
     panics,
-    /// Cancellations that were accepted.
+    /// Accepted cancellations.
     cancels,
-    /// Terminations that were accepted.
+    /// Accepted terminations.
     terminates,
-    /// Upgrades that were accepted.
+    /// Accepted upgrades.
     upgrades,
     /// Steps that blocked their threads, or computed for long, on purpose.
     long_steps,
@@ -162,8 +162,8 @@ impl Account {
     /// How many parcels are on their way.
     #[must_use]
     pub fn on_their_way(&self) -> u64 {
-        // The dropped ones first: a parcel made in between counts as one too many, not as one too
-        // few.
+        // The dropped parcels first: a parcel made in between makes the result too large by 1, not
+        // too small.
         let dropped = self.parcels_dropped.get();
         self.parcels.get() - dropped
     }
@@ -201,11 +201,11 @@ impl Account {
     #[must_use]
     pub fn has_all_answers(&self, stats: &WorkerStats, timers: &TimerStats) -> bool {
         let own = self.totals();
-        // More than all are a double, which the account tells.
+        // More answers than questions are a double answer, which `settle` reports.
         own.asked + own.extra_answers <= own.answers(stats, timers)
     }
 
-    /// Checks that everything adds up, once no process is alive, no completer is left, all answers
+    /// Checks all equations. At this point no process is alive, no completer is left, all answers
     /// are there, and no thread sends.
     ///
     /// # Errors
@@ -299,8 +299,8 @@ impl Account {
 }
 
 impl Totals {
-    /// The completions of yields that steps have taken, that came too late, and that never come
-    /// because the timer was taken away.
+    /// Returns the number of completions that steps took, that came too late, or whose timer was
+    /// taken away.
     fn answers(&self, stats: &WorkerStats, timers: &TimerStats) -> u64 {
         self.answered + stats.stale_completions + timers.cancelled
     }
@@ -310,7 +310,7 @@ impl Totals {
 mod tests {
     use super::*;
 
-    /// Two processes, one of them replaced, that have exchanged some.
+    /// Two processes, the second a replacement, that have exchanged some parcels.
     fn account() -> (Account, WorkerStats) {
         let account = Account::default();
         for (count, value) in [

@@ -1,9 +1,9 @@
-//! The process that all workloads are made of. It keeps the account of its own calls, and leaves
-//! its work to a [`Behaviour`].
+//! The process under all workloads. The process keeps the account of its own calls, and leaves its
+//! work to a [`Behaviour`].
 //!
-//! It counts its events before it looks at them, so that they are counted even if the step panics.
-//! Its calls must come one at a time and in order. It checks that with a word of its own that it
-//! swaps.
+//! The process counts its events before it looks at them, so that they are counted even if the step
+//! panics. The scheduler must call it once at a time and in order. The process checks this by a
+//! swapped flag of its own.
 
 use crate::account::Account;
 use crate::commands::Ask;
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// From this tag on they are of timers.
 pub(crate) const FIRST_TIMER: Tag = 1 << 63;
 
-/// The most events that a step of an actor takes when it leaves some.
+/// The limit of events that a step of an actor takes when it leaves some.
 const FEW: usize = 3;
 
 /// An event of a process.
@@ -35,7 +35,7 @@ pub(crate) enum Mail {
     Answer,
     /// A timer has fired.
     Timer(Tag),
-    /// It is asked to finish.
+    /// A request to finish.
     Cancel,
 }
 
@@ -47,9 +47,9 @@ pub(crate) enum Next {
     Become(Box<dyn Behaviour>),
 }
 
-/// What a process is for.
+/// The work of a process.
 pub(crate) trait Behaviour: Send + 'static {
-    /// Takes what has come. The first turn may have nothing.
+    /// Takes the new mail. The first turn may have none.
     ///
     /// # Errors
     /// The error that ends the process.
@@ -62,7 +62,7 @@ impl Behaviour for Box<dyn Behaviour> {
     }
 }
 
-/// The tools for making actors of one account.
+/// The tools for making actors of an account.
 #[derive(Debug, Clone)]
 pub(crate) struct Kit {
     pub(crate) account: Arc<Account>,
@@ -70,7 +70,7 @@ pub(crate) struct Kit {
 }
 
 impl Kit {
-    /// An actor with that behaviour, and with a random generator of that seed.
+    /// Creates an actor with this behaviour, and with a random generator of this seed.
     pub(crate) fn actor(&self, behaviour: impl Behaviour, seed: u64) -> Actor {
         self.boxed(Box::new(behaviour), seed, false)
     }
@@ -121,17 +121,17 @@ pub(crate) struct Actor {
     random: Rng,
     behaviour: Box<dyn Behaviour>,
     life: Life,
-    /// Whether a call is under way; a second call that sees it is an error.
+    /// A call is under way; a second call that sees the flag set is an error.
     is_inside: AtomicBool,
     order: Order,
     sender: Sender,
-    /// What has not been answered.
+    /// The commands without an answer.
     asked: HashMap<u64, Ask>,
     is_replacement: bool,
 }
 
 impl Actor {
-    /// Checks that the call is the one that is due, and the only one.
+    /// Checks that the call is due, and alone.
     fn enter(&self, call: &str, due: Life) {
         // Ordering: AcqRel: pairs with itself and with the store in `leave`.
         let overlaps = self.is_inside.swap(true, Ordering::AcqRel);
@@ -219,7 +219,7 @@ impl Actor {
             defers: false,
         };
         let next = self.behaviour.turn(mail, &mut turn);
-        // A cancellation that has been left is taken by a later step.
+        // A later step takes the cancellation that this step has left.
         if turn.defers || has_left {
             out.defer_cancel();
         }
@@ -241,7 +241,7 @@ impl Actor {
             self.asked.insert(tag, ask);
         }
         match next? {
-            // The events that were left would not wake it.
+            // The events left behind would not wake the process.
             Next::GoOn => out.go_on(),
             Next::Wait if has_left => out.go_on(),
             Next::Wait => {}
@@ -281,7 +281,7 @@ impl Process for Actor {
     }
 
     fn close(&mut self) {
-        // A step that has panicked has not left.
+        // A panicked step has not called `leave`.
         self.leave();
         self.enter("close", Life::Initialised);
         self.life = Life::Closed;
@@ -303,7 +303,7 @@ impl Drop for Actor {
     }
 }
 
-/// What a behaviour can do in its turn.
+/// The tools of a behaviour in its turn.
 pub(crate) struct Turn<'a> {
     pub(crate) kit: &'a Kit,
     pub(crate) ctx: &'a Context,

@@ -1,5 +1,5 @@
 //! Terminations, cancellations, upgrades and control messages from outside, at any time, to
-//! processes that do not expect them.
+//! unsuspecting processes.
 
 use crate::faults::Faults;
 use crate::parcel::{Lane, Sender};
@@ -14,11 +14,11 @@ use std::time::Duration;
 /// The longest pause before the next attacks, in microseconds.
 const LONGEST: u64 = 300;
 
-/// How often it attacks at most. While it attacks something always moves, and a process that has
-/// lost its wake-up would never be seen to stand still.
+/// The limit of attacks. Each attack moves something, so a process that lost its wake-up would
+/// never be seen to stand still.
 const MOST: u32 = 5_000;
 
-/// Processes that may be attacked.
+/// The processes under attack.
 #[derive(Debug, Default)]
 pub(crate) struct Targets(Mutex<Vec<Pid>>);
 

@@ -1,9 +1,9 @@
-//! Commands, and all ways in which a handler can answer one: at once, later from another thread,
-//! with an error, with a panic, twice, or not at all.
+//! Commands, and all ways in which a handler can answer a command: at once, later from another
+//! thread, with an error, with a panic, twice, or not at all.
 //!
-//! The site's threads hold the completers that are answered later. They answer them in random
-//! order, so that answers overtake one another. A completer that is never answered is kept until no
-//! process is alive that could wait for it.
+//! The site's threads hold the completers of later answers. They answer in random order, so that
+//! answers overtake each other. A completer that is never answered is kept while any process that
+//! could wait for it lives.
 
 use crate::account::Account;
 use crate::faults::ON_PURPOSE;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::{mem, thread};
 
-/// How a command is to be answered.
+/// The way in which a command is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// By the handler, before it returns.
@@ -36,9 +36,10 @@ pub(crate) enum Ask {
     Drop,
     /// By dropping the completer, on another thread.
     DropLater,
-    /// By the handler, which then reports an error.
+    /// The handler answers, and then reports an error.
     AnswerAndFail,
-    /// By an error of a handler that has given the completer away, and so a second time.
+    /// The handler gives the completer away, and reports an error: so the command is answered
+    /// twice.
     FailAndAnswer,
     /// Not before the process has ended.
     Never,
@@ -61,7 +62,7 @@ const ALL: [Ask; 11] = [
 ];
 
 impl Ask {
-    /// Any that is answered while the process lives.
+    /// Returns any way that answers while the process lives.
     pub(crate) fn any_answered(random: &mut Rng) -> Self {
         loop {
             let ask = *pick(random, &ALL);
@@ -78,7 +79,7 @@ impl Ask {
 
     fn id(self) -> CommandId {
         let place = ALL.iter().position(|ask| *ask == self);
-        // Ids from 512 on are looked up in another way than those below.
+        // The scheduler looks up ids from 512 on in another way than ids below.
         let number = place.unwrap_or_default() * 100 + 300;
         CommandId::new(u16::try_from(number).unwrap_or_default())
     }
@@ -86,13 +87,13 @@ impl Ask {
     /// Yields the command, with a tag of its own.
     pub(crate) fn yield_to(self, out: &mut StepOutput) -> Tag {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        // Ordering: Relaxed: only that no two are the same matters.
+        // Ordering: Relaxed: the tags need only be distinct.
         let tag = NEXT.fetch_add(1, Ordering::Relaxed);
         out.yield_command(Command::new(self.id(), tag), tag);
         tag
     }
 
-    /// Whether that is how it is answered.
+    /// Returns whether this way has such a result.
     pub(crate) fn is_answered_by(self, tag: Tag, result: &Result<Payload, CommandError>) -> bool {
         let is_own = result.as_ref().is_ok_and(|it| it.as_u64() == Some(tag));
         let is_failed = matches!(result, Err(CommandError::Failed(_)));
@@ -101,7 +102,7 @@ impl Ask {
             Self::Fail | Self::FailLater => is_failed,
             Self::Panic => matches!(result, Err(CommandError::Panicked(_))),
             Self::Drop | Self::DropLater => matches!(result, Err(CommandError::Dropped)),
-            // Whichever of the two comes first.
+            // The answer and the error race; either may come first.
             Self::FailAndAnswer => is_own || is_failed,
             // The process has ended by then.
             Self::Never => false,
@@ -110,13 +111,13 @@ impl Ask {
     }
 }
 
-/// A completer that another thread has.
+/// A completer in another thread's hands.
 struct Open {
     ask: Ask,
     tag: Tag,
     completer: Completer,
     account: Arc<Account>,
-    /// How many open completers there are.
+    /// The number of open completers.
     count: Arc<AtomicU64>,
 }
 
@@ -138,23 +139,22 @@ impl Open {
             account.extra_answers.bump();
         }
         // Ordering: Release pairs with the Acquire in `Answerers::are_idle`: the thread that
-        // settles the account sees what was counted of the answer.
+        // settles the account sees the counts of the answer.
         count.fetch_sub(1, Ordering::Release);
     }
 }
 
-/// The threads that answer later, and the completers that are kept. The threads end when the last
-/// handler is gone.
+/// The threads that answer later, and the kept completers. The threads end with the last handler.
 pub(crate) struct Answerers {
     kept: Arc<Mutex<Vec<Open>>>,
-    /// Completers that are with them.
+    /// The number of their completers.
     open: Arc<AtomicU64>,
     inbox: Sender<Open>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Answerers {
-    /// Starts that many threads, with random generators of that seed.
+    /// Starts `threads` threads, with random generators from `seed`.
     pub(crate) fn start(threads: usize, seed: u64) -> Self {
         let (inbox, receiver) = channel();
         let receiver = Arc::new(Mutex::new(receiver));
@@ -208,7 +208,7 @@ impl Answerers {
         Ok(())
     }
 
-    /// Answers the completers that were to stay open while any process was alive.
+    /// Answers the completers that stayed open while a process was alive.
     pub(crate) fn answer_kept(&self) {
         let kept = mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         kept.into_iter().for_each(Open::answer);
@@ -277,7 +277,7 @@ fn answer_all(receiver: &Mutex<Receiver<Open>>, mut random: Rng) {
             let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
             receiver.recv().ok()
         } else {
-            // A thread that has nothing to answer may wait inside of the lock.
+            // A thread without an answer to give may wait inside of the lock.
             receiver.try_lock().ok().and_then(|it| it.try_recv().ok())
         };
         match next {

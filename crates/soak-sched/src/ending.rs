@@ -1,4 +1,4 @@
-//! The end of a scheduler with live processes: its report is compared with what has become of them.
+//! The end of a scheduler with live processes: its report is compared with the processes' ends.
 
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::commands::Ask;
@@ -85,8 +85,8 @@ impl Gate {
     }
 }
 
-/// Starts the processes, stops the scheduler, and checks the end of each process. The account is
-/// settled after that.
+/// Starts the processes, stops the scheduler, and checks the end of each process. Settles the
+/// account after the stop.
 pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), String> {
     let gate = Arc::<Gate>::default();
     let mut random = Rng::with_seed(plan.seed);
@@ -113,7 +113,7 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
     }
     handles.extend(stuck);
     if plan.by_drop {
-        // The caller drops the scheduler, which waits for all of them.
+        // The caller drops the scheduler, which waits for all processes.
         return Ok(());
     }
     let alive = handles.len() as u64;
@@ -185,7 +185,7 @@ mod tests {
         format!("{{main|{id}}}").parse().unwrap()
     }
 
-    /// Two processes that finished, one that was forced, and one that was stuck.
+    /// Three processes that finished, and a forced process.
     fn exits() -> Vec<(Pid, ExitReason)> {
         let done = |id| (pid(id), ExitReason::Done(Payload::UNIT));
         let ended = |id| (pid(id), ExitReason::Terminated);

@@ -1,4 +1,4 @@
-//! Faults on purpose: how rare they are, and that each is counted before it happens.
+//! Faults on purpose: their rates. Each is counted before it happens.
 
 use crate::account::Account;
 use fastrand::Rng;
@@ -6,7 +6,7 @@ use ganger::prelude::BoxError;
 use ganger_soak::chance::{one_in, pick};
 use std::panic;
 
-/// What every panic on purpose starts with; such panics are not reported on the terminal.
+/// The beginning of every panic on purpose; such panics are not reported on the terminal.
 pub(crate) const ON_PURPOSE: &str = "on purpose";
 
 /// Once in how many times something goes wrong; 0: never.
@@ -35,7 +35,7 @@ impl Faults {
         }
     }
 
-    /// The faults that end no process, for workloads that need all of theirs.
+    /// Returns the faults that end no process, for workloads that need all of their processes.
     pub(crate) fn harmless(self) -> Self {
         Self {
             close_panics: self.close_panics,

@@ -1,10 +1,10 @@
-//! An allocator that counts: how many bytes the program has in use.
+//! An allocator that counts the bytes in use.
 //!
-//! **Problem.** Resident memory also has what the system's allocator keeps and can't give back. So
-//! it says little about a leak.
+//! **Problem.** Resident memory includes the free memory that the system's allocator keeps. So it
+//! says little about a leak.
 //!
-//! Each thread adds to one of some counts. Each count has a cache line of its own, so that threads
-//! disturb each other less.
+//! Each thread adds to a shared count of several. Each count has a cache line of its own, so that
+//! threads disturb each other less.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,13 +16,14 @@ const COUNTS: usize = 16;
 #[repr(align(128))]
 struct Count(AtomicUsize);
 
-/// What threads have allocated less what they have freed, modulo 2^64: the sum is what is in use.
+/// Bytes allocated by a count's threads less bytes freed, modulo 2^64: the sum of the counts is the
+/// bytes in use.
 static LIVE: [Count; COUNTS] = [const { Count(AtomicUsize::new(0)) }; COUNTS];
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Which count is this thread's. Has no destructor, so that it is there as long as the thread.
+    /// The index of this thread's count. Has no destructor, so that it lives as long as the thread.
     static MINE: Cell<usize> = const { Cell::new(COUNTS) };
 }
 
@@ -48,7 +49,7 @@ fn mine() -> &'static AtomicUsize {
     &LIVE[mine].0
 }
 
-/// Counts that so many bytes more are in use, modulo 2^64.
+/// Adds to the bytes in use, modulo 2^64.
 fn add(bytes: usize) {
     // Ordering: Relaxed: a count.
     mine().fetch_add(bytes, Ordering::Relaxed);

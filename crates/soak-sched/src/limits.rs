@@ -8,8 +8,8 @@ use fastrand::Rng;
 use ganger::prelude::{ProcessHandle, SubmitErrorKind};
 use std::thread;
 
-/// Fills a scheduler without live processes up to its limit, if it has one, and lets all of them
-/// finish.
+/// Fills a scheduler without live processes up to its limit, if it has a limit, and lets all of
+/// them finish.
 pub(crate) fn run(site: &Site, watch: &Watch, max: Option<usize>, seed: u64) -> Result<(), String> {
     let Some(max) = max else {
         return Ok(());
@@ -30,7 +30,7 @@ pub(crate) fn run(site: &Site, watch: &Watch, max: Option<usize>, seed: u64) -> 
     }
 }
 
-/// Submits processes until there is no room for one.
+/// Submits processes until the scheduler is full.
 fn fill(site: &Site, seed: u64) -> Vec<ProcessHandle> {
     let mut random = Rng::with_seed(seed);
     let gentle = site.kit(Default::default());

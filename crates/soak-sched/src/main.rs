@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let watch = Arc::new(Watch::default());
     let interrupted = Arc::clone(&watch);
-    // A round that hangs would keep a patient user waiting.
+    // A hanging round would keep a patient user waiting.
     let interrupt = move || {
         if interrupted.is_interrupted() {
             process::exit(130);

@@ -1,7 +1,8 @@
 //! Whether the program's memory grows without an end.
 //!
-//! **Problem.** Rounds differ, caches fill, and the largest round so far leaves a step that stays.
-//! Resident memory also has what the system's allocator keeps. So a small leak is lost in it.
+//! **Problem.** Rounds differ, caches fill, and the largest round so far leaves a lasting step.
+//! Resident memory includes memory that the system's allocator keeps. So a small leak is lost in
+//! it.
 //!
 //! **Rule.** The bytes in use are sampled after each round, when no process is alive and all caches
 //! are empty. The first samples are warming up. The rest is cut into blocks, and each block has its
@@ -22,16 +23,16 @@ const BLOCKS: usize = 8;
 const FEWEST: usize = 6;
 /// Growth up to this many bytes for each thousand processes is none.
 const MOST_SLOPE: f64 = 50.0;
-/// Growth up to this many bytes is none: what caches differ by at two quiet points.
+/// Growth up to this many bytes counts as none: caches differ by this much at two quiet points.
 const TOLERANCE: f64 = 262_144.0;
-/// The most samples that are kept. Beyond that, every second one is dropped.
+/// The limit of kept samples. Beyond the limit, every second sample is dropped.
 const MOST: usize = 1 << 12;
 
-/// What has been sampled.
+/// The samples, thinned out.
 #[derive(Debug)]
 pub(crate) struct Memory {
     samples: Vec<Sample>,
-    /// One sample in that many is kept; a power of two.
+    /// Keeps each sample whose number is a multiple of this power of two.
     rarely: u32,
     seen: u64,
 }
@@ -58,7 +59,7 @@ pub struct Growth {
     pub bytes_per_thousand: Option<f64>,
     /// How much the last block is above the first, by the time between them.
     pub kib_per_minute: Option<f64>,
-    /// Whether it grows without an end; none when that was not judged.
+    /// Whether memory grows without an end; none if not judged.
     pub grows: Option<bool>,
 }
 
@@ -173,7 +174,7 @@ fn rounded(bytes: u64, unit: u64) -> f64 {
     (signed(bytes) / signed(unit) * 100.0).round() / 100.0
 }
 
-/// What the program has of the machine's memory, in bytes; none where the system does not say.
+/// Returns the program's resident memory, in bytes; none if the system does not say.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -190,7 +191,7 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    /// A sample a round, and so many thousand processes in each.
+    /// Makes a sample for each round, with `thousands` thousand processes each.
     fn memory(rounds: u64, thousands: u64, mut live: impl FnMut(u64) -> u64) -> Memory {
         let mut memory = Memory::default();
         for round in 0..rounds {

@@ -6,11 +6,11 @@ use std::time::Duration;
 /// The soak of Ganger's scheduler: workloads on real threads, with faults and exact accounts
 ///
 /// Rounds that a seed draws, until the time is over. A round is a scheduler with one to four times
-/// as many workers as there are cores. It has waves of workloads (mesh, ring, fan-in, fan-out,
-/// storms of processes, commands, steps that block), with terminations, cancellations and upgrades
-/// in between, and a stop with processes alive. After each wave everything has to add up. When
-/// nothing moves for a while, every worker, every process and every thread is shown. Ctrl-C ends it
-/// after the round, a second one at once.
+/// as many workers as cores. It has waves of workloads (mesh, ring, fan-in, fan-out, storms of
+/// processes, commands, steps that block), with terminations, cancellations and upgrades in
+/// between, and a stop with processes alive. After each wave the counts must agree. When nothing
+/// moves for a while, the soak shows every worker, every process and every thread. Ctrl-C ends the
+/// soak after the round, a second Ctrl-C at once.
 #[derive(Debug, Clone, clap::Parser)]
 #[command(name = "ganger-soak", max_term_width = 100)]
 pub struct Options {
@@ -22,11 +22,11 @@ pub struct Options {
     #[arg(long, value_name = "N", conflicts_with = "minutes", value_parser = positive)]
     pub seconds: Option<f64>,
 
-    /// Where to start: a seed that a soak has printed [default: any]
+    /// The first seed, as printed by an earlier soak [default: any]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
 
-    /// After how many seconds in which nothing moves it gives up
+    /// Gives up after this many seconds in which nothing moves
     #[arg(long, value_name = "N", default_value_t = 30.0, value_parser = positive)]
     pub patience: f64,
 
@@ -34,7 +34,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 600.0, value_parser = positive)]
     pub round_limit: f64,
 
-    /// Loses so many bytes for each thousand processes, to try whether the soak finds that
+    /// Leaks this many bytes for each thousand processes, to try whether the soak finds the leak
     #[arg(long, value_name = "BYTES", default_value_t = 0, hide = true)]
     pub leak: u64,
 

@@ -1,5 +1,5 @@
 //! The parcels that the soak's processes send. Each is accounted for wherever it ends, and shows
-//! when it overtakes another of its sender.
+//! when it overtakes another parcel of its sender.
 
 use crate::account::Account;
 use ganger::prelude::{Message, Payload, Payloads, Pid, SendError};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The topic of all parcels.
 pub(crate) const TOPIC: &str = "parcel";
 
-/// Which of the two lanes of a mailbox.
+/// A lane of a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Lane {
     Ordinary,
@@ -26,14 +26,14 @@ enum Fate {
     Returned,
 }
 
-/// One value of a message.
+/// A value of a message.
 pub(crate) struct Parcel {
     account: Arc<Account>,
     sender: u64,
-    /// Its place among those of the same sender, receiver and lane.
+    /// The parcel's place among the parcels of the same sender, receiver and lane.
     number: u64,
     lane: Lane,
-    /// How often it is to be sent on.
+    /// The number of further sends.
     pub(crate) hops: u32,
     fate: Fate,
     /// The number's complement, on the heap: with it a torn, stale or doubled copy shows. Present
@@ -42,7 +42,7 @@ pub(crate) struct Parcel {
 }
 
 impl Parcel {
-    /// The parcel in a message, which counts as handled from now on.
+    /// Takes the parcel out of a message. The parcel counts as handled from now on.
     pub(crate) fn take(payloads: Payloads) -> Result<Self, String> {
         let mut parcel = Self::of(payloads)?;
         parcel.fate = Fate::Handled;
@@ -90,7 +90,7 @@ impl Drop for Parcel {
     }
 }
 
-/// Whose parcels have one order: those of a process, or of a thread.
+/// A sender, whose parcels to a receiver have an order: a process, or a thread.
 #[derive(Debug)]
 pub(crate) struct Sender {
     account: Arc<Account>,
@@ -103,13 +103,13 @@ impl Sender {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
             account: Arc::clone(account),
-            // Ordering: Relaxed: only that no two are the same matters.
+            // Ordering: Relaxed: the ids need only be distinct.
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             next: HashMap::new(),
         }
     }
 
-    /// Sends a new parcel as a message, with that call. Returns whether it was taken; a refused
+    /// Sends a new parcel as a message, by `call`. Returns whether the parcel was taken; a refused
     /// parcel counts as returned.
     pub(crate) fn send(
         &mut self,
@@ -143,11 +143,11 @@ impl Sender {
     }
 }
 
-/// The parcels that a receiver has seen of its senders.
+/// The parcels from each sender that a receiver has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     next: HashMap<(u64, Lane), u64>,
-    /// Its PID belonged to another process before, which may have seen the first parcels.
+    /// Its PID belonged to an earlier process, which may have seen the first parcels.
     is_heir: bool,
 }
 
@@ -159,7 +159,7 @@ impl Order {
         }
     }
 
-    /// The next parcel that has come.
+    /// Checks the next parcel.
     pub(crate) fn check(&mut self, parcel: &Parcel) {
         let key = (parcel.sender, parcel.lane);
         let first = if self.is_heir { parcel.number } else { 0 };

@@ -5,11 +5,11 @@
 //! But when it goes on, the clock has moved.
 //!
 //! **Rule.** Looks come at short intervals. When two looks are much further apart, the watcher was
-//! stopped as well, and perhaps everything else. Such a gap counts as little more than a late look.
-//! When only the others stand still, looks go on, and their time adds up.
+//! stopped as well, and perhaps the whole program. Such a gap counts as little more than a late
+//! look. When the watcher alone goes on, looks go on, and their time adds up.
 //!
-//! **Rejected.** To ask the system whether it slept. A program that a signal stops, or a virtual
-//! machine that is stopped, sees nothing of it.
+//! **Rejected.** Asking the system whether it slept: a program that a signal stops, or a stopped
+//! virtual machine, sees nothing of the stop.
 
 use std::time::{Duration, Instant};
 
@@ -29,18 +29,18 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// How long it is to be until the next look.
+    /// Returns the time until the next look.
     pub(crate) fn interval(self) -> Duration {
         INTERVAL.min(self.patience / 10)
     }
 
-    /// A longer gap between two looks counts as this, so that a single gap passes no limit.
+    /// Returns the most that a gap between two looks counts, so that a single gap passes no limit.
     fn longest_look(self) -> Duration {
         LONGEST_LOOK.min(self.patience.min(self.round) / 2)
     }
 }
 
-/// Which limit has passed, and how long it was.
+/// The passed limit, and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Verdict {
@@ -52,12 +52,12 @@ pub(crate) enum Verdict {
     Lasts(Duration),
 }
 
-/// What the looks have seen.
+/// The results of the looks.
 #[derive(Debug)]
 pub(crate) struct Patience {
     limits: Limits,
     last: Instant,
-    /// How many rounds had begun, and a number that changes whenever something moves.
+    /// The number of begun rounds, and a number that changes whenever something moves.
     seen: (u64, u64),
     still: Duration,
     lasts: Duration,
@@ -114,7 +114,7 @@ mod tests {
     };
     const HOUR: Duration = Duration::from_secs(3_600);
 
-    /// A clock that the test sets, and a watcher that looks at it.
+    /// A clock that the test sets, and a watcher that looks at the clock.
     struct Bench {
         now: Instant,
         patience: Patience,
@@ -127,13 +127,13 @@ mod tests {
             Self { now, patience }
         }
 
-        /// Looks once, that much later.
+        /// Looks once, `time` later.
         fn after(&mut self, time: Duration, progress: (u64, u64)) -> Verdict {
             self.now += time;
             self.patience.look(self.now, progress)
         }
 
-        /// Looks at the usual intervals until a limit has passed, which it does exactly.
+        /// Looks at the usual intervals until a limit is exactly passed.
         fn until_a_limit(&mut self, mut progress: impl FnMut() -> (u64, u64)) -> Verdict {
             let interval = self.patience.limits.interval();
             loop {
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// What hung before the machine was suspended is found after that.
+    /// A hang from before the machine's suspension is found afterwards.
     #[test]
     fn a_suspension_does_not_hide_a_hang() {
         let mut bench = Bench::new(LIMITS);
@@ -237,7 +237,7 @@ mod tests {
         assert!(bench.now - resumed <= LIMITS.patience - still);
     }
 
-    /// Looks that are late, on a machine that is busy, count as they are.
+    /// Late looks, on a busy machine, count in full.
     #[test]
     fn a_look_that_is_somewhat_late_counts_in_full() {
         let mut bench = Bench::new(LIMITS);

@@ -1,4 +1,4 @@
-//! What a round does, drawn from its seed.
+//! The plan of a round, drawn from its seed.
 
 use crate::faults::Faults;
 use fastrand::Rng;
@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
-/// The most times that there are more workers than cores.
+/// The highest ratio of workers to cores.
 const MOST_OVERSUBSCRIBED: usize = 4;
 
 /// A deadline for processes that are bound to end: the watchdog's patience is over before.
@@ -19,7 +19,7 @@ pub(crate) const CROWDS: u64 = 3;
 /// More processes than all workloads together need at a time, but for storms.
 const ROOM: usize = 4_000;
 
-/// One round: a scheduler from its start to its end, with waves of workloads in between.
+/// A round: a scheduler from its start to its end, with waves of workloads in between.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) site: SitePlan,
@@ -43,7 +43,7 @@ pub(crate) struct SitePlan {
     pub(crate) max_processes: Option<usize>,
     /// At every how many-th start the hook refuses; 0: never.
     pub(crate) refuse_starts: u64,
-    /// Threads that answer later.
+    /// The threads that answer later.
     pub(crate) answerers: usize,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct JobPlan {
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) seed: u64,
-    /// Processes that finish as soon as they are asked to, after one more command, and not at all.
+    /// Processes that finish at once when asked, after another command, and not at all.
     pub(crate) prompt: usize,
     pub(crate) asynchronous: usize,
     pub(crate) stubborn: usize,
@@ -155,8 +155,8 @@ impl SitePlan {
         }
     }
 
-    /// The scheduler that lives as long as the soak does. It alone shows a leak inside of a
-    /// scheduler that ends with it.
+    /// The plan of the scheduler that lives as long as the soak. Only this scheduler shows a leak
+    /// that ends with its scheduler.
     pub(crate) fn veteran(seed: u64) -> Self {
         Self {
             seed,
@@ -217,7 +217,7 @@ impl Ending {
         if ending.is_bound_to_end() {
             ending.by_drop = random.bool();
         } else {
-            // It is waited for.
+            // The stop waits for the deadline.
             ending.deadline_ms = *pick(random, &[0, 1, 20, 60]);
         }
         ending

@@ -9,8 +9,8 @@ use ganger::prelude::{BoxError, WeakHandle};
 use std::sync::{Arc, Barrier};
 
 /// Empties the caches of a scheduler without live processes, when its spare threads have ended:
-/// what these have differs from one quiet point to the next. Each worker is held in a step until
-/// all are, and empties its own.
+/// their contents differ from a quiet point to the next. Each worker is held in a step until all
+/// are, and empties its own caches.
 pub(crate) fn empty_caches(site: &Site, watch: &Watch, workers: usize) -> Result<(), String> {
     watch.until("the spare threads have ended", || {
         site.runtime.stats().spares == 0

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What rounds have done.
+/// The counts of rounds.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Tally {
     /// How many rounds.
@@ -33,7 +33,7 @@ pub struct Tally {
     pub steps: u64,
     /// Steps that blocked, or computed for long, so that a spare came.
     pub relieved: u64,
-    /// Processes that were stopped at a deadline.
+    /// Processes stopped at a deadline.
     pub forced: u64,
 }
 
@@ -67,7 +67,7 @@ impl Tally {
     }
 }
 
-/// Runs the round of that seed.
+/// Runs the round of a seed.
 ///
 /// # Errors
 /// The error, with the round's plan.
@@ -98,7 +98,7 @@ fn run_plan(plan: &Plan, watch: &Watch) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// The scheduler that lives for as long as the soak does, with a wave now and then.
+/// The scheduler that lives as long as the soak, with a wave now and then.
 pub struct Veteran(Site);
 
 impl Veteran {
@@ -110,7 +110,7 @@ impl Veteran {
         Site::start(&SitePlan::veteran(seed), watch).map(Self)
     }
 
-    /// Runs one wave, drawn from that seed.
+    /// Runs a wave, drawn from `seed`.
     ///
     /// # Errors
     /// The error, with the plan of the wave.

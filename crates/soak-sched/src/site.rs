@@ -1,5 +1,5 @@
-//! A scheduler with all that a soak needs around it: handlers, answering threads, hooks, factories,
-//! and the account.
+//! A scheduler with its soak's equipment: handlers, answering threads, hooks, factories, and the
+//! account.
 
 use crate::account::Account;
 use crate::actor::{Actor, Behaviour, Kit};
@@ -28,11 +28,11 @@ pub(crate) struct Site {
     answerers: Answerers,
 }
 
-/// The hooks that every process passes.
+/// The hooks of every process.
 struct Hooks {
     account: Arc<Account>,
     max_processes: Option<usize>,
-    /// At every how many-th start one is refused; 0: never.
+    /// Refuses each start whose number is a multiple of this; 0: never.
     refuse: u64,
     starts: AtomicU64,
 }
@@ -66,7 +66,7 @@ impl Lifecycle for Hooks {
 }
 
 impl Hooks {
-    /// How many processes are alive; none if one ends meanwhile.
+    /// Returns the number of live processes; none if a process ends meanwhile.
     fn alive(&self) -> Option<u64> {
         let before = self.account.exits();
         let started = self.account.started.get();
@@ -140,7 +140,7 @@ impl Site {
         }
     }
 
-    /// Submits a process; none when it was refused, which is counted.
+    /// Submits a process. Returns none, and counts, if the process was refused.
     pub(crate) fn submit(&self, actor: Actor) -> Option<ProcessHandle> {
         let submitted = self.runtime.submit(actor, "main", ());
         if submitted.is_err() {
@@ -149,7 +149,7 @@ impl Site {
         submitted.ok()
     }
 
-    /// Submits processes until one starts.
+    /// Submits processes until a process starts.
     pub(crate) fn submit_surely<B: Behaviour>(
         &self,
         kit: &Kit,
@@ -179,7 +179,7 @@ impl Site {
     }
 
     /// Asks all live processes to finish. No driver waits for them: attacks have put some of them
-    /// in the place of processes that would have ended by themselves.
+    /// in the place of processes with an end of their own.
     pub(crate) fn finish_rest(&self) {
         for process in self.runtime.processes() {
             if self.runtime.cancel(process.pid, "the wave is over").is_ok() {
@@ -236,7 +236,7 @@ fn settle(
         answerers.are_idle()
     });
     let timers = Timers::of(scheduler);
-    // The timers first: what they count, the scheduler's counts have afterwards.
+    // The timers first: the scheduler's counts, read later, include their effects.
     let counts = || {
         let timers = timers.as_ref().map(|it| it.stats()).unwrap_or_default();
         (scheduler.stats().total, timers)
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Sets a timer behind a package that is refused, and goes on until both are due.
+    /// Sets a timer behind a refused package, and goes on until both are due.
     struct Late {
         timers: Arc<Timers>,
         package: Option<Package>,
@@ -310,7 +310,7 @@ mod tests {
         }
     }
 
-    /// Keeps a worker, which would deliver what is due earlier before the rest is due.
+    /// Keeps a worker busy, which would deliver an earlier timer before the rest is due.
     struct Keeps(Option<(Sender<()>, Receiver<()>)>);
 
     impl Behaviour for Keeps {
@@ -323,8 +323,8 @@ mod tests {
         }
     }
 
-    /// The worker that has taken the timer out hangs in the destructor before it, and the process
-    /// ends meanwhile.
+    /// The worker with the fired timer hangs in the destructor before it, and the process ends
+    /// meanwhile.
     #[test]
     fn the_account_waits_for_a_timer_that_has_fired_and_is_not_completed() {
         let plan = SitePlan {

@@ -15,23 +15,23 @@ use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a line is printed when there is no terminal for a live one.
+/// The time between two printed lines, if no terminal shows a live line.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 /// At every how many-th round the veteran has a wave.
 const VETERAN: u64 = 3;
 
-/// What the rounds and the watchdog share.
+/// The state shared by the rounds and the watchdog.
 struct Soak {
     options: Options,
     began: Instant,
     summary: Mutex<Summary>,
-    /// The live line, hidden where there is no terminal.
+    /// The live line, hidden without a terminal.
     live: ProgressBar,
 }
 
-/// Runs round after round, at least one, until the time is over, the user interrupts, or there is
-/// an error. When nothing moves any more, the program ends itself with an error.
+/// Runs at least one round, and more until the time is over, the user interrupts, or an error
+/// comes. When nothing moves, the program ends itself with an error.
 ///
 /// `round` runs the round of a seed.
 ///
@@ -123,7 +123,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Loses memory, if that is asked for.
+    /// Leaks memory, if the options ask for it.
     fn leak(&self, processes: u64) {
         let bytes = processes * self.options.leak / 1000;
         Vec::leak(vec![0_u8; usize::try_from(bytes).unwrap_or(0)]);
@@ -175,7 +175,7 @@ impl Soak {
         let repeat = again(summary.next_seed);
         summary.failure = Some(what);
         let what = summary.failure.as_deref().unwrap_or_default();
-        // If standard error is closed, the exit code has to do.
+        // If standard error is closed, only the exit code tells.
         let _told = writeln!(io::stderr(), "error: {what}{repeat}");
         self.write(&summary);
         process::exit(1);

@@ -30,11 +30,11 @@ pub enum Outcome {
 pub struct Summary {
     /// How it ended.
     pub outcome: Outcome,
-    /// The error, if there is one.
+    /// The error, if any.
     pub failure: Option<String>,
     /// The seed of the first round.
     pub seed: u64,
-    /// The seed of the round that comes next, or has failed.
+    /// The seed of the next round, or of the failed round.
     pub next_seed: u64,
     /// How long it ran, in seconds, and was to run.
     pub seconds: f64,
@@ -44,7 +44,7 @@ pub struct Summary {
     pub cores: usize,
     /// The longest time in which nothing moved, in milliseconds, as far as the watchdog saw.
     pub longest_standstill_ms: u64,
-    /// What has been done.
+    /// The counts of all rounds.
     #[serde(flatten)]
     pub tally: Tally,
     /// Whether memory grows.
@@ -52,7 +52,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// One line of what has been done.
+    /// Returns a line about the work so far.
     pub(crate) fn line(&self) -> String {
         let Tally {
             rounds,

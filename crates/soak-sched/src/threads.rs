@@ -2,12 +2,12 @@
 //!
 //! Each thread in turn is sent a signal, and its handler notes where the thread is.
 //!
-//! A signal handler must not unwind, and this one does: a thread inside of the dynamic linker, or
-//! of the unwinder itself, may hang in it for ever. A program that stands still already, and is
-//! about to end, loses nothing by that. Such a thread has no backtrace, and the others have.
+//! A signal handler must not unwind, and this handler does: a thread inside of the dynamic linker,
+//! or of the unwinder itself, may hang in it for ever. The program stands still already, and is
+//! about to end, so it loses nothing. Such a thread has no backtrace; the other threads have
+//! theirs.
 //!
-//! Each question has a slot of its own, which is never freed. So an answer that comes too late does
-//! no harm.
+//! Each question has a slot, which is never freed. So a late answer does no harm.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -27,18 +27,18 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// The most frames of a backtrace.
 const MOST: usize = 100;
 
-/// The frames of one thread.
+/// The frames of a thread.
 struct Slot {
     thread: libc::pid_t,
     frames: [AtomicUsize; MOST],
-    /// The number of frames plus one; 0 before there is an answer.
+    /// The number of frames plus 1; 0 before the answer.
     answered: AtomicUsize,
 }
 
-/// The question that is open at this moment.
+/// The open question.
 static ASKED: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
-/// A paragraph for each thread but the calling one.
+/// Returns a paragraph for each thread except the calling thread.
 pub(crate) fn report() -> String {
     let signal = libc::SIGRTMAX() - 2;
     if let Err(error) = install(signal) {
@@ -71,7 +71,7 @@ fn threads() -> Vec<libc::pid_t> {
     threads
 }
 
-/// A thread's name, and the letter that the system has for its state.
+/// Returns a thread's name, and the system's letter for its state.
 fn described(thread: libc::pid_t) -> (String, String) {
     let read = |file| fs::read_to_string(format!("/proc/self/task/{thread}/{file}"));
     let name = read("comm").unwrap_or_default().trim().to_owned();
@@ -124,7 +124,7 @@ fn ask(thread: libc::pid_t, signal: libc::c_int) -> Option<Vec<usize>> {
     }
 }
 
-/// Notes where the thread is. The module's header says what is wrong with that.
+/// Notes the thread's place. The module's header names the risk.
 extern "C" fn on_signal(_: libc::c_int) {
     // Ordering: Acquire pairs with the Release in `ask`.
     let asked = ASKED.load(Ordering::Acquire);
@@ -146,8 +146,8 @@ extern "C" fn on_signal(_: libc::c_int) {
         count.set(nth + 1);
         nth + 1 < MOST
     };
-    // SAFETY: one thread at a time may call it, and one thread at a time is asked. A thread that
-    // hangs in it has been given up.
+    // SAFETY: a single thread at a time may call it, and a single thread at a time is asked. A
+    // thread that hangs in it has been given up.
     unsafe { backtrace::trace_unsynchronized(note) };
     // Ordering: Release pairs with the Acquire in `ask`.
     slot.answered.store(count.get() + 1, Ordering::Release);
@@ -159,14 +159,14 @@ fn text(frames: &[usize]) -> String {
     let is_handler =
         |lines: &Vec<String>| lines.iter().any(|line| line.contains("threads::on_signal"));
     if let Some(handler) = lines.iter().position(is_handler) {
-        // And the system's frame that has called it.
+        // Also drops the system's frame that called the handler.
         lines.drain(..(handler + 2).min(lines.len()));
     }
     let lines = lines.into_iter().flatten();
     lines.fold(String::new(), |text, line| text + "    " + &line + "\n")
 }
 
-/// The function at that address, and the functions that it is inlined into.
+/// Returns the function at an address, and the functions around it into which it is inlined.
 fn symbols(frame: usize) -> Vec<String> {
     let mut lines = Vec::new();
     // The address before a return address means its call.

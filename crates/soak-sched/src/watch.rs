@@ -1,7 +1,7 @@
-//! What the drivers of a soak wait for, and whether anything moves.
+//! The waits of a soak's drivers, and its progress.
 //!
-//! The watchdog reads it from a thread of its own. It reads a few counts only, so that it does not
-//! slow the soak down.
+//! The watchdog reads this state from a thread of its own. It reads a few counts only, so that it
+//! does not slow the soak down.
 
 use crate::account::Account;
 use ganger::prelude::WeakHandle;
@@ -26,10 +26,10 @@ pub struct Watch {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is under way, for people: the round's plan, and the seed that repeats it.
+    /// The present work, for people: the round's plan, and the seed that repeats the round.
     round: String,
     schedulers: Vec<(WeakHandle, Arc<Account>)>,
-    /// What each driver waits for.
+    /// The wait of each driver.
     waits: BTreeMap<u64, String>,
     next_wait: u64,
 }
@@ -42,7 +42,7 @@ impl Watch {
         self.state().round = round.into();
     }
 
-    /// A scheduler is to be watched, until it is gone.
+    /// Adds a scheduler to the watch, until the scheduler is gone.
     pub fn add(&self, scheduler: WeakHandle, account: &Arc<Account>) {
         let mut state = self.state();
         state
@@ -51,7 +51,7 @@ impl Watch {
         state.schedulers.push((scheduler, Arc::clone(account)));
     }
 
-    /// Waits until `condition` holds. It may wait for ever: the watchdog ends the soak when nothing
+    /// Waits until `condition` holds, perhaps for ever: the watchdog ends the soak when nothing
     /// moves.
     pub fn until(&self, what: &str, mut condition: impl FnMut() -> bool) {
         if condition() {
@@ -70,7 +70,7 @@ impl Watch {
         }
     }
 
-    /// Names what a thread waits for, until the guard is dropped.
+    /// Names the wait of a thread, until the guard is dropped.
     pub fn wait(&self, what: String) -> Waits<'_> {
         let mut state = self.state();
         let number = state.next_wait;
@@ -88,14 +88,14 @@ impl Watch {
         self.is_interrupted.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the soak is to end.
+    /// Returns whether the soak should end.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         // Ordering: Relaxed: the flag publishes nothing else.
         self.is_interrupted.load(Ordering::Relaxed)
     }
 
-    /// How many rounds have begun, and a number that changes whenever something moves.
+    /// Returns the number of begun rounds, and a number that changes whenever something moves.
     pub(crate) fn progress(&self) -> (u64, u64) {
         // Ordering: Relaxed, as in `begin`.
         let rounds = self.rounds.load(Ordering::Relaxed);
@@ -108,7 +108,7 @@ impl Watch {
         (rounds, moves.fold(state.next_wait, u64::wrapping_add))
     }
 
-    /// Each scheduler, its account, what the drivers wait for, and the round.
+    /// Returns each scheduler, its account, the drivers' waits, and the round.
     pub(crate) fn report(&self) -> String {
         let state = self.state();
         let mut report = String::new();

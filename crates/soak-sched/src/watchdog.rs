@@ -1,7 +1,7 @@
-//! The watchdog: a thread that notices when nothing moves, reports all that can be known, and ends
-//! the program.
+//! The watchdog: a thread that notices when nothing moves, reports the state of all schedulers and
+//! threads, and ends the program.
 //!
-//! No other thread could: one that waits for a lost wake-up waits for ever, in silence. The
+//! No other thread could: a thread that waits for a lost wake-up waits for ever, in silence. The
 //! watchdog looks several times within its patience (`patience.rs`), and only at counts. It shows
 //! the live line as well, because a round may take long.
 
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// The time between the two reports on a round that moves and does not end.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
-/// The thread. It ends when this is dropped.
+/// The thread, which ends when the watchdog is dropped.
 pub(crate) struct Watchdog {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,

@@ -1,13 +1,12 @@
-//! A soak that loses memory fails. The allocator is the whole program's, so nothing else runs
-//! beside.
+//! A soak that loses memory fails. The allocator counts for the whole program, so no other test
+//! runs in this program.
 
 use ganger_soak_sched::account::Totals;
 use ganger_soak_sched::round::Tally;
 use ganger_soak_sched::{Options, Watch, quiet_panics, soak};
 use std::sync::Arc;
 
-/// A soak of rounds that only say how many processes they have had, and lose so many bytes for each
-/// thousand of them.
+/// Soaks by rounds that only count processes, and leak `bytes` for each thousand processes.
 fn leaks(bytes: u64) -> Result<(), String> {
     const ROUNDS: u32 = 80;
     let watch = Arc::new(Watch::default());

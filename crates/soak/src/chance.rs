@@ -1,13 +1,13 @@
-//! Chance that a seed repeats, as far as threads can be repeated.
+//! Chance from a seed, which repeats a run as far as threads can be repeated.
 
 use crate::environment;
 use fastrand::Rng;
 use std::thread;
 
-/// The seed that `GANGER_STRESS_SEED` asks for, or any.
+/// Returns the seed of `GANGER_STRESS_SEED`, or a random seed.
 ///
 /// # Panics
-/// If that is not a number.
+/// If the variable is not a number.
 #[must_use]
 pub fn seed() -> u64 {
     environment::number(environment::SEED).unwrap_or_else(|| fastrand::u64(..))
@@ -19,7 +19,7 @@ pub fn next_seed(seed: u64) -> u64 {
     Rng::with_seed(seed).u64(..)
 }
 
-/// Whether something that happens once in `times` happens now; never, if that is 0.
+/// Returns true in a random one of `times` calls; never, if `times` is 0.
 pub fn one_in(random: &mut Rng, times: u32) -> bool {
     times > 0 && random.u32(0..times) == 0
 }
@@ -27,12 +27,12 @@ pub fn one_in(random: &mut Rng, times: u32) -> bool {
 /// One of `choices`.
 ///
 /// # Panics
-/// If there are none.
+/// If `choices` is empty.
 pub fn pick<'a, T>(random: &mut Rng, choices: &'a [T]) -> &'a T {
     &choices[random.usize(0..choices.len())]
 }
 
-/// Lets the others run, now and then: threads that share a core meet nowhere else.
+/// Lets other threads run, now and then: threads on a shared core meet nowhere else.
 pub fn yield_at_random(random: &mut Rng, times: u32) {
     if one_in(random, times) {
         thread::yield_now();

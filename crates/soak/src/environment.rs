@@ -8,7 +8,7 @@ pub(crate) const SECONDS: &str = "GANGER_SOAK_SECONDS";
 /// The seed to start with.
 pub(crate) const SEED: &str = "GANGER_STRESS_SEED";
 
-/// The number that the environment has for `name`, if it has any.
+/// Returns the number of an environment variable, if it is set.
 pub(crate) fn number(name: &str) -> Option<u64> {
     parse(name, &env::var_os(name)?.to_string_lossy())
 }

@@ -8,7 +8,7 @@ use std::mem;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The most ids, or other faults, that a report lists.
+/// The limit of ids, or of other faults, in a report.
 const MOST_LISTED: usize = 20;
 
 /// How often each item has ended.
@@ -18,8 +18,8 @@ pub struct Ledger {
     faults: Mutex<Vec<String>>,
 }
 
-/// An item whose destructor enters it into the ledger. It holds its id, and on the heap the id's
-/// complement, so that a torn or stale copy shows.
+/// An item whose destructor enters it into the ledger. The item holds its id, and on the heap the
+/// id's complement, so that a torn or stale copy shows.
 #[derive(Debug)]
 pub struct Item<'a> {
     id: usize,
@@ -38,7 +38,7 @@ impl Ledger {
         }
     }
 
-    /// An item that belongs to this ledger.
+    /// Creates an item of this ledger.
     #[must_use]
     pub fn item(&self, id: usize) -> Item<'_> {
         Item {
@@ -48,7 +48,7 @@ impl Ledger {
         }
     }
 
-    /// Writes down that an item has ended. Returns whether that was its first end.
+    /// Writes down the end of an item. Returns whether this is its first end.
     pub fn enter(&self, id: usize) -> bool {
         let Some(ends) = self.ends.get(id) else {
             self.fault(format!("an item with id {id}, which nobody has made"));
@@ -61,7 +61,7 @@ impl Ledger {
     /// Notes another error.
     pub fn fault(&self, what: impl Into<String>) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        // One more than is listed shows that the list is incomplete.
+        // A fault beyond the limit shows that the list is incomplete.
         if faults.len() <= MOST_LISTED {
             faults.push(what.into());
         }
@@ -83,10 +83,10 @@ impl Ledger {
     /// made.
     ///
     /// # Errors
-    /// The errors, one line for each kind.
+    /// The errors, a line for each kind.
     ///
     /// # Panics
-    /// If one of `made` is not below the number of items.
+    /// If an id of `made` is not below the number of items.
     pub fn settle(&self, made: impl IntoIterator<Item = usize>) -> Result<(), String> {
         let mut is_made = vec![false; self.ends.len()];
         made.into_iter().for_each(|id| is_made[id] = true);
@@ -124,7 +124,7 @@ impl Ledger {
     }
 }
 
-/// Adds a line `what (number): first, second, …` unless there are none.
+/// Adds a line `what (number): first, second, …` unless `entries` is empty.
 fn list(report: &mut String, what: &str, entries: impl Iterator<Item = String>) {
     let mut first = Vec::new();
     let mut count = 0;

@@ -1,5 +1,4 @@
-//! The values that a soak moves: of different sizes, each of which shows when it is torn or
-//! doubled.
+//! The values that a soak moves, of different sizes. Each shows when it is torn or doubled.
 
 use crate::{Item, Ledger};
 
@@ -20,40 +19,41 @@ impl Kind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Word, Self::Boxed, Self::Wide, Self::Nothing];
 
-    /// Whether such items can be told apart.
+    /// Returns whether the items can be told apart.
     #[must_use]
     pub fn has_ids(self) -> bool {
         !matches!(self, Self::Nothing)
     }
 }
 
-/// What a queue can move.
+/// A value that a queue can move.
 pub trait Load<'a>: Send + Sized {
-    /// Whether its destructor enters it into the ledger, so that a dropped queue may still hold it.
+    /// Whether its destructor enters it into the ledger. Then a dropped queue may still hold the
+    /// value.
     const ENTERS_ITSELF: bool;
 
-    /// Makes the value with that id.
+    /// Creates the value of an id.
     fn new(ledger: &'a Ledger, id: usize) -> Self;
 
     /// Its id, unless all values are alike.
     fn id(&self) -> Option<usize>;
 
-    /// Ends a value that a thread has taken.
+    /// Ends a value after a thread has taken it.
     fn end(self, ledger: &'a Ledger);
 }
 
-/// A word without a destructor: the id, and bits that follow from it.
+/// A word without a destructor: the id, and bits computed from the id.
 #[derive(Debug)]
 pub struct Word(u64);
 
-/// 48 bytes, of which each part follows from the first.
+/// 48 bytes; each part follows from the first.
 #[derive(Debug)]
 pub struct Wide<'a> {
     words: [u64; 5],
     ledger: &'a Ledger,
 }
 
-/// No bytes at all: such can be counted, but not told apart.
+/// No bytes at all: such values can be counted, but not told apart.
 #[derive(Debug)]
 pub struct Nothing;
 
@@ -143,7 +143,7 @@ impl<'a> Load<'a> for Nothing {
 mod tests {
     use super::*;
 
-    /// Makes and ends values of one kind; returns the errors.
+    /// Makes and ends values of a kind; returns the errors.
     fn end<'a, L: Load<'a>>(ledger: &'a Ledger) -> Result<(), String> {
         for id in [0, 2] {
             let item = L::new(ledger, id);

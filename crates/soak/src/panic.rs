@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-/// The text of a panic that `join` or `catch_unwind` has returned.
+/// Returns the text of a panic from `join` or `catch_unwind`.
 #[must_use]
 pub fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -6,25 +6,25 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
-/// What a round does. A failure shows all of it.
+/// The plan of a round. A failure shows the whole plan.
 pub trait Plan: Debug {
-    /// All of it follows from the seed.
+    /// Draws the whole plan from the seed.
     fn new(seed: u64) -> Self;
 }
 
-/// What a round, or a whole soak, has done.
+/// The counts of a round, or of a whole soak.
 pub trait Tally: Default + AddAssign {
-    /// One line about what was done in that time.
+    /// Describes the work of `time` in a line.
     fn describe(&self, time: Duration) -> String;
 }
 
-/// Runs round after round, at least one, until `GANGER_SOAK_SECONDS` have passed. Each second it
-/// prints a line with the seed of the next round: a round that ends the process can be repeated
-/// from there.
+/// Runs at least one round, and more until `GANGER_SOAK_SECONDS` have passed. Each second it prints
+/// a line with the seed of the next round: a round that ends the process can be repeated from
+/// there.
 ///
 /// # Panics
-/// If a round returns an error. The text has the error, its plan, and the seed that repeats it
-/// first.
+/// If a round returns an error. The text begins with the seed that repeats the round, and has the
+/// error and the plan.
 pub fn run<P: Plan, T: Tally>(name: &str, round: impl FnMut(&P) -> Result<T, String>) {
     let seconds = environment::number(environment::SECONDS).unwrap_or(1);
     let start = Instant::now();
@@ -76,10 +76,11 @@ fn run_for<P: Plan, T: Tally>(
     ));
 }
 
-/// On a terminal at once; elsewhere the test harness decides, which shows it with `--nocapture`.
+/// Shows a line: on a terminal at once; elsewhere by the test harness, which shows it with
+/// `--nocapture`.
 fn show(line: &str) {
     let mut stdout = io::stdout();
-    // A line that can't be shown is no reason to stop.
+    // A failed write is no reason to stop.
     if stdout.is_terminal() && writeln!(stdout, "{line}").is_ok() {
         return;
     }

@@ -1,15 +1,15 @@
-//! A limit for a round, and what its threads were doing when they reached it.
+//! A time limit for a round, with a report of the threads' doings when the limit is reached.
 //!
-//! **Problem.** A lost wake-up is a thread that waits for ever, and a test that waits for that
-//! thread says nothing.
+//! **Problem.** A lost wake-up makes a thread wait for ever, and a test that waits for the thread
+//! says nothing.
 //!
-//! **Rejected.** Deadlines for everything that waits: they are wake-ups, and hide the lost one. A
-//! lock around the note of what a thread does: a processor orders its accesses at every lock, which
-//! hides missing orderings.
+//! **Rejected.** Deadlines for all waits: they are wake-ups, and hide the lost wake-up. A lock
+//! around each thread's note: a processor orders its accesses at every lock, which hides missing
+//! orderings.
 //!
-//! **Protocol.** A round runs on a thread of its own. Each of its threads notes what it is about to
-//! do, with a plain store. When the limit is reached, the watcher reads these notes twice, and
-//! leaves the threads to themselves.
+//! **Protocol.** A round runs on a thread of its own. Before each act its threads note the act, by
+//! a plain store. When the limit is reached, the watcher reads these notes twice, and leaves the
+//! threads to themselves.
 
 use crate::panic::message;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks at threads that may hang.
+/// The time between two looks at threads that may hang.
 const BETWEEN: Duration = Duration::from_millis(500);
 
 /// The threads of a round.
@@ -28,7 +28,7 @@ pub struct Watch {
     threads: Mutex<Vec<(String, Arc<Doing>)>>,
 }
 
-/// What a thread is doing: written by that thread, read by the watcher.
+/// The note of a thread's present act: the thread writes it, and the watcher reads it.
 #[derive(Debug)]
 pub struct Doing {
     names: &'static [&'static str],
@@ -42,8 +42,8 @@ const INDEX: u32 = 8;
 /// Runs `round` on a thread of its own, and waits for it until `limit` has passed.
 ///
 /// # Errors
-/// The round's own error; a panic; or that the round is not over, with what each of its threads
-/// does. In the last case the threads go on, so the process had better end.
+/// The round's own error; a panic; or a timeout, with the present act of each thread. After a
+/// timeout the threads go on, so the process had better end.
 pub fn within<T: Send + 'static>(
     limit: Duration,
     round: impl FnOnce(&Watch) -> Result<T, String> + Send + 'static,
@@ -67,10 +67,11 @@ pub fn within<T: Send + 'static>(
 }
 
 impl Watch {
-    /// A thread that does one of these things at a time. It starts with the first.
+    /// Registers a thread that does these things, a single thing at a time. The first thing is its
+    /// first note.
     ///
     /// # Panics
-    /// If there are none, or more than 256.
+    /// If `names` is empty, or has more than 256.
     pub fn thread(&self, name: impl Into<String>, names: &'static [&'static str]) -> Arc<Doing> {
         assert!((1..=1 << INDEX).contains(&names.len()), "{}", names.len());
         let note = AtomicU64::new(0);
@@ -101,7 +102,7 @@ impl Watch {
 }
 
 impl Doing {
-    /// Notes that the thread begins with the thing of that index.
+    /// Notes that the thread begins the thing with this index.
     pub fn begins(&self, index: usize) {
         // Ordering: Relaxed: only this thread writes the note, and it publishes nothing else.
         let count = self.note.load(Ordering::Relaxed) >> INDEX;
@@ -111,7 +112,7 @@ impl Doing {
 
     /// How many things it has begun, and the last.
     fn look(&self) -> (u64, usize) {
-        // Ordering: Relaxed: the note is all that is read.
+        // Ordering: Relaxed: the watcher reads the note alone.
         let note = self.note.load(Ordering::Relaxed);
         let index = note.to_le_bytes()[0].into();
         (note >> INDEX, index)

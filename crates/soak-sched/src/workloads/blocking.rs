@@ -1,5 +1,5 @@
 //! Steps that block their threads, announced or not, and steps that compute until `should_yield`
-//! says so, beside processes that are ready. Spares come and go.
+//! says so, together with ready processes. Spares come and go.
 
 use super::{Job, Sink, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
@@ -10,10 +10,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest that a step computes without being asked to yield.
+/// The longest time that a step computes without being asked to yield.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// A step waits for an outside thread, which answers with this.
+/// Rung by an outside thread, as the answer to a waiting step.
 type Bell = Sender<()>;
 
 struct Blocker {
@@ -73,7 +73,7 @@ pub(super) fn run(mut job: Job<'_>) {
     let porter = thread::spawn(move || {
         for bell in bells {
             thread::sleep(Duration::from_millis(2));
-            // The step that has rung waits for this.
+            // The step that rang the bell waits for this answer.
             let _heard = bell.send(());
         }
     });

@@ -8,7 +8,7 @@ use crate::site::wait;
 use ganger::prelude::{BoxError, ExitReason};
 
 struct Client {
-    /// Turns with commands that are still to come.
+    /// The remaining turns with commands.
     rounds: u32,
     most: u32,
     /// Whether it may wait for an answer that never comes.

@@ -1,5 +1,5 @@
-//! Many threads and processes send to one process, in every way of sending: by address and by PID,
-//! at once or with patience for a full mailbox.
+//! Many threads and processes send to a single process, in every way of sending: by address and by
+//! PID, at once or with patience for a full mailbox.
 
 use super::Job;
 use crate::actor::{Behaviour, Kit, Mail, Next, Turn};
@@ -32,7 +32,7 @@ impl Behaviour for Receiver {
     }
 }
 
-/// A process that sends some in each turn.
+/// A process that sends some parcels in each turn.
 struct Source {
     to: Address,
     left: usize,
@@ -85,7 +85,7 @@ pub(super) fn run(mut job: Job<'_>) {
     site.finish(watch, receiver);
 }
 
-/// A thread that sends.
+/// Sends from a thread.
 fn send_all(site: &Site, watch: &Watch, to: &Address, count: usize, seed: u64) {
     let _waits = watch.wait(format!("a thread sends {count} parcels to {}", to.pid()));
     let mut random = Rng::with_seed(seed);
@@ -116,7 +116,7 @@ fn send(
     }
 }
 
-/// Wakes a thread that polls.
+/// Wakes a polling thread.
 struct Wakes(Thread);
 
 impl Wake for Wakes {

@@ -1,4 +1,4 @@
-//! One process sends to many, in both lanes. Each of these reports through the router to a mailbox
+//! A process sends to many, in both lanes. Each receiver reports through the router to a mailbox
 //! outside of the scheduler.
 
 use super::{Job, Members, pids};

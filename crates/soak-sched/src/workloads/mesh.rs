@@ -1,5 +1,5 @@
-//! All processes send to all: each parcel goes from one random process to another, until it has
-//! gone far enough.
+//! All processes send to all: each parcel goes from process to random process, until it has made
+//! its hops.
 
 use super::{Job, Members, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};

@@ -1,7 +1,7 @@
 //! The workloads: the processes, and the drivers outside of them.
 //!
-//! A driver has a thread of its own. It returns when the processes that it waits for have ended;
-//! the others that it has started end by themselves.
+//! A driver has a thread of its own. The driver returns when the processes of its waits have ended;
+//! its other processes end by themselves.
 
 mod blocking;
 mod commands;
@@ -23,7 +23,7 @@ use fastrand::Rng;
 use ganger::prelude::{BoxError, Pid, ProcessHandle};
 use std::sync::{Arc, OnceLock};
 
-/// What a driver has.
+/// The tools of a driver.
 pub(crate) struct Job<'a> {
     pub(crate) site: &'a Site,
     pub(crate) watch: &'a Watch,
@@ -66,7 +66,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Submits that many processes, each of which must start.
+    /// Submits `count` processes, each of which must start.
     fn submit<B: Behaviour>(
         &mut self,
         count: usize,

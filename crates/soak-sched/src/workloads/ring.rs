@@ -16,9 +16,9 @@ const REPLACED: u32 = 100;
 struct Member {
     members: Members,
     next: usize,
-    /// Hops of tokens that have not been sent on, because there was no room.
+    /// Hops of tokens that the member holds back, because the next mailbox was full.
     held: Vec<u32>,
-    /// Tokens that have done their laps.
+    /// Tokens at the end of their laps.
     home: Arc<Count>,
     is_cancelled: bool,
 }
@@ -78,7 +78,7 @@ pub(super) fn run(mut job: Job<'_>) {
         is_cancelled: false,
     });
     let pids = members.get_or_init(|| pids(&handles));
-    // Fewer tokens than members: where mailboxes hold one message, a ring full of tokens moves
+    // Fewer tokens than members: where mailboxes hold a single message, a ring full of tokens moves
     // none.
     let tokens = job.random.u64(1..=1 + size as u64 / 2);
     let hops = job.random.u32(0..300);

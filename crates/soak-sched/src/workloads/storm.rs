@@ -1,5 +1,5 @@
-//! Processes that start others and end at once. Threads and the processes themselves start them,
-//! some under chosen PIDs that are taken.
+//! Processes that start other processes and end at once. Threads and the processes themselves start
+//! them, some under chosen PIDs that are taken.
 
 use super::Job;
 use crate::actor::{Actor, Behaviour, Mail, Next, Turn};
@@ -10,7 +10,7 @@ use ganger::prelude::{BoxError, Pid, ProcessHandle};
 use std::thread;
 use std::time::Duration;
 
-/// Ids for chosen PIDs: few, so that many are taken.
+/// The number of ids for chosen PIDs: low, so that many are taken.
 const CHOSEN: u64 = 16;
 
 struct Spawner {
@@ -53,7 +53,7 @@ fn submit_all(job: &Job<'_>, seed: u64) {
         };
         let actor = job.kit.actor(spawner, random.u64(..));
         match random.u32(0..8) {
-            // A process that a driver waits for is not attacked: its heir would not end by itself.
+            // Chaos spares a process that a driver waits for: its heir would not end by itself.
             0 => submit_and(job, actor, |handle| drop(wait(job.watch, handle))),
             1 => submit_and(job, actor, |handle| {
                 let _waits = job.watch.wait(format!("a task waits for {}", handle.pid()));
@@ -79,7 +79,7 @@ fn submit_and(job: &Job<'_>, actor: Actor, and: impl FnOnce(ProcessHandle)) {
     }
 }
 
-/// Submits a process under a PID that others choose as well.
+/// Submits a process under a PID that other submits choose as well.
 fn submit_as(job: &Job<'_>, actor: Actor, random: &mut Rng) {
     let pid = Pid::new(job.site.runtime.host_name(), random.u64(1..=CHOSEN));
     match job.site.runtime.submit_as(pid, actor, "chosen", ()) {

@@ -1,5 +1,5 @@
-//! Processes with many timers, short and long ones, of which they take some back. Each fires once
-//! or is taken back, none fires early, and none after it was taken back.
+//! Processes with many timers, short and long, which take some of them back. Each timer fires once
+//! or is taken back; none fires early, or after it was taken back.
 
 use super::{Job, pids};
 use crate::actor::{Behaviour, FIRST_TIMER, Mail, Next, Turn};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 const LONG: Duration = Duration::from_secs(100_000);
 
 struct Sleeper {
-    /// Turns with new timers that are still to come.
+    /// The remaining turns with new timers.
     rounds: u32,
     most: u32,
-    /// The timers that wait, and when they are due.
+    /// The due times of the waiting timers.
     waiting: HashMap<Tag, Instant>,
     next: Tag,
     fired: u64,
@@ -56,7 +56,7 @@ impl Sleeper {
         self.next += 1;
     }
 
-    /// Takes back one in so many of the timers that wait, and in the end all long ones.
+    /// Takes back a random share of the waiting timers, and in the end all long timers.
     fn take_back(&mut self, turn: &mut Turn<'_>) {
         let (is_last, soon) = (self.rounds == 0, Instant::now() + LONG / 2);
         let one_in = turn.random.u32(1..6);
@@ -87,7 +87,7 @@ impl Behaviour for Sleeper {
             }
             return Ok(Next::GoOn);
         }
-        // Those of the last round wait for one turn before they are looked at.
+        // The timers of the last round wait for a turn before `take_back` looks at them.
         self.take_back(turn);
         Ok(if self.waiting.is_empty() {
             Next::Done(self.fired)

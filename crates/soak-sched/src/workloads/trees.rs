@@ -1,6 +1,6 @@
 //! A supervision tree under chaos: children that fail, panic, end, link themselves and join a
-//! group, while a thread outside ends and restarts them. It has a scheduler of its own, and an
-//! account that is exact: a supervisor starts as many processes as it likes.
+//! group, while a thread outside ends and restarts them. The tree has a scheduler of its own, and
+//! an account that is exact: a supervisor starts as many processes as it likes.
 
 use super::Job;
 use crate::account::Count;
@@ -14,10 +14,10 @@ use ganger::prelude::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A deadline for what is bound to end.
+/// A deadline for processes that are bound to end.
 const PATIENT: Duration = Duration::from_secs(600);
 
-/// What the tree counts.
+/// The counts of the tree.
 #[derive(Default)]
 struct Counts {
     /// Children, as values, and their `init` and `close`.
@@ -28,7 +28,7 @@ struct Counts {
     /// Of all processes, by the hooks.
     started: Count,
     ended: Count,
-    /// Notes, as values; what sends have taken, and steps.
+    /// Notes, as values; those taken by sends and by steps.
     notes: Count,
     notes_dropped: Count,
     accepted: Count,
@@ -71,7 +71,7 @@ impl Drop for Note {
     }
 }
 
-/// A child, which does what notes say.
+/// A child, which obeys notes.
 struct Wild {
     counts: Arc<Counts>,
     random: Rng,
@@ -115,7 +115,7 @@ impl Actor for Wild {
             1 => panic!("{ON_PURPOSE}: a child"),
             2 => out.done(()),
             3 => {
-                // One that has just ended is a signal.
+                // A link to a process that has just ended gives a signal.
                 if let Some(&peer) = self.group.members().first() {
                     ctx.link(peer)?;
                 }
@@ -143,7 +143,7 @@ impl Actor for Wild {
     }
 }
 
-/// Counts what starts and what ends.
+/// Counts starts and ends.
 struct Hooks(Arc<Counts>);
 
 impl Lifecycle for Hooks {
@@ -166,7 +166,7 @@ fn supervisor(random: &mut Rng) -> Supervisor {
     supervisor.intensity(random.u32(3..2_000), Duration::from_secs(1))
 }
 
-/// Children, with a supervisor below that has some of its own. Returns their paths as well.
+/// Builds children, and a supervisor below with children. Returns their paths as well.
 fn tree(
     scheduler: &Handle,
     counts: &Arc<Counts>,
@@ -215,7 +215,7 @@ fn tree(
     (top.start(scheduler).ok(), paths)
 }
 
-/// One act from outside.
+/// Acts once from outside.
 fn act(
     scheduler: &Scheduler,
     tree: &TreeHandle,

@@ -20,7 +20,7 @@ fn a_run_says_its_seed_and_its_result() {
     assert!(output.status.success(), "{output:?}");
     assert!(lines[0].ends_with(" cores, seed 3"), "{text}");
     assert!(lines[1].starts_with("soak: Passed after "), "{text}");
-    // No live line where there is no terminal, and no report of panics on purpose.
+    // Without a terminal: no live line, and no report of panics on purpose.
     assert!(
         !text.contains('\r') && output.stderr.is_empty(),
         "{output:?}"

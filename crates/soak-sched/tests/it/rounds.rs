@@ -1,4 +1,4 @@
-//! Rounds, and how a soak ends with a round that fails.
+//! Rounds, and the end of a soak with a failing round.
 
 use ganger_soak_sched::round::{self, Tally};
 use ganger_soak_sched::summary::Outcome;
@@ -29,7 +29,7 @@ fn everything_adds_up_in_the_first_rounds() {
     let summary = soak(&options(60.0, Some(path.clone())), &watch, |seed, watch| {
         rounds += 1;
         if rounds == 8 {
-            // Not by the clock: how many there are in a time depends on the machine.
+            // Not by the clock: the number of rounds in a time depends on the machine.
             watch.interrupt();
         }
         round::run(seed, watch)

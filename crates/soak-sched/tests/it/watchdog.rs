@@ -1,4 +1,4 @@
-//! Soaks that hang on purpose, in programs of their own, which the watchdog has to end.
+//! Soaks that hang on purpose, in programs of their own, which the watchdog must end.
 
 use ganger::Command;
 use ganger::prelude::*;
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::{env, thread};
 
-/// Where the program that hangs is to write its summary; unset in the test itself.
+/// The path of the hanging program's summary; unset in the test itself.
 const SUMMARY: &str = "GANGER_TEST_SOAK_SUMMARY";
 
 const KEPT: CommandId = CommandId::new(256);
@@ -56,7 +56,7 @@ impl Process for NeverEnds {
     }
 }
 
-/// Runs a soak with that round, which hangs.
+/// Runs a soak with a hanging round.
 fn hang(patience: f64, round_limit: f64, round: fn(&Watch) -> Result<Tally, String>) {
     let options = Options {
         minutes: 1.0,
@@ -117,7 +117,7 @@ fn run_again(test: &str, summary: &Path) -> Output {
         .unwrap()
 }
 
-/// What the failed program printed, and its summary.
+/// Returns the output of the failed program, and its summary.
 fn told(output: &Output, summary: &Path) -> (String, serde_json::Value) {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
