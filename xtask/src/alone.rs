@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::cargo::Cargo;
 use crate::totals::Totals;
 
-/// The crates, each with the crates of the project that it may depend on.
+/// The crates, each with its permitted dependencies within the project.
 const STANDALONE: [(&str, &[&str]); 4] = [
     ("ganger-deque", &["ganger-sync"]),
     ("ganger-nodes", &["ganger-sync"]),
@@ -14,7 +14,7 @@ const STANDALONE: [(&str, &[&str]); 4] = [
 ];
 const MAX_DIRECT: usize = 3;
 
-/// Checks what they depend on.
+/// Checks the dependencies of these crates.
 pub(crate) fn needs_little() -> Result<(), Failure> {
     for (package, allowed) in STANDALONE {
         let tree = |depth: &str| {
@@ -31,12 +31,12 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
     for (package, _) in STANDALONE {
         Cargo::new(["test", "-p", package]).test(totals)?;
     }
-    // What the deque does where a pop has to fence, on machines where it need not.
+    // On machines without the need for fences in a pop, this tests the path with fences.
     let full_fences = Cargo::new(["test", "-p", "ganger-deque", "--tests"]);
     full_fences.env("GANGER_MEMBARRIER", "off").test(totals)
 }
 
-/// Checks what `cargo tree` prints: a package a line, the first one `package` itself.
+/// Checks the output of `cargo tree`: a package a line, `package` itself first.
 fn check(package: &str, allowed: &[&str], direct: &str, all: &str) -> Result<(), Failure> {
     let direct: Vec<&str> = names(direct).collect();
     if direct.len() > MAX_DIRECT {

@@ -20,7 +20,7 @@ const MISUSED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// What the benchmarks are told
+    /// The arguments of the benchmarks
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         eprintln!("error: {failure}");
         return ExitCode::FAILURE;
     }
-    // The folder of the profile `bench` is that of `release`.
+    // The profile `bench` builds into the folder of `release`.
     let mut command = Command::new(program::path(PROGRAM));
     command.args(&options.args);
     program::become_it(command)
@@ -65,7 +65,7 @@ fn parse(args: &[OsString]) -> Result<options::Options, clap::Error> {
     options::Options::try_parse_from([&name].into_iter().chain(args))
 }
 
-/// The options that the build needs.
+/// Returns the build's options.
 fn features(said: &options::Options) -> &'static [&'static str] {
     match said.mimalloc {
         true => &["--features", "mimalloc"],

@@ -1,4 +1,4 @@
-//! Calls of cargo, shown as they are made; and the tests that it builds, one by one.
+//! Calls of cargo, shown as they are made; and the tests of a build, run singly.
 
 use crate::Failure;
 use crate::root::Tree;
@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The test program that has most of a crate's files in `tests`, each as a module.
+/// The test program with most of a crate's files in `tests`, each as a module.
 pub(crate) const IT: &str = "it";
 
 /// A call of cargo in the workspace's folder.
@@ -22,7 +22,7 @@ pub(crate) struct Cargo {
     target: PathBuf,
 }
 
-/// One test, and the program that has it.
+/// A test, and its program.
 #[derive(Debug, Clone)]
 pub(crate) struct Test {
     program: PathBuf,
@@ -30,17 +30,17 @@ pub(crate) struct Test {
     folder: PathBuf,
     /// The name of its file in `tests` or in `tests/it`, or `unit`.
     pub(crate) file: String,
-    /// Its name in that file.
+    /// The test's name in its file.
     pub(crate) name: String,
-    /// What its program calls it.
+    /// The test's name in its program.
     exact: String,
 }
 
-/// What became of a test.
+/// The result of a test.
 pub(crate) struct Run {
     pub(crate) ending: Ending,
     pub(crate) time: Duration,
-    /// All that it printed.
+    /// The test's output.
     pub(crate) text: String,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Run {
 pub(crate) enum Ending {
     Passed,
     Failed,
-    /// It was ended at its time limit.
+    /// The test was ended at its time limit.
     Hung,
     /// Another process killed it, as the system does when memory is short.
     Killed,
-    /// It could not be run.
+    /// The test could not be run.
     Unknown,
 }
 
@@ -62,7 +62,7 @@ impl Cargo {
         Self::call(command, "cargo").args(args)
     }
 
-    /// Of the nightly toolchain, which is not installed by the way.
+    /// Calls the nightly toolchain's cargo, without installing a missing toolchain.
     pub(crate) fn nightly<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Self {
         let mut command = Command::new("rustup");
         command.args(["run", "nightly", "cargo"]);
@@ -73,7 +73,7 @@ impl Cargo {
     fn call(mut command: Command, shown: &str) -> Self {
         let Tree { root, target } = Tree::own();
         command.current_dir(root);
-        // What it says is read here.
+        // This program reads cargo's messages.
         command.env("CARGO_TERM_QUIET", "false");
         command.env("CARGO_TERM_VERBOSE", "false");
         Self {
@@ -115,8 +115,8 @@ impl Cargo {
         self
     }
 
-    /// With loom in the place of `std`, built in a target folder of its own: the flag changes
-    /// every crate, and two sets of flags in one folder would build everything again and again.
+    /// Builds with loom in the place of `std`, in a target folder of its own: the flag changes
+    /// every crate, and two sets of flags in a folder would build all crates again and again.
     pub(crate) fn under_loom(self) -> Self {
         let mut flags = env::var("RUSTFLAGS").unwrap_or_default();
         flags.push_str(" --cfg ganger_loom");
@@ -158,7 +158,7 @@ impl Cargo {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs it and returns its standard error, which it shows when it fails.
+    /// Runs the call and returns its standard error, which is shown if the call fails.
     pub(crate) fn stderr(self) -> Result<String, Failure> {
         let shown = self.shown.clone();
         println!("$ {shown}");
@@ -168,7 +168,7 @@ impl Cargo {
         })
     }
 
-    /// Runs it without showing anything and returns its standard error, whether it fails or not:
+    /// Runs the call without showing it, and returns its standard error, whether it fails or not:
     /// plain text, whatever the environment says.
     pub(crate) fn quietly(mut self) -> Result<String, String> {
         self.command.env("CARGO_TERM_COLOR", "never");
@@ -191,7 +191,7 @@ fn check(shown: &str, status: ExitStatus) -> Result<(), Failure> {
 }
 
 impl Test {
-    /// The tests in the programs that `cargo test --no-run` has built, by what it said.
+    /// Lists the tests in the programs of `cargo test --no-run`, found in its output.
     pub(crate) fn list(stderr: &str, tree: &Tree, package: &str) -> Result<Vec<Self>, Failure> {
         let mut tests = Vec::new();
         for (source, program) in executables(stderr) {
@@ -218,7 +218,7 @@ impl Test {
         Ok(tests)
     }
 
-    /// Runs it in a process of its own, which is ended at the `limit`.
+    /// Runs the test in a process of its own, which is ended at the `limit`.
     pub(crate) fn run(&self, env: &[(&str, String)], limit: Option<Duration>) -> Run {
         let mut command = Command::new(&self.program);
         command
@@ -261,8 +261,8 @@ fn was_killed(_status: ExitStatus) -> bool {
     false
 }
 
-/// Runs a program that starts no other, and returns what it printed; `None` when it was ended at
-/// the limit.
+/// Runs a program that starts no other, and returns its output; `None` if it was ended at the
+/// limit.
 fn output(
     mut command: Command,
     limit: Option<Duration>,
@@ -292,7 +292,7 @@ fn output(
     }
 }
 
-/// The source files and test programs in what `cargo test --no-run` says.
+/// Returns the source files and test programs in the output of `cargo test --no-run`.
 ///
 /// `  Executable tests/loom_drop.rs (target/loom/release/deps/loom_drop-0123456789abcdef)`
 fn executables(stderr: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -303,7 +303,7 @@ fn executables(stderr: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// What a test program is called after its source, `tests/drop.rs` or `tests/drop/main.rs`.
+/// Returns the name of a test program, from its source: `tests/drop.rs` or `tests/drop/main.rs`.
 fn file(source: &str) -> &str {
     let Some((_, path)) = source.split_once("tests/") else {
         return "unit";
@@ -315,7 +315,7 @@ fn file(source: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// The file and the test that a program means: the program [`IT`] has a module for each file.
+/// Returns a test's file and name: the program [`IT`] has a module for each file.
 fn place<'a>(program: &'a str, exact: &'a str) -> (&'a str, &'a str) {
     match exact.split_once("::") {
         Some((file, name)) if program == IT => (file, name),

@@ -1,4 +1,4 @@
-//! The gate: its steps in order, a table of what they took, the number of tests.
+//! The gate: its steps in order, a table of their times, the number of tests.
 
 mod quick;
 mod record;
@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Runs these steps only, in the order of the list; those of the night, too
+    /// Runs these steps only, in the order of the list; also steps of the night
     #[arg(long, value_name = "STEP", value_delimiter = ',')]
     only: Vec<Step>,
 
-    /// Runs what runs every night, in the place of the gate: hours
+    /// Runs the steps of the night instead of the gate: hours
     #[arg(long, conflicts_with = "only")]
     nightly: bool,
 
     /// Runs fmt, tidy, clippy and unit tests of the crates that differ from the main branch, and
-    /// says what it leaves out
+    /// lists the rest
     #[arg(long, conflicts_with_all = ["only", "nightly"])]
     quick: bool,
 
@@ -31,12 +31,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Lists the steps and what they check, and runs none
+    /// Lists the steps and their checks, and runs none
     #[arg(long)]
     list: bool,
 }
 
-/// A step that was run.
+/// A finished step.
 struct Row {
     step: Step,
     time: Duration,
@@ -48,13 +48,13 @@ struct Row {
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Passed,
-    /// Why it did not check what it is for.
+    /// The reason why the step did not check its subject.
     Unchecked(String),
     /// Why it failed.
     Failed(String),
 }
 
-/// Runs the steps until one fails.
+/// Runs the steps until a step fails.
 pub(crate) fn run(options: &Options) -> ExitCode {
     if options.list {
         list();
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         let row = run_step(step, quick.as_ref());
         let failed = matches!(row.outcome, Outcome::Failed(_));
         rows.push(row);
-        // After each step, so that the file has what was done when the run is ended.
+        // After each step, so that an interrupted run leaves a file with the finished steps.
         if let Some(path) = &options.json
             && let Err(error) = record::write(path, &rows)
         {
@@ -169,7 +169,7 @@ fn line(row: &Row) -> String {
     line.trim_end().to_owned()
 }
 
-/// The number of tests, with those that several steps run counted once.
+/// Returns the number of tests; a test of several steps counts once.
 fn sum(rows: &[Row]) -> Totals {
     let ran_all = rows.iter().any(|row| row.step == Step::Test);
     let mut sum = Totals::default();

@@ -1,5 +1,5 @@
-//! Clippy, and clippy again on what loom sees: code behind `cfg(ganger_loom)` is invisible to the
-//! first.
+//! Clippy, and clippy again on loom's code: code behind `cfg(ganger_loom)` is invisible to the
+//! first run.
 
 use crate::Failure;
 use crate::cargo::Cargo;

@@ -8,7 +8,7 @@ use std::fs;
 
 const MANIFEST: &str = "crates/ganger/Cargo.toml";
 
-/// The crates below the facade that have features by default.
+/// The crates below the facade with default features.
 const LOWER: [&str; 5] = [
     "ganger-sync",
     "ganger-deque",
@@ -28,14 +28,14 @@ pub(crate) fn run() -> Result<(), Failure> {
         .try_for_each(|set| clippy("ganger", &set, "--lib"))
 }
 
-/// Everything that a set of features lets build.
+/// Checks all targets that a set of features lets build.
 pub(crate) fn pairs() -> Result<(), Failure> {
     let sets = facade()?;
     sets.iter()
         .try_for_each(|set| clippy("ganger", set, "--all-targets"))
 }
 
-/// Clippy is `cargo check` with warnings that can be denied without building all again.
+/// Runs clippy: `cargo check` with warnings that can be denied without building all again.
 fn clippy(package: &str, features: &str, targets: &str) -> Result<(), Failure> {
     let clippy = Cargo::new(["clippy", "-p", package, "--no-default-features", targets]);
     clippy.args(["--features", features]).args(DENY).run()

@@ -1,5 +1,5 @@
-//! The fuzz targets, a workspace of their own, because a fuzzer needs a nightly toolchain. To look
-//! at them the project's is enough, so that no change breaks them unseen.
+//! The fuzz targets, a workspace of their own, because a fuzzer needs a nightly toolchain. A check
+//! needs only the project's toolchain, so that no change breaks them unseen.
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -8,10 +8,10 @@ use crate::root::{Tree, root};
 
 const MANIFEST: &str = "fuzz/Cargo.toml";
 
-/// Clippy, which checks as `cargo check` does, of all targets, with the lock file as it is.
+/// Runs clippy, which checks as `cargo check` does, on all targets, with the lock file as it is.
 pub(crate) fn run() -> Result<(), Failure> {
-    // The fuzzer itself, in C++, is built only to be linked. Any file that is there does in its
-    // place: nothing is linked here.
+    // The fuzzer itself, in C++, is built only to be linked. Any existing file does in its place:
+    // this step links nothing.
     let fuzzer = root().join(MANIFEST);
     let clippy = ["clippy", "--locked", "--manifest-path", MANIFEST];
     Cargo::new(clippy)
@@ -27,7 +27,7 @@ mod tests {
     use std::fs;
     use toml::{Table, Value};
 
-    /// What is in the manifest.
+    /// Returns the targets in the manifest.
     fn targets() -> Vec<String> {
         let manifest: Table = fs::read_to_string(root().join(MANIFEST))
             .unwrap()

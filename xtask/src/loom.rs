@@ -1,7 +1,7 @@
 //! The loom models: each in a process of its own, as many at a time as the machine has cores.
 //!
-//! A process a model gives its exact time, and an end to one that runs away. Models are the tests
-//! in the files `tests/it/loom_*.rs`, and the unit tests in modules whose name starts with `loom_`.
+//! A process a model gives its exact time, and an end to a runaway model. Models are the tests in
+//! the files `tests/it/loom_*.rs`, and the unit tests in modules whose name starts with `loom_`.
 
 use crate::Failure;
 use crate::cargo::{Cargo, Ending, IT, Run, Test};
@@ -28,17 +28,18 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 6, requires = "deep")]
     preemptions: u8,
 
-    /// After how many seconds a model stops; what it explored so far counts [default: 600 in the
+    /// Stops a model after this many seconds; its exploration so far counts [default: 600 in the
     /// deep set, never otherwise]
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
 
-    /// The crates, by package or by folder [default: all that have models]
+    /// The crates, by package or by folder [default: all with models]
     #[arg(value_name = "CRATE")]
     crates: Vec<String>,
 }
 
-/// What nearly every model takes less than; those that take more run to their end every night.
+/// The time limit of a model in the gate, enough for nearly every model; slower models run to their
+/// end every night.
 const IN_THE_GATE: u64 = 20;
 
 /// The seconds of a model in the deep set.
@@ -58,7 +59,7 @@ impl Options {
         self.seconds.or(self.deep.then_some(DEEP))
     }
 
-    /// What a model finds in its environment.
+    /// Returns the environment of a model.
     fn env(&self) -> Vec<(&'static str, String)> {
         let mut env = Vec::new();
         if self.deep {
@@ -71,7 +72,7 @@ impl Options {
     }
 }
 
-/// Builds the models and runs them all, also when one fails.
+/// Builds the models and runs them all, even if a model fails.
 pub(crate) fn run(options: &Options, totals: &mut Totals) -> Result<(), Failure> {
     let tree = Tree::own();
     let mut models = Vec::new();
@@ -102,7 +103,7 @@ pub(crate) fn run(options: &Options, totals: &mut Totals) -> Result<(), Failure>
     }
 }
 
-/// The packages that have models: those that depend on loom. All others get it through
+/// Returns the packages with models: they depend on loom. All other packages get loom through
 /// `ganger-sync`.
 pub(crate) fn packages() -> Result<Vec<String>, Failure> {
     let mut packages = Vec::new();
@@ -119,8 +120,8 @@ pub(crate) fn packages() -> Result<Vec<String>, Failure> {
     Ok(packages)
 }
 
-/// Those of `packages` that were asked for, by package or by folder; without any, all of them.
-/// `what` they have is for the error.
+/// Returns the asked packages of `packages`, by package or by folder; without any, all of them. The
+/// error names `what` they have.
 pub(crate) fn chosen(
     asked: &[String],
     packages: Vec<String>,
@@ -137,8 +138,8 @@ pub(crate) fn chosen(
     Ok(asked.iter().map(find).collect::<Result<_, _>>()?)
 }
 
-/// The call that builds a package's test programs with models; or the one that has a file in
-/// `tests`, or `unit`.
+/// Returns the call that builds a package's test programs with models, or only the program of a
+/// file in `tests` or of `unit`.
 pub(crate) fn build(tree: &Tree, package: &str, only: Option<&str>) -> Result<Cargo, Failure> {
     let test = Cargo::new(["test", "--release", "--no-run", "--all-features", "-p"]);
     let test = test.args([package]);
@@ -192,7 +193,7 @@ pub(crate) fn at_a_time<T: Send>(threads: usize, work: Vec<T>, run: impl Fn(usiz
     });
 }
 
-/// Runs a model, and says how it went in one line, or with all its output when it failed.
+/// Runs a model, and prints its result in a line, or all its output if it failed.
 fn run_one(package: &str, model: &Test, options: &Options) -> bool {
     let limit = options.limit().map(Duration::from_secs);
     let most = MOST.max(TIMES * limit.unwrap_or_default());

@@ -37,40 +37,41 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Measures Ganger beside its peers, and shows the result as a page
+    /// Compares Ganger with its peers by measurement, and shows the result as a page
     ///
     /// `cargo xtask bench --help` tells more.
     #[command(disable_help_flag = true)]
     Bench(bench::Options),
-    /// Runs the gate: everything that must hold before a change is merged
+    /// Runs the gate: all checks that a change must pass before it is merged
     ///
-    /// The steps run one after the other, each named and timed, until one fails. The last line of
-    /// the output says how many tests passed and failed.
+    /// The steps run in order, each named and timed, until a step fails. The last line of the
+    /// output says how many tests passed and failed.
     Ci(ci::Options),
     /// Runs the loom models, each in a process of its own, and times them
     ///
     /// Each model has a bound on preemptions with which it takes seconds: the bounded set, which
-    /// the gate runs. The deep set raises the bound of all of them.
+    /// the gate runs. The deep set raises the bound of all models.
     Loom(loom::Options),
-    /// Checks that the tests notice mistakes: applies each of a list, alone, and runs them
+    /// Checks that the tests notice mistakes: applies each mistake of a list, alone, and runs the
+    /// tests
     ///
     /// Each mutant of a crate's list in `xtask/mutants` must make a test fail; the table at the end
-    /// shows which. A mutant that survives is an error, unless the list says why it must.
+    /// names the test. A mutant that survives is an error, unless the list says why it must.
     Mutants(mutants::Options),
     /// Runs the tests of the lock-free crates under AddressSanitizer and ThreadSanitizer
     ///
-    /// Needs a nightly toolchain, and rust-src of it to look into the standard library as well. The
-    /// table at the end says what was run and what could not be. Reports that are known to be wrong
-    /// are suppressed by the lists in `xtask/sanitize`, with reasons; any other is an error.
+    /// Needs a nightly toolchain, and its rust-src to look into the standard library as well. The
+    /// table at the end says what was run and what could not be. The lists in `xtask/sanitize`
+    /// suppress known false reports, with reasons; any other report is an error.
     Sanitize(sanitize::Options),
     /// Stresses a crate with real threads for as long as you like, with an account of every item
     ///
-    /// A failure prints what was lost or doubled, or what stands still, and the seed that repeats
-    /// it. Ctrl-C ends the scheduler's soak after a round, with its summary.
+    /// A failure prints the lost, doubled or stuck items, and the seed that repeats it. Ctrl-C ends
+    /// the scheduler's soak after a round, with its summary.
     Soak(soak::Options),
-    /// Checks the house rules that a machine can check
+    /// Checks the house rules, as far as a machine can check them
     ///
-    /// Prints a line `path:line: what` for each finding, and fails if there is one.
+    /// Prints a line `path:line: what` for each finding, and fails if any rule finds something.
     Tidy,
 }
 

@@ -1,5 +1,5 @@
-//! The published packages as a user gets them: packed, unpacked elsewhere, and tested there, beside
-//! one another and without the rest of the project.
+//! The published packages as a user gets them: packed, unpacked elsewhere, and tested there
+//! together, without the rest of the project.
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -49,16 +49,16 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
         return Err(format!("packed {unpacked:?} of {packages:?}").into());
     }
     fs::write(tree.root.join("Cargo.toml"), workspace(&unpacked)?)?;
-    // The versions of all others are those that the project is tested with.
+    // All dependencies have the versions with which the project is tested.
     fs::copy(root().join("Cargo.lock"), tree.root.join("Cargo.lock"))?;
-    // Each for itself, as its user builds it: together they would have one set of features.
+    // Each for itself, as its user builds it: together the packages would share a set of features.
     for package in &packages {
         Cargo::new(["test", "-p", package]).at(&tree).test(totals)?;
     }
     Ok(())
 }
 
-/// The packages that are published, in order.
+/// Returns the published packages, in order.
 fn published() -> Result<Vec<String>, Failure> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(root().join("crates"))? {
@@ -80,7 +80,8 @@ fn name_if_published(manifest: &str) -> Result<Option<String>, Failure> {
 }
 
 fn unpack(package: &Path, to: &Path) -> Result<(), Failure> {
-    // A package's files all have one date: only with the time of now does cargo see a change.
+    // A package's files all have the same date: cargo sees a change only if `tar` sets the present
+    // time.
     let status = Command::new("tar")
         .arg("-xzmf")
         .args([package, Path::new("-C"), to])
@@ -91,8 +92,8 @@ fn unpack(package: &Path, to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The manifest of a workspace of unpacked packages, which finds each of them beside the others in
-/// the place of the registry.
+/// Returns the manifest of a workspace of unpacked packages, which takes each of them from its
+/// folder instead of the registry.
 fn workspace(folders: &[String]) -> Result<String, Failure> {
     let mut manifest = format!("[workspace]\nresolver = \"3\"\nmembers = {folders:?}\n\n{PROFILE}");
     manifest.push_str("\n[patch.crates-io]\n");

@@ -1,12 +1,12 @@
-//! Programs of the workspace that take this one's place when they are built.
+//! Programs of the workspace that take this program's place when they are built.
 
 use crate::root::Tree;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The path of the optimised program of that name. Cargo puts it beside this program, whatever the
-/// user's settings say.
+/// Returns the path of an optimised program. Cargo puts it into a folder next to this program's,
+/// whatever the user's settings say.
 pub(crate) fn path(name: &str) -> PathBuf {
     let own = env::current_exe().ok();
     let target = own.as_deref().and_then(built_in).map(Path::to_owned);
@@ -14,8 +14,8 @@ pub(crate) fn path(name: &str) -> PathBuf {
     folder.join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
-/// The folder with one for each profile in it, of a program in one of those, or of a test in its
-/// `deps`.
+/// Returns the target folder, which has a folder for each profile. `program` is in a profile's
+/// folder, or is a test in its `deps`.
 fn built_in(program: &Path) -> Option<&Path> {
     let folder = program.parent()?;
     let is_test = folder.file_name().is_some_and(|name| name == "deps");
@@ -23,7 +23,7 @@ fn built_in(program: &Path) -> Option<&Path> {
     profile.parent()
 }
 
-/// Runs it in the place of this program, so that Ctrl-C and the exit code are its own.
+/// Runs the command in the place of this program, so that Ctrl-C and the exit code are its own.
 #[cfg(unix)]
 pub(crate) fn become_it(mut command: Command) -> ExitCode {
     use std::os::unix::process::CommandExt;

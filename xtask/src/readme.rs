@@ -1,11 +1,11 @@
-//! The test command that the README gives: the gate runs that one, so the two can't drift apart.
+//! The README's test command: the gate runs the same command, so the two can't drift apart.
 
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::root::root;
 use std::fs;
 
-/// What a shell would not pass on as it is.
+/// Characters that a shell would not pass on as they are.
 const SPECIAL: &[char] = &[
     '"', '\'', '\\', '$', '|', '&', ';', '<', '>', '*', '(', ')', '`',
 ];
@@ -25,7 +25,7 @@ pub(crate) fn test_command() -> Result<Cargo, Failure> {
     Ok(Cargo::new(line.split_whitespace().skip(1)))
 }
 
-/// The first line in a fenced block that starts with `cargo test`, without its comment.
+/// Returns the first line in a fenced block that starts with `cargo test`, without its comment.
 fn find(readme: &str) -> Option<&str> {
     let mut fenced = false;
     for line in readme.lines().map(str::trim) {

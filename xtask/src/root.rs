@@ -1,4 +1,4 @@
-//! Where the project is, where it is built, and which files belong to it.
+//! The project's folder, its target folder, and its files.
 
 use crate::Failure;
 use crate::cargo::IT;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A copy of the workspace: this one, or another that is built apart.
+/// A copy of the workspace: this workspace, or a copy that is built separately.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
     pub(crate) root: PathBuf,
@@ -16,7 +16,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The one that this program belongs to.
+    /// Returns the workspace of this program.
     pub(crate) fn own() -> Self {
         let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
         Self {
@@ -31,7 +31,8 @@ impl Tree {
         self.root.join("crates").join(folder)
     }
 
-    /// The test program of a package that has a file in `tests`: its own, or the one of many files.
+    /// Returns the package's test program for a file in `tests`: the file's own, or the program of
+    /// many files.
     pub(crate) fn program<'a>(&self, package: &str, file: &'a str) -> &'a str {
         let tests = self.package(package).join("tests");
         let is_its_own = tests.join(file).join("main.rs").is_file();
@@ -49,14 +50,14 @@ pub(crate) fn root() -> &'static Path {
     xtask.parent().unwrap_or(xtask)
 }
 
-/// The project's files, relative to its folder, in order: those that git knows or would add;
-/// outside of git, all that are not hidden and not built.
+/// Returns the project's files, relative to its folder, in order: files that git knows or would
+/// add; outside of git, all files that are not hidden and not built.
 pub(crate) fn files() -> Result<Vec<PathBuf>, Failure> {
     let mut files = match git_files() {
         Some(files) => files,
         None => walk(root())?,
     };
-    // What has been removed but not committed yet is listed by git.
+    // Git lists files whose removal is not committed yet.
     files.retain(|path| root().join(path).is_file());
     files.sort();
     files.dedup();
@@ -78,7 +79,7 @@ fn git_files() -> Option<Vec<PathBuf>> {
     (output.status.success() && !files.is_empty()).then_some(files)
 }
 
-/// All files below `root` that are not hidden and not built, relative to it.
+/// Returns all files below `root` that are not hidden and not built, relative to `root`.
 pub(crate) fn walk(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::new()];

@@ -12,9 +12,9 @@ use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// A soak of one crate.
+/// A soak of a crate.
 struct Soak {
-    /// What the command line calls it.
+    /// The soak's name on the command line.
     name: &'static str,
     package: &'static str,
     kind: Kind,
@@ -28,7 +28,7 @@ enum Kind {
     Program(&'static str),
 }
 
-/// The one that may take this program's place comes last.
+/// The soak that may take this program's place comes last.
 const SOAKS: [Soak; 3] = [
     Soak {
         name: "deque",
@@ -60,11 +60,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     minutes: Option<u64>,
 
-    /// Where to start: a seed that a soak has printed [default: any]
+    /// The first seed, as printed by an earlier soak [default: any]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
 
-    /// After how many seconds in which nothing moves the scheduler's soak gives up [default: 30]
+    /// Ends the scheduler's soak after this many seconds in which nothing moves [default: 30]
     #[arg(long, value_name = "N")]
     patience: Option<u64>,
 
@@ -72,7 +72,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// The crates [default: all that have a soak]
+    /// The crates [default: all with a soak]
     #[arg(value_name = "CRATE", value_parser = names())]
     crates: Vec<String>,
 }
@@ -121,7 +121,7 @@ impl Options {
     }
 }
 
-/// Runs one soak after the other, optimised, until one fails.
+/// Runs the soaks in order, optimised, until a soak fails.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for soak in chosen(&options.crates) {
         match soak.kind {

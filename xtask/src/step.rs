@@ -1,4 +1,4 @@
-//! The steps of the gate, cheap ones first, and those that run every night.
+//! The steps of the gate, cheap steps first, and the steps of the night.
 
 use crate::cargo::Cargo;
 use crate::totals::Totals;
@@ -26,7 +26,7 @@ pub(crate) enum Step {
     Loom,
     /// nightly: the loom models pass within their bounds, however long they take
     Models,
-    /// nightly: clippy has nothing to say of what loom sees
+    /// nightly: clippy has nothing to say of loom's code
     LoomClippy,
     /// nightly: the facade builds with each pair of features, tests and examples too
     Pairs,
@@ -36,8 +36,8 @@ pub(crate) enum Step {
     Packed,
     /// nightly: the workloads work with every peer
     Benches,
-    /// nightly: a step, a send, a spawn and others take no more instructions, read-modify-writes,
-    /// fences and allocations than are committed
+    /// nightly: a step, a send, a spawn and other acts take no more instructions,
+    /// read-modify-writes, fences and allocations than are committed
     Instructions,
     /// nightly: the example program counts the words of this project
     Wordfreq,
@@ -45,10 +45,10 @@ pub(crate) enum Step {
     Soak,
     /// nightly: every test passes, optimised, the stress tests for longer
     Stress,
-    /// nightly: timers, async processes, links and supervisors keep what they promise in
-    /// simulations of a hundred thousand seeds
+    /// nightly: timers, async processes, links and supervisors keep their promises in simulations
+    /// of a hundred thousand seeds
     Seeds,
-    /// nightly: the tests of what threads share pass under sanitizers
+    /// nightly: the tests of shared data pass under sanitizers
     Sanitize,
     /// nightly: the example program does nothing wrong with memory under valgrind
     Memcheck,
@@ -77,7 +77,7 @@ impl Step {
         )
     }
 
-    /// What `--only` calls it.
+    /// Returns the step's name for `--only`.
     pub(crate) fn name(self) -> String {
         self.to_possible_value()
             .map_or_else(String::new, |value| value.get_name().to_owned())
@@ -91,8 +91,8 @@ impl Step {
             .unwrap_or_default()
     }
 
-    /// Runs it; adds the tests that it ran to `totals`, also when it fails. Returns why it could
-    /// not check, where it need not.
+    /// Runs the step. Adds the tests that ran to `totals`, even if the step fails. Returns the
+    /// reason if an optional step could not check.
     pub(crate) fn run(self, totals: &mut Totals) -> Result<Option<String>, Failure> {
         let passed = match self {
             Self::Fmt => Cargo::new(["fmt", "--all", "--check"]).run(),
@@ -115,7 +115,7 @@ impl Step {
             Self::Soak => soak::run(&soak::Options::default()),
             Self::Stress => {
                 let times = env::var("GANGER_STRESS").unwrap_or_else(|_| STRESS.to_owned());
-                // The peers take long to build, and `benches` has the tests beside them.
+                // The peers take long to build, and `benches` has the tests that need them.
                 let all = ["--workspace", "--exclude", "ganger-benches"];
                 let test = Cargo::new(["test", "--release"]).args(all);
                 test.env("GANGER_STRESS", times).test(totals)
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// The steps that a workflow names, in a matrix or at once.
+    /// Returns the steps that a workflow names, in a matrix or at once.
     fn named(workflow: &str) -> Vec<String> {
         let after = |mark: &'static str| {
             let rest = workflow.lines().filter_map(move |l| l.split_once(mark));

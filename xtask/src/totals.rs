@@ -1,4 +1,4 @@
-//! How many tests ran, read from what the test harness prints.
+//! The number of tests, read from the test harness's output.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -10,7 +10,8 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// What a line of a test binary's output adds: nothing unless it is the binary's last.
+    /// Returns the count of a line of a test binary's output: nothing unless the line is the
+    /// binary's last.
     ///
     /// `test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; …`
     pub(crate) fn of_line(line: &str) -> Self {

@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     check(&json, files.len())
 }
 
-/// Checks the program's output: one JSON object that accounts for every file.
+/// Checks the program's output: a single JSON object that accounts for every file.
 fn check(json: &str, files: usize) -> Result<(), Failure> {
     let line = json.trim_end();
     if !(line.starts_with('{') && line.ends_with('}') && line.lines().count() == 1) {

@@ -185,7 +185,7 @@ mod tests {
         format!("{{main|{id}}}").parse().unwrap()
     }
 
-    /// Three processes that finished, and a forced process.
+    /// Two processes that finished, a forced process, and a stuck process.
     fn exits() -> Vec<(Pid, ExitReason)> {
         let done = |id| (pid(id), ExitReason::Done(Payload::UNIT));
         let ended = |id| (pid(id), ExitReason::Terminated);

@@ -1,9 +1,9 @@
-//! The quick gate: what a change is most likely to break, in about a minute when it has been built
-//! before.
+//! The quick gate: the checks that a change is most likely to break, in about a minute after an
+//! earlier build.
 //!
-//! A crate has changed when a file in its folder differs from where the branch has left the main
-//! one, committed or not. Clippy sees these crates and those that depend on them directly. Only the
-//! changed crates are tested: their unit tests and `tests/it`.
+//! A crate has changed if a file in its folder differs from the merge base with the main branch,
+//! committed or not. Clippy checks these crates and their direct dependents. Only the changed
+//! crates are tested: their unit tests and `tests/it`.
 
 use crate::Failure;
 use crate::cargo::{Cargo, IT};
@@ -24,12 +24,12 @@ const MAIN: [&str; 2] = ["origin/main", "main"];
 /// The package with all the peers, which takes minutes to build.
 const BENCHES: &str = "ganger-benches";
 
-/// The changed crates, and the crates that depend on them.
+/// The changed crates, and their dependents.
 #[derive(Debug, Default)]
 pub(super) struct Quick {
     changed: Vec<Package>,
     dependents: Vec<Package>,
-    /// Whether a file has changed that every crate is built by.
+    /// Whether a file has changed that affects every crate's build.
     everywhere: bool,
 }
 
@@ -39,7 +39,7 @@ struct Package {
     name: String,
     /// Relative to the workspace, with `/` on every system.
     folder: String,
-    /// The packages of the workspace that it depends on.
+    /// Its dependencies in the workspace.
     uses: BTreeSet<String>,
     has_library: bool,
     has_it: bool,
@@ -76,7 +76,7 @@ impl Quick {
         }
     }
 
-    /// What a step checks.
+    /// Describes the check of a step.
     pub(super) fn what(&self, step: Step) -> String {
         match step {
             Step::Clippy => format!(
@@ -113,7 +113,7 @@ impl Quick {
         }
     }
 
-    /// Those whose tests are run.
+    /// Returns the packages with tests to run.
     fn tested(&self) -> Vec<Package> {
         let tested = self
             .changed
@@ -122,7 +122,7 @@ impl Quick {
         tested.cloned().collect()
     }
 
-    /// What the gate has in addition, for people.
+    /// Describes the gate's further checks, for people.
     pub(super) fn left_out(&self) -> String {
         let everywhere = match self.everywhere {
             true => "every crate (a file that all are built by has changed); ",
@@ -147,7 +147,7 @@ impl Package {
     }
 }
 
-/// The arguments for cargo that test these packages.
+/// Returns cargo's arguments to test these packages.
 fn test(packages: &[Package]) -> Vec<&str> {
     let mut args = vec!["test", "--all-features"];
     args.extend(packages.iter().flat_map(Package::option));
@@ -170,7 +170,7 @@ fn names(packages: &[Package]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The package that has a file, if one has: the one in the deepest folder.
+/// Returns the package of a file, if any: the package in the deepest folder.
 fn owner<'a>(file: &str, packages: &'a [Package]) -> Option<&'a Package> {
     let has = |package: &&Package| {
         let rest = file.strip_prefix(&package.folder);
@@ -180,7 +180,7 @@ fn owner<'a>(file: &str, packages: &'a [Package]) -> Option<&'a Package> {
     owners.max_by_key(|package| package.folder.len())
 }
 
-/// The workspace's packages, by what `cargo metadata` says.
+/// Returns the workspace's packages, from the output of `cargo metadata`.
 fn packages(metadata: &Value, root: &Path) -> Result<Vec<Package>, Failure> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -205,8 +205,8 @@ fn packages(metadata: &Value, root: &Path) -> Result<Vec<Package>, Failure> {
     Ok(packages)
 }
 
-/// The files that differ from where this branch has left the main one, and those that git does not
-/// know yet.
+/// Returns the files that differ from the merge base with the main branch, and the files that git
+/// does not know yet.
 fn changed_files() -> Result<Vec<String>, Failure> {
     let base = MAIN
         .iter()

@@ -1,4 +1,4 @@
-//! What the steps took, for programs to read.
+//! The steps' results, for programs to read.
 
 use super::{Outcome, Row, sum};
 use crate::Failure;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// Writes all that has been run into the file, and makes its folder.
+/// Writes all results so far into the file, and makes its folder.
 pub(super) fn write(path: &Path, rows: &[Row]) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

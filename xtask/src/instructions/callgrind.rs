@@ -1,4 +1,4 @@
-//! Valgrind's tools, which count the instructions of a program and trace what it touches. Only user
+//! Valgrind's tools, which count the instructions of a program and trace its accesses. Only user
 //! code counts. So the same program gives nearly the same counts again, but for the few steps at
 //! which threads meet.
 
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub(super) struct Callgrind {
-    /// Where a run leaves what it has counted.
+    /// The file with a run's counts.
     out: PathBuf,
 }
 
 impl Callgrind {
-    /// Whether it is there; the error says what is missing. A run leaves its counts in the file
-    /// `out`, until they have been read.
+    /// Checks that valgrind is there; the error says what is missing. A run leaves its counts in
+    /// the file `out`, until they have been read.
     pub(super) fn find(out: PathBuf) -> Result<Self, String> {
         let output = Command::new("valgrind").arg("--version").output();
         let output = output.map_err(|error| {
@@ -29,8 +29,8 @@ impl Callgrind {
         }
     }
 
-    /// Whether it can run a program that works without it: processors have instructions that an
-    /// older valgrind does not know. The error says what it complains about.
+    /// Checks that valgrind can run the program: processors have instructions that an older
+    /// valgrind does not know. The error has valgrind's complaint.
     pub(super) fn try_out(&self, program: &Path) -> Result<(), String> {
         let output = self.command(program, &["--list"]).output();
         let output = output.map_err(|error| error.to_string())?;
@@ -47,7 +47,7 @@ impl Callgrind {
         }
     }
 
-    /// What one run executes.
+    /// Returns the instructions that a run executes.
     pub(super) fn profile(&self, program: &Path, args: &[&str]) -> Result<Profile, Failure> {
         let output = self.command(program, args).output()?;
         let args = args.join(" ");
@@ -75,7 +75,7 @@ impl Callgrind {
     }
 }
 
-/// A run that prints each instruction, and each place that is read or written.
+/// Returns the command of a run that prints each instruction, and each read or written place.
 pub(super) fn tracing(program: &Path, args: &[&str]) -> Command {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=lackey", "--trace-mem=yes", "--log-fd=1"]);
@@ -84,7 +84,7 @@ pub(super) fn tracing(program: &Path, args: &[&str]) -> Command {
     valgrind
 }
 
-/// Fences are full ones, whether the kernel has `membarrier` or not.
+/// Makes all fences full fences, whether the kernel has `membarrier` or not.
 fn full_fences(command: &mut Command) {
     command.env("GANGER_MEMBARRIER", "off");
 }

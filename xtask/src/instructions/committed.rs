@@ -13,10 +13,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What each act costs.
+/// The costs of each act.
 pub(super) type Counts = BTreeMap<String, Cost>;
 
-/// What a count depends on but for the code.
+/// The properties of a machine on which a count depends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Machine {
@@ -29,12 +29,12 @@ pub(super) struct Machine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Committed {
-    /// How far above a count of the program's own instructions a new one may be, as a part of it.
+    /// The tolerance above a committed count of the program's own instructions, as a fraction.
     tolerance: f64,
     /// The same, of all instructions: the allocator's count differs from run to run where threads
     /// meet in it.
     tolerance_with_libraries: f64,
-    /// How far above any other count a new one may be.
+    /// The tolerance above any other committed count.
     slack: f64,
     sets: Vec<Set>,
 }
@@ -46,7 +46,7 @@ struct Set {
     counts: Counts,
 }
 
-/// What a count is beside the committed one.
+/// A count compared with the committed count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     More,
@@ -56,7 +56,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// What is said after the act, if anything.
+    /// Returns the text behind the act, if any.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::More => ": MORE than the tolerance allows",
@@ -72,7 +72,7 @@ impl Verdict {
 }
 
 impl Machine {
-    /// This one, and the compiler that builds in the workspace's folder.
+    /// Returns this machine, with the compiler of the workspace's folder.
     pub(super) fn here() -> Result<Self, Failure> {
         let rustc = first_words(Command::new("rustc").arg("--version"));
         // Elsewhere the library comes with the system.
@@ -112,26 +112,26 @@ impl Committed {
         fs::write(path, text).map_err(|e| format!("can't write {}: {e}", path.display()).into())
     }
 
-    /// The counts of machines of that kind.
+    /// Returns the counts of such machines.
     pub(super) fn of(&self, machine: &Machine) -> Option<&Counts> {
         let set = self.sets.iter().find(|set| set.machine == *machine)?;
         Some(&set.counts)
     }
 
-    /// Which kinds there are, for people.
+    /// Lists the kinds of machines, for people.
     pub(super) fn machines(&self) -> String {
         let machines = self.sets.iter().map(|set| set.machine.to_string());
         machines.collect::<Vec<_>>().join(", and of ")
     }
 
-    /// Takes new counts in. Those of other compilers go, for they are of earlier code.
+    /// Takes new counts in. Removes counts of other compilers, for they are of earlier code.
     pub(super) fn accept(&mut self, machine: Machine, counts: Counts) {
         let is_kept = |set: &Set| set.machine != machine && set.machine.rustc == machine.rustc;
         self.sets.retain(is_kept);
         self.sets.push(Set { machine, counts });
     }
 
-    /// The first set with atomic instructions, which is the one to show.
+    /// Returns the first set with atomic instructions, to be shown.
     pub(super) fn shown(&self) -> Option<(&Machine, &Counts)> {
         let is_full = |set: &&Set| {
             set.counts
@@ -142,7 +142,7 @@ impl Committed {
         Some((&set.machine, &set.counts))
     }
 
-    /// The worst that can be said of what an act costs, and of which kinds of cost.
+    /// Returns the worst verdict on an act's costs, and the kinds of cost with it.
     pub(super) fn verdict(&self, cost: &Cost, before: Option<&Cost>) -> (Verdict, Vec<Kind>) {
         let Some(before) = before else {
             return (Verdict::New, Vec::new());
@@ -167,7 +167,7 @@ impl Committed {
         let slack = match kind {
             Kind::Own => before * self.tolerance,
             Kind::Instructions => before * self.tolerance_with_libraries,
-            // Chance decides where memory lies, and which threads meet in the allocator.
+            // Chance decides the addresses of memory, and which threads meet in the allocator.
             Kind::Lines | Kind::LibraryRmws => return Verdict::Fine,
             _ => self.slack,
         };

@@ -1,4 +1,4 @@
-//! What is counted of a round.
+//! The costs of a round.
 
 use super::callgrind::Callgrind;
 use super::listing::{Executed, Listing};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What there is to count.
+/// The kinds of cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
@@ -47,7 +47,7 @@ impl Kind {
         Self::Waits,
     ];
 
-    /// What columns and complaints call it.
+    /// Returns the name for columns and complaints.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// With which precision it is counted: as many in one.
+    /// Returns the precision of a count, as the number of parts of a unit.
     fn parts(self) -> f64 {
         match self {
             Self::Instructions | Self::Own | Self::Lines | Self::Waits => 10.0,
@@ -85,7 +85,7 @@ impl Kind {
     }
 }
 
-/// How many of each kind that is counted here.
+/// The count of each counted kind.
 pub(super) type Cost = BTreeMap<Kind, f64>;
 
 const ALLOCATIONS: [&str; 5] = [
@@ -122,8 +122,8 @@ impl Act {
         })
     }
 
-    /// The counts of a round: atomic instructions where there is a listing of them, and all but the
-    /// lines.
+    /// Returns the counts of a round: atomic instructions if a listing of them is given, and all
+    /// kinds but the lines.
     pub(super) fn count(
         &self,
         callgrind: &Callgrind,
@@ -146,7 +146,7 @@ impl Act {
         Ok(self.difference(&program, [&few, &many], listing))
     }
 
-    /// Adds what a round touches to what it takes. That takes longer than all the rest.
+    /// Adds the cache lines and waits of a round to its costs. Takes longer than all other counts.
     pub(super) fn trace(&self, program: &Path, cost: &mut Cost) -> Result<(), Failure> {
         let instructions = cost[&Kind::Instructions];
         let touched = touched::count(program, &self.name, self.period, instructions)?;

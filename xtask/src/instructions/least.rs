@@ -1,24 +1,24 @@
-//! The least that the promises require of each act, and why. The reasons are people's; the table in
-//! `docs/PERFORMANCE.md` has them beside what is counted.
+//! The lower bounds that the promises set for each act, and why. The reasons are for people; the
+//! table in `docs/PERFORMANCE.md` compares them with the counts.
 
-/// What no implementation that keeps the promises can do without.
+/// The costs that no implementation can avoid that keeps the promises.
 #[derive(Debug, PartialEq)]
 pub(super) struct Least {
-    /// As the program that is counted calls it.
+    /// The name of the act in the counted program.
     pub(super) act: &'static str,
     /// As the table calls it.
     pub(super) what: &'static str,
     pub(super) rmws: f64,
     pub(super) allocations: f64,
-    /// One sentence or two.
+    /// The reason, in a sentence or two.
     pub(super) why: &'static str,
 }
 
-/// Of a batch of 64 messages: a push for each, the first of which is a wake-up, the feeder's
-/// wake-up, and both parks.
+/// For a batch of 64 messages: a push for each, with a wake-up at the first, the feeder's wake-up,
+/// and both parks.
 const BATCH: f64 = (64.0 + 1.0 + 2.0) / 64.0;
 
-/// Of a process from outside: a push to the global queue, its part of a batch of 17 that is taken
+/// For a process from outside: a push to the global queue, its part of a batch of 17 that is taken
 /// at once, the mailbox's end, the handle's, and the workload's own count.
 const OUTSIDE: f64 = 1.0 + 1.0 / 17.0 + 3.0;
 

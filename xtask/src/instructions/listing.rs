@@ -1,5 +1,5 @@
 //! Finds the read-modify-writes and the fences of a program or a library, in the disassembly by
-//! `objdump`. It knows x86-64 only: elsewhere a read-modify-write may be a loop of several
+//! `objdump`. Knows x86-64 only: elsewhere a read-modify-write may be a loop of several
 //! instructions.
 
 use super::profile::Profile;
@@ -15,7 +15,7 @@ enum Atomic {
     Fence,
 }
 
-/// The atomic instructions of a program and of the libraries that it uses.
+/// The atomic instructions of a program and of its libraries.
 pub(super) struct Listing {
     program: String,
     objects: HashMap<String, BTreeMap<u64, Atomic>>,
@@ -35,7 +35,7 @@ pub(super) struct Executed {
 }
 
 impl Listing {
-    /// Whether there is what it takes; the error says what is missing.
+    /// Checks that the tools are there; the error says what is missing.
     pub(super) fn find() -> Result<(), String> {
         if ARCH != "x86_64" {
             return Err(format!(
@@ -65,7 +65,7 @@ impl Listing {
         })
     }
 
-    /// Adds the libraries of which the profile knows.
+    /// Adds the libraries in the profile.
     pub(super) fn add(&mut self, profile: &Profile) -> Result<(), Failure> {
         for object in profile.objects() {
             if !self.objects.contains_key(object) {
@@ -76,7 +76,7 @@ impl Listing {
         Ok(())
     }
 
-    /// How many of those were executed.
+    /// Returns the number of executions of each kind.
     pub(super) fn executed(&self, profile: &Profile) -> Executed {
         let mut executed = Executed::default();
         for (object, atomics) in &self.objects {
@@ -108,7 +108,7 @@ fn said(command: &mut Command) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Those in what `objdump -d --no-show-raw-insn` prints.
+/// Returns the atomic instructions in the output of `objdump -d --no-show-raw-insn`.
 fn atomics(text: &str) -> BTreeMap<u64, Atomic> {
     let lines = text.lines().filter_map(|line| {
         let (address, instruction) = line.split_once(":\t")?;
@@ -125,7 +125,7 @@ fn atomic(instruction: &str) -> Option<Atomic> {
         "mfence" => Some(Atomic::Fence),
         "lock" => {
             let (operation, operands) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-            // What compilers make of a fence: adding nothing to something on the stack.
+            // Compilers make a fence by adding zero to a place on the stack.
             let adds = operation.starts_with("or") || operation.starts_with("add");
             let is_fence = adds && operands.starts_with("$0x0,") && operands.ends_with("(%rsp)");
             Some(match is_fence {
@@ -141,7 +141,7 @@ fn atomic(instruction: &str) -> Option<Atomic> {
     }
 }
 
-/// The addresses in what `addr2line -a -i -f -s` prints that come from `light` of `fence.rs`.
+/// Returns the addresses in `light` of `fence.rs`, from the output of `addr2line -a -i -f -s`.
 fn light_fences(text: &str) -> BTreeSet<u64> {
     let mut light = BTreeSet::new();
     let (mut address, mut function) = (None, "");

@@ -1,9 +1,9 @@
 //! Instructions in place of time. They decide between two versions of the code where times are lost
 //! in noise, and the gate can hold the code to them.
 //!
-//! The program `ganger-count` does each act twice on one worker, with few rounds and with many. The
-//! difference is the cost of the rounds, without start and end. The program is built alone: beside
-//! another package its dependencies could have other features.
+//! The program `ganger-count` does each act twice on a single worker, with few rounds and with
+//! many. The difference is the cost of the rounds, without start and end. The program is built
+//! alone: together with another package its dependencies could have other features.
 //!
 //! On x86-64 the atomic instructions are counted as well.
 
@@ -33,15 +33,15 @@ use std::process::{Command, ExitCode};
 const PACKAGE: &str = "ganger-count";
 const COMMITTED: &str = "benches/instructions.json";
 
-/// What a program exits with that can't do what it was told.
+/// A program's exit code for arguments that it can't carry out.
 const MISUSED: u8 = 2;
 
-/// Counts what a step, a send, a spawn, a command and the queues take, under callgrind:
+/// Counts the costs of a step, a send, a spawn, a command and the queues, under callgrind:
 /// instructions, read-modify-writes, fences, allocations, cache lines, loads that wait for stores
 ///
-/// All but the lines and what libraries do are compared with benches/instructions.json. Exits with
-/// 1 when a count is above the committed one by more than is allowed there, and with 2 when it
-/// can't count or has nothing to compare with.
+/// All counts except cache lines and libraries' instructions are compared with
+/// benches/instructions.json. Exits with 1 if a count is above the committed count by more than its
+/// tolerance, and with 2 if it can't count or has nothing to compare with.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask bench", max_term_width = 100)]
 struct Options {
@@ -55,10 +55,10 @@ struct Options {
     accept: bool,
 }
 
-/// What counting is for.
+/// The purpose of counting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
-    /// To see whether any count that is compared is too high.
+    /// Checks that no compared count is too high.
     Gate,
     /// To see all counts.
     Compare,
@@ -66,7 +66,7 @@ enum Goal {
     Accept,
 }
 
-/// What became of the counting.
+/// The result of counting.
 enum Counting {
     /// No count is too high.
     Fine,
@@ -81,7 +81,7 @@ pub(crate) fn is_wanted(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg == "--instructions")
 }
 
-/// Does what those arguments say.
+/// Counts as the arguments say.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let name = OsString::from("bench");
     let Options { accept, .. } = Options::parse_from([&name].into_iter().chain(args));
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
     }
 }
 
-/// The gate's step. It passes where nothing can be counted or compared, and returns why that is.
+/// Runs the gate's step. Passes if nothing can be counted or compared, and returns the reason.
 pub(crate) fn gate() -> Result<Option<String>, Failure> {
     match count(Goal::Gate)? {
         Counting::Fine => Ok(None),
@@ -120,7 +120,7 @@ fn complaint(acts: &[String]) -> String {
     )
 }
 
-/// Counts every act, and prints the counts, and the committed ones where they differ.
+/// Counts every act, and prints the counts, with the committed counts if they differ.
 fn count(goal: Goal) -> Result<Counting, Failure> {
     let path = root().join(COMMITTED);
     let accept = goal == Goal::Accept;

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Profile {
     pub(super) instructions: u64,
-    /// Times that the instruction at an address of an object, a program or a library, was executed.
+    /// The number of executions of each instruction: by object, a program or a library, and by
+    /// address.
     executed: HashMap<String, HashMap<u64, u64>>,
     calls: HashMap<String, u64>,
 }
@@ -42,7 +43,7 @@ impl Profile {
             if let Some((key, value)) = line.split_once('=') {
                 match key {
                     "ob" => object = objects.read(value)?,
-                    // The object of a function that is called: its name may be written here alone.
+                    // The object of a called function: its name may be written here alone.
                     "cob" => drop(objects.read(value)?),
                     "fn" => drop(functions.read(value)?),
                     "cfn" => called = functions.read(value)?,
@@ -66,7 +67,7 @@ impl Profile {
             let mut fields = line.split(' ');
             address = position(fields.next()?, address)?;
             let count = number(fields.nth(1)?)?;
-            // The line after a call has what the call took.
+            // The line after a call has the call's costs.
             if !std::mem::take(&mut is_inclusive) {
                 let executed = profile.executed.entry(object.clone()).or_default();
                 *executed.entry(address).or_default() += count;
@@ -75,13 +76,13 @@ impl Profile {
         is_complete.then_some(profile)
     }
 
-    /// The objects of which something was executed, where they are files.
+    /// Returns the executed objects that are files.
     pub(super) fn objects(&self) -> impl Iterator<Item = &str> {
         let objects = self.executed.keys().map(String::as_str);
         objects.filter(|object| object.starts_with('/'))
     }
 
-    /// How often the instruction at that address was executed.
+    /// Returns the number of executions of the instruction at an address.
     pub(super) fn executed(&self, object: &str, address: u64) -> u64 {
         let executed = self.executed.get(object);
         executed
@@ -89,7 +90,7 @@ impl Profile {
             .map_or(0, |&count| count)
     }
 
-    /// Instructions of one object, executed.
+    /// Returns the number of executed instructions of an object.
     pub(super) fn instructions_of(&self, object: &str) -> u64 {
         let executed = self.executed.get(object);
         executed.map_or(0, |executed| executed.values().sum())
@@ -102,7 +103,7 @@ impl Profile {
     }
 }
 
-/// An address, or how far it is from the one before.
+/// Parses an address, or its distance from the address before.
 fn position(text: &str, before: u64) -> Option<u64> {
     if text == "*" {
         Some(before)

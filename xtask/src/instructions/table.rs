@@ -1,5 +1,5 @@
-//! The table in `docs/PERFORMANCE.md`: the committed counts, beside the least that the promises
-//! require.
+//! The table in `docs/PERFORMANCE.md`: the committed counts, compared with the lower bounds that
+//! the promises set.
 
 use super::committed::Committed;
 use super::cost::{Cost, Kind};
@@ -15,8 +15,8 @@ pub(super) const DOCUMENT: &str = "docs/PERFORMANCE.md";
 const BEGIN: &str = "<!-- count:acts -->\n";
 const END: &str = "<!-- /count:acts -->";
 
-/// Replaces the table in the document by that of what is committed. Changes nothing where no
-/// committed set has everything.
+/// Replaces the table in the document by the table of the committed counts. Changes nothing if no
+/// committed set is complete.
 pub(super) fn update(path: &Path, committed: &Committed) -> Result<(), Failure> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|e| format!("can't read {shown}: {e}"))?;
@@ -125,7 +125,7 @@ mod tests {
         for (act, cost) in counts {
             let least = LEAST.iter().find(|least| least.act == act);
             let least = least.unwrap_or_else(|| panic!("{act} has no least"));
-            // Of what is counted a hundredth is rounded away.
+            // The counts are rounded to a hundredth.
             assert!(cost[&Kind::Rmws] > least.rmws - 0.01, "{act}");
             assert!(cost[&Kind::Allocations] > least.allocations - 0.01, "{act}");
         }

@@ -1,9 +1,9 @@
 //! How many cache lines of data a round touches, the stack's included, and how many of its loads
 //! wait for stores. Both are counted in a trace of the program's reads and writes.
 //!
-//! A round begins at an instruction that is executed once in each round. The trace shows which one
-//! that is: it occurs as often as there are rounds, about as many instructions apart as a round
-//! has. The median over the rounds counts, so that rare events do not.
+//! A round begins at an instruction that is executed once in each round. The trace shows this
+//! instruction: it occurs as often as the rounds, and its distance is about the instructions of a
+//! round. The median over the rounds counts, so that rare events do not.
 
 use super::callgrind::tracing;
 use super::waits::Stores;
@@ -19,13 +19,14 @@ const LINE_BITS: u32 = 6;
 const PERIODS: [u64; 3] = [251, 31, 7];
 const ROUNDS: u64 = 8_192;
 
-/// How far, as a part, the instructions in the median period may be from those of the mean one.
+/// The limit of the difference between the instructions of the median period and of the mean
+/// period, as a fraction.
 const ALIKE: f64 = 0.2;
 
-/// How many instructions are tried as the one that a round begins with.
+/// The number of instructions that are tried as the beginning of a round.
 const CANDIDATES: usize = 128;
 
-/// What there is of a period.
+/// The costs of a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Period {
     instructions: u64,
@@ -33,7 +34,7 @@ struct Period {
     waits: u64,
 }
 
-/// What a round touches.
+/// The cache lines and waits of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Touched {
     pub(super) lines: f64,
@@ -49,7 +50,7 @@ enum Access {
     Wait,
 }
 
-/// What a round touches, if rounds can be told from one another.
+/// Returns the cache lines and waits of a round, if rounds can be told from each other.
 pub(super) fn count(
     program: &Path,
     name: &str,
@@ -79,7 +80,7 @@ pub(super) fn count(
     }))
 }
 
-/// What has been read of it.
+/// The trace so far.
 #[derive(Default)]
 struct Trace {
     accesses: Vec<Access>,
@@ -87,7 +88,7 @@ struct Trace {
 }
 
 impl Trace {
-    /// Adds what a line says: nothing, an instruction, or the one or two lines that one touches.
+    /// Adds the content of a line: nothing, an instruction, or an access to a cache line or two.
     fn add(&mut self, line: &str) {
         let Some((kind, first, last)) = read(line) else {
             return;
@@ -111,7 +112,7 @@ impl Trace {
     }
 }
 
-/// What is done, and to the bytes from which to which.
+/// Parses the kind of an access, and its first and last byte.
 fn read(line: &str) -> Option<(&str, u64, u64)> {
     let (kind, place) = line.split_at_checked(3)?;
     let (address, size) = place.split_once(',')?;
@@ -138,7 +139,7 @@ fn median_period(trace: &[Access], periods: u64, instructions: f64) -> Option<Pe
     medians.flatten().find(is_round)
 }
 
-/// What is between executions of the marker.
+/// Returns the periods between executions of the marker.
 fn between(trace: &[Access], marker: u64) -> Vec<Period> {
     let mut periods = Vec::new();
     let mut lines = HashSet::new();

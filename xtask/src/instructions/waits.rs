@@ -1,14 +1,14 @@
-//! Loads that have to wait for what was stored just before.
+//! Loads that must wait for stores just before them.
 //!
 //! A store leaves the processor's store buffer some time after it was executed. A load from the
-//! bytes of one store is served from the buffer. A load that needs more waits until the store has
-//! arrived in the cache, and no later instruction is finished meanwhile. It happens where code
-//! writes a value in small pieces and moves it in larger ones, as compilers do with values that are
+//! bytes of a single store is served from the buffer. A load that needs more waits until the store
+//! has arrived in the cache, and no later instruction is finished meanwhile. This happens where
+//! code writes a value in small pieces and moves it in larger pieces, as compilers do with values
 //! passed by reference. Some hundred instructions later no load waits for that store any more.
 
 use std::collections::VecDeque;
 
-/// A load that is more instructions than this behind a store does not meet it in the store buffer.
+/// The most instructions between a store and a load that still meets it in the store buffer.
 const NEAR: u64 = 100;
 
 /// The stores that may be on their way.
@@ -21,7 +21,7 @@ pub(super) struct Stores {
 
 #[derive(Debug)]
 struct Store {
-    /// The number of the instruction that has made the store.
+    /// The number of the storing instruction.
     at: u64,
     first: u64,
     last: u64,
@@ -37,14 +37,14 @@ impl Stores {
         }
     }
 
-    /// The bytes from the first to the last one are written.
+    /// Notes a store to the bytes from `first` to `last`.
     pub(super) fn store(&mut self, first: u64, last: u64) {
         let at = self.instructions;
         self.recent.push_back(Store { at, first, last });
     }
 
-    /// Whether a load of these bytes has to wait: the newest store to any of them does not have all
-    /// of them.
+    /// Returns whether a load of these bytes must wait: the newest store to any of them does not
+    /// cover all of them.
     pub(super) fn has_to_wait(&self, first: u64, last: u64) -> bool {
         let mut stores = self.recent.iter().rev();
         let newest = stores.find(|store| store.first <= last && first <= store.last);
@@ -72,7 +72,7 @@ mod tests {
         ] {
             assert_eq!(stores.has_to_wait(first, last), waits, "{first} to {last}");
         }
-        // What is under a newer store is of no importance.
+        // Bytes below a newer store do not matter.
         stores.store(0, 31);
         assert!(!stores.has_to_wait(8, 23));
     }

@@ -1,8 +1,8 @@
 //! Copies of the workspace in which mutants are built.
 //!
-//! Each has target folders of its own, which are kept from one run to the next. Cargo builds anew
-//! what is newer than what it built last, so a file is written only when its text changes, and then
-//! gets a new time, also when it gets its old text back.
+//! Each copy has target folders of its own, which are kept for the next run. Cargo builds files
+//! anew that are newer than its last build. So a file is written only when its text changes, and
+//! then gets a new time, even if it gets its old text back.
 
 use super::list::Changes;
 use crate::Failure;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One copy, of which one thread makes use at a time.
+/// A copy, used by a single thread at a time.
 pub(crate) struct Copy {
     pub(crate) tree: Tree,
-    /// The files that the mutant in it has changed, as they were.
+    /// The original texts of the files that the present mutant has changed.
     originals: BTreeMap<String, String>,
 }
 
@@ -44,7 +44,7 @@ impl Copy {
         })
     }
 
-    /// Makes these changes, and takes those of the last mutant back.
+    /// Makes these changes, and takes the changes of the last mutant back.
     pub(crate) fn apply(&mut self, changes: &Changes) -> Result<(), Failure> {
         for (path, original) in std::mem::take(&mut self.originals) {
             write(&self.tree.root.join(path), original.as_bytes())?;
@@ -73,7 +73,7 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// A workspace of two files, and the folder of a copy of it, both gone when this is dropped.
+    /// A workspace of two files, and the folder of its copy, both removed by the drop.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -140,7 +140,7 @@ mod tests {
         assert!(!copy.tree.root.join("b.rs").exists());
         let new = fs::metadata(copy.tree.root.join("src/a.rs")).unwrap();
         assert!(new.modified().unwrap() >= old.modified().unwrap());
-        // What did not change keeps its time.
+        // An unchanged file keeps its time.
         let copy = scratch.copy(&["src/a.rs"]);
         let kept = fs::metadata(copy.tree.root.join("src/a.rs")).unwrap();
         assert_eq!(new.modified().unwrap(), kept.modified().unwrap());

@@ -1,7 +1,7 @@
 //! Finds the named items of a file: functions, types, constants, implementations, modules.
 //!
-//! It reads tokens and not a grammar: between items it knows the words that begin one, and it skips
-//! whatever is in brackets. What only tests have is left out.
+//! The reader knows tokens and no grammar: between items it knows the words that begin an item, and
+//! it skips brackets with their content. Items for tests alone are left out.
 
 use super::tokens::Token;
 use std::ops::Range;
@@ -9,14 +9,14 @@ use std::ops::Range;
 /// A named item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// The modules and the type that it is in, and its name: `["queue", "Queue", "push"]`. That of
-    /// an implementation is its head without generics: `impl Drop for Queue`.
+    /// The modules and the type around the item, and its name: `["queue", "Queue", "push"]`. The
+    /// name of an implementation is its head without generics: `impl Drop for Queue`.
     pub(crate) path: Vec<String>,
     /// Its tokens, with its attributes.
     pub(crate) tokens: Range<usize>,
 }
 
-/// What a file has.
+/// The items of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
     pub(crate) items: Vec<Item>,
@@ -25,7 +25,7 @@ pub(crate) struct Outline {
 }
 
 impl Outline {
-    /// That of the file that is this module.
+    /// Reads the outline of the file of a module.
     pub(crate) fn of(tokens: &[Token<'_>], module: &[String]) -> Self {
         let mut outline = Self::default();
         Reader(tokens).read(0..tokens.len(), module, &mut outline);
@@ -33,7 +33,7 @@ impl Outline {
     }
 }
 
-/// The path of the module that a file is: `["queue", "push"]` for `crates/mpsc/src/queue/push.rs`.
+/// Returns the module path of a file: `["queue", "push"]` for `crates/mpsc/src/queue/push.rs`.
 pub(crate) fn module(file: &str) -> Vec<String> {
     let inner = file.split_once("src/").map_or(file, |(_, inner)| inner);
     let parts = inner.trim_end_matches(".rs").split('/');
@@ -46,14 +46,14 @@ pub(crate) fn module(file: &str) -> Vec<String> {
     path
 }
 
-/// An item, or something with items in it, that begins at some token.
+/// An item, or a group of items, that begins at some token.
 #[derive(Debug, Default)]
 struct Found {
-    /// None of a macro that is called, or of a block of foreign functions.
+    /// None for a macro call, or for a block of foreign functions.
     name: Option<String>,
     /// The token behind it.
     end: usize,
-    /// The tokens in which its items are, and what they are called after.
+    /// The tokens of its items, and the name above them.
     inside: Range<usize>,
     scope: Option<String>,
 }
@@ -65,7 +65,7 @@ impl Reader<'_> {
         self.0.get(at).map_or("", |token| token.text)
     }
 
-    /// Adds the items that are in these tokens.
+    /// Adds the items in these tokens.
     fn read(&self, range: Range<usize>, path: &[String], outline: &mut Outline) {
         let inner = |name: Option<String>| path.iter().cloned().chain(name).collect::<Vec<_>>();
         let mut at = range.start;
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The head of an implementation without generics, and the type that it is for.
+    /// Returns the head of an implementation without generics, and its type.
     fn implementation(&self, head: Range<usize>) -> (String, String) {
         let (mut depth, mut of_trait, mut last) = (0_i32, None, "");
         for at in head {
@@ -168,8 +168,8 @@ impl Reader<'_> {
         (name, last.to_owned())
     }
 
-    /// The first `{` or `;` from here that is not in brackets, or only `;` if that is asked for;
-    /// the end of what `at` is in if there is none.
+    /// Returns the first `{` or `;` outside of brackets, or only `;` if `what` asks for it; without
+    /// any, the end of the brackets around `at`.
     fn until(&self, mut at: usize, what: &str) -> usize {
         while at < self.0.len() {
             match self.text(at) {
@@ -182,7 +182,7 @@ impl Reader<'_> {
         at
     }
 
-    /// The token behind this one, or behind the brackets that open here.
+    /// Returns the token behind this token, or behind the brackets that open here.
     fn behind(&self, at: usize) -> usize {
         let (mut at, mut depth) = (at, 0_usize);
         loop {
@@ -199,7 +199,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether an attribute is here without which there is an item, but only in tests.
+    /// Returns whether an attribute here makes an item for tests alone.
     fn is_for_tests(&self, at: usize) -> bool {
         if [self.text(at), self.text(at + 1), self.text(at + 2)] != ["#", "[", "cfg"] {
             return false;

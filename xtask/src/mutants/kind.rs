@@ -1,4 +1,4 @@
-//! The ways in which a crate's tests are run, and how a list names a test.
+//! The ways in which a crate's tests are run, and the names of tests in a list.
 
 use crate::Failure;
 use crate::cargo::{Cargo, Test};
@@ -17,13 +17,14 @@ pub(crate) enum Kind {
     Model,
     /// With real threads.
     Std,
-    /// The same, with full fences even where light ones could be free: that is other code.
+    /// The same, with full fences even where light fences could be free: other code runs.
     Fenced,
 }
 
-/// What a list names as a mutant's killer: a file in `tests` or `tests/it`, `unit`, or one test of
-/// it as `file::test`. Those whose name has `loom_` are meant as models unless `(std)` follows;
-/// with `(full fences)` others are meant with these. So it is what the table shows.
+/// The name of a mutant's killer in a list: a file in `tests` or `tests/it`, `unit`, or a test as
+/// `file::test`. A name with `loom_` means a model unless `(std)` follows; any other name means the
+/// test under `std`, or with full fences if `(full fences)` follows. So the table shows the same
+/// names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Killer {
     pub(crate) kind: Kind,
@@ -32,7 +33,7 @@ pub(crate) struct Killer {
 }
 
 impl Kind {
-    /// The ways in which a package's tests are run, the models first, if it has any.
+    /// Returns the ways in which a package's tests are run, the models first, if any.
     pub(crate) fn all(tree: &Tree, package: &str) -> Result<Vec<Self>, Failure> {
         let manifest = fs::read_to_string(tree.package(package).join("Cargo.toml"))?;
         let mut kinds = Vec::new();
@@ -46,8 +47,8 @@ impl Kind {
         Ok(kinds)
     }
 
-    /// Builds a package's tests, or those in the killer's file; `Err` within is what the compiler
-    /// says.
+    /// Builds a package's tests, or the tests in the killer's file. The inner `Err` has the
+    /// compiler's messages.
     pub(crate) fn build(
         self,
         tree: &Tree,
@@ -80,9 +81,9 @@ impl Kind {
         Ok(Ok(tests.collect()))
     }
 
-    /// What the environment of the tests has in addition.
+    /// Returns the additions to the environment of the tests.
     pub(crate) fn env(self) -> Vec<(&'static str, String)> {
-        // What fails for one mutant is not kept for the next one.
+        // A failing case of a mutant is not kept for the next mutant.
         let alike = ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1".to_owned());
         match self {
             Self::Model | Self::Std => vec![alike],
@@ -90,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// What people know a test by.
+    /// Returns the name of a test for people.
     pub(crate) fn called(self, test: &Test) -> String {
         let Test { file, name, .. } = test;
         let how = match self {
@@ -134,7 +135,7 @@ impl Killer {
         }
     }
 
-    /// Whether it means this test, among those of its kind.
+    /// Returns whether the killer means this test, among the tests of its kind.
     pub(crate) fn means(&self, file: &str, name: &str) -> bool {
         self.file == file && self.test.as_deref().is_none_or(|test| test == name)
     }

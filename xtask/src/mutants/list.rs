@@ -22,24 +22,24 @@ pub(crate) struct Mutant {
     pub(crate) expected: Expected,
 }
 
-/// What the tests should do to a mutant.
+/// The expected result of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expected {
     Killed,
-    /// It behaves as the original does, for this reason.
+    /// The mutant behaves as the original does, for this reason.
     Equivalent(String),
-    /// It is wrong, but for this reason no test here can show it.
+    /// The mutant is wrong, but for this reason no test here can show it.
     Unshown(String),
 }
 
-/// A place, and what is done there.
+/// A place, and the change there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
     place: Place,
     change: Change,
 }
 
-/// Rust text that is put into a place, or beside it.
+/// Rust text for a place, or for just before or after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Change {
     Replace(String),
@@ -65,8 +65,8 @@ struct List {
     mutant: Vec<Entry>,
 }
 
-/// A mutant as it is written: with one edit in place, or several in a list, to which `at`, `crate`
-/// and `file` of the mutant apply where they have none.
+/// A mutant as written in a list: with an edit in place, or several edits in a list. The mutant's
+/// `at`, `crate` and `file` are the defaults of its edits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -163,7 +163,7 @@ impl Entry {
 }
 
 impl Written {
-    /// Whether it says more than in what its edits are.
+    /// Returns whether the entry says more than the place of its edits.
     fn changes(&self) -> bool {
         self.find.is_some()
             || self.nth.is_some()
@@ -172,7 +172,7 @@ impl Written {
             || self.after.is_some()
     }
 
-    /// With what the mutant says for all its edits.
+    /// Fills in the mutant's defaults.
     fn or(self, all: &Self) -> Self {
         Self {
             at: self.at.or_else(|| all.at.clone()),
@@ -223,8 +223,9 @@ fn texts(text: &str) -> Vec<&str> {
 }
 
 impl Mutant {
-    /// What it makes of the files of the crate in `crates/name`, or of others that it names; and
-    /// the functions that it changes, if it changes their bodies alone.
+    /// Returns the new text of the changed files, in the crate in `crates/name` or in crates that
+    /// the mutant names. Returns the changed functions as well, if the mutant changes bodies of
+    /// functions alone.
     pub(crate) fn changes(
         &self,
         name: &str,
@@ -276,14 +277,14 @@ impl Mutant {
     }
 }
 
-/// For each function, by its file and where its body begins: where that ends, and its changes.
+/// For each function, by its file and the start of its body: the end of the body, and its changes.
 type CutsByStart = BTreeMap<(String, usize), (usize, Vec<Cut>)>;
 
 /// A range of bytes, and the text that replaces it.
 type Cut = (Range<usize>, String);
 
-/// The changed text; none if two cuts overlap. The lines that come in are lines of their own, so
-/// that neither a comment nor a name reaches into them.
+/// Returns the changed text; none if two cuts overlap. New text begins and ends with a line break,
+/// so that neither a comment nor a name reaches into it.
 fn cut(text: &str, mut cuts: Vec<Cut>) -> Option<String> {
     cuts.sort_by_key(|(range, _)| (range.start, range.end));
     let mut result = String::new();

@@ -1,22 +1,22 @@
 //! The mutation check: each mutant of a list, alone, must make a test fail.
 //!
-//! A test suite that passes says little unless it would fail if the code were wrong. The lists in
-//! `xtask/mutants`, one a crate, are ways in which it could be: what a line of the protocol is for
-//! is known when the test is known that fails without it. A mutant names its place by an item and a
+//! A passing test suite says little unless it would fail if the code were wrong. The lists in
+//! `xtask/mutants`, a list a crate, are ways to make the code wrong: the purpose of a line of the
+//! protocol is known when a test fails without the line. A mutant names its place by an item and a
 //! few tokens; `deque.toml` says how.
 //!
-//! 1. The workspace is copied and built with all mutants in it of which a number chooses one
-//!    (`switched.rs`). With none chosen it is the original. It must pass the tests that the list
-//!    names, and each other test that a mutant fails.
-//! 2. Each mutant is chosen, and the tests that the list names as its killer are run. For those
-//!    that survive, all others are run until one fails: the loom models, each for a minute at the
-//!    most, all tests under `std`, and these again with full fences where the crate can have free
-//!    ones. A test that exceeds its time limit has failed too.
+//! 1. The workspace is copied and built with all mutants in it; a number chooses a mutant
+//!    (`switched.rs`). Without a number the build is the original. It must pass the tests that the
+//!    list names, and each other test that a mutant fails.
+//! 2. Each mutant is chosen, and the tests that the list names as its killer are run. For each
+//!    survivor, all other tests are run until a test fails: the loom models, each for a minute at
+//!    most, all tests under `std`, and these again with full fences if the crate can have free
+//!    fences. A test that exceeds its time limit has failed too.
 //!    Examples in the documentation are not run: they show, they do not test.
 //! 3. A mutant that changes more than bodies of functions is built alone, in a copy for each job.
 //! 4. A mutant that survives is an error, unless the list says that it is equivalent to the
-//!    original or why no test can show the difference. One that is killed although the list says so
-//!    is an error as well.
+//!    original or why no test can show the difference. A killed mutant of such an entry is an error
+//!    as well.
 
 mod copy;
 mod items;
@@ -65,23 +65,23 @@ pub(crate) struct Options {
     #[arg(long)]
     killers: bool,
 
-    /// How many mutants are run at a time [default: one a core]
+    /// The number of mutants that run at a time [default: the number of cores]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 
-    /// The crates, by package or by folder [default: all that have a list]
+    /// The crates, by package or by folder [default: all with a list]
     #[arg(value_name = "CRATE")]
     crates: Vec<String>,
 }
 
-/// A mutant with what it makes of the sources, and of functions if it changes nothing else.
+/// A mutant with its changes of the sources, and of functions if it changes nothing else.
 struct Prepared {
     mutant: Mutant,
     changes: Changes,
     bodies: Option<Vec<Body>>,
 }
 
-/// Runs the mutants of each crate, also when one survives.
+/// Runs the mutants of each crate, even if a mutant survives.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut crates = prepare_all(&chosen(&options.crates, packages()?, "mutants")?)?;
     select(&mut crates, &options.only)?;
@@ -122,7 +122,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// The packages that have a list.
+/// Returns the packages with a list.
 fn packages() -> Result<Vec<String>, Failure> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(root().join(LISTS))? {
@@ -139,7 +139,8 @@ fn packages() -> Result<Vec<String>, Failure> {
     Ok(packages)
 }
 
-/// Reads the packages' lists and applies them to the sources; the error names all that do not fit.
+/// Reads the packages' lists and applies them to the sources; the error names all mutants that do
+/// not fit.
 fn prepare_all(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure> {
     let mut sources = Sources::new(root());
     let (mut crates, mut wrong) = (Vec::new(), Vec::new());
@@ -181,7 +182,7 @@ fn prepare(package: &str, sources: &mut Sources) -> Result<Vec<Prepared>, Failur
     }
 }
 
-/// Keeps the mutants that were asked for, and the crates that have one.
+/// Keeps the mutants named in `only`, and their crates.
 fn select(crates: &mut Vec<(String, Vec<Prepared>)>, only: &[String]) -> Result<(), Failure> {
     if only.is_empty() {
         return Ok(());
@@ -269,7 +270,7 @@ fn run_crate<'a>(
         });
         rows.push((number, row.map_err(|error| error.to_string())));
     };
-    // What a killer misses is kept for later: all other tests take much longer than most killers.
+    // Mutants that survive their killer wait: all other tests take much longer than most killers.
     let left = Mutex::new(Vec::new());
     at_a_time(jobs, by_number, |_, number| {
         let start = Instant::now();

@@ -1,8 +1,8 @@
 //! Finds the place that a mutant changes: an item by its name, and in it a row of tokens.
 //!
-//! A name and a few tokens outlive what a quotation of whole lines does not: a comment, the layout,
-//! another line beside it, a file that moves. What is found must be the only one, so a list that
-//! does not fit any longer shows at once, and the complaint names the places that could be meant.
+//! A name and a few tokens survive changes that a quotation of whole lines does not: a comment, the
+//! layout, another line nearby, a moved file. The tokens must occur once, so a list that does not
+//! fit shows at once, and the complaint names the possible places.
 
 use super::items::{Item, Outline, module};
 use super::tokens::tokens;
@@ -28,17 +28,17 @@ pub(crate) struct Place {
     pub(crate) file: Option<String>,
     /// The tokens in the item; without them it is the whole item.
     pub(crate) find: Option<String>,
-    /// Which of several occurrences, from 1.
+    /// The number of the occurrence, from 1.
     pub(crate) nth: Option<usize>,
 }
 
-/// The crates that have been read so far.
+/// The crates read so far.
 pub(crate) struct Sources {
     root: PathBuf,
     crates: BTreeMap<String, Code>,
 }
 
-/// What a crate has in `src`, without what only its tests have.
+/// A crate's code in `src`, without code for tests alone.
 pub(crate) struct Code {
     folder: String,
     files: Vec<File>,
@@ -60,7 +60,7 @@ impl Sources {
         }
     }
 
-    /// The files that have been read already, by name.
+    /// Creates sources of crates that have been read already, by name.
     #[cfg(test)]
     pub(crate) fn holding(crates: impl IntoIterator<Item = (&'static str, Code)>) -> Self {
         let crates = crates.into_iter();
@@ -121,7 +121,7 @@ impl Code {
         }
     }
 
-    /// The file of a place, and its bytes; or what is wrong with it.
+    /// Returns the file of a place, and its bytes; or the fault of the place.
     pub(crate) fn find(&self, place: &Place) -> Result<(&File, Range<usize>), String> {
         let items = self.items(place);
         if items.is_empty() {
@@ -164,7 +164,7 @@ impl Code {
         Ok((file, file.bytes(start..start + wanted.len())))
     }
 
-    /// The items that a place may mean.
+    /// Returns the items that a place may mean.
     fn items(&self, place: &Place) -> Vec<(&File, &Item)> {
         let at: Vec<_> = place.at.split("::").map(str::trim).collect();
         self.all_items(place.file.as_deref())
@@ -215,7 +215,7 @@ impl Code {
         text
     }
 
-    /// The items in which these tokens are, the innermost.
+    /// Returns the innermost items with these tokens.
     fn elsewhere(&self, wanted: &[&str]) -> String {
         let mut found = Vec::new();
         for file in &self.files {
@@ -240,8 +240,8 @@ impl File {
         self.tokens[tokens.start].start..self.tokens[last].end
     }
 
-    /// The body, with its braces, of the function in which these bytes are, if another body can
-    /// stand beside it. In a constant function it can't: the compiler runs it, too.
+    /// Returns the body, with its braces, of the function around these bytes, if another body can
+    /// be added to the function. A constant function has no such body: the compiler runs it, too.
     pub(crate) fn body(&self, bytes: &Range<usize>) -> Option<Range<usize>> {
         let bodies = self.items.iter().filter_map(|item| self.body_of(item));
         let is_in = |body: &Range<usize>| body.start < bytes.start && bytes.end < body.end;
@@ -280,7 +280,7 @@ impl File {
             }
             depth == 0
         })?;
-        // Two bodies have two types where the caller is not told which it is.
+        // Two bodies have two types if the signature hides the type from the caller.
         let mut depth = 0_usize;
         let is_opaque = (at..first).any(|at| {
             match text(at) {
@@ -293,7 +293,7 @@ impl File {
         (!is_opaque).then(|| self.bytes(first..last + 1))
     }
 
-    /// Where these tokens begin, within others.
+    /// Returns the positions of these tokens within a range.
     fn occurrences(&self, wanted: &[&str], within: Range<usize>) -> Vec<usize> {
         let end = (within.end + 1).saturating_sub(wanted.len());
         let is = |start: usize| {
@@ -309,7 +309,7 @@ impl File {
         1 + self.text[..self.tokens[token].start].matches('\n').count()
     }
 
-    /// How a complaint names an item: by what `at` could say.
+    /// Returns the name of an item in a complaint, in a form for `at`.
     fn called(&self, item: &Item) -> String {
         let path = &item.path[item.path.len().saturating_sub(2)..];
         let line = self.line(item.tokens.start);
@@ -348,7 +348,7 @@ fn several_occurrences(place: &Place, spots: &[(&File, usize)]) -> String {
     text + &listed("they are", lines)
 }
 
-/// Lines for a complaint; nothing if there are none.
+/// Returns lines for a complaint; no text if `lines` is empty.
 fn listed(what: &str, lines: impl Iterator<Item = String>) -> String {
     let lines: Vec<_> = lines.collect();
     if lines.is_empty() {

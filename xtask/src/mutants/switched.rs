@@ -1,9 +1,9 @@
-//! Many mutants in one build: a number in the environment chooses which of them the program is.
+//! Many mutants in a single build: a number in the environment chooses a mutant.
 //!
 //! A build for each mutant takes most of the time of a run. So each function that mutants change
-//! gets one body that looks at the number and has the body of each of these mutants beside the
-//! original. A mutant that changes more than bodies of functions, or whose body does not compile
-//! beside the others, is built alone.
+//! gets a body that looks at the number, and has the bodies of the mutants and of the original. A
+//! mutant that changes more than bodies of functions, or whose body does not compile among the
+//! rest, is built alone.
 
 use super::copy::Copy;
 use super::kind::Kind;
@@ -16,11 +16,11 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-/// The environment's variable that has the number.
+/// The environment variable of the number.
 pub(crate) const CHOICE: &str = "GANGER_MUTANT";
 
-/// What each crate with mutants has in addition. It asks the C library, since `std::env::var`
-/// allocates, and there are tests that count allocations.
+/// The addition to each crate with mutants. The module asks the C library, since `std::env::var`
+/// allocates, and some tests count allocations.
 const CHOOSE: &str = r#"
 #[doc(hidden)]
 #[allow(missing_docs, dead_code, unreachable_pub, unsafe_code)]
@@ -40,7 +40,7 @@ pub(crate) mod __mutant {
             if text.is_null() {
                 return usize::MAX;
             }
-            // SAFETY: what is not null is a text that ends with a zero and stays.
+            // SAFETY: a text that is not null ends with a zero and stays.
             let text = unsafe { CStr::from_ptr(text) };
             text.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(usize::MAX)
         })
@@ -48,13 +48,13 @@ pub(crate) mod __mutant {
 }
 "#;
 
-/// Forbids what `CHOOSE` needs.
+/// Forbids the unsafe code of `CHOOSE`.
 const FORBIDS: &str = "#![forbid(unsafe_code)]";
 
-/// The bodies of each function that is changed, by file and by the bytes of the original.
+/// The bodies of each changed function, by file and by the bytes of the original.
 type Bodies<'a> = BTreeMap<&'a str, BTreeMap<(usize, usize), Vec<(usize, &'a str)>>>;
 
-/// The lines of a file that one mutant has brought in, or that stand beside them.
+/// The lines of a file that a mutant has added or affects.
 type Lines = (String, Range<usize>, usize);
 
 /// The tests of a package with the mutants in `numbers` built in.
@@ -64,7 +64,7 @@ pub(crate) struct Switched {
 }
 
 impl Switched {
-    /// Builds the tests with all of `mutants` that allow for it, in a copy in `folder`.
+    /// Builds the tests with all `mutants` that can share a build, in a copy in `folder`.
     pub(crate) fn build(
         package: &str,
         kinds: &[Kind],
@@ -101,7 +101,7 @@ impl Switched {
     }
 }
 
-/// Builds the tests of each kind; `Err` within is what the compiler says.
+/// Builds the tests of each kind. The inner `Err` has the compiler's messages.
 fn build_all(
     tree: &Tree,
     package: &str,
@@ -117,7 +117,7 @@ fn build_all(
     Ok(Ok(all))
 }
 
-/// The files with the bodies of all `mutants` in them, and which lines are whose.
+/// Returns the files with the bodies of all `mutants` in them, and the mutants of the lines.
 fn merged(
     mutants: &[(usize, &[Body])],
     read: impl Fn(&str) -> Result<String, Failure>,
@@ -146,7 +146,7 @@ fn merged(
             }
             let first = row(&text);
             text.push_str(&format!("_ => {}\n}} }}", &original[from..to]));
-            // Beside any of them, the original may compile no longer.
+            // With any mutant added, the original may not compile.
             let all = mutants.iter().map(|(number, _)| *number);
             lines.extend(all.map(|number| (path.to_owned(), first..row(&text) + 1, number)));
             end = to;
@@ -162,7 +162,7 @@ fn merged(
     Ok((changes, lines))
 }
 
-/// The root file of the crate that has this file.
+/// Returns the root file of the crate of this file.
 fn root_of(path: &str) -> Option<String> {
     let (folder, _) = path.split_once("/src/")?;
     Some(format!("{folder}/src/lib.rs"))

@@ -1,25 +1,26 @@
 //! Splits Rust text into tokens, so that neither comments nor the layout matter to a comparison.
 //!
-//! A parser such as `syn` reads whole items only, and what a mutant looks for may be half of one:
-//! the head of an `if`, or a closing brace with what follows. So this knows only where tokens begin
-//! and end.
+//! A parser such as `syn` reads whole items only, and a mutant may look for half of an item: the
+//! head of an `if`, or a closing brace with the tokens behind. So this module knows only where
+//! tokens begin and end.
 
 use std::ops::Range;
 
-/// One token, and where it is in its text, in bytes.
+/// A token, and its place in its text, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     pub(crate) range: Range<usize>,
 }
 
-/// Signs that are one token. `<<` and `>>` are not among them: they also close generics.
+/// Signs of several characters. `<<` and `>>` are not among them: they also close generics.
 const SIGNS: [&str; 20] = [
     "..=", "...", "::", "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "..", "+=", "-=", "*=",
     "/=", "%=", "^=", "&=", "|=",
 ];
 
-/// The tokens of a text, in order, without comments. What is unfinished extends to the end.
+/// Returns the tokens of a text, in order, without comments. An unfinished token extends to the
+/// end.
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut start = 0;
@@ -44,7 +45,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// How long the comment is that a text starts with; comments nest.
+/// Returns the length of the comment at the start of a text; comments nest.
 fn block_comment(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -65,7 +66,7 @@ fn block_comment(text: &str) -> usize {
     at
 }
 
-/// How long the token is that a text starts with.
+/// Returns the length of the token at the start of a text.
 fn token(text: &str, first: char) -> usize {
     match first {
         '"' => string(text),
@@ -96,7 +97,8 @@ fn word(text: &str) -> usize {
     text.find(|c| !is_word(c)).unwrap_or(text.len())
 }
 
-/// `1.5` is one token, and `0..2` and `1.max(2)` start with one.
+/// Returns the length of a number: `1.5` is a single token; `0..2` and `1.max(2)` start with a
+/// number.
 fn number(text: &str) -> usize {
     let whole = word(text);
     let fraction = text[whole..].strip_prefix('.');
@@ -116,7 +118,7 @@ fn string(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-/// What follows the `r` of a raw string or of a raw name; nothing if it is neither.
+/// Returns the length of the rest of a raw string or of a raw name after the `r`; 0 for neither.
 fn raw(text: &str) -> usize {
     let hashes = text.len() - text.trim_start_matches('#').len();
     let rest = &text[hashes..];

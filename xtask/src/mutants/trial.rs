@@ -1,4 +1,4 @@
-//! The tests of a crate, run one by one until one fails.
+//! The tests of a crate, run in order until a test fails.
 
 use super::kind::{Killer, Kind};
 use super::switched;
@@ -11,22 +11,22 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// The longest that a test of the original may take, beside other work.
+/// The time limit of a test of the original, with other work running.
 const MOST: Duration = Duration::from_secs(900);
 
-/// The seconds in which a model that no list names has to find a mutant.
+/// The time limit, in seconds, of a model that no list names as the killer.
 const IN_PASSING: u64 = 60;
 
-/// What a test of a mutant may take in addition to several times what it took of the original: a
+/// The time that a test of a mutant may take in addition to several times the original's time: a
 /// weaker ordering lets a model go through more interleavings.
 const GRACE: Duration = Duration::from_secs(30);
 const TIMES: u32 = 10;
 
-/// What identifies a test: its kind, its file and its name.
+/// The key of a test: its kind, its file and its name.
 type Key = (Kind, String, String);
 
-/// The tests of a crate, built with the mutants that a number chooses, and how long each takes of
-/// the original.
+/// The tests of a crate, built with the mutants that a number chooses, and each test's time for the
+/// original.
 pub(crate) struct Trial {
     package: String,
     kinds: Vec<Kind>,
@@ -35,8 +35,8 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Runs the tests that the `killers` mean on the original, which must pass them; `threads` at
-    /// a time. The others are run on it when a mutant fails them.
+    /// Runs the tests that the `killers` mean on the original, which must pass them, `threads` at a
+    /// time. Other tests run on the original when a mutant fails them.
     pub(crate) fn of_original(
         package: &str,
         kinds: Vec<Kind>,
@@ -84,7 +84,7 @@ impl Trial {
         self.times.len()
     }
 
-    /// Runs the tests that `killer` means on the mutant of this number, until one fails.
+    /// Runs the tests that `killer` means on the mutant of this number, until a test fails.
     pub(crate) fn by_killer(
         &self,
         number: usize,
@@ -97,7 +97,7 @@ impl Trial {
         )
     }
 
-    /// Runs the others on it: the models, then the rest.
+    /// Runs all other tests on the mutant: the models, then the rest.
     pub(crate) fn by_any_other(
         &self,
         number: usize,
@@ -124,16 +124,16 @@ impl Trial {
         Ok(None)
     }
 
-    /// Runs the tests on the mutant in `tree` until one fails: first those that `killer` means,
-    /// then the models, then all others, unless `killer_only`. Shows why it does not build if it
-    /// does not.
+    /// Runs the tests on the mutant in `tree` until a test fails: first the tests that `killer`
+    /// means, then the models, then all others, unless `killer_only`. Shows the compiler's messages
+    /// if the mutant does not build.
     pub(crate) fn of_mutant(
         &self,
         tree: &Tree,
         killer: Option<&Killer>,
         killer_only: bool,
     ) -> Result<Verdict, Failure> {
-        // One test program is built much faster than all of them.
+        // A single test program is built much faster than all of them.
         let first = killer.map(|killer| (killer.kind, Some(killer)));
         let all = self.kinds.iter().filter(|_| !killer_only);
         let all = all.map(|&kind| (kind, None));
@@ -160,7 +160,7 @@ impl Trial {
         Ok(Verdict::Survived)
     }
 
-    /// Runs one test on the mutant of this number, or on the only one that is built in.
+    /// Runs a test on the mutant of this number, or on the only mutant of the build.
     fn try_one(
         &self,
         kind: Kind,
@@ -179,7 +179,7 @@ impl Trial {
         let is_sure = is_killer && run.ending != Ending::Killed;
         if run.ending != Ending::Passed && !is_sure {
             // A test that no list names may have failed by chance, and the system may have killed
-            // the wrong one.
+            // the wrong process.
             run = test.run(&env, Some(limit));
         }
         if run.ending != Ending::Passed && usual.is_none() {

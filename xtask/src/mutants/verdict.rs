@@ -1,10 +1,10 @@
-//! What the tests did to a mutant, whether that is as it should be, and the table of it all.
+//! The results of the mutants, compared with the expected results, and the table of all results.
 
 use super::list::{Expected, Mutant};
 use std::fmt;
 use std::time::Duration;
 
-/// What the tests did to a mutant.
+/// The tests' result for a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Killed {
@@ -36,7 +36,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Row<'_> {
-    /// Whether the verdict is the expected one.
+    /// Returns whether the verdict is the expected verdict.
     pub(crate) fn is_expected(&self) -> bool {
         match self.verdict {
             Verdict::Killed { .. } => self.mutant.expected == Expected::Killed,
@@ -45,7 +45,7 @@ impl Row<'_> {
         }
     }
 
-    /// What is wrong, and with which of the two, the tests or the list.
+    /// Returns the fault, and whether the tests or the list have it.
     fn complaint(&self) -> Option<String> {
         let name = &self.mutant.name;
         let said = match (&self.verdict, &self.mutant.expected) {
@@ -77,7 +77,7 @@ impl Row<'_> {
     }
 }
 
-/// The table, and below it the reasons of the mutants that survive.
+/// Returns the table, and below it the reasons of the surviving mutants.
 pub(crate) fn table(rows: &[Row<'_>]) -> String {
     let head = ["name", "what it breaks", "killed by", "time"].map(str::to_owned);
     let cells = rows.iter().map(|row| {
@@ -100,7 +100,7 @@ pub(crate) fn table(rows: &[Row<'_>]) -> String {
     text
 }
 
-/// One line that counts them, or one for each that is not as it should be.
+/// Returns a line that counts the results, or a line for each unexpected result.
 pub(crate) fn summary(rows: &[Row<'_>]) -> Result<String, String> {
     let complaints: Vec<_> = rows.iter().filter_map(Row::complaint).collect();
     if !complaints.is_empty() {

@@ -1,15 +1,15 @@
-//! One program under valgrind's memcheck: the example `wordfreq`, on the project's documentation.
+//! A program under valgrind's memcheck: the example `wordfreq`, on the project's documentation.
 //!
-//! It finds what AddressSanitizer does not: reads of memory that was never written. It runs the
-//! program as users build it, optimised, and with the usual allocator. It runs one thread at a
-//! time.
+//! Memcheck finds reads of memory that was never written, which AddressSanitizer does not. It runs
+//! the program as users build it, optimised, and with the usual allocator. It runs a single thread
+//! at a time.
 
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::root::{Tree, root};
 use std::process::Command;
 
-/// What valgrind ends with when it has found something.
+/// Valgrind's exit code if it has found an error.
 const FOUND: i32 = 99;
 
 /// Builds the program and runs it. Returns `None` when memcheck has no complaint, else why it could
@@ -53,7 +53,7 @@ pub(super) fn run() -> Result<Option<String>, Failure> {
     }
 }
 
-/// The line that says how many errors there were.
+/// Returns the line with the number of errors.
 fn summary(said: &str) -> &str {
     let start = said.rfind("ERROR SUMMARY:");
     start.map_or("no summary", |start| last_line(&said[start..]))

@@ -1,5 +1,5 @@
-//! The tests of the lock-free crates under sanitizers, which see what loom does not model: memory
-//! that is freed too early, and the orderings of the code that is really run.
+//! The tests of the lock-free crates under sanitizers, which see errors that loom does not model:
+//! memory that is freed too early, and the orderings of the code that is really run.
 //!
 //! | | looks for | does not see |
 //! |---|---|---|
@@ -7,13 +7,13 @@
 //! | ThreadSanitizer | unordered accesses | `atomic::fence`, code that is not instrumented |
 //!
 //! ThreadSanitizer therefore reports accesses that only a fence orders. It sees the order of
-//! threads that wait for locks only in an instrumented standard library. Beside these two,
+//! threads that wait for locks only in an instrumented standard library. Besides the sanitizers,
 //! `--memcheck` runs a program under valgrind ([`memcheck`]).
 //!
 //! Where crossbeam-epoch relies on a fence it has a load for ThreadSanitizer, which its build
 //! script turns on (`crossbeam_sanitize_thread`). The standard library is instrumented only if it
-//! can be built anew, from rust-src. What is reported wrongly for either reason is in the lists of
-//! suppressions in `xtask/sanitize`.
+//! can be built anew, from rust-src. The lists of suppressions in `xtask/sanitize` have the false
+//! reports of both causes.
 
 mod memcheck;
 mod nightly;
@@ -48,12 +48,12 @@ const PACKAGES: [&str; 12] = [
 /// For how long a test runs: the longest takes minutes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(1_800);
 
-/// Tests that mean nothing under a sanitizer, which has memory of its own: of what is resident.
+/// Tests of resident memory, which mean nothing under a sanitizer with memory of its own.
 const LEFT_OUT: [&str; 1] =
     ["a_crowd_takes_what_is_promised_handles_every_message_and_leaves_nothing"];
 
 /// Tests that leave memory on purpose which no suppression can name, since its stack ends in the
-/// standard library: of iterators that are forgotten, and of a simulation that has failed.
+/// standard library: of forgotten iterators, and of a failed simulation.
 const LEAVES_MEMORY: [&str; 3] = [
     "a_command_is_dropped_once_though_its_taker_panics_or_forgets_it",
     "commands_whose_iterator_is_forgotten_are_gone",
@@ -62,7 +62,7 @@ const LEAVES_MEMORY: [&str; 3] = [
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
-    /// Counts what could not be run as an error
+    /// Counts tests that could not be run as an error
     #[arg(long)]
     strict: bool,
 
@@ -93,7 +93,7 @@ impl Options {
     }
 }
 
-/// What became of the tests in one file.
+/// The result of the tests in a file.
 struct Row {
     sanitizer: Sanitizer,
     package: String,
@@ -105,7 +105,7 @@ struct Row {
     time: Duration,
 }
 
-/// Runs what can be run, also when something fails, and prints a table.
+/// Runs all tests that can be run, even if a test fails, and prints a table.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.memcheck {
         return match memcheck::run()? {
@@ -147,7 +147,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     verdict(&rows, missing.len(), options.strict)
 }
 
-/// Splits the names into sanitizers and packages; where there is none of a kind, all are meant.
+/// Splits the names into sanitizers and packages; without a name of a kind, all of the kind are
+/// meant.
 fn asked_for(names: &[String]) -> Result<(Vec<Sanitizer>, Vec<String>), Failure> {
     let is_asked_for = |sanitizer: &Sanitizer| names.iter().any(|name| name == sanitizer.name());
     let mut sanitizers: Vec<_> = Sanitizer::ALL.into_iter().filter(is_asked_for).collect();

@@ -1,4 +1,4 @@
-//! The toolchain that has sanitizers, and what of it is installed.
+//! The toolchain with sanitizers, and its installed parts.
 
 use super::sanitizer::Sanitizer;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// A nightly toolchain.
 pub(super) struct Nightly {
-    /// What it calls itself.
+    /// The version that the toolchain prints.
     pub(super) version: String,
     /// The target triple of this machine.
     pub(super) host: String,
@@ -43,7 +43,7 @@ impl Nightly {
     }
 }
 
-/// What nightly's rustc prints. A toolchain that is not there is not installed by the way.
+/// Returns the output of nightly's rustc, without installing a missing toolchain.
 fn rustc(args: &[&str]) -> Result<String, String> {
     let mut rustup = Command::new("rustup");
     let output = rustup
@@ -60,7 +60,7 @@ fn rustc(args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The first line, and the triple, of what `rustc -vV` prints.
+/// Returns the first line, and the triple, of the output of `rustc -vV`.
 fn version_and_host(about: &str) -> Option<(&str, &str)> {
     let host = about.lines().find_map(|line| line.strip_prefix("host: "))?;
     Some((about.lines().next()?, host))

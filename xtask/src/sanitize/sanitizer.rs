@@ -1,4 +1,4 @@
-//! The sanitizers: how each is built in, and what its reports look like.
+//! The sanitizers: how each is built in, and the form of its reports.
 
 use super::nightly::Nightly;
 use crate::Failure;
@@ -6,21 +6,21 @@ use crate::cargo::Cargo;
 use crate::root::{Tree, root};
 use std::fs;
 
-/// For how long a soak runs, which would be done after one otherwise.
+/// The time of a soak, in seconds, which would end after a second otherwise.
 const SOAK_SECONDS: u64 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sanitizer {
-    /// Accesses outside of what is allocated, or after it was freed; leaks.
+    /// Accesses outside of allocated memory, or after it was freed; leaks.
     Address,
-    /// Accesses of two threads that nothing orders.
+    /// Unordered accesses of two threads.
     Thread,
 }
 
 impl Sanitizer {
     pub(super) const ALL: [Self; 2] = [Self::Address, Self::Thread];
 
-    /// What rustc and the command line call it.
+    /// Returns the name for rustc and the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Address => "address",
@@ -51,12 +51,12 @@ impl Sanitizer {
         Tree { root, target }
     }
 
-    /// The call that builds a package's tests.
+    /// Returns the call that builds a package's tests.
     pub(super) fn build(self, nightly: &Nightly, package: &str) -> Cargo {
         let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
         flags.push_str(&format!(" -Zsanitizer={}", self.name()));
         if self == Self::Thread && !nightly.has_sources {
-            // rustc refuses to link code with and code without this one.
+            // rustc refuses to link code with and without this sanitizer.
             flags.push_str(" -Cunsafe-allow-abi-mismatch=sanitizer");
         }
         let test = ["test", "--no-run", "--lib", "--tests", "-p", package];
@@ -71,7 +71,7 @@ impl Sanitizer {
         }
     }
 
-    /// The environment that the tests run in.
+    /// Returns the environment of the tests.
     pub(super) fn env(self, nightly: &Nightly) -> Result<Vec<(&'static str, String)>, Failure> {
         let soak = ("GANGER_SOAK_SECONDS", SOAK_SECONDS.to_string());
         let files = root().join("xtask").join("sanitize");
@@ -99,7 +99,7 @@ impl Sanitizer {
     }
 }
 
-/// How many reports there are in what a test has printed.
+/// Returns the number of reports in the output of a test.
 pub(super) fn reports(text: &str) -> usize {
     let starts = [
         "WARNING: ThreadSanitizer: ",
@@ -110,7 +110,7 @@ pub(super) fn reports(text: &str) -> usize {
     text.lines().filter(is_start).count()
 }
 
-/// How many reports were suppressed, by what ThreadSanitizer says when a program ends.
+/// Returns the number of suppressed reports, from ThreadSanitizer's last message of a program.
 ///
 /// `ThreadSanitizer: Matched 3 suppressions (pid=1):`
 pub(super) fn suppressed(text: &str) -> usize {
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// A pattern for what has another name by now would suppress nothing.
+    /// A pattern for a renamed item would suppress nothing.
     #[test]
     fn every_suppression_names_what_there_is() {
         let mut sources = String::new();
@@ -194,7 +194,7 @@ mod tests {
                 matches!(kind, "leak" | "race").then_some(pattern)
             });
             for pattern in patterns {
-                // What follows is the library's.
+                // The rest is the library's.
                 let ours = pattern.split(" as core::").next().unwrap_or_default();
                 let first = ours.trim_start_matches('<');
                 if first.starts_with("library/") {

@@ -1,4 +1,4 @@
-//! The lock-free crates take their atomics from `ganger_sync`: loom can't see others.
+//! The lock-free crates take their atomics from `ganger_sync`: loom can't see other atomics.
 
 use super::Finding;
 use super::source::Source;

@@ -4,9 +4,9 @@
 use super::Finding;
 use super::source::Source;
 
-/// The clock module of the scheduler, the time-outs of channels and waits that are used without
-/// one, how long a yield lasts, the deadlines of sockets, those of a web server, which are tokio's,
-/// and the wait for another thread's answer to a signal.
+/// The clock module of the scheduler; the time-outs of channels and waits without a scheduler; the
+/// length of a yield; the deadlines of sockets; those of a web server, by tokio's clock; and the
+/// wait for another thread's answer to a signal.
 const MAY_ASK_THE_CLOCK: [&str; 9] = [
     "crates/sched/src/base/clock.rs",
     "crates/channel/src/block.rs",
@@ -19,8 +19,8 @@ const MAY_ASK_THE_CLOCK: [&str; 9] = [
     "crates/os/src/backtraces/sample.rs",
 ];
 
-/// A secret is no secret if it is seeded, and what is to differ from run to run must not be. They
-/// say themselves what holds in a simulation.
+/// A secret is no secret if it is seeded, and values that differ from run to run must not be. These
+/// files say themselves what holds in a simulation.
 const MAY_BE_RANDOM: [&str; 2] = [
     "crates/sched/src/api/hash_key.rs",
     "crates/sched/src/core/shared.rs",
@@ -30,7 +30,8 @@ const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
 const CHANCE: [&str; 4] = ["thread_rng", "rand::rng", "rand::random", "RandomState"];
 
 pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
-    // The facade's examples, and programs, are users of the scheduler; soaks are tests of others.
+    // The facade's examples, and programs, are users of the scheduler; soaks are tests of other
+    // crates.
     if source
         .product_crate()
         .is_none_or(|name| ["ganger", "soak", "soak-sched"].contains(&name))
@@ -59,7 +60,7 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether it uses anything of fastrand but a generator that is given its seed.
+/// Returns whether the code uses anything of fastrand except a generator with a given seed.
 fn has_thread_local_fastrand(code: &str) -> bool {
     const RNG: &str = "Rng";
     code.match_indices("fastrand::").any(|(at, module)| {

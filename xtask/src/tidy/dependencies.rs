@@ -1,9 +1,9 @@
-//! Which packages may come in: the offline rules of `deny.toml`, so that the gate finds what
-//! `cargo deny check bans licenses sources` would. The one list is that file. Advisories need the
-//! network and the tool.
+//! The packages that may come in: the offline rules of `deny.toml`, so that the gate finds the
+//! errors of `cargo deny check bans licenses sources`. That file is the only list. Advisories need
+//! the network and the tool.
 //!
-//! Looked at are the packages for all systems, with all features, as the tool does. A licence
-//! matters where a package is built into something: what only tests need is free.
+//! The check covers the packages for all systems, with all features, as the tool does. A licence
+//! matters where a package is built into a product: dependencies of tests alone are free.
 
 use super::Finding;
 use super::licence;
@@ -33,7 +33,7 @@ struct Licences {
     exceptions: Vec<Exception>,
 }
 
-/// Licences that one package may have besides.
+/// Further licences that a single package may have.
 #[derive(Debug, Deserialize)]
 struct Exception {
     #[serde(rename = "crate")]
@@ -56,7 +56,7 @@ struct Ban {
     wrappers: Vec<String>,
 }
 
-/// What `cargo metadata` says.
+/// The output of `cargo metadata`.
 #[derive(Debug, Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -120,7 +120,7 @@ pub(super) fn check(findings: &mut Vec<Finding>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the rules forbid in the metadata.
+/// Returns the violations of the rules in the metadata.
 fn against(rules: &str, metadata: &str) -> Result<Vec<String>, Failure> {
     let rules: Rules = toml::from_str(rules)?;
     let metadata: Metadata = serde_json::from_str(metadata)?;
@@ -150,7 +150,7 @@ fn bans(bans: &Bans, metadata: &Metadata) -> Vec<String> {
         .collect()
 }
 
-/// A requirement of any version. A package that is not published may say it of a path.
+/// Finds requirements of any version. An unpublished package may require any version of a path.
 fn wildcards(metadata: &Metadata) -> Vec<String> {
     let all =
         (metadata.packages.iter()).flat_map(|it| it.dependencies.iter().map(move |d| (it, d)));
@@ -187,7 +187,7 @@ fn licences(licences: &Licences, metadata: &Metadata) -> Vec<String> {
         .collect()
 }
 
-/// The members, and what is built for them, but for their tests.
+/// Returns the members, and their dependencies, but for their tests'.
 fn built(metadata: &Metadata) -> HashSet<&str> {
     let nodes: HashMap<_, _> = (metadata.resolve.nodes.iter())
         .map(|node| (node.id.as_str(), node))
@@ -247,7 +247,8 @@ mod tests {
         json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] })
     }
 
-    /// The member `bridge`, which depends on `runtime`, and on `peer` in its tests.
+    /// Returns metadata of the member `bridge`, which depends on `runtime`, and on `peer` in its
+    /// tests.
     fn metadata() -> Value {
         let mut bridge = package("bridge", "MIT");
         bridge["source"] = Value::Null;

@@ -120,8 +120,8 @@ const RELAY: [Folder; 11] = [
     ("router", &["error", "hop", "node", "receiver", "table"]),
 ];
 
-/// Folders and files that may import all: tests, models, what is for tests and benchmarks, and what
-/// watches and simulates. `simulated` is a worker or a monitor without a thread.
+/// Folders and files that may import all: tests, models, helpers of tests and benchmarks, and the
+/// parts that watch and simulate. `simulated` is a worker or a monitor without a thread.
 const TESTS: [&str; 8] = [
     "accounts",
     "check",
@@ -136,10 +136,10 @@ const TESTS: [&str; 8] = [
 /// The folder that all others of a crate may import, and through which alone they are watched.
 const PROBE: &str = "probe";
 
-/// The one file that names what watches: it says what is compiled in.
+/// The only file that names the watching parts: it says what is compiled in.
 const ACTIVE: &str = "probe/active.rs";
 
-/// Checks what a file of such a crate imports.
+/// Checks the imports of a file in such a crate.
 pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     for (name, folders) in CRATES {
         let prefix = format!("crates/{name}/src/");
@@ -171,7 +171,7 @@ fn check_file(source: &Source, path: &str, folders: &[Folder], findings: &mut Ve
     }
 }
 
-/// The modules that a file is in, from the root of its crate; none for the root itself.
+/// Returns the modules around a file, from the root of its crate; none for the root itself.
 fn modules(path: &str) -> Vec<&str> {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let mut modules: Vec<_> = path.split('/').collect();
@@ -181,7 +181,7 @@ fn modules(path: &str) -> Vec<&str> {
     modules
 }
 
-/// The modules at the root of the crate that a file at this depth names, with the lines.
+/// Returns the modules at the root of the crate that a file at this depth names, with the lines.
 fn imports(source: &Source, depth: usize) -> Vec<(usize, String)> {
     let tokens = tokens(source);
     let mut imports = Vec::new();

@@ -1,5 +1,5 @@
-//! Maps and sets hash with a key: a stranger that knows the hash chooses keys that all meet in one
-//! place.
+//! Maps and sets hash with a key: a stranger that knows the hash chooses keys that all meet in a
+//! single place.
 
 use super::Finding;
 use super::source::Source;

@@ -1,9 +1,9 @@
-//! Which crate may know which, and tokio, which none below the facade may.
+//! The permitted dependencies between crates, and tokio, which no crate below the facade may use.
 
 use super::Finding;
 use super::source::Source;
 
-/// The folders in `crates`, each with the folders that it or a test of it may use.
+/// The folders in `crates`, each with the folders that the crate or its tests may use.
 const LAYERS: [(&str, &[&str]); 23] = [
     ("soak", &[]),
     ("sync", &[]),
@@ -65,7 +65,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
     ("soak-sched", &["soak"]),
 ];
 
-/// Checks the names of crates in code and comments: what must not be used need not be mentioned.
+/// Checks the names of crates in code and comments: a forbidden crate need not be mentioned.
 pub(super) fn check_source(source: &Source, findings: &mut Vec<Finding>) {
     let Some(forbidden) = forbidden(&source.path) else {
         return;
@@ -104,7 +104,7 @@ pub(super) fn check_manifest(path: &str, manifest: &str, findings: &mut Vec<Find
     }
 }
 
-/// The packages that the crate of this file may not know; none outside of `crates`.
+/// Returns the packages that the crate of this file may not know; none outside of `crates`.
 fn forbidden(path: &str) -> Option<impl Iterator<Item = String> + use<>> {
     let (folder, _) = path.strip_prefix("crates/")?.split_once('/')?;
     let &(own, allowed) = LAYERS.iter().find(|(name, _)| *name == folder)?;

@@ -22,7 +22,7 @@ pub(super) fn holds(expression: &str, is_allowed: impl Fn(&str) -> bool) -> Resu
 }
 
 struct Words<'a, F> {
-    /// The next one last.
+    /// The words left, the next word last.
     rest: Vec<&'a str>,
     is_allowed: F,
 }

@@ -25,7 +25,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Something that a rule forbids.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     /// With `/` on every system.
@@ -54,7 +54,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Prints what the rules find in the project's files.
+/// Prints the findings of the rules in the project's files.
 pub(crate) fn run() -> Result<(), Failure> {
     let files = files()?;
     let mut findings = Vec::new();
@@ -117,7 +117,7 @@ fn slashed(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
 }
 
-/// The findings of one check in one made-up file, as `line: what`.
+/// Returns the findings of a check in a made-up file, as `line: what`.
 #[cfg(test)]
 fn found(check: fn(&Source, &mut Vec<Finding>), path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();

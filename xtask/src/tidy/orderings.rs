@@ -1,4 +1,4 @@
-//! Every atomic access says what it pairs with, in a comment that starts with `Ordering:`.
+//! Every atomic access names its counterpart, in a comment that starts with `Ordering:`.
 
 use super::Finding;
 use super::source::Source;

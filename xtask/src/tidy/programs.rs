@@ -1,8 +1,8 @@
-//! The tests of a crate are one program: every file below `tests/it` is a module of it, and files
+//! The tests of a crate are a single program: every file below `tests/it` is its module, and files
 //! of models are nowhere else in `tests`.
 //!
-//! Each program is linked with all that it depends on, which takes longer than its tests. What is
-//! not in the tree of modules is not built, so that a test in it passes for ever.
+//! Each program is linked with all its dependencies, which takes longer than its tests. A file
+//! outside of the tree of modules is not built, so that a test in it passes for ever.
 
 use super::Finding;
 use super::source::Source;
@@ -32,7 +32,7 @@ pub(super) fn check(sources: &[Source], findings: &mut Vec<Finding>) {
     }
 }
 
-/// Adds a file, and those of its modules.
+/// Adds a file, and the files of its modules.
 fn add<'a>(source: &'a Source, sources: &'a [Source], known: &mut BTreeSet<&'a str>) {
     if !known.insert(&source.path) {
         return;

@@ -24,7 +24,7 @@ const PROMISES: [(char, u32, u32); 16] = [
     ('K', 1, 10),
 ];
 
-/// Promises that need no test to pin them; one may.
+/// Promises that need no test, but may have a test.
 const OPTIONAL: [&str; 1] = ["G6"];
 
 pub(super) fn check(sources: &[Source], findings: &mut Vec<Finding>) {
@@ -70,8 +70,8 @@ fn promises() -> impl Iterator<Item = String> {
     PROMISES.into_iter().flat_map(ids)
 }
 
-/// Whether the code that follows the comment in that line starts with `#[test]`, other attributes
-/// aside.
+/// Returns whether the code after the comment in this line starts with `#[test]`, after other
+/// attributes.
 fn is_on_a_test(source: &Source, number: usize) -> bool {
     let code = source.lines[number..].iter().map(|line| line.code.trim());
     let mut code = code.filter(|code| !code.is_empty());

@@ -1,5 +1,5 @@
 //! The settings for docs.rs of a published crate: it must document all features. By default docs.rs
-//! leaves out what optional ones add.
+//! leaves out the items of optional features.
 
 use super::Finding;
 use toml::Value;

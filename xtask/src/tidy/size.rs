@@ -1,4 +1,4 @@
-//! One idea a file: a long one has two.
+//! A single idea a file: a long file has two.
 
 use super::Finding;
 use super::source::Source;

@@ -1,4 +1,4 @@
-//! A Rust file, line by line, with code and comments apart and nothing in its strings.
+//! A Rust file, line by line, with code and comments in two texts and nothing in its strings.
 
 /// One file.
 pub(super) struct Source {
@@ -12,9 +12,9 @@ pub(super) struct Source {
 pub(super) struct Line {
     /// The code, with strings and characters emptied and without comments.
     pub(super) code: String,
-    /// What its comments say, without their marks.
+    /// The text of its comments, without their marks.
     pub(super) comment: String,
-    /// How many characters it has, with all that is in its strings.
+    /// The number of characters, with the content of strings.
     pub(super) columns: usize,
 }
 
@@ -35,7 +35,7 @@ impl Source {
         (1..).zip(&self.lines)
     }
 
-    /// The folder in `crates` that it is in, if it is product code: below `src`.
+    /// Returns the file's folder in `crates`, if it is product code: below `src`.
     pub(super) fn product_crate(&self) -> Option<&str> {
         let (name, rest) = self.path.strip_prefix("crates/")?.split_once('/')?;
         rest.starts_with("src/").then_some(name)
@@ -100,7 +100,7 @@ impl<'a> Lexer<'a> {
         taken
     }
 
-    /// Takes that many bytes as code.
+    /// Takes `length` bytes as code.
     fn code(&mut self, length: usize) {
         for c in self.take(length).chars() {
             match c {
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Drops that many bytes, and keeps the line breaks in them.
+    /// Drops `length` bytes, and keeps the line breaks in them.
     fn skip(&mut self, length: usize) {
         let breaks = self.take(length).matches('\n').count();
         for _ in 0..breaks {
@@ -159,7 +159,7 @@ impl<'a> Lexer<'a> {
         self.code(self.rest.len().min(1));
     }
 
-    /// `r"…"`, `r#"…"#`, with the `r` taken already; `r#word` is not one.
+    /// Skips `r"…"` or `r#"…"#`, with the `r` taken already, but not `r#word`.
     fn raw_string(&mut self) {
         let hashes = self.rest.len() - self.rest.trim_start_matches('#').len();
         if !self.rest[hashes..].starts_with('"') {

@@ -1,5 +1,5 @@
-//! A feature does not change a function: what watches the scheduler is behind its probe, and what a
-//! feature replaces is chosen where a module or an item is named.
+//! A feature does not change a function: the watching parts are behind the scheduler's probe, and a
+//! replacement is chosen where a module or an item is named.
 
 use super::Finding;
 use super::folders::tokens;
@@ -9,7 +9,7 @@ use super::source::Source;
 const CRATE: &str = "crates/sched/src/";
 const PROBES: [&str; 4] = ["accounts/", "check/", "probe/", "sim/"];
 
-/// Finds features inside functions, and files that are what is left without one.
+/// Finds features inside functions, and files for the absence of a feature.
 pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     let Some(path) = source.path.strip_prefix(CRATE) else {
         return;
@@ -27,7 +27,7 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The lines inside functions that ask for a feature.
+/// Returns the lines inside functions that ask for a feature.
 fn inside_functions(source: &Source) -> Vec<usize> {
     let mut lines = Vec::new();
     let (mut depth, mut function, mut is_head) = (0, None, false);

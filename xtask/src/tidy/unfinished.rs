@@ -16,7 +16,7 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
 /// The lines with which git marks both sides of a conflict.
 const CONFLICTS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
-/// Checks a document, which would say both without an error.
+/// Checks a document, which would keep both without an error.
 pub(super) fn check_document(path: &str, text: &str, findings: &mut Vec<Finding>) {
     for (number, line) in (1..).zip(text.lines()) {
         if CONFLICTS.iter().any(|mark| line.starts_with(mark)) {

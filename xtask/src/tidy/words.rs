@@ -14,7 +14,7 @@ const PRONOUNS: [&str; 7] = [
     "anybody",
 ];
 
-/// The most characters that a line of a Rust file has.
+/// The limit of characters in a line of a Rust file.
 const MAX_COLUMNS: usize = 100;
 
 /// Checks the words of comments, and the width of all lines.
