@@ -49,7 +49,7 @@ fn listen(scheduler: &Handle, address: SocketAddr) -> Result<net::TcpListener, B
     let listens = scheduler.spawn_task(async move |_: Cx| {
         let listener = TcpListener::bind(address)?;
         // It outlives the process that accepts, which may be started again.
-        Ok(Payload::any(net::TcpListener::from(listener.descriptor()?)))
+        Ok(net::TcpListener::from(listener.descriptor()?))
     })?;
     listens.wait().take()
 }

@@ -8,9 +8,7 @@ use super::chunks::Chunk;
 use super::console::{Console, Shown};
 use super::gate::Slot;
 use super::table::Table;
-use ganger::{
-    BoxError, Context, Event, Events, Message, Payload, Process, StepOutput, StepResult, Symbol,
-};
+use ganger::{BoxError, Context, Event, Events, Message, Process, StepOutput, StepResult, Symbol};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -121,7 +119,7 @@ impl Process for Aggregator {
             }
         }
         if self.expected == Some(self.received) {
-            out.done(Payload::any(std::mem::take(&mut self.summary)));
+            out.done(std::mem::take(&mut self.summary));
         }
         Ok(())
     }
@@ -131,7 +129,7 @@ impl Process for Aggregator {
 mod tests {
     use super::super::gate::Gate;
     use super::*;
-    use ganger::{CancelReason, Outcome as StepOutcome};
+    use ganger::{CancelReason, Outcome as StepOutcome, Payload};
     use std::collections::VecDeque;
 
     fn is_done_after(aggregator: &mut Aggregator, event: Event) -> bool {

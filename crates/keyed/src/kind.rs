@@ -2,9 +2,9 @@
 
 use crate::error::KindError;
 use crate::registry::{Inner, Registry};
-use ganger_proc_api::{Actor, ActorProcess, Context, Process, Symbol};
 #[cfg(feature = "task")]
-use ganger_proc_api::{BoxError, Payload};
+use ganger_proc_api::BoxError;
+use ganger_proc_api::{Actor, ActorProcess, Context, Process, Symbol};
 use ganger_sched::Handle;
 #[cfg(feature = "task")]
 use ganger_task::Cx;
@@ -160,7 +160,7 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
     #[cfg(feature = "task")]
     pub fn start_task<R, F, Fut>(self, body: F) -> KindBuilder<M, K>
     where
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: Fn(K, Cx<M>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {

@@ -27,10 +27,10 @@ pub use process::{
 };
 pub use raw::{Exclusive, Kind};
 pub use values::{
-    BoxError, EndKind, HostName, InternError, MAX_INLINE_BYTES, MAX_INTERNED, MAX_NAME_BYTES,
-    MAX_PARSED, MAX_SYMBOL_BYTES, Message, NameError, NameProblem, NodeName, Package,
-    ParsePidError, Payload, Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol, TypePair,
-    WrongType,
+    BoxError, EndKind, HostName, InternError, IntoPayloads, MAX_INLINE_BYTES, MAX_INTERNED,
+    MAX_NAME_BYTES, MAX_PARSED, MAX_SYMBOL_BYTES, Message, NameError, NameProblem, NodeName,
+    Package, ParsePidError, Payload, Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
+    TypePair, WrongType,
 };
 
 /// `bytes::Bytes`, which [`Payload`] carries.

@@ -13,9 +13,7 @@ use crate::error::is_cancelled;
 use crate::name;
 use crate::step::{self, BUDGET, Step, Then, first_turn};
 use crate::waits::Waits;
-use ganger_proc_api::{
-    BoxError, Context, Events, Payload, Payloads, Process, StepOutput, StepResult,
-};
+use ganger_proc_api::{BoxError, Context, Events, Payloads, Process, StepOutput, StepResult};
 #[cfg(feature = "sched")]
 use ganger_sched::{ContextExt, Pinned};
 use std::any::type_name;
@@ -27,9 +25,10 @@ use std::task::{self, Poll, Waker};
 /// An async function as a process: for whatever takes a `Box<dyn Process>`, such as a factory of an
 /// upgrade. Mostly `spawn_task` is called, which needs none.
 ///
-/// `body` is called in the process's `init`, and its future is polled in steps. `Ok` ends the
-/// process with [`ExitReason::Done`](ganger_proc_api::ExitReason::Done), an error with `Failed`,
-/// and the error of a wait that was cancelled with `Cancelled`.
+/// `body` is called in the process's `init`, and its future is polled in steps. `Ok`, with a
+/// value of any type, ends the process with
+/// [`ExitReason::Done`](ganger_proc_api::ExitReason::Done), an error with `Failed`, and the error
+/// of a wait that was cancelled with `Cancelled`.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Process};
@@ -46,7 +45,7 @@ use std::task::{self, Poll, Waker};
 pub fn process<M, R, F, Fut>(body: F) -> Box<dyn Process>
 where
     M: Send + 'static,
-    R: Into<Payload> + 'static,
+    R: Send + 'static,
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
     Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
 {
@@ -58,7 +57,7 @@ where
 pub(crate) fn pinned<M, R, F, Fut>(body: F) -> Pinned
 where
     M: Send + 'static,
-    R: Into<Payload> + 'static,
+    R: Send + 'static,
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
     Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
 {
@@ -108,7 +107,7 @@ enum Body<F, Fut> {
 impl<M, R, F, Fut> Process for Task<M, F, Fut>
 where
     M: Send + 'static,
-    R: Into<Payload> + 'static,
+    R: Send + 'static,
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
     Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
 {

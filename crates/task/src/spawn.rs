@@ -12,8 +12,9 @@ pub trait SpawnTask {
     /// Starts an async function as a process, with what every process has: a PID, a mailbox, a
     /// handle. It is called on this thread; what it returns is polled by workers.
     ///
-    /// `Ok` is the result of the process. An error ends it as failed, and the error of a wait that
-    /// was cancelled as cancelled.
+    /// `Ok` is the result of the process, a value of any type: see
+    /// [`ExitReason::take`](ganger_proc_api::ExitReason::take). An error ends it as failed, and the
+    /// error of a wait that was cancelled as cancelled.
     ///
     /// ```
     /// # use ganger_proc_api::ExitReason;
@@ -35,7 +36,7 @@ pub trait SpawnTask {
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, SubmitError>
     where
         M: Send + 'static,
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
 
@@ -92,7 +93,7 @@ impl SpawnTask for Handle {
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, SubmitError>
     where
         M: Send + 'static,
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
@@ -169,7 +170,7 @@ pub trait SpawnTaskExt {
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<Address<M>, SubmitError>
     where
         M: Send + 'static,
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
 }
@@ -178,7 +179,7 @@ impl SpawnTaskExt for Context {
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<Address<M>, SubmitError>
     where
         M: Send + 'static,
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
@@ -189,13 +190,13 @@ impl SpawnTaskExt for Context {
 /// Starts a task together with what is to hold from its first moment on: see [`Spawner`].
 ///
 /// ```
-/// # use ganger_proc_api::{BoxError, Payload};
+/// # use ganger_proc_api::BoxError;
 /// # use ganger_sched::Scheduler;
 /// use ganger_task::{Cx, StartTask};
 ///
 /// # let scheduler = Scheduler::start_default()?;
 /// let echo = scheduler.named("echo").spawn_task(async |cx: Cx<u64>| {
-///     Ok(Payload::any(cx.recv().await))
+///     Ok(cx.recv().await)
 /// })?;
 /// assert_eq!(scheduler.whereis("echo"), Some(echo.pid()));
 /// # Ok::<(), BoxError>(())
@@ -211,7 +212,7 @@ pub trait StartTask: Sized {
     fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<Self::Started<M>, SubmitError>
     where
         M: Send + 'static,
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
 }
@@ -222,7 +223,7 @@ impl StartTask for Spawner<Handle> {
     fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<ProcessHandle<M>, SubmitError>
     where
         M: Send + 'static,
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
@@ -236,7 +237,7 @@ impl StartTask for Spawner<Context> {
     fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<Address<M>, SubmitError>
     where
         M: Send + 'static,
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {

@@ -2,7 +2,7 @@
 
 use crate::timer::Timer;
 use crate::timers::Timers;
-use ganger_proc_api::{Context, Package, Payloads, Pid, Symbol, Withdrawal};
+use ganger_proc_api::{Context, IntoPayloads, Package, Pid, Symbol, Withdrawal};
 use ganger_sched::{ContextExt, ExitAction, Moment};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub trait TimerContext {
         delay: Duration,
         target: Pid,
         topic: impl Into<Symbol>,
-        payloads: impl Into<Payloads>,
+        payloads: impl IntoPayloads,
     ) -> Timer;
 }
 
@@ -44,7 +44,7 @@ impl TimerContext for Context {
         delay: Duration,
         target: Pid,
         topic: impl Into<Symbol>,
-        payloads: impl Into<Payloads>,
+        payloads: impl IntoPayloads,
     ) -> Timer {
         let package = Package::new(self.pid(), target, topic, payloads);
         let timer = borrowed(self).send_after(delay, package);

@@ -170,6 +170,42 @@ fn children_and_helpers_need_no_type_of_messages() -> Result<(), BoxError> {
     Ok(())
 }
 
+#[derive(Debug, PartialEq)]
+struct Report {
+    lines: Vec<String>,
+    took: Duration,
+}
+
+fn report(line: &str) -> Report {
+    let lines = vec![line.to_owned()];
+    Report { lines, took: ms(1) }
+}
+
+// pins: P12
+#[test]
+fn a_process_ends_with_a_value_of_its_own_type() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let task = scheduler.spawn_task(async |_: Cx| Ok(report("a task")))?;
+    assert_eq!(task.wait().take::<Report>()?, report("a task"));
+
+    let actor = scheduler.spawn_actor(actor_fn(|_, line: String, out| {
+        out.done(report(&line));
+        Ok(())
+    }))?;
+    actor.send("an actor".to_owned())?;
+    assert_eq!(actor.wait().take::<Report>()?, report("an actor"));
+
+    // What does not fit says so, and nothing is lost.
+    let task = scheduler.spawn_task(async |_: Cx| Ok(report("a task")))?;
+    let error = task.wait().take::<u64>().unwrap_err();
+    let error = error.downcast::<WrongType>()?;
+    assert_eq!(error.payloads.take::<Report>()?, report("a task"));
+
+    let task = scheduler.spawn_task(async |_: Cx| Ok(vec![Some(1_u64), None]))?;
+    assert_eq!(task.wait().take::<Vec<Option<u64>>>()?, [Some(1), None]);
+    Ok(())
+}
+
 struct Trace(u64);
 
 // pins: A10

@@ -1,7 +1,7 @@
 //! What a process asks a handler to do.
 
 use super::Completer;
-use crate::values::{BoxError, ExitCause, Payload, Payloads, WrongType};
+use crate::values::{BoxError, ExitCause, IntoPayloads, Payload, Payloads, WrongType};
 use std::fmt;
 
 /// Tells a process which of its yields a completion belongs to. The process chooses it. It need not
@@ -67,10 +67,10 @@ impl Command {
     /// A command of kind `id` with these values.
     #[must_use]
     #[inline]
-    pub fn new(id: CommandId, payloads: impl Into<Payloads>) -> Self {
+    pub fn new(id: CommandId, payloads: impl IntoPayloads) -> Self {
         Self {
             id,
-            payloads: payloads.into(),
+            payloads: payloads.into_payloads(),
         }
     }
 }

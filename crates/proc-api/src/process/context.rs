@@ -4,7 +4,7 @@ use super::backend::{ContextBackend, Detached};
 use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError};
 use crate::commands::{CommandError, Tag};
 use crate::events::{CancelReason, MonitorError};
-use crate::values::{Message, NodeName, Package, Payloads, Pid, SendError, Symbol};
+use crate::values::{IntoPayloads, Message, NodeName, Package, Payloads, Pid, SendError, Symbol};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Context {
         &self,
         target: Pid,
         topic: impl Into<Symbol>,
-        payloads: impl Into<Payloads>,
+        payloads: impl IntoPayloads,
     ) -> Result<(), SendError> {
         self.send_package(Package::new(self.pid(), target, topic, payloads))
     }
@@ -143,7 +143,7 @@ impl Context {
         &self,
         target: Pid,
         topic: impl Into<Symbol>,
-        payloads: impl Into<Payloads>,
+        payloads: impl IntoPayloads,
     ) -> Result<(), SendError> {
         let package = Package::new(self.pid(), target, topic, payloads);
         self.backend.send_control(package)
@@ -166,10 +166,10 @@ impl Context {
         &self,
         process: impl Process,
         method: impl Into<Symbol>,
-        input: impl Into<Payloads>,
+        input: impl IntoPayloads,
     ) -> Result<Pid, SubmitError> {
         self.backend
-            .submit(Box::new(process), method.into(), input.into())
+            .submit(Box::new(process), method.into(), input.into_payloads())
     }
 
     /// As [`submit`](Self::submit), with a process that is in a box, in which it stays.
@@ -196,10 +196,10 @@ impl Context {
         pid: Pid,
         process: impl Process,
         method: impl Into<Symbol>,
-        input: impl Into<Payloads>,
+        input: impl IntoPayloads,
     ) -> Result<Pid, SubmitError> {
         self.backend
-            .submit_as(pid, Box::new(process), method.into(), input.into())
+            .submit_as(pid, Box::new(process), method.into(), input.into_payloads())
     }
 
     /// Monitors another process of the same scheduler. When the target ends, this process gets one

@@ -202,8 +202,22 @@ impl StepOutput {
     }
 
     /// The process ends with this result as soon as the step has returned. It is final: return
-    /// after it. Of several results the first one counts. A value of a type of the program's own is
-    /// `Payload::any(value)`; [`ExitReason::take`](crate::ExitReason::take) gives it back.
+    /// after it. Of several results the first one counts. It may be a value of any type:
+    /// [`ExitReason::take`](crate::ExitReason::take) gives it back.
+    ///
+    /// ```
+    /// use ganger_proc_api::{ExitReason, Outcome, StepOutput};
+    ///
+    /// #[derive(Debug, PartialEq)]
+    /// struct Found(Vec<u64>);
+    ///
+    /// let mut out = StepOutput::new();
+    /// out.done(Found(vec![7]));
+    /// # let Outcome::Done(payload) = out.take_outcome() else { panic!() };
+    /// # let reason = ExitReason::Done(payload);
+    /// assert_eq!(reason.take::<Found>()?, Found(vec![7]));
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
     ///
     /// Messages that no step has taken when a process ends are dropped, and counted as undelivered;
     /// those that this step has taken are not counted.
@@ -211,8 +225,8 @@ impl StepOutput {
     /// # Panics
     /// In debug builds, after [`upgrade`](Self::upgrade).
     #[inline]
-    pub fn done(&mut self, result: impl Into<Payload>) {
-        self.decide_end(Outcome::Done(result.into()));
+    pub fn done<T: Send + 'static>(&mut self, result: T) {
+        self.decide_end(Outcome::Done(Payload::of(result)));
     }
 
     /// Put another process in the place of this one as soon as the step has returned: same PID,

@@ -51,7 +51,8 @@ pub type StepResult = Result<(), BoxError>;
             `&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput` and returns \
             a `StepResult`, and if it is `Send + 'static`",
     note = "a closure is one if it takes what a step takes: write \
-            `process_fn(|ctx, events, out| {{ … Ok(()) }})`"
+            `process_fn(|ctx, events, out| {{ … Ok(()) }})`",
+    note = "an async function or closure of a `Cx` is started by `spawn_task`"
 )]
 pub trait Process: Send + 'static {
     /// Prepares the process. Runs once, on the thread that submits it, before the first step.

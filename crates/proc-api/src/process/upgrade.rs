@@ -3,7 +3,7 @@
 use super::Process;
 use crate::events::ExitCause;
 use crate::raw::Exclusive;
-use crate::values::{Payloads, Symbol};
+use crate::values::{IntoPayloads, Payloads, Symbol};
 use std::fmt;
 
 /// Asks for a process to be replaced by another under the same PID.
@@ -39,13 +39,13 @@ impl UpgradeRequest {
     pub fn factory(
         name: impl Into<Symbol>,
         method: impl Into<Symbol>,
-        input: impl Into<Payloads>,
+        input: impl IntoPayloads,
     ) -> Self {
         let target = UpgradeTarget::Factory(name.into());
         Self {
             target,
             method: method.into(),
-            input: input.into(),
+            input: input.into_payloads(),
         }
     }
 
@@ -54,13 +54,13 @@ impl UpgradeRequest {
     pub fn process(
         process: impl Process,
         method: impl Into<Symbol>,
-        input: impl Into<Payloads>,
+        input: impl IntoPayloads,
     ) -> Self {
         let target = UpgradeTarget::Process(Exclusive::new(Box::new(process)));
         Self {
             target,
             method: method.into(),
-            input: input.into(),
+            input: input.into_payloads(),
         }
     }
 

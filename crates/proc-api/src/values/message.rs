@@ -1,6 +1,6 @@
 //! Messages, addressed messages, and why a send can fail.
 
-use super::{EndKind, Payloads, Pid, Symbol, TypePair, WrongType};
+use super::{EndKind, IntoPayloads, Payloads, Pid, Symbol, TypePair, WrongType};
 use std::any::Any;
 
 /// What a process receives: a source, a topic, and values.
@@ -18,11 +18,11 @@ impl Message {
     /// A message without a source; see [`from_pid`](Self::from_pid).
     #[must_use]
     #[inline]
-    pub fn new(topic: impl Into<Symbol>, payloads: impl Into<Payloads>) -> Self {
+    pub fn new(topic: impl Into<Symbol>, payloads: impl IntoPayloads) -> Self {
         Self {
             source: None,
             topic: topic.into(),
-            payloads: payloads.into(),
+            payloads: payloads.into_payloads(),
         }
     }
 
@@ -73,12 +73,12 @@ impl Package {
         source: impl Into<Option<Pid>>,
         target: Pid,
         topic: impl Into<Symbol>,
-        payloads: impl Into<Payloads>,
+        payloads: impl IntoPayloads,
     ) -> Self {
         let message = Message {
             source: source.into(),
             topic: topic.into(),
-            payloads: payloads.into(),
+            payloads: payloads.into_payloads(),
         };
         Self { target, message }
     }

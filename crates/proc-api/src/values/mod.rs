@@ -21,7 +21,7 @@ pub use interner::{MAX_INTERNED, MAX_PARSED};
 pub use message::{Message, Package, SendError, SendErrorKind};
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
 pub use payload::{MAX_INLINE_BYTES, Payload};
-pub use payloads::Payloads;
+pub use payloads::{IntoPayloads, Payloads};
 pub use pid::{ParsePidError, Pid, PidProblem};
 pub use symbol::{InternError, MAX_SYMBOL_BYTES, Symbol};
 pub use type_pair::TypePair;

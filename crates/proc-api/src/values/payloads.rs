@@ -140,6 +140,32 @@ impl fmt::Debug for Payloads {
     }
 }
 
+/// What may be the values of a message or a command: nothing, `()`; one value that a [`Payload`] is
+/// made from; or several, `[Payload; N]`.
+///
+/// A value of a type of the program's own is `Payload::any(value)`. Mostly it needs no such list:
+/// an [`Actor`](crate::Actor) is sent its own type, a [`TypedCommand`](crate::TypedCommand) is one,
+/// and [`Message::of`](crate::Message::of) makes a message of it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no payload by itself",
+    label = "this is no payload",
+    note = "`Payload::any(value)` is a payload of a value of any type that is `Send + 'static`",
+    note = "a message of one value is `Message::of(value)`, which an address of its type sends as \
+            it is, and a command of one value is a `TypedCommand`"
+)]
+pub trait IntoPayloads {
+    /// The values.
+    fn into_payloads(self) -> Payloads;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Into<Payloads>> IntoPayloads for T {
+    #[inline]
+    fn into_payloads(self) -> Payloads {
+        self.into()
+    }
+}
+
 impl<T: Into<Payload>> From<T> for Payloads {
     #[inline]
     fn from(value: T) -> Self {

@@ -38,17 +38,78 @@ macro_rules! with_scalars {
             u64 => Payload::as_u64,
             f64 => Payload::as_f64,
             Pid => Payload::as_pid,
+            i8 => |it: &Payload| it.as_i64()?.try_into().ok(),
+            i16 => |it: &Payload| it.as_i64()?.try_into().ok(),
             i32 => |it: &Payload| it.as_i64()?.try_into().ok(),
+            u8 => |it: &Payload| it.as_u64()?.try_into().ok(),
+            u16 => |it: &Payload| it.as_u64()?.try_into().ok(),
             u32 => |it: &Payload| it.as_u64()?.try_into().ok(),
             usize => |it: &Payload| it.as_u64()?.try_into().ok(),
+            f32 => |it: &Payload| it.as_f64().and_then(single),
         }
     };
 }
 
+/// The number in single precision, if it is one.
+fn single(number: f64) -> Option<f32> {
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "it is compared with the number"
+    )]
+    let single = number as f32;
+    (f64::from(single).to_bits() == number.to_bits() || number.is_nan()).then_some(single)
+}
+
 impl Payload {
+    /// A value of any type, as a result of a process: `()`, `bool`, integers of up to 64 bits,
+    /// `f32`, `f64`, [`Pid`], texts and byte strings as the `From` of their types makes them, a
+    /// payload as it is, and all others as [`any`](Self::any) does. [`take`](Self::take) gives it
+    /// back.
+    ///
+    /// ```
+    /// use ganger_proc_api::Payload;
+    /// assert_eq!(Payload::of(7_u64).as_u64(), Some(7));
+    /// assert_eq!(Payload::of(vec!["a"]).take::<Vec<&str>>()?, ["a"]);
+    /// # Ok::<(), ganger_proc_api::WrongType>(())
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn of<T: Any + Send>(value: T) -> Self {
+        macro_rules! plain {
+            ($($plain:ty),+ $(,)?) => {$(
+                if is::<T, $plain>() {
+                    return Self::from(same::<T, $plain>(value));
+                }
+            )+};
+        }
+        plain!(
+            Self,
+            (),
+            bool,
+            i8,
+            i16,
+            i32,
+            i64,
+            u8,
+            u16,
+            u32,
+            u64,
+            usize,
+            f32,
+            f64,
+            Pid,
+            String,
+            &'static str,
+            Bytes,
+            Vec<u8>,
+            &'static [u8],
+        );
+        Self::any(value)
+    }
+
     /// The value, if it is a `T`: made by [`any`](Self::any) from a `T`, or a scalar, text or byte
-    /// string for which `T` is a type: `()`, `bool`, an integer that it fits in, `f64`, [`Pid`],
-    /// `String`, [`Bytes`].
+    /// string for which `T` is a type: `()`, `bool`, an integer that it fits in, `f32`, `f64`,
+    /// [`Pid`], `String`, [`Bytes`], `Vec<u8>`. A `&str` is taken as a `String`.
     ///
     /// ```
     /// use ganger_proc_api::Payload;
@@ -82,6 +143,8 @@ impl Payload {
             *slot = self.take_text();
         } else if let Some(slot) = slot.downcast_mut() {
             *slot = self.take_byte_string();
+        } else if let Some(slot) = slot.downcast_mut() {
+            *slot = self.take_byte_string().map(Vec::from);
         }
         place.ok_or_else(|| WrongType::new(Kind::of::<T>(), self.into()))
     }
@@ -122,7 +185,7 @@ impl Payload {
         let is_text = self.as_str().is_some();
         with_scalars!(is_scalar)
             || kind.is::<String>() && is_text
-            || kind.is::<Bytes>() && !is_text && self.as_bytes().is_some()
+            || (kind.is::<Bytes>() || kind.is::<Vec<u8>>()) && !is_text && self.as_bytes().is_some()
     }
 
     /// The name of the value's type, with its path, for people.
@@ -182,7 +245,7 @@ impl Message {
     #[must_use]
     #[inline]
     pub fn of<M: Any + Send>(value: M) -> Self {
-        if is_message::<M>() {
+        if is::<M, Message>() {
             return same(value);
         }
         Self::new(Symbol::default(), Payload::any(value))
@@ -192,7 +255,7 @@ impl Message {
     #[doc(hidden)]
     #[must_use]
     pub fn kind_of<M: Any>() -> Option<Kind> {
-        (!is_message::<M>()).then(Kind::of::<M>)
+        (!is::<M, Message>()).then(Kind::of::<M>)
     }
 
     /// The message's value, if there is exactly one, and it is a `T`; the message itself where `T`
@@ -218,7 +281,7 @@ impl Message {
     /// [`WrongType`], with the values inside.
     #[inline]
     pub fn take<T: Any>(self) -> Result<T, WrongType> {
-        if is_message::<T>() {
+        if is::<T, Message>() {
             return Ok(same(self));
         }
         self.payloads.take()
@@ -239,23 +302,6 @@ impl Message {
     }
 }
 
-/// Whether `M` is `Message`: the compiler decides it.
-#[inline(always)]
-fn is_message<M: Any>() -> bool {
-    TypeId::of::<M>() == TypeId::of::<Message>()
-}
-
-/// The value as what its type is as well.
-#[inline]
-fn same<A: Any, B: Any>(value: A) -> B {
-    let mut place = Some(value);
-    let place: &mut dyn Any = &mut place;
-    match place.downcast_mut().and_then(Option::take) {
-        Some(value) => value,
-        None => unreachable!("both are of one type"),
-    }
-}
-
 impl WrongType {
     /// The error for values that are not of the kind `expected`.
     #[must_use]
@@ -266,6 +312,23 @@ impl WrongType {
             got: payloads.type_name(),
             payloads,
         }
+    }
+}
+
+/// Whether both are one type: the compiler decides it.
+#[inline(always)]
+fn is<A: Any, B: Any>() -> bool {
+    TypeId::of::<A>() == TypeId::of::<B>()
+}
+
+/// The value as what its type is as well.
+#[inline]
+fn same<A: Any, B: Any>(value: A) -> B {
+    let mut place = Some(value);
+    let place: &mut dyn Any = &mut place;
+    match place.downcast_mut().and_then(Option::take) {
+        Some(value) => value,
+        None => unreachable!("both are of one type"),
     }
 }
 

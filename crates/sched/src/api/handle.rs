@@ -26,7 +26,7 @@ use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
 use ganger_proc_api::{
-    CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
+    CancelReason, CommandId, Handler, HostName, IntoPayloads, NodeName, NotFound, Package, Pid,
     Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
 };
 use std::any::Any;
@@ -159,13 +159,13 @@ impl Handle {
         &self,
         process: impl Process,
         method: impl Into<Symbol>,
-        input: impl Into<Payloads>,
+        input: impl IntoPayloads,
     ) -> Result<ProcessHandle, SubmitError> {
         self.shared.submit(
             Birth::default(),
             ProcessBox::new(process),
             method.into(),
-            input.into(),
+            input.into_payloads(),
         )
     }
 
@@ -184,13 +184,13 @@ impl Handle {
         pid: Pid,
         process: impl Process,
         method: impl Into<Symbol>,
-        input: impl Into<Payloads>,
+        input: impl IntoPayloads,
     ) -> Result<ProcessHandle, SubmitError> {
         self.shared.submit(
             Birth::under(pid),
             ProcessBox::new(process),
             method.into(),
-            input.into(),
+            input.into_payloads(),
         )
     }
 

@@ -12,8 +12,8 @@ use crate::probe::Probe;
 use crate::process::origin::Value;
 use crate::process::process_box::{Pinned, ProcessBox};
 use ganger_proc_api::{
-    Actor, ActorProcess, BoxError, Context, Kind, Message, Payloads, Pid, Process, SubmitError,
-    SubmitErrorKind, Symbol, Tag,
+    Actor, ActorProcess, BoxError, Context, IntoPayloads, Kind, Message, Payloads, Pid, Process,
+    SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use std::any::Any;
 use std::fmt;
@@ -138,10 +138,10 @@ impl Spawner<Handle> {
         self,
         process: impl Process,
         method: impl Into<Symbol>,
-        input: impl Into<Payloads>,
+        input: impl IntoPayloads,
     ) -> Result<ProcessHandle, SubmitError> {
         let process = ProcessBox::new(process);
-        self.start(None, process, method.into(), input.into())
+        self.start(None, process, method.into(), input.into_payloads())
     }
 
     /// Starts an [`Actor`]: see [`Handle::spawn_actor`].
@@ -220,10 +220,10 @@ impl Spawner<Context> {
         self,
         process: impl Process,
         method: impl Into<Symbol>,
-        input: impl Into<Payloads>,
+        input: impl IntoPayloads,
     ) -> Result<Pid, SubmitError> {
         let process = ProcessBox::new(process);
-        let started = self.start(None, process, method.into(), input.into());
+        let started = self.start(None, process, method.into(), input.into_payloads());
         started.map(|child| child.pid())
     }
 

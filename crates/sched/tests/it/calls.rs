@@ -3,7 +3,7 @@
 use crate::support::*;
 use ganger_proc_api::{
     Actor, ActorProcess, BoxError, CommandError, Completion, Context, Event, ExitCause, ExitReason,
-    Payload, Pid, Reply, StepOutput, StepResult, actor_fn, process_fn,
+    Pid, Reply, StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_sched::{Address, CallRefused, ContextExt, Scheduler};
 use std::future::{Future, IntoFuture};
@@ -149,7 +149,7 @@ fn a_reply_in_a_result_that_is_not_wanted_says_how_its_process_has_ended() {
             if fails {
                 return Err(Refusal(ganger_proc_api::Exclusive::new(reply)).into());
             }
-            out.done(Payload::any(reply));
+            out.done(reply);
             Ok(())
         });
         scheduler.spawn_actor(process).unwrap().address().clone()

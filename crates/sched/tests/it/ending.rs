@@ -183,7 +183,7 @@ fn cancel_delivers_an_event_and_cancels_the_token() {
             None => send_token.send(ctx.cancel_token())?,
             Some(Event::Cancel(CancelReason::Requested(reason))) => {
                 assert!(ctx.is_cancelled());
-                out.done(&*reason);
+                out.done(reason.to_string());
             }
             other => panic!("{other:?}"),
         }

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Command, CommandId, Completer, EndKind, Event, Message, Package, Payload, Pid, SendErrorKind,
+    Command, CommandId, Completer, EndKind, Event, Message, Package, Pid, SendErrorKind,
 };
 use ganger_sched::{ProcessState, Scheduler};
 use std::sync::{Arc, Mutex, mpsc};
@@ -108,7 +108,7 @@ fn selective_receive_keeps_the_rest_in_order_and_does_not_spin() {
         match events.take_where(wanted) {
             Some(_) => {
                 let rest: Vec<_> = events.map(number).collect();
-                out.done(Payload::any(rest));
+                out.done(rest);
             }
             None => report.send(events.len()).unwrap(),
         }

@@ -71,7 +71,7 @@ fn a_handle_that_goes_as_its_process_ends() {
     for nth in 0..EACH {
         let mut held = Some(Arc::clone(&probe));
         let process = process(move |_, _, out| {
-            out.done(Payload::any(held.take()));
+            out.done(held.take());
             Ok(())
         });
         let handle = scheduler.submit(process, "main", ()).unwrap();
@@ -115,7 +115,7 @@ fn nothing_outlives_the_scheduler() {
     scheduler.start().unwrap();
     let mut held = Some(probe());
     let cyclic = process(move |ctx, _, out| {
-        out.done(Payload::any((held.take(), ctx.clone())));
+        out.done((held.take(), ctx.clone()));
         Ok(())
     });
     drop(scheduler.submit(cyclic, "main", ()).unwrap());
@@ -123,7 +123,7 @@ fn nothing_outlives_the_scheduler() {
     let parent = process(move |ctx, _, out| {
         let mut held = held.take();
         let child = process(move |ctx, _, out| {
-            out.done(Payload::any((held.take(), ctx.clone())));
+            out.done((held.take(), ctx.clone()));
             Ok(())
         });
         ctx.submit(child, "main", ())?;

@@ -1,9 +1,7 @@
 //! System events overtake the others in a mailbox, and do not starve them.
 
 use crate::support::*;
-use ganger_proc_api::{
-    Command, CommandId, Completer, Event, Message, Package, Payload, Pid, SendErrorKind,
-};
+use ganger_proc_api::{Command, CommandId, Completer, Event, Message, Package, Pid, SendErrorKind};
 use ganger_relay::{ChannelHost, Node, PackageReceiver, Router, receiver_fn};
 use ganger_sched::{ProcessState, Scheduler};
 use std::future::Future;
@@ -106,7 +104,7 @@ fn a_system_event_overtakes_what_has_left_the_mailbox() {
             ctx.send_control(ctx.pid(), "n", 7_u64)?;
             ctx.send_control(ctx.pid(), "n", 8_u64)?;
         } else {
-            out.done(Payload::any(std::mem::take(&mut log)));
+            out.done(std::mem::take(&mut log));
         }
         Ok(())
     });

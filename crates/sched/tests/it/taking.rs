@@ -49,7 +49,7 @@ fn left_by(
         }
         let is_message = |event: &Event| matches!(event, Event::Message(_));
         let left: Vec<_> = (events.filter(is_message).map(|event| number(&event))).collect();
-        out.done(Payload::any(left));
+        out.done(left);
         Ok(())
     });
     let handle = scheduler.submit(process, "main", ()).unwrap();
@@ -209,7 +209,7 @@ fn answers_at_once_are_taken_like_the_others() {
                 }
                 _ => {
                     let left: Vec<_> = events.map(|event| number(&event) - 1_000).collect();
-                    out.done(Payload::any(left));
+                    out.done(left);
                 }
             }
             Ok(())

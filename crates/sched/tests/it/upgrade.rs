@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Message, Payload,
-    Payloads, Process, StepOutput, StepResult, UpgradeError, UpgradeRequest,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Message, Payloads,
+    Process, StepOutput, StepResult, UpgradeError, UpgradeRequest,
 };
 use ganger_sched::{ProcessState, Scheduler, UpgradeRefusedKind};
 use std::sync::atomic::Ordering;
@@ -217,7 +217,7 @@ fn what_the_old_one_left_goes_to_the_new_one() {
                 other => panic!("{other:?}"),
             })
             .collect();
-        out.done(Payload::any(numbers));
+        out.done(numbers);
         Ok(())
     });
     scheduler

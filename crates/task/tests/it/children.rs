@@ -1,7 +1,7 @@
 //! Scopes and their children.
 
 use crate::support::{exit, number, start, until};
-use ganger_proc_api::{BoxError, ExitReason, Message, Payload, Pid};
+use ganger_proc_api::{BoxError, ExitReason, Message, Pid};
 use ganger_sched::{ContextExt, Scheduler};
 use ganger_task::{ChildError, ChildLost, Cx, OneOf2, Scope, SpawnTask, StartTask};
 use std::sync::{Arc, Mutex};
@@ -80,7 +80,7 @@ fn a_group_gives_results_as_they_come_and_then_none() {
             assert_eq!((group.next().await, group.running()), (None, 0));
             Ok(all)
         });
-        Ok(Payload::any(all.await?))
+        all.await
     });
     let ExitReason::Done(all) = exit(task.unwrap()) else {
         panic!("it has not finished");

@@ -2,7 +2,7 @@
 
 use crate::support::{ByHand, exit, number, start, until};
 use ganger_proc_api::{
-    BoxError, Event, ExitReason, Message, Outcome, Package, Payload, SendErrorKind, UpgradeRequest,
+    BoxError, Event, ExitReason, Message, Outcome, Package, SendErrorKind, UpgradeRequest,
 };
 use ganger_task::{Cx, SpawnTask, SpawnTaskExt, process};
 
@@ -80,7 +80,7 @@ fn a_selective_receive_leaves_the_others_in_order() {
             while let Some(next) = cx.try_recv() {
                 all.push(next);
             }
-            Ok(Payload::any(all))
+            Ok(all)
         })
         .unwrap();
     for number in [1, 3, 2, 5, 7] {

@@ -12,7 +12,7 @@ mod traffic;
 use crate::whole::contestant::{Contestant, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
-use ganger_proc_api::{BoxError, Payload};
+use ganger_proc_api::BoxError;
 use ganger_sched::{ProcessHandle, Scheduler};
 use ganger_task::{Cx, SpawnTask};
 use std::fmt;
@@ -42,7 +42,7 @@ impl Tasks {
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, Error>
     where
         M: Send + 'static,
-        R: Into<Payload> + 'static,
+        R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {

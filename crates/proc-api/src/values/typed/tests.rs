@@ -34,6 +34,46 @@ proptest! {
     }
 }
 
+fn given_back<T: Any + Send + Clone + PartialEq + std::fmt::Debug>(value: T) -> Payload {
+    assert_eq!(Payload::of(value.clone()).take::<T>().unwrap(), value);
+    Payload::of(value)
+}
+
+// pins: P12
+#[test]
+fn a_value_of_any_type_is_given_back_and_a_plain_one_stays_plain() {
+    #[derive(Clone, Debug, PartialEq)]
+    struct Own(String, [u64; 40]);
+
+    given_back(Own("own".into(), [7; 40]));
+    given_back(Some(7_u64));
+    given_back(vec![Own("one".into(), [1; 40])]);
+    given_back(());
+    assert_eq!(given_back(true).as_bool(), Some(true));
+    assert_eq!(given_back(-7_i8).as_i64(), Some(-7));
+    assert_eq!(given_back(-7_i16).as_i64(), Some(-7));
+    assert_eq!(given_back(-7_i32).as_i64(), Some(-7));
+    assert_eq!(given_back(-7_i64).as_i64(), Some(-7));
+    assert_eq!(given_back(7_u8).as_u64(), Some(7));
+    assert_eq!(given_back(7_u16).as_u64(), Some(7));
+    assert_eq!(given_back(7_u32).as_u64(), Some(7));
+    assert_eq!(given_back(u64::MAX).as_u64(), Some(u64::MAX));
+    assert_eq!(given_back(7_usize).as_u64(), Some(7));
+    assert_eq!(given_back(0.1_f32).as_f64(), Some(f64::from(0.1_f32)));
+    assert_eq!(given_back(0.1_f64).as_f64(), Some(0.1));
+    let pid: Pid = "{main|7}".parse().unwrap();
+    assert_eq!(given_back(pid).as_pid(), Some(pid));
+    assert_eq!(given_back("text".to_owned()).as_str(), Some("text"));
+    assert_eq!(Payload::of("text").take::<String>().unwrap(), "text");
+    let long = vec![7_u8; 40];
+    assert_eq!(given_back(long.clone()).as_bytes(), Some(&*long));
+    assert_eq!(
+        given_back(Bytes::from(long.clone())).as_bytes(),
+        Some(&*long)
+    );
+    assert_eq!(Payload::of(Payload::from(7)).as_i64(), Some(7));
+}
+
 // pins: A10
 #[test]
 fn a_message_is_any_message_and_is_taken_as_it_is() {
@@ -67,23 +107,29 @@ fn what_fits_is_what_is_taken() {
         fits
     }
     type Make = fn() -> Payloads;
-    let values: [(Make, usize); 11] = [
+    let values: [(Make, usize); 12] = [
         (Payloads::new, 1),
         (|| ().into(), 1),
         (|| true.into(), 1),
-        (|| (-7_i64).into(), 2),
-        (|| 7_i64.into(), 5),
-        (|| 7_u64.into(), 5),
+        (|| (-7_i64).into(), 4),
+        (|| 7_i64.into(), 9),
+        (|| 7_u64.into(), 9),
         (|| u64::MAX.into(), 2),
-        (|| 1.5.into(), 1),
+        (|| 1.5.into(), 2),
+        (|| 0.1.into(), 1),
         (|| "text".into(), 1),
-        (|| Bytes::from_static(b"bytes").into(), 1),
+        (|| Bytes::from_static(b"bytes").into(), 2),
         (|| Payload::any(7_u64).into(), 1),
     ];
     for (value, expected) in values {
         let fitting = [
             agrees::<()>(value),
             agrees::<bool>(value),
+            agrees::<i8>(value),
+            agrees::<i16>(value),
+            agrees::<u8>(value),
+            agrees::<u16>(value),
+            agrees::<f32>(value),
             agrees::<i32>(value),
             agrees::<u32>(value),
             agrees::<i64>(value),
