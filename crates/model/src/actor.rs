@@ -1,4 +1,4 @@
-//! A process that does what its messages ask for, and notes what happens to it.
+//! A process that obeys its messages, and notes its events.
 
 use crate::calls::{self, aim};
 use crate::far;
@@ -21,11 +21,11 @@ pub(crate) struct Actor {
     nature: Nature,
     /// Its PID, once it has been initialised.
     pid: Option<Pid>,
-    /// It leaves messages where they are.
+    /// The actor leaves messages in its mailbox.
     holds: bool,
-    /// The processes that it monitors, with their tags.
+    /// The monitored processes, with their tags.
     monitors: Vec<(Pid, Number)>,
-    /// The yield after which it finishes.
+    /// The yield after which the actor finishes.
     last_wish: Option<Number>,
     /// Its `init` gives other threads time to catch up.
     gives_way: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Actor {
     life: Arc<()>,
 }
 
-/// What a step does, and decides.
+/// The effects and the decision of a step.
 struct Doing<'a> {
     out: &'a mut StepOutput,
     yields: Vec<(Number, Kind)>,
@@ -43,7 +43,7 @@ struct Doing<'a> {
     defers: bool,
 }
 
-/// Panics without a word: the message is all that counts.
+/// Panics without output: only the message counts.
 pub(crate) fn panic_with(number: Number) -> ! {
     resume_unwind(Box::new(number.to_string()))
 }
@@ -76,12 +76,12 @@ impl Actor {
         self.number
     }
 
-    /// A pointer that can be upgraded as long as the process is there.
+    /// Returns a pointer that can be upgraded as long as the process is there.
     pub(crate) fn life(&self) -> Weak<()> {
         Arc::downgrade(&self.life)
     }
 
-    /// Does what an event asks for.
+    /// Reacts to an event.
     fn react(&mut self, ctx: &Context, seen: Seen, doing: &mut Doing<'_>) {
         match seen {
             Seen::Message(number) | Seen::Control(number) => {
@@ -102,7 +102,7 @@ impl Actor {
         }
     }
 
-    /// The process has been asked to finish, and does what its manners are.
+    /// Reacts to the request to finish, as the actor's manners say.
     fn finish(&mut self, number: Number, doing: &mut Doing<'_>) {
         match self.nature.manners {
             Manners::Finishes => doing.outcome = Outcome::Finishes(number),

@@ -10,11 +10,11 @@ use ganger_proc_api::{
 use ganger_sched::{Handle, ProcessHandle, UpgradeRefused, UpgradeRefusedKind};
 use std::sync::Arc;
 
-/// The factory that makes processes.
+/// The name of a factory that makes processes.
 pub(crate) const MAKER: &str = "makes processes";
-/// The factory that panics.
+/// The name of a factory that panics.
 pub(crate) const BREAKER: &str = "panics";
-/// A factory that is not registered.
+/// The name of an unregistered factory.
 const NOBODY: &str = "nobody";
 
 /// The nature of processes that take the places of others.
@@ -32,22 +32,22 @@ const METHODS: [(Start, &str); 5] = [
     (Start::HookPanics, "the hook panics"),
 ];
 
-/// The entry point that leads to such a start.
+/// Returns the entry point for a start.
 pub(crate) fn method_of(start: Start) -> Symbol {
     let found = METHODS.iter().find(|(other, _)| *other == start);
     found.map_or(Symbol::new(""), |&(_, name)| Symbol::new(name))
 }
 
-/// The start that an entry point leads to.
+/// Returns the start of an entry point.
 pub(crate) fn start_of(method: &str) -> Start {
     let found = METHODS.iter().find(|(_, name)| *name == method);
     found.map_or(Start::InitFails, |&(start, _)| start)
 }
 
-/// A process that has been submitted: its PID, and its handle, if it is not detached.
+/// A submitted process: its PID, and its handle, if it is not detached.
 pub(crate) type Submission = (Pid, Option<ProcessHandle>);
 
-/// The PID that a target means.
+/// Returns the PID of a target.
 pub(crate) fn aim(world: &World, to: Target) -> Option<Pid> {
     let state = world.state();
     let count = state.pids.len();
@@ -81,8 +81,7 @@ pub(crate) fn submit(
     world.reach("a submit (P1, P13, P14, D1)", expected, found);
 }
 
-/// Submits a process with `through`. Checks that it has the PID that was asked for, or comes back
-/// whole.
+/// Submits a process with `through`. Checks that it has the requested PID, or comes back whole.
 pub(crate) fn try_to_submit(
     world: &World,
     actor: Actor,
@@ -148,7 +147,7 @@ pub(crate) fn submit_from_outside(
     );
 }
 
-/// Submits a process to the scheduler, under a chosen PID if there is one.
+/// Submits a process to the scheduler, under a chosen PID if given.
 pub(crate) fn submit_to(
     handle: &Handle,
     chosen: Option<Pid>,
@@ -163,7 +162,7 @@ pub(crate) fn submit_to(
     Ok((process.pid(), Some(process)))
 }
 
-/// Sends a message that has its receiver do `act`.
+/// Sends a message that makes its receiver do `act`.
 pub(crate) fn send(
     world: &World,
     to: Pid,
@@ -188,7 +187,7 @@ pub(crate) fn send(
     world.reach("a send (R2, P13)", expected, found);
 }
 
-/// What has become of message `number`, which must be in the error if there is one.
+/// Returns the fate of message `number`. An error must have the message inside.
 pub(crate) fn come_back(world: &World, number: Number, sent: Result<(), SendError>) -> Sent {
     let Err(error) = sent else {
         return Sent::Accepted;
@@ -284,7 +283,7 @@ pub(crate) fn demonitor(world: &World, ctx: &Context, target: Pid, tag: Number) 
     ctx.demonitor(target, tag);
 }
 
-/// The process that is to take another's place, and the request that asks for it.
+/// Returns the heir of a process, and the request for the upgrade.
 pub(crate) fn heir(world: &Arc<World>, next: Next) -> (Heir, UpgradeRequest) {
     let factory = |name| UpgradeRequest::factory(world.factory(name), method_of(Start::Well), ());
     match next {
@@ -300,7 +299,7 @@ pub(crate) fn heir(world: &Arc<World>, next: Next) -> (Heir, UpgradeRequest) {
     }
 }
 
-/// What the factory makes.
+/// Makes a process, as a factory.
 pub(crate) fn make(world: &Arc<World>) -> Box<dyn Process> {
     let number = world.number();
     world.state().spec.made(number);
@@ -323,7 +322,7 @@ pub(crate) fn upgrade(world: &Arc<World>, handle: &Handle, pid: Pid, next: Next)
     world.reach("an upgrade (P11)", expected, found);
 }
 
-/// Uses a completer that a handler has kept.
+/// Uses a kept completer.
 pub(crate) fn complete_kept(world: &World, nth: usize, answer: Answer) {
     let mut state = world.state();
     let count = state.kept.len();

@@ -42,7 +42,7 @@ impl PackageReceiver for At {
     }
 }
 
-/// The PID that packages for a place have.
+/// Returns the PID of packages for a place.
 fn target(place: Place) -> Pid {
     let Ok(pid) = match place {
         Place::Host => "{simulated@other|7}",
@@ -114,7 +114,7 @@ pub(crate) fn send(
     );
     let package = Package::new(source, target(far.place), "far", number);
     let found = come_back(world, number, through(package));
-    // A late package counts as accepted, whatever becomes of it.
+    // A late package counts as accepted, even if it comes back.
     let expected = expected.filter(|_| found != Sent::Accepted);
     world.reach("a send far away (R2, R3)", expected, found);
     if found != Sent::Accepted {

@@ -1,4 +1,4 @@
-//! Notes of what happens, as the process or the caller sees it.
+//! Notes of events, as the process or the caller sees them.
 
 use crate::plan::{Act, Far, Kind, Place, Start};
 use ganger_proc_api::{
@@ -19,11 +19,11 @@ pub(crate) enum Seen {
     Shutdown,
     /// A monitored process has ended in this way, as far as notices tell, or was not there.
     Exit(Number, Option<End>),
-    /// An event that nothing has caused.
+    /// An event without a cause.
     Foreign,
 }
 
-/// What a completion says.
+/// The content of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finished {
     Result,
@@ -50,18 +50,18 @@ pub(crate) enum End {
     Foreign,
 }
 
-/// What takes a process's place.
+/// The heir of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heir {
-    /// The process of that number.
+    /// The process of this number.
     Process(Number),
-    /// Any that a factory has made.
+    /// Any product of a factory.
     Made,
     PanickingFactory,
     UnknownFactory,
 }
 
-/// What a step has decided.
+/// The decision of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Waits,
@@ -102,7 +102,7 @@ pub(crate) enum Sent {
     Stopping,
     NoHost,
     NoNode,
-    /// There is no room for the message yet.
+    /// The message waits for room.
     Waits,
     Otherwise,
 }
@@ -127,10 +127,10 @@ pub(crate) enum Submitted {
     Otherwise,
 }
 
-/// Something that has happened to a process.
+/// An event of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// `init` of a process begins, under that PID.
+    /// `init` of a process begins, under this PID.
     Init(Pid, Number, Start),
     /// The hook of a start is called.
     Started(Pid),
@@ -138,7 +138,7 @@ pub(crate) enum Note {
     Step(Pid, Number, Vec<Seen>),
     /// A step takes an event.
     Took(Pid, Seen),
-    /// A step ends, with these yields and that outcome. The flag says whether it defers a
+    /// A step ends, with these yields and this outcome. The flag says whether the step defers a
     /// cancellation.
     Stepped(Pid, Vec<(Number, Kind)>, Outcome, bool),
     /// The handler of a yield is called.
@@ -169,7 +169,7 @@ impl Seen {
         seen.unwrap_or(Self::Foreign)
     }
 
-    /// The end that it leads to, where it is a cancellation that is not deferred.
+    /// Returns the end after this event, if it is a cancellation that is not deferred.
     pub(crate) fn end(self) -> Option<End> {
         match self {
             Self::Cancel(number) => Some(End::Cancelled(Some(number))),
@@ -188,7 +188,7 @@ impl Seen {
 }
 
 impl Submitted {
-    /// What a submit returns that leads to such a start.
+    /// Returns a submit's result after such a start.
     pub(crate) fn after(start: Start) -> Self {
         match start {
             Start::Well => Self::Started,
@@ -240,7 +240,7 @@ impl Finished {
         }
     }
 
-    /// The result that the handler of that kind leads to, unless it keeps the completer.
+    /// Returns the result of a handler of this kind, unless it keeps the completer.
     pub(crate) fn by(kind: Kind) -> Option<Self> {
         match kind {
             Kind::AtOnce | Kind::AnswersAndErrs | Kind::Terminates => Some(Self::Result),
@@ -284,8 +284,8 @@ impl End {
         }
     }
 
-    /// The end as a notice tells it: without results, and with one end for all heirs that could not
-    /// be made.
+    /// Returns the end as a notice has it: without results, and with a common end for all failed
+    /// heirs.
     pub(crate) fn as_told(self) -> Self {
         match self {
             Self::Done(_) => Self::Done(0),
@@ -294,7 +294,7 @@ impl End {
         }
     }
 
-    /// The end that a notice tells; none when it says that the process was not there.
+    /// Returns the end in a notice; none if the notice says that the process was not there.
     fn told(cause: &ExitCause) -> Option<Self> {
         let end = match cause {
             ExitCause::NotFound => return None,
@@ -327,7 +327,7 @@ impl End {
 }
 
 impl Heir {
-    /// How a process ends that is to become something that can't be made.
+    /// Returns the end of a process whose heir can't be made.
     pub(crate) fn failure(self) -> Option<End> {
         match self {
             Self::Process(_) | Self::Made => None,

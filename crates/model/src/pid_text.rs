@@ -11,8 +11,8 @@ const NAME: usize = 255;
 /// room for other names.
 ///
 /// # Panics
-/// When the parser accepts or rejects what it should not, reports an error at a place outside of
-/// the text, or when a PID's own text is another.
+/// If the parser accepts or rejects a text against the rules, or reports an error at a place
+/// outside of the text, or if a PID's own text differs.
 pub fn check_pid_text(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
@@ -45,7 +45,7 @@ fn is_full(error: &ParsePidError) -> bool {
     name.problem == NameProblem::TooManyParsed
 }
 
-/// What has been read.
+/// A part of the text.
 enum Read {
     /// Bytes of the first name, or of the host's name behind the node's.
     Name { bytes: usize, is_host: bool },

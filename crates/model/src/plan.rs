@@ -1,39 +1,39 @@
-//! Plans: what is done to a scheduler, as bytes.
+//! Plans: operations on a scheduler, as bytes.
 //!
 //! **Problem.** Random tests make sequences of operations, a fuzzer makes bytes, and a corpus must
 //! mean the same to both for years.
 //!
-//! **Rejected.** A type with a strategy for the tests, and a decoder for the fuzzer. That gives two
-//! notions of what is likely, and two formats.
+//! **Rejected.** A type with a strategy for the tests, and a decoder for the fuzzer: that gives two
+//! notions of likely plans, and two formats.
 //!
 //! **Format.** Four bytes of settings, then four bytes for each operation. A rest is ignored, and
 //! so is everything beyond [`MOST`]. Every sequence of bytes is a plan: each number is taken modulo
-//! the number of alternatives. Zeros mean the simplest alternative, so that smaller bytes are
-//! simpler plans.
+//! the number of alternatives. Zeros mean the simplest alternative, so smaller bytes are simpler
+//! plans.
 
 /// How many operations a plan has at most.
 pub const MOST: usize = 120;
 
-/// A scheduler's settings, and what is done to it.
+/// A scheduler's settings, and the operations on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Decides the order of moves.
     pub seed: u64,
-    /// How many workers there are.
+    /// The number of workers.
     pub workers: usize,
-    /// The most new events that a step is shown.
+    /// The limit of new events in a step.
     pub batch: usize,
-    /// The most messages, and the most control messages, that a mailbox holds.
+    /// The limit of messages, and of control messages, in a mailbox.
     pub mailbox: Option<usize>,
-    /// The most processes that there are at once.
+    /// The limit of live processes.
     pub processes: Option<usize>,
-    /// If steps block at times: how many spares there are.
+    /// If steps block at times: the number of spares.
     pub blocks: Option<usize>,
     /// The operations, in order.
     pub ops: Vec<Op>,
 }
 
-/// One thing to be done from outside.
+/// An operation from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Go on until no actor can move; then everything is compared.
@@ -46,14 +46,14 @@ pub enum Op {
         nature: Nature,
         /// The entry point.
         start: Start,
-        /// The id below 2^32 that is asked for.
+        /// The requested id, below 2^32.
         chosen: Option<u64>,
     },
     /// Send a message.
     Send {
         /// The receiver.
         to: Target,
-        /// What the receiver does with the message.
+        /// The receiver's act.
         act: Act,
         /// As a control message.
         control: bool,
@@ -62,25 +62,25 @@ pub enum Op {
     Cancel(Target),
     /// Terminate a process.
     Terminate(Target),
-    /// Ask a process to become another one.
+    /// Ask a process to become another process.
     Upgrade(Target, Next),
-    /// Use the completer that a handler has kept, counted round.
+    /// Use a kept completer, counted round.
     Complete(usize, Answer),
     /// Stop the scheduler, with a deadline in microseconds.
     Stop(u64),
     /// Send a message, and wait for room for it.
     Wait(Target, Act),
-    /// Give up a send that waits, counted round.
+    /// Give up a waiting send, counted round.
     GiveUp(usize),
-    /// Several senders send to one process at once.
+    /// Several senders send to a single process at once.
     Volley {
         /// The receiver.
         to: Target,
-        /// How many there are.
+        /// The number of senders.
         senders: usize,
         /// How many messages each of them sends.
         each: usize,
-        /// What the process has to do at every third message.
+        /// The act of the process at every third message.
         act: Act,
     },
     /// Send a package beyond the scheduler, in the name of a process.
@@ -88,7 +88,7 @@ pub enum Op {
     /// Add a place beyond the scheduler, or remove it.
     Place(Place, bool),
     /// Several threads submit processes at once. Every second process of each thread has a PID of
-    /// the scheduler's choice; all threads ask for the PIDs of the others.
+    /// the scheduler's choice. All threads ask for the same PIDs for the rest.
     Crowd {
         /// How the processes behave.
         nature: Nature,
@@ -98,32 +98,33 @@ pub enum Op {
         submitters: usize,
         /// How many processes each of them submits.
         each: usize,
-        /// The first of the ids that they ask for.
+        /// The first of the requested ids.
         first: u64,
     },
-    /// Several senders send to one process at once, and wait for room for each message.
+    /// Several senders send to a single process at once, and wait for room for each message.
     Press {
         /// The receiver.
         to: Target,
-        /// How many there are.
+        /// The number of senders.
         senders: usize,
         /// How many messages each of them sends.
         each: usize,
-        /// What the process has to do at every third message.
+        /// The act of the process at every third message.
         act: Act,
         /// When the process takes them.
         way: Way,
     },
 }
 
-/// When a process takes messages that wait for room.
+/// The way in which a process takes messages that wait for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It takes them all the while.
+    /// The process takes messages all the while.
     Open,
-    /// It takes none until its mailbox is full; then a control message has it do this act.
+    /// The process takes none until its mailbox is full; then a control message makes it do this
+    /// act.
     Then(Act),
-    /// It takes none until its mailbox is full; then it is terminated.
+    /// The process takes none until its mailbox is full; then it is terminated.
     Terminated,
 }
 
@@ -149,32 +150,33 @@ pub enum Place {
     Elsewhere,
 }
 
-/// One of all processes that have been started, counted round.
+/// A process among all started processes, counted round.
 pub type Target = u8;
 
 /// How a process behaves on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nature {
-    /// What it does when it is asked to finish.
+    /// The reaction to a request to finish.
     pub manners: Manners,
-    /// Whether it sends itself messages that must not arrive: from `init`, `close` and the hooks.
+    /// Whether the process sends itself messages that must not arrive: from `init`, `close` and the
+    /// hooks.
     pub probes: bool,
 }
 
-/// What a process does when it is asked to finish.
+/// A process's reaction to a request to finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manners {
-    /// It finishes, with a result.
+    /// The process finishes, with a result.
     Finishes,
-    /// It says nothing, and so ends.
+    /// The process says nothing, and so ends.
     Obeys,
     /// It goes on.
     Ignores,
-    /// It has something done first.
+    /// The process first waits for a yield.
     CleansUp,
 }
 
-/// What becomes of a start.
+/// The result of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// It goes well.
@@ -189,20 +191,20 @@ pub enum Start {
     HookPanics,
 }
 
-/// The process that takes another's place.
+/// The heir of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Another process.
     Process(Start),
-    /// What a factory makes.
+    /// The product of a factory.
     Factory,
-    /// What a factory makes, which panics.
+    /// A factory that panics.
     PanickingFactory,
-    /// What a factory makes that is not registered.
+    /// An unregistered factory.
     UnknownFactory,
 }
 
-/// What a message makes its receiver do.
+/// The receiver's act at a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// Nothing.
@@ -223,7 +225,7 @@ pub enum Act {
     Panic,
     /// Become another process.
     Become(Next),
-    /// Pass something on, which goes no further.
+    /// Pass a message on, which goes no further.
     Pass(Target, Passed),
     /// Send something to another process, or to itself, and have it wait for room.
     Wait(Target, Passed),
@@ -241,7 +243,7 @@ pub enum Act {
     Demonitor(usize),
 }
 
-/// What a forwarded message makes its receiver do.
+/// The receiver's act at a forwarded message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passed {
     /// Nothing.
@@ -254,7 +256,7 @@ pub enum Passed {
     Control,
 }
 
-/// What the handler of a command does.
+/// The act of a command's handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Answers at once.
@@ -273,11 +275,11 @@ pub enum Kind {
     AnswersAndErrs,
     /// Terminates the process that has yielded the command, and answers.
     Terminates,
-    /// There is no handler.
+    /// No handler exists.
     Unknown,
 }
 
-/// What a completer is used for.
+/// The use of a completer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// A result.

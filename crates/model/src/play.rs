@@ -15,20 +15,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For how long spares wait to be needed again, so that they end within a plan.
+/// The time for which spares wait to be needed again, so that they end within a plan.
 const BRIEFLY: Duration = Duration::from_millis(30);
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Played {
-    /// What the simulation reports.
+    /// The report of the simulation.
     pub report: Report,
-    /// What calls have returned, each once, and how processes have ended.
+    /// The results of calls, each once, and the ends of processes.
     pub reached: BTreeSet<String>,
 }
 
-/// Carries out the plan that the bytes stand for: see [`play`].
+/// Carries out the plan of these bytes: see [`play`].
 ///
 /// # Panics
 /// As `play`.
@@ -36,11 +36,11 @@ pub fn play_bytes(bytes: &[u8]) {
     play(&Plan::from_bytes(bytes));
 }
 
-/// Carries a plan out on a scheduler in a simulation, and compares all that can be seen with the
+/// Carries a plan out on a scheduler in a simulation, and compares all visible results with the
 /// specification.
 ///
 /// # Panics
-/// When anything differs. The text says what, and what had happened before.
+/// If anything differs. The text has the difference, and the events before.
 pub fn play(plan: &Plan) -> Played {
     let hub = Arc::new(Hub::default());
     let limits = Limits {
@@ -100,7 +100,7 @@ pub fn play(plan: &Plan) -> Played {
     Played { report, reached }
 }
 
-/// Carries out one operation, from outside.
+/// Carries out an operation, from outside.
 fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
     let aim = |to| aim(world, to);
     match op {
@@ -217,7 +217,7 @@ fn volley(world: &World, rt: &Rt<'_>, to: Pid, mut left: Vec<usize>, act: Act) {
     }
 }
 
-/// Goes on until no actor can move; then compares all that can be seen.
+/// Goes on until no actor can move; then compares all visible results.
 fn settle(world: &World, rt: &Rt<'_>) {
     rt.settle();
     waits::look_at_all(world);

@@ -1,17 +1,18 @@
 //! Plans, carried out on a scheduler with threads: each plan by a thread of its own, on processes
 //! of its own.
 //!
-//! Each of these worlds waits after each act until nothing is left to happen in it. So there is one
-//! order of events in a world, and the specification says which results are right. Between the
-//! worlds there is no order. They share the workers, the queues, the tables, the pools and the
-//! mailboxes' memory.
+//! Each of these worlds waits after each act until all its events are over. So the events of a
+//! world have a single order, and the specification knows the right results. Between the worlds
+//! there is no order. They share the workers, the queues, the tables, the pools and the mailboxes'
+//! memory.
 //!
-//! Within a world, several threads at once may send to one process (`volley`), block there until
-//! there is room (`press`), and submit (`crowd`).
+//! Within a world, several threads at once may send to a single process (`volley`), block there
+//! until there is room (`press`), and submit (`crowd`).
 //!
 //! Acts that would make two processes of a world run at once are left out: a step may not send to
 //! other processes, start, cancel or terminate them. A shutdown comes when all processes have
-//! ended. A limit of processes holds for all worlds together, so only a single world may have one.
+//! ended. A limit of processes holds for all worlds together, so only a single world may have a
+//! limit.
 
 mod crowd;
 mod press;
@@ -32,21 +33,21 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-/// A wait that takes longer than this is in vain.
+/// A longer wait than this is in vain.
 const IN_VAIN: Duration = Duration::from_secs(60);
-/// How often a thread looks for what other threads should have done: at first in a row, then with a
-/// yield after each look, then with a pause of `BRIEFLY`. After `LOOKS` looks it gives up.
+/// The number of a thread's looks at other threads' progress: at first in a row, then with a yield
+/// after each look, then with a pause of `BRIEFLY`. After `LOOKS` looks the thread gives up.
 const SPINS: u32 = 500;
 const YIELDS: u32 = SPINS + 500;
 const LOOKS: u32 = YIELDS + 60_000;
 const BRIEFLY: Duration = Duration::from_millis(1);
 
-/// Carries the plans out on one scheduler with `workers` workers, all at once.
+/// Carries the plans out on a single scheduler with `workers` workers, all at once.
 ///
 /// Returns the distinct results of calls, and the distinct ends of processes.
 ///
 /// # Panics
-/// When anything differs from the specification. The text says what, and what had happened before.
+/// If anything differs from the specification. The text has the difference, and the events before.
 pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
     let hub = Arc::new(Hub::default());
     let limits = Limits {
@@ -101,7 +102,7 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
     worlds.iter().flat_map(|world| world.reached()).collect()
 }
 
-/// Blocks until nothing is left to happen in that world, and all that can be looked at is right.
+/// Blocks until all events of the world are over, and all visible results are right.
 fn wait_until_quiet(world: &World, handle: &Handle) {
     world.wait_until_settled(IN_VAIN);
     let (living, limits) = {
@@ -143,12 +144,12 @@ fn wait_until_quiet(world: &World, handle: &Handle) {
     }
 }
 
-/// The results of `f`, called in one thread for each of `all`. The function that `f` is given
+/// Returns the results of `f`, called in a thread for each of `all`. The function that `f` is given
 /// blocks until all threads call it.
 fn at_once<T: Sync, R: Send>(all: &[T], f: impl Fn(&T, &dyn Fn()) -> R + Sync) -> Vec<R> {
     let barrier = Barrier::new(all.len());
     let meet = || {
-        // The last thread has not slept: it gives the others time to wake up.
+        // The last thread has not slept: it gives the other threads time to wake up.
         if barrier.wait().is_leader() {
             give_way();
         }
@@ -163,12 +164,12 @@ fn at_once<T: Sync, R: Send>(all: &[T], f: impl Fn(&T, &dyn Fn()) -> R + Sync) -
     })
 }
 
-/// Gives other threads time to come as far as this one.
+/// Gives other threads time to catch up.
 pub(crate) fn give_way() {
     (0..5).for_each(|_| thread::yield_now());
 }
 
-/// Ends the processes that are left.
+/// Ends the remaining processes.
 fn end(world: &World, handle: &Handle) {
     while !world.state().kept.is_empty() {
         calls::complete_kept(world, 0, Answer::Dropped);
@@ -187,7 +188,7 @@ fn end_all(world: &World, handle: &Handle) {
     }
 }
 
-/// Carries out one operation, from outside.
+/// Carries out an operation, from outside.
 fn act(world: &Arc<World>, handle: &Handle, op: Op) {
     let aim = |to| aim(world, to);
     match op {
@@ -241,7 +242,7 @@ fn act(world: &Arc<World>, handle: &Handle, op: Op) {
     }
 }
 
-/// The same act, or a harmless one where it involves another process.
+/// Returns the same act, or a harmless act if `act` involves another process.
 fn inside_of_one(act: Act) -> Act {
     match act {
         Act::Pass(..) | Act::Wait(..) | Act::Spawn(..) => Act::Note,

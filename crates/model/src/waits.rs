@@ -1,5 +1,5 @@
-//! Sends that wait for room, held like the futures of one task: each is polled when it has been
-//! woken, or dropped.
+//! Waiting sends, held like the futures of a single task: each is polled when it has been woken, or
+//! dropped.
 
 use crate::calls::{allow_for_a_stop, come_back};
 use crate::notes::{Call, Number, Sent};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// A send that waits.
+/// A waiting send.
 pub(crate) struct Waiting {
     number: Number,
     send: SendAsync,
@@ -41,7 +41,7 @@ impl Waiting {
     }
 }
 
-/// Sends a message that has its receiver do `act`, and waits for room for it.
+/// Sends a message that makes its receiver do `act`, and waits for room for it.
 pub(crate) fn begin(world: &World, handle: &Handle, to: Pid, act: Act) {
     let number = world.number();
     world.state().acts.insert(number, act);

@@ -1,11 +1,11 @@
-//! The common state of the processes, the handlers, the hooks and the caller outside. They note
-//! what happens, and the specification says whether that is right.
+//! The common state of the processes, the handlers, the hooks and the caller outside. They note all
+//! events, and the specification judges them.
 //!
 //! An error is kept until the caller outside looks for it: the scheduler would contain a panic
 //! inside of a step.
 //!
-//! A scheduler with threads has several worlds, each with processes of its own. Each world makes
-//! one call at a time, so that its events have an order.
+//! A scheduler with threads has several worlds, each with processes of its own. Each world makes a
+//! single call at a time, so that its events have an order.
 
 use crate::calls::Submission;
 use crate::notes::{End, Note, Number, Submitted};
@@ -41,20 +41,20 @@ pub(crate) struct World {
 
 pub(crate) struct State {
     pub(crate) spec: Spec,
-    /// All that has happened, for the report.
+    /// All events so far, for the report.
     journal: Vec<Box<dyn fmt::Debug + Send>>,
-    /// The first thing that was wrong.
+    /// The first error.
     broken: Option<Broken>,
     last: Number,
-    /// The PIDs of all processes that have been started.
+    /// The PIDs of all started processes.
     pub(crate) pids: Vec<Pid>,
-    /// What each message has its receiver do.
+    /// The receiver's act at each message.
     pub(crate) acts: HashMap<Number, Act>,
     pub(crate) kept: Vec<(Number, Completer)>,
     pub(crate) waiting: Vec<Waiting>,
     handles: Vec<ProcessHandle>,
     ends: HashMap<Pid, VecDeque<End>>,
-    /// What calls have returned, and how processes have ended.
+    /// The results of calls, and the ends of processes.
     reached: BTreeSet<String>,
 }
 
@@ -86,7 +86,7 @@ impl Hub {
 }
 
 impl World {
-    /// A world among several, which have numbers.
+    /// Creates a numbered world among several.
     pub(crate) fn new(hub: &Arc<Hub>, name: usize, limits: Limits) -> Arc<Self> {
         let state = State {
             spec: Spec::new(limits),
@@ -109,7 +109,7 @@ impl World {
         })
     }
 
-    /// Makes the process with that PID, and that nature, one of this world's.
+    /// Makes the process with this PID and this nature a member of this world.
     pub(crate) fn adopt(self: &Arc<Self>, pid: Pid, nature: Nature) {
         let mut of = self.hub.of.lock().unwrap_or_else(PoisonError::into_inner);
         of.insert(pid, (Arc::downgrade(self), nature));
@@ -140,7 +140,7 @@ impl World {
         state.last
     }
 
-    /// Tells the specification that something has happened.
+    /// Tells the specification of an event.
     pub(crate) fn note(&self, note: Note) {
         let now = self.now();
         let mut state = self.state();
@@ -154,7 +154,7 @@ impl World {
         self.changed.notify_all();
     }
 
-    /// Asks the specification something, and notes the error if it finds one; `describe` puts the
+    /// Asks the specification something, and notes an error if it finds any; `describe` puts the
     /// question into words.
     pub(crate) fn ask<T: Copy, D: fmt::Debug + Send + 'static>(
         &self,
@@ -181,7 +181,7 @@ impl World {
         self.ask(|_| what, tell);
     }
 
-    /// Notes an error if the result of a call differs from the expected one.
+    /// Notes an error if the result of a call differs from the expected result.
     pub(crate) fn compare<T: fmt::Debug + PartialEq>(
         &self,
         what: &'static str,
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// As [`compare`](Self::compare), and remembers what has been found.
+    /// As [`compare`](Self::compare), and remembers the result.
     pub(crate) fn reach<T: fmt::Debug + PartialEq>(
         &self,
         what: &'static str,
@@ -205,36 +205,35 @@ impl World {
         self.compare(what, expected, found);
     }
 
-    /// Whether a submit may have been refused that was not expected to be: see `Spec::was_refused`.
+    /// Returns whether a submit may have been refused unexpectedly: see `Spec::was_refused`.
     pub(crate) fn was_refused(&self, process: Number, found: Submitted) -> bool {
         let now = self.now();
         self.state().spec.was_refused(process, found, now)
     }
 
-    /// Remembers that this result has occurred.
+    /// Remembers a result.
     pub(crate) fn come_to(&self, what: &str) {
         self.state().reached.insert(what.to_owned());
     }
 
-    /// What calls have returned, and how processes have ended.
+    /// Returns the results of calls, and the ends of processes.
     pub(crate) fn reached(&self) -> BTreeSet<String> {
         self.state().reached.clone()
     }
 
-    /// Keeps the PID and the handle of a process that has been submitted.
+    /// Keeps the PID and the handle of a submitted process.
     pub(crate) fn keep(&self, (pid, handle): Submission) {
         let mut state = self.state();
         state.pids.push(pid);
         state.handles.extend(handle);
     }
 
-    /// The PID of a number that this world chooses: none that another chooses.
+    /// Returns the PID of an id that this world chooses: no other world chooses the same PID.
     pub(crate) fn pid(&self, handle: &Handle, id: u64) -> Pid {
         Pid::new(handle.host_name(), 100 * self.name as u64 + id)
     }
 
-    /// Compares the handles of ended processes with what the hook was told; blocks until they
-    /// agree.
+    /// Compares the handles of ended processes with the hook's ends; blocks until they agree.
     pub(crate) fn check_handles(&self) {
         let all = std::mem::take(&mut self.state().handles);
         for handle in all {
@@ -249,7 +248,7 @@ impl World {
         }
     }
 
-    /// Blocks until the specification has nothing to wait for, or there is an error; for schedulers
+    /// Blocks until the specification has nothing to wait for, or an error comes; for schedulers
     /// with threads. A longer wait than `at_most` is an error.
     pub(crate) fn wait_until_settled(&self, at_most: Duration) {
         if !self.wait_until(at_most, Spec::is_settled) {
@@ -257,8 +256,8 @@ impl World {
         }
     }
 
-    /// Blocks until `is_so` of the specification, or until something is wrong. Returns `false` when
-    /// that takes longer than `at_most`.
+    /// Blocks until `is_so` of the specification, or until something is wrong. Returns `false`
+    /// after `at_most`.
     pub(crate) fn wait_until(
         &self,
         at_most: Duration,
@@ -276,7 +275,7 @@ impl World {
     }
 
     /// # Panics
-    /// When there is an error. The text says what, and what had happened before.
+    /// If an error was found. The text has the error, and the events before.
     pub(crate) fn assert_right(&self) {
         let state = self.state();
         let Some(broken) = &state.broken else {
@@ -293,8 +292,7 @@ impl World {
 }
 
 impl State {
-    /// Notes what has happened, and whether that is wrong; ignores everything after the first
-    /// error.
+    /// Notes an event, and its error; ignores everything after the first error.
     pub(crate) fn write(
         &mut self,
         what: impl fmt::Debug + Send + 'static,

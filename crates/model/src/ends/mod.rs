@@ -1,4 +1,4 @@
-//! Links, monitors, names and groups beside a specification of theirs.
+//! Links, monitors, names and groups, compared with a specification of theirs.
 
 mod play;
 mod spec;

@@ -1,4 +1,4 @@
-//! Has processes do in a simulation what the specification says.
+//! Plays the acts of the specification with processes in a simulation.
 
 use super::spec::{EndAct, Ends, NAMES, PROCESSES, Spawn, Spec, TRAPPED, Told, signalled};
 use ganger_link::{Group, Groups, Lane, LinkContext, LinkSpawner, Watch};
@@ -18,25 +18,25 @@ type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 #[derive(Clone)]
 enum Say {
     Do(Arc<Mutex<Option<Act>>>),
-    /// The number, and by which process.
+    /// The number, and its sender.
     Number(usize, u64),
 }
 
-/// What the processes note.
+/// The notes of the processes.
 #[derive(Default)]
 struct Notes {
     /// In the order of their starts.
     processes: Vec<Address>,
     told: BTreeMap<Pid, Vec<Told<Pid>>>,
     ended: BTreeMap<Pid, ExitCause>,
-    /// The watches of each process that have not been ended, in the order of their begin.
+    /// The open watches of each process, in the order of their begin.
     watches: BTreeMap<usize, Vec<Watch>>,
     reached: Option<usize>,
 }
 
 type Shared = Arc<Mutex<Notes>>;
 
-/// A process that does what it is told to, and notes what it is told.
+/// A process that obeys its messages, and notes them.
 struct Puppet {
     notes: Shared,
     ends: Option<Ends>,
@@ -50,7 +50,7 @@ impl ExitAction for Note {
         lock(&self.0).ended.insert(process, cause.clone());
     }
 
-    /// It has never been a process of the model.
+    /// A process that was not started has never been a process of the model.
     fn not_started(self: Box<Self>, _: Pid, _: &ExitCause) {}
 }
 
@@ -91,7 +91,7 @@ fn end(ends: Ends, ctx: &Context, out: &mut StepOutput) -> StepResult {
     Ok(())
 }
 
-/// Notes a process that is about to be started.
+/// Notes a process that is about to start.
 fn note(notes: &Shared, child: &Address) -> Result<(), BoxError> {
     child.add_exit_action(Box::new(Note(Arc::clone(notes))))?;
     Ok(())
@@ -112,7 +112,7 @@ fn name(number: usize) -> String {
     format!("name {number}")
 }
 
-/// What a process does. `tag` is that of the next watch.
+/// Performs an act of a process. `tag` is for the next watch.
 fn perform(
     act: EndAct,
     tag: Tag,
@@ -139,7 +139,7 @@ fn perform(
         EndAct::Farewell(by, other, numbers, ends) => {
             let other = address(other);
             for number in 0..numbers {
-                // Refused by one that has ended.
+                // An ended process refuses the message.
                 let _ = other.send(Message::of(Say::Number(by, number)));
             }
             end(ends, ctx, out)
@@ -203,18 +203,18 @@ fn spawn(how: Spawn, tag: Tag, notes: &Shared, ctx: &Context) -> StepResult {
         *lock(&address) = Some(child.clone());
         note(&its, child)
     });
-    // A name that is taken is an error.
+    // A taken name is an error.
     if spawner.spawn(child).is_ok() {
         lock(notes).processes.extend(lock(&place).take());
     }
     Ok(())
 }
 
-/// Has processes in a simulation do all acts, each when the one before is over.
+/// Plays all acts with processes in a simulation, each after the end of the act before.
 ///
 /// # Panics
-/// When a process ends otherwise than the specification says, or is told otherwise, or another one
-/// has a name or is a member.
+/// If a process ends otherwise than the specification says, or gets other notices, or a name or a
+/// group has other processes.
 pub fn play_ends(seed: u64, acts: &[EndAct]) {
     Sim::new(seed)
         .workers(2)
@@ -261,7 +261,7 @@ fn compare(rt: &Rt<'_>, act: &EndAct, notes: &mut Notes, spec: &mut Spec) {
     assert_eq!(notes.reached.take(), spec.reached, "{act:?}");
     let ended = spec.ended.iter().map(|it| (pids[*it.0], it.1.clone()));
     assert_eq!(notes.ended, ended.collect(), "{act:?}");
-    // A watch that has told is over.
+    // A watch is over after its notice.
     for watches in notes.watches.values_mut() {
         watches.retain(|it| spec.is_on(it.tag()));
     }
@@ -275,8 +275,8 @@ fn compare(rt: &Rt<'_>, act: &EndAct, notes: &mut Notes, spec: &mut Spec) {
         let mut expected: Vec<_> = expected.collect();
         assert!(is_in_order(&seen, &pids, spec), "{act:?}: {seen:?}");
         if let Some(cause) = notes.ended.get(pid) {
-            // It may have been told before it has ended, also of others that end by the same act,
-            // whose order is open.
+            // The process may have got notices before its end, also of others that end by the same
+            // act, whose order is open.
             let is_true = |it: &_| match it {
                 Told::End(of, _, cause) => notes.ended.get(of) == Some(cause),
                 Told::Number(..) => false,
@@ -298,7 +298,8 @@ fn compare(rt: &Rt<'_>, act: &EndAct, notes: &mut Notes, spec: &mut Spec) {
     }
 }
 
-/// Whether the numbers of each sender are in order, and before its end, where that comes in order.
+/// Returns whether the numbers of each sender are in order, and before the notice of its end, if
+/// the notice comes in order.
 fn is_in_order(told: &[Told<Pid>], pids: &[Pid], spec: &Spec) -> bool {
     let mut last: BTreeMap<usize, u64> = BTreeMap::new();
     let mut over = Vec::new();

@@ -1,13 +1,13 @@
-//! What links, monitors, names and groups do, one act after another, without processes: which
-//! process ends, with which cause, what others are told of it, and what is left.
+//! The effects of links, monitors, names and groups, act by act, without processes: which process
+//! ends, with which cause, and which notices and names are left.
 
 use ganger_proc_api::{ExitCause, Tag};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many processes there are at first.
+/// The number of processes at first.
 pub const PROCESSES: usize = 6;
 
-/// There are so many names, and so many groups.
+/// The number of names, and of groups.
 pub const NAMES: usize = 2;
 
 /// The tag of the notices of processes that trap exits.
@@ -28,57 +28,57 @@ pub enum Ends {
     Terminated,
 }
 
-/// How a process starts another one.
+/// The way in which a process starts another process.
 #[derive(Debug, Clone, Copy)]
 pub struct Spawn {
     /// Whether they are linked.
     pub linked: bool,
-    /// Whether it watches the other one, and whether in the lane in order.
+    /// Whether the parent watches the child, and whether in the lane in order.
     pub watched: Option<bool>,
-    /// The name of the other one.
+    /// The name of the child.
     pub named: Option<usize>,
-    /// If that ends in its first step.
+    /// The child's end in its first step, if any.
     pub ends: Option<Ends>,
 }
 
-/// What a process does. Processes are numbers, in the order of their starts, groups and names too.
-/// Numbers that are too high do nothing.
+/// An act of a process. Processes are numbers, in the order of their starts; groups and names are
+/// numbers, too. Numbers out of range do nothing.
 #[derive(Debug, Clone, Copy)]
 pub enum EndAct {
-    /// It starts another one.
+    /// Starts another process.
     Spawn(usize, Spawn),
-    /// It links itself to another one.
+    /// Links itself to another process.
     Link(usize, usize),
     /// It unlinks itself.
     Unlink(usize, usize),
-    /// It traps exits from now on, or does not.
+    /// Traps exits from now on, or does not.
     Trap(usize, bool),
     /// It ends.
     End(usize, Ends),
-    /// It sends another one so many numbers, and ends in the same step.
+    /// Sends another process this many numbers, and ends in the same step.
     Farewell(usize, usize, u64, Ends),
-    /// It sends another one an exit signal, by which that is done, or fails.
+    /// Sends another process an exit signal: with true, done; otherwise a failure.
     Exit(usize, usize, bool),
-    /// It watches another one, perhaps in the lane in order.
+    /// Watches another process, perhaps in the lane in order.
     Watch(usize, usize, bool),
-    /// Its oldest watch ends, but for those of processes that it has started.
+    /// Ends its oldest watch, except watches of processes that it has started.
     EndWatch(usize),
-    /// It takes a name.
+    /// Takes a name.
     Name(usize, usize),
-    /// It joins a group.
+    /// Joins a group.
     Join(usize, usize),
-    /// It leaves a group.
+    /// Leaves a group.
     Leave(usize, usize),
-    /// It sends its number to all members of a group.
+    /// Sends its number to all members of a group.
     Broadcast(usize, usize),
 }
 
-/// What a process is told.
+/// A message or notice to a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Told<P> {
-    /// Of the end of that process, with the tag of the notice.
+    /// The end of a process, with the tag of the notice.
     End(P, Tag, ExitCause),
-    /// A number by that process.
+    /// A number from a process.
     Number(usize, u64),
 }
 
@@ -86,7 +86,7 @@ struct Watch {
     watcher: usize,
     target: usize,
     tag: Tag,
-    /// Whether the watcher can end it: not that of a process which it has started.
+    /// Whether the watcher can end the watch: not for a process that it has started.
     has_handle: bool,
 }
 
@@ -99,12 +99,12 @@ pub(super) struct Spec {
     links: BTreeSet<(usize, usize)>,
     traps: BTreeSet<usize>,
     watches: Vec<Watch>,
-    /// Those of them, and of earlier ones, that are in the lane in order.
+    /// The watches, present and ended, in the lane in order.
     pub(super) in_order: BTreeSet<Tag>,
     pub(super) names: [Option<usize>; NAMES],
-    /// One entry for each join, in their order.
+    /// An entry for each join, in their order.
     pub(super) groups: [Vec<usize>; NAMES],
-    /// What each has been told by the last act, in no order.
+    /// The notices of the last act, by process, in no order.
     pub(super) told: BTreeMap<usize, Vec<Told<usize>>>,
     /// To how many the last broadcast went.
     pub(super) reached: Option<usize>,
@@ -137,7 +137,7 @@ fn pair(a: usize, b: usize) -> (usize, usize) {
 }
 
 impl EndAct {
-    /// The process that does it.
+    /// Returns the acting process.
     pub(super) fn by(&self) -> usize {
         match *self {
             Self::Spawn(by, _)
@@ -177,7 +177,7 @@ impl Spec {
         }
     }
 
-    /// Whether the process that is to do it runs, and the other one has been started.
+    /// Returns whether the acting process runs, and the other process has been started.
     pub(super) fn can(&self, act: &EndAct) -> bool {
         let is_known = |it: usize| it < self.started;
         let by = act.by();
@@ -244,7 +244,7 @@ impl Spec {
         }
     }
 
-    /// Whether a watch with that tag may still tell.
+    /// Returns whether a watch with this tag may still send a notice.
     pub(super) fn is_on(&self, tag: Tag) -> bool {
         self.watches.iter().any(|it| it.tag == tag)
     }

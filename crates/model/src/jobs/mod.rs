@@ -1,4 +1,4 @@
-//! Pools beside a specification of theirs.
+//! Pools, compared with a specification of theirs.
 
 mod play;
 mod spec;

@@ -1,4 +1,4 @@
-//! Has a pool do in a simulation what the specification says.
+//! Plays the acts of the specification with a pool in a simulation.
 
 use super::spec::{Answer, Counts, Job, PoolAct, PoolPlan, Spec, TIME_TO_LIVE};
 use ganger_proc_api::{BoxError, CommandError, ExitReason};
@@ -14,14 +14,14 @@ use std::time::Duration;
 /// A job with its number.
 type Numbered = (usize, Job);
 
-/// What the workers and the handler note.
+/// The notes of the workers and the handler.
 #[derive(Default)]
 struct Notes {
     begun: Vec<usize>,
     handled: Vec<(usize, Answer)>,
 }
 
-/// Starts a pool, and does all acts with it, each when the one before is over. Then it stops.
+/// Starts a pool, plays all acts with it, each after the end of the act before, and stops it.
 ///
 /// # Panics
 /// When a job is carried out or answered otherwise than the specification says.
@@ -128,7 +128,7 @@ fn play(rt: &Rt<'_>, plan: &PoolPlan, acts: &[PoolAct]) {
             PoolAct::Resume => remote.resume(),
             PoolAct::Stop => pool.begin_stop(),
         }
-        // Jobs take no time. Those that wait have a timer, which is to run.
+        // Jobs take no time. Waiting jobs have a timer, which needs time to fire.
         rt.run_for(Duration::from_millis(1));
         assert_eq!(back, spec.act(act), "{act:?}");
         assert_eq!(counts(&remote), spec.counts, "{act:?}");

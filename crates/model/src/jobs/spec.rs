@@ -1,22 +1,22 @@
-//! What pools do, one act after another, without processes: which job is carried out, how often,
-//! and what its caller is told.
+//! The effects of pools, act by act, without processes: which job is carried out, how often, and
+//! the caller's answer.
 
 use ganger_supervise::{Overload, Routing};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A job that has waited for so many seconds is not begun, in a pool with a time to live.
+/// A pool with a time to live does not begin a job that has waited for this many seconds.
 pub(super) const TIME_TO_LIVE: u64 = 5;
 
-/// What a pool is told before it starts.
+/// The settings of a pool.
 #[derive(Debug, Clone)]
 pub struct PoolPlan {
     /// How many workers it has. At least one.
     pub workers: usize,
-    /// Which worker gets a job.
+    /// The choice of a worker for a job.
     pub routing: Routing,
     /// How many jobs may wait.
     pub most: usize,
-    /// What becomes of more.
+    /// The fate of further jobs.
     pub overload: Overload,
     /// Whether jobs have a time to live.
     pub expires: bool,
@@ -29,20 +29,20 @@ pub struct PoolPlan {
 pub enum Job {
     /// Its answer is its number.
     Works,
-    /// It answers with an error.
+    /// The job answers with an error.
     Fails,
-    /// Its worker panics so many times.
+    /// Its worker panics this many times.
     Panics(u32),
 }
 
-/// What is done with a pool.
+/// An operation on a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolAct {
-    /// A caller has a job, perhaps one with a key.
+    /// A caller has a job, perhaps with a key.
     Call(Job, Option<u8>),
     /// A job without an answer.
     Send(Job),
-    /// The caller with that number leaves.
+    /// The caller with this number leaves.
     Leave(usize),
     /// Three seconds go by.
     Wait,
@@ -54,7 +54,7 @@ pub enum PoolAct {
     Stop,
 }
 
-/// What a caller is told, or the pool's handler.
+/// The answer to a caller, or to the pool's handler.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Answer {
     Done(usize),
@@ -77,7 +77,7 @@ pub(super) struct Counts {
     pub(super) left: u64,
 }
 
-/// A job that waits.
+/// A waiting job.
 struct Entry {
     number: usize,
     job: Job,
@@ -94,7 +94,7 @@ enum Caller {
     Left,
 }
 
-/// A pool that runs.
+/// A running pool.
 pub(super) struct Spec {
     plan: PoolPlan,
     now: u64,
@@ -102,11 +102,11 @@ pub(super) struct Spec {
     is_suspended: bool,
     has_stopped: bool,
     pub(super) counts: Counts,
-    /// By the numbers of the jobs. A caller that has left is told nothing.
+    /// By the numbers of the jobs. A caller that has left gets none.
     pub(super) answers: BTreeMap<usize, Answer>,
-    /// What the handler was told of jobs that were not carried out.
+    /// The handler's notices of jobs that were not carried out.
     pub(super) handled: Vec<(usize, Answer)>,
-    /// The number of each job that was begun, as often as it was.
+    /// The number of each begun job, once for each begin.
     pub(super) begun: Vec<usize>,
     next: usize,
 }
@@ -127,7 +127,7 @@ impl Spec {
         }
     }
 
-    /// Does it. Returns what comes back to the sender of a job without an answer.
+    /// Plays an act. Returns the answer to the sender of a job without an answer.
     pub(super) fn act(&mut self, act: PoolAct) -> Option<Answer> {
         match act {
             PoolAct::Call(job, _) => {
@@ -207,7 +207,7 @@ impl Spec {
         }
     }
 
-    /// Those of callers that have left, and that are among these.
+    /// Gives up the jobs of departed callers that are in `among`.
     fn give_up_places(&mut self, among: impl Fn(&Entry) -> bool) {
         let before = self.queue.len();
         self.queue

@@ -15,7 +15,7 @@ const STARTS: [Start; 8] = [
     Start::HookPanics,
 ];
 
-/// What is sent between the messages of several senders.
+/// The acts that are sent between the messages of several senders.
 const MIXED_IN: [Act; 8] = [
     Act::Note,
     Act::GoOn,
@@ -27,7 +27,7 @@ const MIXED_IN: [Act; 8] = [
     Act::Panic,
 ];
 
-/// What is sent between the messages of several senders that wait for room.
+/// The acts that are sent between the messages of several senders that wait for room.
 const PRESSED_IN: [Act; 8] = [
     Act::Note,
     Act::GoOn,
@@ -39,7 +39,7 @@ const PRESSED_IN: [Act; 8] = [
     Act::Panic,
 ];
 
-/// When a process takes messages that wait for room.
+/// The ways in which a process takes messages that wait for room.
 const WAYS: [Way; 8] = [
     Way::Open,
     Way::Then(Act::Release),
@@ -52,7 +52,7 @@ const WAYS: [Way; 8] = [
 ];
 
 impl Plan {
-    /// The plan that the bytes stand for.
+    /// Returns the plan of these bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut records = bytes.chunks_exact(4).map(|it| [it[0], it[1], it[2], it[3]]);
@@ -99,8 +99,8 @@ impl Op {
         }
     }
 
-    /// Operations on more than one process: several senders or submitters, waiting sends, and other
-    /// places.
+    /// Returns an operation on more than a single process: several senders or submitters, waiting
+    /// sends, and other places.
     fn among_others(op: u8, to: u8, what: u8, how: u8) -> Self {
         match op {
             0..=9 => Self::Wait(to, Act::from_bytes(what, how)),

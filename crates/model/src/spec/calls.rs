@@ -1,4 +1,4 @@
-//! What calls have to return.
+//! The results that calls must return.
 
 use super::life::Life;
 use super::{Broken, Spec, Stage};
@@ -8,8 +8,7 @@ use ganger_proc_api::Pid;
 use std::time::Duration;
 
 impl Spec {
-    /// A process is submitted, under a chosen PID if there is one, by the process with that PID or
-    /// from outside.
+    /// A process is submitted, under a chosen PID if given, by the process `by` or from outside.
     pub(crate) fn submit(
         &mut self,
         process: Number,
@@ -18,7 +17,7 @@ impl Spec {
         start: Start,
     ) -> Result<Submitted, Broken> {
         self.end_dispatch()?;
-        // One whose `init` has failed makes room before its submit returns.
+        // A process whose `init` has failed makes room before its submit returns.
         let counted = self.visible.len();
         let failed = self.visible.values().filter(|&&nth| self.has_failed(nth));
         let sure = counted - failed.count();
@@ -49,8 +48,8 @@ impl Spec {
         Ok(refused.unwrap_or(Submitted::after(start)))
     }
 
-    /// A process was refused because there were too many, or because the stop has come to its
-    /// deadline by now. Says whether that may be so although it was not expected.
+    /// A process was refused because of the limit, or because the stop has passed its deadline by
+    /// now. Returns whether such an unexpected refusal may be right.
     pub(crate) fn was_refused(&mut self, process: Number, found: Submitted, now: Duration) -> bool {
         let may_be = match found {
             Submitted::LimitReached => self.perhaps_full.remove(&process),
@@ -139,7 +138,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Notifies the watchers of an end, but for those that have ended themselves.
+    /// Notifies the watchers of an end, but for ended watchers.
     pub(super) fn tell_of_end(&mut self, watchers: Vec<(usize, Number)>, end: Option<End>) {
         for (watcher, tag) in watchers {
             let life = &mut self.lives[watcher];
@@ -174,8 +173,8 @@ impl Spec {
         self.finish_yield(yielded, how)
     }
 
-    /// The scheduler is stopped: every process is cancelled, and after the deadline the live ones
-    /// are forced to end.
+    /// The scheduler is stopped: every process is cancelled, and after the deadline the live
+    /// processes are forced to end.
     pub(crate) fn stop(&mut self, deadline: Duration) -> Result<(), Broken> {
         self.end_dispatch()?;
         if !self.is_stopping {
@@ -198,7 +197,7 @@ impl Spec {
         self.is_stopping
     }
 
-    /// The call that stops the scheduler has returned, with that report.
+    /// The call that stops the scheduler has returned, with this report.
     pub(crate) fn stopped(&mut self, completed: u64, forced: u64) -> Result<(), Broken> {
         self.end_dispatch()?;
         self.has_halted = true;
@@ -217,14 +216,14 @@ impl Spec {
         self.processes.insert(process, Stage::Offered);
     }
 
-    /// A process is to take another's place.
+    /// A process will take another's place.
     pub(super) fn offer(&mut self, heir: Heir, stage: Stage) {
         if let Heir::Process(process) = heir {
             self.processes.insert(process, stage);
         }
     }
 
-    /// The life of a process that still takes events.
+    /// Returns the life of a process that still takes events.
     fn open(&mut self, pid: Pid) -> Option<&mut Life> {
         self.find(pid).ok().filter(|life| life.is_open())
     }

@@ -1,5 +1,5 @@
-//! Several threads that submit at once. Which of them gets a contested PID or the last place is
-//! left open, until all have reported their results.
+//! Several threads that submit at once. The winner of a contested PID or of the last place is left
+//! open, until all have reported their results.
 
 use super::life::{Life, Phase};
 use super::{Broken, Spec, Stage};
@@ -7,7 +7,7 @@ use crate::notes::{Number, Submitted};
 use crate::plan::Start;
 use ganger_proc_api::Pid;
 
-/// One submit of a thread, and its result.
+/// A submit of a thread, and its result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) process: Number,
@@ -33,7 +33,7 @@ impl Spec {
             return Err(format!("{} live at once (P13)", self.visible.len()));
         }
         // A submit that is refused for another reason may have had a place for a while; a thread
-        // has one such at a time.
+        // has a single such submit at a time.
         let takes_a_place_for_a_while = |all: &&Vec<Asked>| {
             let had = |asked: &Asked| {
                 !matches!(asked.found, Submitted::Started | Submitted::LimitReached)
@@ -88,7 +88,7 @@ impl Spec {
         }
     }
 
-    /// A process is about to be initialised under that PID: no other process may have it (P14).
+    /// A process is about to be initialised under this PID: no other process may have it (P14).
     pub(super) fn claim(&mut self, pid: Pid) -> Result<(), Broken> {
         let is_starting = |life: &Life| {
             let is_open = matches!(self.processes.get(&life.process), Some(Stage::Open(_)));

@@ -1,4 +1,4 @@
-//! What may happen to a process, and when.
+//! The events that may happen to a process, and when.
 
 use super::life::{Life, Phase, messages_among};
 use super::{Broken, Limits, Spec, Stage};
@@ -87,7 +87,7 @@ impl Spec {
         Ok(())
     }
 
-    /// A submit has returned whose process has failed in its `init`, or which the hook has refused.
+    /// A submit has returned whose process has failed in its `init`, or was refused by the hook.
     /// The PID is gone.
     pub(crate) fn rolled_back(&mut self, process: Number) -> Result<(), Broken> {
         let nth = self.lives.iter().position(|life| life.process == process);
@@ -197,7 +197,7 @@ impl Spec {
         }
     }
 
-    /// Before anything else happens, all that a step has yielded must have been dispatched.
+    /// Before any other event, all yields of a step must have been dispatched.
     pub(super) fn end_dispatch(&mut self) -> Result<(), Broken> {
         let Some(nth) = self.dispatching.take() else {
             return Ok(());
@@ -209,7 +209,7 @@ impl Spec {
         }
     }
 
-    /// Finishes the yields that are next and have no handler.
+    /// Finishes the next yields that have no handler.
     fn finish_unknown(&mut self, nth: usize) -> Result<(), Broken> {
         while let Some(&(yielded, Kind::Unknown)) = self.lives[nth].dispatching.front() {
             self.lives[nth].dispatching.pop_front();
@@ -257,7 +257,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether the `init` of a process that was submitted has failed.
+    /// Returns whether the `init` of a submitted process has failed.
     pub(super) fn has_failed(&self, nth: usize) -> bool {
         let Life { phase, process, .. } = self.lives[nth];
         phase == Phase::Starting && self.processes.get(&process) == Some(&Stage::Over)

@@ -1,4 +1,4 @@
-//! One process, as it must be: the events that have arrived, and which of them a step may be shown.
+//! A process, as it must be: its arrived events, and the events that a step may be shown.
 
 use super::Broken;
 use super::streams::Stream;
@@ -8,11 +8,11 @@ use ganger_proc_api::Pid;
 use std::collections::{BTreeSet, VecDeque};
 use std::mem;
 
-/// After so many batches in a row from which system events have displaced other events, the others
-/// come first.
+/// After this many batches in a row from which system events have displaced other events, the other
+/// events come first.
 const STREAK: u32 = 8;
 
-/// An event that has arrived.
+/// An arrived event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrived<T> {
     /// Counted over both lanes.
@@ -34,44 +34,44 @@ pub(super) enum Phase {
     Starting,
     /// The hook has refused it.
     Refused,
-    /// It has been closed after that.
+    /// The process has been closed after that.
     RolledBack,
     /// Between steps.
     Waits,
     /// Inside of a step.
     Steps,
-    /// A step has decided that the process becomes this one.
+    /// A step has decided that the process becomes this heir.
     Becomes(Heir),
     /// Its heir is initialised; this process is still to be closed.
     Replaced(Number),
-    /// It is to be closed, and to have that end.
+    /// The process must be closed, and have this end.
     Ends(End),
-    /// It is being closed, or has been.
+    /// The process is being closed, or has been.
     Closes(End),
 }
 
 #[derive(Debug)]
 pub(super) struct Life {
     pub(super) pid: Pid,
-    /// The process that it is at the moment.
+    /// The process of the moment.
     pub(super) process: Number,
     pub(super) phase: Phase,
     pub(super) incarnation: u32,
     pub(super) must_step: bool,
     pub(super) is_cancelled: bool,
     pub(super) is_terminating: bool,
-    /// Whether the report of the stop counts it: it had not ended when that began, or has started
-    /// since.
+    /// Whether the report of the stop counts the process: it had not ended when the stop began, or
+    /// has started since.
     pub(super) is_counted: bool,
-    /// It was started in a stop, which does not ask it to finish.
+    /// The process was started in a stop, which does not ask it to finish.
     pub(super) is_left_alone: bool,
-    /// It was started in a stop, which asks it to finish at some moment of its start.
+    /// The process was started in a stop, which asks it to finish at some moment of its start.
     pub(super) may_be_told: bool,
-    /// A step has been shown that it is to finish.
+    /// A step has been shown the request to finish.
     is_prepared: bool,
     /// Messages that wait for room.
     pub(super) waiting: VecDeque<Number>,
-    /// The messages of each of several senders that send at once.
+    /// The messages of each sender, of several that send at once.
     pub(super) streams: Vec<Stream>,
     /// Messages, and control messages, that no step has taken.
     pub(super) places: [usize; 2],
@@ -86,9 +86,9 @@ pub(super) struct Life {
     fresh: VecDeque<Arrived<Seen>>,
     /// The events that have been shown and not taken.
     left: Vec<Seen>,
-    /// The process is an heir, and its next step the first to be shown what is left.
+    /// The process is an heir, and no step of its own has been shown the events left.
     shows_left_first: bool,
-    /// The end that a cancellation leads to which the running step is the first to be shown.
+    /// The end by a cancellation that the running step is the first to be shown.
     pub(super) cancel: Option<End>,
     /// The places of the messages that the running step has taken.
     taken: [usize; 2],
@@ -157,7 +157,7 @@ impl Life {
         self.system.push_back(upgrade);
     }
 
-    /// The upgrade that is next.
+    /// Returns the heir of the next system event, if this is an upgrade.
     pub(super) fn next_upgrade(&self) -> Option<Heir> {
         match self.system.front()?.it {
             System::Upgrade(heir) => Some(heir),
@@ -170,8 +170,8 @@ impl Life {
         self.streak += 1;
     }
 
-    /// A step is shown these events. Returns how many completions must have been dropped before
-    /// that.
+    /// Shows a step these events. Returns the number of completions that must have been dropped
+    /// before.
     pub(super) fn show(&mut self, shown: &[Seen], batch: usize) -> Result<u64, Broken> {
         let older = self.left.iter().take_while(|seen| seen.is_system()).count();
         let (older, others) = self.left.split_at(older);
@@ -235,7 +235,7 @@ impl Life {
         messages_among(&self.left)
     }
 
-    /// A step takes one of the events that it has been shown.
+    /// A step takes a shown event.
     pub(super) fn take(&mut self, seen: Seen) -> Result<(), Broken> {
         let place = self.left.iter().position(|&it| it == seen);
         let place = place.ok_or_else(|| format!("{seen:?} is taken, and was not shown"))?;
@@ -248,7 +248,7 @@ impl Life {
         Ok(())
     }
 
-    /// The step is over: the messages that it has taken leave room for others.
+    /// The step is over: its taken messages leave room for others.
     pub(super) fn give_places(&mut self) {
         for (places, taken) in self.places.iter_mut().zip(&mut self.taken) {
             *places -= mem::take(taken);
@@ -266,7 +266,7 @@ impl Life {
         (before - self.left.len()) as u64
     }
 
-    /// Drops completions that are next and that no yield waits for; returns how many.
+    /// Drops the next completions for which no yield waits; returns their number.
     pub(super) fn drop_stale(&mut self) -> u64 {
         let mut stale = 0;
         while let Some(next) = self.fresh.front()
@@ -278,7 +278,7 @@ impl Life {
         stale
     }
 
-    /// An event that a step must still be shown, if there is one.
+    /// Returns an event that a step must still be shown, if any.
     pub(super) fn waiting_for_a_step(&self) -> Option<String> {
         if let Some(next) = self.system.front() {
             return Some(format!("{next:?}"));

@@ -1,21 +1,21 @@
-//! A scheduler as it must be, one event after the other.
+//! A scheduler as it must be, event by event.
 //!
-//! **Problem.** A scheduler does many things at once, in any order. A test that knows one of the
-//! orders finds little. A test that waits for quiet misses what happens before.
+//! **Problem.** A scheduler does many things at once, in any order. A test that knows a single
+//! order finds little. A test that waits for quiet misses the events before.
 //!
-//! **Rejected.** To predict the order: the specification would be a second scheduler. To compare
-//! the results of calls alone: what a process sees is most of what is promised.
+//! **Rejected.** Predicting the order: the specification would be a second scheduler. Comparing the
+//! results of calls alone: most promises are about the events that a process sees.
 //!
 //! **Protocol.** The specification is told every call and every event of a process, in their order
-//! (a simulation has one).
-//! 1. Before a call it says what the call must return (`calls`).
-//! 2. Of an event it says whether it may happen at this moment (`events`). Where several orders are
-//!    right, the event decides which it is.
-//! 3. When no actor can move any more, nothing that should have happened may be missing, and all
-//!    that can be looked at must agree.
+//! (a simulation has a single order).
+//! 1. Before a call, `calls` returns the result that the call must have.
+//! 2. At an event, `events` checks that it may happen at this moment. If several orders are right,
+//!    the event decides between them.
+//! 3. When no actor can move any more, no due event may be missing, and all visible results must
+//!    agree.
 //!
-//! Threads that act at once report when all are done (`streams`, `crowd`). Which of their messages
-//! and processes are accepted is left open until then, and checked then.
+//! Threads that act at once report when all are done (`streams`, `crowd`). The specification leaves
+//! the accepted messages and processes open until then, and then checks them.
 
 mod calls;
 mod crowd;
@@ -65,7 +65,7 @@ impl Limits {
 
 macro_rules! counts {
     ($($name:ident),+ $(,)?) => {
-        /// What a scheduler counts.
+        /// The counts of a scheduler.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub(crate) struct Counts { $($name: u64,)+ }
 
@@ -101,13 +101,13 @@ counts! {
 /// How far a process has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It has been handed over to be started.
+    /// The process has been submitted.
     Submitted,
-    /// It has been handed over to take another's place.
+    /// The process has been offered as an heir.
     Offered,
-    /// `init` has returned `Ok`: the process belongs to that life.
+    /// `init` has returned `Ok`: the process belongs to this life.
     Open(usize),
-    /// It has been closed, or will never be opened.
+    /// The process has been closed, or will never be opened.
     Over,
 }
 
@@ -116,21 +116,22 @@ enum Stage {
 pub(crate) struct Spec {
     limits: Limits,
     lives: Vec<Life>,
-    /// The life that each PID leads to.
+    /// The life of each PID.
     visible: HashMap<Pid, usize>,
     processes: HashMap<Number, Stage>,
-    /// Those that are submitted while it is not known whether there is room.
+    /// Processes submitted while the room is uncertain.
     perhaps_full: HashSet<Number>,
-    /// The life that each yield belongs to, and what its handler does.
+    /// The life of each yield, and its handler's act.
     yields: HashMap<Number, (usize, Kind)>,
-    /// The life that each waiting message is for.
+    /// The life of each waiting message.
     waits: HashMap<Number, usize>,
     pub(crate) routes: Routes,
     /// The life whose yields are being dispatched.
     dispatching: Option<usize>,
     counts: Counts,
     is_stopping: bool,
-    /// Those that processes have submitted since the stop began, and whether it leaves them alone.
+    /// Processes submitted by processes since the stop began, and whether the stop leaves them
+    /// alone.
     in_the_stop: HashMap<Number, bool>,
     /// When processes may be forced to end.
     deadline: Option<Duration>,
@@ -161,7 +162,7 @@ impl Spec {
         }
     }
 
-    /// Something has happened, at that time.
+    /// Takes in an event, at this time.
     pub(crate) fn note(&mut self, note: &Note, now: Duration) -> Result<(), Broken> {
         match note {
             Note::Handled(yielded) => return self.handled(*yielded),
@@ -202,7 +203,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether there is nothing to wait for. With threads, the yields of the last step may still be
+    /// Returns whether nothing is awaited. With threads, the yields of the last step may still be
     /// on their way.
     pub(crate) fn is_settled(&mut self) -> bool {
         let dispatching = self.dispatching.map(|nth| &self.lives[nth].dispatching);
@@ -236,7 +237,7 @@ impl Spec {
         living
     }
 
-    /// Whether there is a process of that PID.
+    /// Returns whether a process has this PID.
     pub(crate) fn is_there(&self, pid: Pid) -> bool {
         self.visible.contains_key(&pid)
     }
@@ -245,14 +246,14 @@ impl Spec {
         self.limits
     }
 
-    /// What a scheduler has to count, once all is settled.
+    /// Returns the counts that a scheduler must have, once all is settled.
     pub(crate) fn counts(&self) -> Counts {
         self.counts
     }
 }
 
 impl Counts {
-    /// Checks that a scheduler has counted the same.
+    /// Checks that a scheduler has the same counts.
     pub(crate) fn check(self, stats: &WorkerStats) -> Result<(), Broken> {
         let counted = Self::from(stats);
         if counted == self {

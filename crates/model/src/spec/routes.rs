@@ -6,7 +6,7 @@ use crate::plan::{Far, Place};
 use ganger_proc_api::Pid;
 use std::collections::{HashMap, VecDeque};
 
-/// Packages of one sender to one place, of one kind: they stay in order (R4).
+/// Packages from a sender to a place, of the same kind: they stay in order (R4).
 type Stream = (Pid, Place, bool);
 
 /// The places that exist, and the packages on their way to them.
@@ -29,7 +29,7 @@ struct Package {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     OnItsWay,
-    /// A later package of its stream has arrived: this one must have been refused on its way.
+    /// A later package of its stream has arrived: this package must have been refused on its way.
     Overtaken,
     Over,
 }
@@ -56,7 +56,7 @@ impl Routes {
         places.into_iter().find(|&it| self.there[it as usize])
     }
 
-    /// A place is there from now on, or is not; whether that is new.
+    /// A place is there from now on, or is not. Returns whether this is a change.
     pub(crate) fn set(&mut self, place: Place, is_there: bool) -> bool {
         let before = std::mem::replace(&mut self.there[place as usize], is_there);
         let missed =
@@ -89,7 +89,7 @@ impl Routes {
         }
     }
 
-    /// Whether the receiver of that package refuses it.
+    /// Returns whether the receiver of this package refuses it.
     pub(crate) fn is_refused(&self, number: Number) -> bool {
         self.packages.get(&number).is_some_and(|it| it.is_refused)
     }

@@ -1,9 +1,9 @@
-//! Several senders to one process at once: the messages of each are in order, and between the
+//! Several senders to a single process at once: the messages of each are in order, and between the
 //! senders there is no order.
 //!
-//! Which messages are accepted is left open until the senders report. Until then a step may be
-//! shown any message of a sender that is behind the last one shown. The messages that were passed
-//! over must have been refused.
+//! The accepted messages are left open until the senders report. Until then a step may be shown any
+//! message of a sender that is behind the last shown message. The messages passed over must have
+//! been refused.
 
 use super::life::{Life, Phase};
 use super::{Broken, Spec};
@@ -11,12 +11,12 @@ use crate::notes::{Number, Seen};
 use ganger_proc_api::Pid;
 use std::collections::VecDeque;
 
-/// What one sender sends.
+/// The messages of a sender.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// How many messages there are.
+    /// The number of messages.
     all: usize,
-    /// The messages behind the last one shown, in order of their numbers.
+    /// The messages behind the last shown message, in order of their numbers.
     offered: VecDeque<Number>,
     shown: Vec<Number>,
 }
@@ -85,14 +85,14 @@ impl Spec {
         Ok(())
     }
 
-    /// How many messages a process that waits has been shown and has not taken.
+    /// Returns the number of messages that a waiting process has been shown and has not taken.
     pub(crate) fn leaves(&self, pid: Pid) -> usize {
         let life = self.visible.get(&pid).map(|&nth| &self.lives[nth]);
         let waits = life.filter(|life| life.phase == Phase::Waits);
         waits.map_or(0, Life::messages_left)
     }
 
-    /// Of each sender, the next message that no step has been shown.
+    /// Returns, for each sender, the next message that no step has been shown.
     pub(crate) fn next_of_each(&self, nth: usize) -> Vec<Number> {
         let streams = self.lives[nth].streams.iter();
         streams
@@ -117,7 +117,7 @@ impl Life {
         false
     }
 
-    /// A message of one of several senders that no step has been shown.
+    /// Returns a message of several senders' that no step has been shown.
     pub(super) fn next_in_a_stream(&self) -> Option<Number> {
         let mut streams = self.streams.iter();
         streams.find_map(|stream| stream.offered.front().copied())

@@ -6,7 +6,7 @@ use crate::notes::{Number, Seen, Sent};
 use ganger_proc_api::Pid;
 
 impl Spec {
-    /// A message is sent; it waits if there is no room for it.
+    /// A message is sent; it waits if the mailbox is full.
     pub(crate) fn wait_for_room(&mut self, to: Pid, number: Number) -> Result<Sent, Broken> {
         let sent = self.send(to, Seen::Message(number))?;
         if sent != Sent::Full {
@@ -21,7 +21,7 @@ impl Spec {
         Ok(Sent::Waits)
     }
 
-    /// What has become of a message that had to wait; its sender takes it back if the wait is over.
+    /// Returns the fate of a waiting message; its sender takes it back if the wait is over.
     pub(crate) fn became(&mut self, number: Number) -> Sent {
         let is_stopping = self.may_have_halted();
         let nth = self.waits.get(&number).copied();
@@ -49,8 +49,8 @@ impl Spec {
 }
 
 impl Life {
-    /// The messages that have waited longest are accepted, as long as there is room. That is so at
-    /// once only with limits below four, which plans have.
+    /// Accepts the longest waiting messages, while there is room. A scheduler does so at once only
+    /// with limits below four, as in plans.
     pub(super) fn serve(&mut self, limit: Option<usize>) {
         while limit.is_some_and(|limit| self.places[0] < limit)
             && let Some(number) = self.waiting.pop_front()

@@ -18,7 +18,7 @@ type Planned = (Number, Start, Option<Pid>);
 /// The result of a submit.
 type Done = (Asked, Option<Submission>);
 
-/// Several threads submit processes of one nature; every third process has the given start.
+/// Several threads submit processes of the same nature; every third process has the given start.
 pub(super) fn submit(
     world: &Arc<World>,
     handle: &Handle,
@@ -84,8 +84,8 @@ fn submit_one(world: &Arc<World>, handle: &Handle, nature: Nature, planned: Plan
     (asked, submission.ok())
 }
 
-/// Remembers whether several threads have asked for one PID, or for the last places, with as many
-/// successes as there may be.
+/// Remembers whether several threads have asked for the same PID, or for the last places, with the
+/// highest possible number of successes.
 fn look_who_got_it(world: &World, asked: &[Vec<Asked>]) {
     let mut of: HashMap<Pid, Vec<Submitted>> = HashMap::new();
     for asked in asked.iter().flatten() {

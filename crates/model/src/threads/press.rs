@@ -1,4 +1,4 @@
-//! Several threads that send several messages each to one process, and block where there is no
+//! Several threads that send several messages each to a single process, and block if it has no
 //! room.
 //!
 //! No sender may wait for ever. The threads are therefore never joined: this thread waits for their
@@ -14,7 +14,7 @@ use ganger_sched::Handle;
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-/// The report of one thread: its number, and what has become of its messages.
+/// The report of a thread: its number, and the fates of its messages.
 type Said = (usize, Vec<(Number, Sent)>);
 
 /// Several threads send several messages each.
@@ -60,8 +60,8 @@ pub(super) fn send(
     volley::end(world, receiver, &sent);
 }
 
-/// Makes a process take all messages that it has left in its mailbox. Such a message may make it
-/// leave the rest, so the last round is one that begins with none left.
+/// Makes a process take all messages in its mailbox. Such a message may make it leave the rest, so
+/// the last round begins with none left.
 fn empty(world: &World, handle: &Handle, to: Pid) {
     let mut is_empty = false;
     while !is_empty && !world.is_broken() {
@@ -112,7 +112,7 @@ fn fill(world: &World, to: Pid, nth: usize, all: usize) -> Vec<Number> {
     world.state().spec.next_of_each(nth)
 }
 
-/// The process that takes no messages goes on, or ends.
+/// Lets the process that takes no messages go on, or ends it.
 fn open(world: &World, handle: &Handle, to: Pid, way: Way) {
     match way {
         Way::Open => {}

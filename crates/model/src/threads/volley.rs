@@ -1,4 +1,4 @@
-//! Several threads that send several messages each to one process.
+//! Several threads that send several messages each to a single process.
 
 use super::{IN_VAIN, at_once};
 use crate::calls;
@@ -9,7 +9,7 @@ use crate::world::World;
 use ganger_proc_api::{Package, Pid, SendError};
 use ganger_sched::Handle;
 
-/// The messages of all senders; every third one has the receiver do `act`.
+/// Returns the messages of all senders; every third message makes the receiver do `act`.
 pub(super) fn streams(world: &World, [senders, each]: [usize; 2], act: Act) -> Vec<Vec<Number>> {
     let stream = |_| (0..each).map(|_| world.number()).collect();
     let streams: Vec<Vec<Number>> = (0..senders).map(stream).collect();
@@ -31,7 +31,7 @@ pub(super) fn begin(world: &World, to: Pid, streams: &[Vec<Number>]) -> Option<u
     receiver.flatten()
 }
 
-/// Tells the specification that all have sent, and what has become of each message.
+/// Tells the specification that all have sent, and the fate of each message.
 pub(super) fn end(world: &World, receiver: Option<usize>, sent: &[Vec<(Number, Sent)>]) {
     let accepted = |stream: &Vec<(Number, Sent)>| {
         let accepted = stream.iter().filter(|(_, sent)| *sent == Sent::Accepted);

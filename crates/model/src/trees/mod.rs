@@ -1,4 +1,4 @@
-//! Supervisors beside a specification of theirs.
+//! Supervisors, compared with a specification of theirs.
 
 mod play;
 mod spec;

@@ -1,4 +1,4 @@
-//! Has supervisors do in a simulation what the specification says.
+//! Plays the acts of the specification with supervisors in a simulation.
 
 use super::spec::{ChildPlan, How, Tree, TreeAct, TreePlan, Verdict, WINDOW, World};
 use ganger_proc_api::{Actor, BoxError, Context, ExitReason, Pid, StepOutput, StepResult};
@@ -11,7 +11,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the children note, and which do not start.
+/// The notes of the children, and the children that do not start.
 #[derive(Default)]
 struct Notes {
     log: Vec<String>,
@@ -20,7 +20,7 @@ struct Notes {
 
 type Shared = Arc<Mutex<Notes>>;
 
-/// A child that notes its start and its end, and ends as it is told to.
+/// A child that notes its start and its end, and ends on request.
 struct Leaf {
     path: String,
     notes: Shared,
@@ -118,12 +118,12 @@ fn is_as_said(reason: &ExitReason, verdict: &Verdict) -> bool {
     }
 }
 
-/// Starts a supervisor, of whose children that with the number `broken` may not start, and has it
-/// and them do all acts, each when the one before is over.
+/// Starts a supervisor, and plays all acts with it and its children, each after the end of the act
+/// before. The child with the number `broken`, if any, may not start.
 ///
 /// # Panics
-/// When children are started or ended that should not be, or in another order, or the supervisor
-/// ends otherwise than the specification says.
+/// If a child starts or ends against the specification or in another order, or the supervisor ends
+/// otherwise.
 pub fn play_tree(seed: u64, plan: &TreePlan, broken: Option<usize>, acts: &[TreeAct]) {
     let sim = Sim::new(seed).workers(2).must_free();
     let sim = sim.builder(|it| it.source(Arc::new(Timers::new())));
@@ -224,7 +224,7 @@ fn play(rt: &Rt<'_>, plan: &TreePlan, broken: Option<usize>, acts: &[TreeAct]) {
         let expected = known.iter().map(|it| runs((it.0, it.1.is_some())));
         let seen = all.iter().map(|it| runs((it.0, it.1.is_some())));
         assert!(seen.eq(expected), "{act:?}: {all:?}, {known:?}");
-        // The same process has the same PID, and another process another one.
+        // The same process has the same PID, and another process has another.
         let leaves = known.into_iter().filter(|it| it.1.is_some_and(|it| it > 0));
         let now: BTreeMap<_, _> = leaves
             .map(|(path, process)| (path.clone(), (process, all[&path])))

@@ -1,16 +1,16 @@
-//! What supervisors do, one act after another, without processes: which children are started and
-//! ended, in which order, and how a supervisor ends.
+//! The effects of supervisors, act by act, without processes: which children are started and ended,
+//! in which order, and how a supervisor ends.
 
 use ganger_supervise::{AutoShutdown, Restart, Strategy};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A time without failures of so many seconds forgives them.
+/// This many seconds without failures forgive earlier failures.
 pub(super) const WINDOW: u64 = 5;
 
-/// What a supervisor is told before it starts.
+/// The settings of a supervisor.
 #[derive(Debug, Clone)]
 pub struct TreePlan {
-    /// Which children are restarted with one that has failed.
+    /// The children that are restarted with a failed child.
     pub strategy: Strategy,
     /// Whether it ends by itself.
     pub auto: AutoShutdown,
@@ -20,7 +20,7 @@ pub struct TreePlan {
     pub children: Vec<ChildPlan>,
 }
 
-/// What a supervisor is told of a child.
+/// The settings of a child.
 #[derive(Debug, Clone)]
 pub struct ChildPlan {
     /// When it is restarted.
@@ -29,7 +29,7 @@ pub struct ChildPlan {
     pub significant: bool,
     /// Whether it is restarted in place. A supervisor is not.
     pub in_place: bool,
-    /// A child that is a supervisor.
+    /// The child is a supervisor with this plan.
     pub below: Option<TreePlan>,
 }
 
@@ -42,27 +42,27 @@ pub enum How {
     Fail,
     /// By a panic.
     Panic,
-    /// It was asked to finish, and has.
+    /// The child was asked to finish, and has.
     Cancel,
     /// It was terminated.
     Terminate,
 }
 
-/// What is done to a supervisor and its children.
+/// An operation on a supervisor and its children.
 #[derive(Debug, Clone)]
 pub enum TreeAct {
-    /// That child ends; or, of a child that is a supervisor, that one below it. A supervisor is
+    /// The child ends; or, if the child is a supervisor, a child below it. A supervisor is
     /// cancelled or terminated.
     End(usize, Option<usize>, How),
-    /// The supervisor stops that child.
+    /// The supervisor stops the child.
     Stop(usize),
-    /// It stops it, and forgets it.
+    /// The supervisor stops the child, and forgets it.
     Remove(usize),
-    /// It starts it, or stops and starts it.
+    /// The supervisor starts the child, or stops and starts it.
     Restart(usize),
-    /// It has one more child.
+    /// The supervisor gets another child.
     Add(ChildPlan),
-    /// From now on that child, or the first below it, does not start.
+    /// From now on the child, or the first child below it, does not start.
     Break(usize),
     /// All start again.
     Mend,
@@ -80,11 +80,11 @@ pub(super) enum Verdict {
     Cancelled,
     Terminated,
     Done,
-    /// After a failure of that child.
+    /// After a failure of this child.
     GaveUp(String),
 }
 
-/// What there is beside the supervisors.
+/// The world around the supervisors.
 #[derive(Default)]
 pub(super) struct World {
     /// In seconds.
@@ -95,7 +95,7 @@ pub(super) struct World {
     started: u64,
 }
 
-/// A supervisor that runs.
+/// A running supervisor.
 pub(super) struct Tree {
     path: String,
     strategy: Strategy,
@@ -111,7 +111,7 @@ struct Child {
     number: usize,
     path: String,
     plan: ChildPlan,
-    /// Whether it is to run.
+    /// Whether the child should run.
     wanted: bool,
     /// Whether it has ended for good.
     is_settled: bool,
@@ -119,7 +119,7 @@ struct Child {
 }
 
 enum Life {
-    /// A process: which one of all.
+    /// A process, by its number among all.
     Leaf(u64),
     Below(Tree),
 }
@@ -159,7 +159,7 @@ impl Child {
 }
 
 impl Tree {
-    /// A supervisor whose children have been started; none if one of them does not start.
+    /// Starts a supervisor and its children; none if a child does not start.
     pub(super) fn start(plan: &TreePlan, path: String, world: &mut World) -> Option<Self> {
         let children = plan.children.iter().enumerate();
         let mut tree = Self {
@@ -197,7 +197,7 @@ impl Tree {
         self.failures.iter().filter(recent).count() > self.most as usize
     }
 
-    /// That child has failed, and is to run.
+    /// Handles the failure of a child that should run.
     fn failed(&mut self, number: usize, world: &mut World) -> Option<Verdict> {
         let mut failed = number;
         loop {
@@ -228,7 +228,7 @@ impl Tree {
         }
     }
 
-    /// That child does not run, and is not to be started again.
+    /// Notes that the child does not run, and will not be started again.
     fn settle(&mut self, number: usize, was_asked: bool, world: &mut World) -> Option<Verdict> {
         let at = self.find(number)?;
         let child = &mut self.children[at];
@@ -250,7 +250,7 @@ impl Tree {
         Some(Verdict::Done)
     }
 
-    /// The process of that child has ended.
+    /// Handles the end of a child's process.
     fn ended(&mut self, number: usize, how: How, world: &mut World) -> Option<Verdict> {
         let restart = self.children[self.find(number)?].plan.restart;
         match (restart, how) {
@@ -304,7 +304,7 @@ impl Tree {
         }
     }
 
-    /// Carries out what a supervisor is asked for.
+    /// Carries out a request to a supervisor.
     pub(super) fn ask(&mut self, act: &TreeAct, world: &mut World) -> Option<Verdict> {
         match act {
             TreeAct::Stop(number) | TreeAct::Remove(number) => {
@@ -338,8 +338,8 @@ impl Tree {
         }
     }
 
-    /// The children that are known, by their paths, with the numbers of their processes. Of a
-    /// supervisor that is 0.
+    /// Returns the known children, by their paths, with the numbers of their processes, and 0 for a
+    /// supervisor.
     pub(super) fn known(&self) -> BTreeMap<String, Option<u64>> {
         let mut known = BTreeMap::new();
         for child in &self.children {

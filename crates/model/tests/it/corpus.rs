@@ -1,4 +1,4 @@
-//! Plays the fuzzer's corpus: its first inputs, and what it has found.
+//! Plays the fuzzer's corpus: its first inputs, and its findings.
 
 use ganger_model::{check_pid_text, play_bytes};
 use std::fs;

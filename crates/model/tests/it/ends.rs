@@ -1,11 +1,11 @@
-//! Links, monitors, names and groups beside their specification.
+//! Links, monitors, names and groups, compared with their specification.
 
 use crate::cases;
 use ganger_model::{EndAct, Ends, NAMES, PROCESSES, Spawn, play_ends};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Also some of those that are started later.
+/// Returns a number; some processes of these numbers start later.
 fn process() -> impl Strategy<Value = usize> {
     0..PROCESSES + 2
 }
@@ -67,7 +67,7 @@ proptest! {
     }
 }
 
-/// A peer that ends in the same act may be told before or after the one that is linked to it.
+/// A peer that ends in the same act may be told before or after the process that is linked to it.
 #[test]
 fn what_those_are_told_that_end_by_one_act_is_true_in_any_order() {
     let acts = [

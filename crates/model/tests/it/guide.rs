@@ -1,4 +1,4 @@
-//! The guide to the simulation shows what a test prints.
+//! The guide to the simulation shows the output of a test.
 
 #[path = "../../../sim/examples/lost_reply/ask.rs"]
 mod ask;

@@ -1,4 +1,4 @@
-//! What a failed incarnation leaves to the next one, and what goes with it.
+//! The state that a failed incarnation leaves to the next, and the state that goes with it.
 
 use ganger::lock::CancellationToken;
 use ganger_link::{Functions, GroupNotice, Groups, Lane, LinkContext};
@@ -22,7 +22,7 @@ fn sim(seed: u64) -> Sim {
     sim.builder(|it| it.source(Arc::new(Timers::new())))
 }
 
-/// What has been noted, in order.
+/// All notes, in order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -36,7 +36,7 @@ impl Log {
     }
 }
 
-/// What comes to an [`Everything`].
+/// The messages to an [`Everything`].
 enum Told {
     Fail,
     /// Put off by its `init`.
@@ -51,11 +51,11 @@ impl From<GroupNotice> for Told {
     }
 }
 
-/// Registers all that it can in its `init`, and notes what comes of it.
+/// Registers all that it can in its `init`, and notes the results.
 struct Everything {
     target: Pid,
     log: Log,
-    /// So many restarts fail after that.
+    /// This many restarts fail after that.
     broken: u64,
     tokens: Arc<Mutex<Vec<CancellationToken>>>,
 }
@@ -155,7 +155,7 @@ fn what_an_incarnation_has_registered_goes_with_it_and_what_others_have_stays() 
                 .unwrap();
             let address = tree.address::<Told>("c").unwrap();
             let pid = address.pid();
-            // What others have done.
+            // The registrations by other processes.
             let groups = Groups::of(rt, "scope");
             let joined = groups.group("joined");
             joined.join(&address).unwrap();
@@ -229,7 +229,7 @@ fn what_an_incarnation_has_registered_goes_with_it_and_what_others_have_stays() 
     });
 }
 
-/// Monitors a process, which may end at the moment at which it fails itself.
+/// Monitors a process, which may end just when it fails itself.
 struct Watches(Arc<Mutex<Vec<Pid>>>, Log);
 
 impl Actor for Watches {
@@ -281,7 +281,7 @@ fn no_incarnation_is_shown_an_end_that_another_one_watches_for() {
         rt.run_for(ms(100));
         let first = log.take().len();
         assert!(first <= 3, "{first}");
-        // The next one has monitors and a link of its own.
+        // The next incarnation has monitors and a link of its own.
         let targets = targets.lock().unwrap().clone();
         assert_eq!((targets.len(), tree.child("c")), (2, Some(address.pid())));
         rt.terminate(targets[1]).unwrap();

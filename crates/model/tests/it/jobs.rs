@@ -1,4 +1,4 @@
-//! Pools beside their specification.
+//! Pools, compared with their specification.
 
 use crate::cases;
 use ganger_model::{Job, PoolAct, PoolPlan, play_pool};

@@ -1,6 +1,6 @@
-//! The scheduler beside its specification: from random bytes, from the fuzzer's corpus, on threads;
-//! what the guide to the simulation shows; and what stands above the scheduler beside
-//! specifications of its own.
+//! The scheduler, compared with its specification: from random bytes, from the fuzzer's corpus, on
+//! threads; the report in the guide to the simulation; and the crates above the scheduler, compared
+//! with specifications of their own.
 
 mod corpus;
 mod ends;
@@ -11,7 +11,7 @@ mod scheduler;
 mod threads;
 mod trees;
 
-/// So many cases, and more where the tests are to run for longer.
+/// Returns the number of cases, more for longer test runs.
 fn cases(count: u32) -> u32 {
     let factor = std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap());
     count * factor

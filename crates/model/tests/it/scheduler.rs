@@ -1,4 +1,4 @@
-//! The scheduler in a simulation, beside its specification.
+//! The scheduler in a simulation, compared with its specification.
 
 use crate::cases;
 use ganger_model::{MOST, Plan, play, play_bytes};
@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Bytes of a plan that begins with processes being started.
+/// Returns the bytes of a plan that begins with starts of processes.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let submit = (6..10_u8, any::<[u8; 3]>()).prop_map(|(op, [to, what, how])| [op, to, what, how]);
     let ops = (vec(submit, 0..4), vec(any::<[u8; 4]>(), 0..MOST));
@@ -37,7 +37,7 @@ proptest! {
     }
 }
 
-/// What the specification distinguishes.
+/// The results that the specification distinguishes.
 const ALL: [&str; 49] = [
     "a send (R2, P13) Accepted",
     "a send (R2, P13) Closed",
@@ -95,7 +95,7 @@ const ALL: [&str; 49] = [
 fn plans_reach_every_result_and_every_end() {
     let mut reached: BTreeSet<String> = BTreeSet::new();
     for seed in 0..3_000 {
-        // What no plan has reached yet, the next ones may.
+        // A later plan may reach the missing results.
         if seed >= u64::from(cases(500)) && reached.len() >= ALL.len() {
             break;
         }

@@ -1,12 +1,12 @@
-//! The scheduler with threads, beside its specification.
+//! The scheduler with threads, compared with its specification.
 
 use ganger_model::{MOST, Plan, play_on_threads};
 use std::collections::BTreeSet;
 
-/// The first byte of a record that has several submit at once.
+/// The first byte of a record in which several threads submit at once.
 const CROWD: u8 = 252;
 
-/// How much longer than usual the test is to run.
+/// Returns the factor by which the test runs longer.
 fn factor() -> u64 {
     std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap())
 }
@@ -41,7 +41,7 @@ fn what_others_do_at_the_same_time_changes_nothing() {
         }
         reached.extend(play_on_threads(&plans, rng.usize(1..=4)));
     }
-    // Shows that the plans really send, submit and wait beside other threads.
+    // Shows that the plans really send, submit and wait together with other threads.
     for what in [
         "a send among others (R2) Accepted",
         "a send among others (R2) Full",

@@ -1,4 +1,4 @@
-//! Supervisors beside their specification.
+//! Supervisors, compared with their specification.
 
 use crate::cases;
 use ganger_model::{ChildPlan, How, TreeAct, TreePlan, play_tree};
