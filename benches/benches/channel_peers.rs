@@ -1,17 +1,16 @@
-//! ganger-channel beside other channels: the same workloads in one process, in turns.
+//! ganger-channel compared with other channels: the same workloads in a single process, in turns.
 //!
-//! Whatever else runs on the machine makes figures worse: compare minima, and distrust a median far
-//! above.
+//! Other load on the machine makes figures worse: compare minima, and distrust a median far above.
 
 use clap::Parser;
 use ganger_benches::channels::{PEERS, contests};
 use ganger_benches::contest::{Table, platform};
 
-/// ganger-channel beside tokio, async-channel, kanal, flume and Go
+/// Compares ganger-channel with tokio, async-channel, kanal, flume and Go
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench channel_peers --")]
 struct Options {
-    /// How many times each peer runs each workload, after a run that does not count
+    /// The number of runs of each workload by each peer, after a run that does not count
     #[arg(
         long,
         value_name = "N",

@@ -1,4 +1,4 @@
-//! The deque: what its owner pays, and what a thief pays.
+//! The deque: the costs of its owner, and of a thief.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use ganger_deque::{Steal, Worker};
@@ -17,7 +17,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// As many pushes as the depth, then as many pops; time for one of each.
+/// As many pushes as the depth, then as many pops; time for a push and a pop.
 fn push_pop(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("deque/push_pop");
     for depth in [1_u64, 8, 64, 256] {

@@ -1,13 +1,14 @@
-//! ganger-deque beside crossbeam-deque and st3: the same workloads in one process, in turns.
+//! ganger-deque compared with crossbeam-deque and st3: the same workloads in a single process, in
+//! turns.
 //!
-//! `GANGER_MEMBARRIER=off` in the environment measures ganger-deque with full fences. Whatever else
-//! runs on the machine makes figures worse: compare minima, and distrust a median far above.
+//! `GANGER_MEMBARRIER=off` in the environment measures ganger-deque with full fences. Other load on
+//! the machine makes figures worse: compare minima, and distrust a median far above.
 
 use clap::Parser;
 use ganger_benches::contest::{Table, platform};
 use ganger_benches::deque::{DEQUES, Group};
 
-/// ganger-deque beside crossbeam-deque and st3
+/// Compares ganger-deque with crossbeam-deque and st3
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench deque_peers --")]
 struct Options {
@@ -15,7 +16,7 @@ struct Options {
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     only: Vec<Group>,
 
-    /// How many times each deque runs each workload, after a run that does not count
+    /// The number of runs of each workload by each deque, after a run that does not count
     #[arg(
         long,
         value_name = "N",

@@ -1,17 +1,16 @@
-//! ganger-lock beside other locks: the same workloads in one process, in turns.
+//! ganger-lock compared with other locks: the same workloads in a single process, in turns.
 //!
-//! Whatever else runs on the machine makes figures worse: compare minima, and distrust a median far
-//! above.
+//! Other load on the machine makes figures worse: compare minima, and distrust a median far above.
 
 use clap::Parser;
 use ganger_benches::contest::{Table, platform};
 use ganger_benches::locks::{PEERS, contests};
 
-/// ganger-lock beside tokio, parking_lot and Go
+/// Compares ganger-lock with tokio, parking_lot and Go
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench lock_peers --")]
 struct Options {
-    /// How many times each peer runs each workload, after a run that does not count
+    /// The number of runs of each workload by each peer, after a run that does not count
     #[arg(
         long,
         value_name = "N",

@@ -1,4 +1,4 @@
-//! The mailbox on one thread: the cost of each operation without contention.
+//! The mailbox on a single thread: the cost of each operation without contention.
 
 use criterion::{BatchSize, Criterion, Throughput};
 use ganger_mpsc::{Queue, channel};
@@ -17,7 +17,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// A burst of 100 sends, then as many receives; time for one of each.
+/// A burst of 100 sends, then as many receives; time for a send and a receive.
 fn send_receive(criterion: &mut Criterion) {
     const BURST: u64 = 100;
     let (sender, receiver) = channel();
@@ -52,7 +52,7 @@ fn drain(criterion: &mut Criterion) {
     });
 }
 
-/// Putting 16 items in with one exchange, and taking them out again.
+/// Puts 16 items in by a single exchange, and takes them out again.
 fn push_all(criterion: &mut Criterion) {
     const ITEMS: u64 = 16;
     let queue = Queue::new();

@@ -1,8 +1,8 @@
-//! ganger-mpsc beside its peers: the same workloads in one process, in turns.
+//! ganger-mpsc compared with its peers: the same workloads in a single process, in turns.
 //!
 //! `--features mimalloc` measures all of them with mimalloc in place of the system's allocator.
 //! Other load on the machine makes figures worse: compare minima, and distrust a median far above.
-//! The first group counts allocations; the others run with the counter off.
+//! The first group counts allocations; the other groups run with the counter off.
 
 use clap::Parser;
 use ganger_benches::contest::{Table, platform};
@@ -16,7 +16,7 @@ static HEAP: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 #[global_allocator]
 static HEAP: Counting<std::alloc::System> = Counting(std::alloc::System);
 
-/// ganger-mpsc beside its peers
+/// Compares ganger-mpsc with its peers
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench mpsc_peers --")]
 struct Options {
@@ -25,7 +25,7 @@ struct Options {
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     only: Vec<Group>,
 
-    /// How many times each queue runs each workload, after a run that does not count
+    /// The number of runs of each workload by each queue, after a run that does not count
     #[arg(
         long,
         value_name = "N",

@@ -1,5 +1,5 @@
-//! The map from ids to processes, used by one thread: a look-up, an insertion with its removal, and
-//! an id that a user chooses. Ids are visited in an order that no cache predicts.
+//! The map from ids to processes, used by a single thread: a look-up, an insertion with its
+//! removal, and an id that a user chooses. The order of visits is such that no cache predicts it.
 
 use criterion::{BenchmarkId, Criterion};
 use ganger_sched::Scheduler;

@@ -44,7 +44,7 @@ fn package(target: Pid) -> Package {
     Message::new("number", 7_u64).to(target)
 }
 
-/// By what the PID says of the node; the package is made outside of the measured time.
+/// Routes by the PID's node; the package is made outside of the measured time.
 fn through_router(criterion: &mut Criterion, router: &Router) -> Result<(), BoxError> {
     let mut group = criterion.benchmark_group("routing/router");
     for (name, target) in [
@@ -69,7 +69,7 @@ fn through_router(criterion: &mut Criterion, router: &Router) -> Result<(), BoxE
     Ok(())
 }
 
-/// A channel that belongs to a PID: a send to it, and the receipt.
+/// A channel with a PID: a send to it, and the receipt.
 fn through_mailbox(criterion: &mut Criterion, router: &Router) -> Result<(), BoxError> {
     let mailbox = Arc::new(ChannelHost::new(router.local().name(), "box".parse()?));
     router.local().add_host(mailbox.host(), mailbox.clone())?;
@@ -111,7 +111,7 @@ fn through_scheduler(criterion: &mut Criterion, router: Arc<Router>) -> Result<(
     Ok(())
 }
 
-/// PIDs as text: names are looked up among the known ones.
+/// PIDs as text: names are looked up among the known names.
 fn text(criterion: &mut Criterion) -> Result<(), BoxError> {
     let pid: Pid = "{here@sink|4294967296}".parse()?;
     let text = pid.to_string();

@@ -1,6 +1,6 @@
 //! The scheduler, with two workers, from the side of its users. Each benchmark is a small version
-//! of a workload that a scheduler is judged by; times are for one process, step, round trip,
-//! message or command.
+//! of a workload by which schedulers are judged; times are for a process, step, round trip, message
+//! or command.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use ganger_benches::whole::{Contestant, Ganger, Gate, job};
@@ -30,10 +30,10 @@ fn main() -> Result<(), job::Error> {
     bench("sched/spawn_external", "10000", 10_000, &|| {
         ganger.spawn(10_000)
     });
-    // One process, and a hundred, that continue.
+    // A single process, and a hundred, that continue.
     bench("sched/continue", "1", 10_000, &|| ganger.yields(1, 10_000));
     bench("sched/continue", "100", 10_000, &|| ganger.yields(100, 100));
-    // One pair, and a hundred at once.
+    // A single pair, and a hundred at once.
     for (pairs, each) in [(1, 2_000), (100, 20)] {
         bench(
             "sched/ping_pong",
@@ -48,7 +48,7 @@ fn main() -> Result<(), job::Error> {
             &|| ganger.ping_pong_by_pid(pairs, each),
         );
     }
-    // Ten producers, one consumer.
+    // Ten producers, a single consumer.
     bench("sched/fan_in", "10", 10_000, &|| ganger.fan_in(10, 1_000));
     // Commands whose handler answers before it returns, and commands that a process answers.
     bench("sched/command", "inline", 10_000, &|| {

@@ -1,11 +1,11 @@
-//! The state word of a process, without contention: what a turn and a wake-up pay for it.
+//! The state word of a process, without contention: its cost in a turn and in a wake-up.
 
 use criterion::Criterion;
 use ganger_sched::internals::StateWord;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// A name, and what is done to the word, which says whether it went as expected.
+/// A name, and a transition of the word, which returns whether it went as expected.
 type Transition = (&'static str, fn(&StateWord) -> bool);
 
 fn main() {

@@ -1,5 +1,5 @@
-//! The cost of single acts of the scheduler on one worker: a step, a send, a spawn, a command.
-//! Times are for one of each. `cargo xtask bench --instructions` counts the instructions of the
+//! The cost of single acts of the scheduler on a single worker: a step, a send, a spawn, a command.
+//! Times are for a single act. `cargo xtask bench --instructions` counts the instructions of the
 //! same acts.
 
 use criterion::Criterion;
@@ -17,7 +17,7 @@ fn main() -> Result<(), BoxError> {
     let mut group = criterion.benchmark_group("step");
     for act in Act::ALL.into_iter().filter(|act| act.is_scheduled()) {
         group.bench_function(act.name(), |bencher| {
-            // Start and end are lost in so many rounds as a sample has.
+            // Start and end are lost in the many rounds of a sample.
             bencher.iter_custom(|rounds| {
                 let start = Instant::now();
                 let done = worker.run(act, rounds);

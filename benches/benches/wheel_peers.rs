@@ -1,17 +1,16 @@
-//! ganger-wheel beside other timers: the same workloads in one process, in turns.
+//! ganger-wheel compared with other timers: the same workloads in a single process, in turns.
 //!
-//! Whatever else runs on the machine makes figures worse: compare minima, and distrust a median far
-//! above.
+//! Other load on the machine makes figures worse: compare minima, and distrust a median far above.
 
 use clap::Parser;
 use ganger_benches::contest::{Table, platform};
 use ganger_benches::timers::{PEERS, contests};
 
-/// ganger-wheel beside tokio, hierarchical_hash_wheel_timer and a BTreeMap
+/// Compares ganger-wheel with tokio, hierarchical_hash_wheel_timer and a BTreeMap
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench wheel_peers --")]
 struct Options {
-    /// How many times each peer runs each workload, after a run that does not count
+    /// The number of runs of each workload by each peer, after a run that does not count
     #[arg(
         long,
         value_name = "N",

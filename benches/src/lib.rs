@@ -1,5 +1,5 @@
-//! What the benchmarks run: whole workloads for schedulers, and workloads for the deque, the
-//! mailbox, channels, locks and the timing wheel, all beside their peers.
+//! The code of the benchmarks: whole workloads for schedulers, and workloads for the deque, the
+//! mailbox, channels, locks and the timing wheel, all compared with their peers.
 //!
 //! The benchmarks themselves are in the folder `benches`: `cargo bench -p ganger-benches`.
 

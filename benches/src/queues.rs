@@ -1,4 +1,4 @@
-//! The contests of deques and of mailboxes as samples: one process runs all queues in turns.
+//! The contests of deques and of mailboxes as samples: a single process runs all queues in turns.
 
 use crate::contest::{Contest, Outcome};
 use crate::whole::catalog::{Id, Peer};
@@ -13,7 +13,7 @@ use crate::{deque, mailbox};
 /// When the workload is none of queues.
 ///
 /// # Panics
-/// When a queue has not done what it was told to do.
+/// If a queue has not done its task.
 pub fn run(job: &Job, mut take: impl FnMut(Sample)) -> Result<(), Error> {
     let reps = usize::try_from(job.elements()).unwrap_or(usize::MAX);
     for contest in contests(job.id, job.is_quick())? {
@@ -39,7 +39,7 @@ fn contests(id: Id, quick: bool) -> Result<Vec<Contest>, Error> {
     Ok(contests)
 }
 
-/// The figures of an outcome, repetition by repetition; what could not be measured is not there.
+/// Returns the figures of an outcome, repetition by repetition, without unmeasured figures.
 fn samples(id: Id, outcome: &Outcome) -> Vec<Sample> {
     let mut samples = Vec::new();
     let first = outcome.rows.first().map_or("", |row| row.name);
@@ -73,7 +73,7 @@ fn variant(contest: &str, own: &str, metric: &str, metrics: &[&str]) -> String {
     }
 }
 
-/// The peer of an entrant. An entrant that is no peer is a variant of Ganger, the first.
+/// Returns the peer of an entrant. An entrant that is no peer is a variant of Ganger, the first.
 fn entrant(name: &str, first: &str) -> (Peer, String) {
     if name == first {
         return (Peer::Ganger, String::new());
@@ -87,7 +87,7 @@ fn entrant(name: &str, first: &str) -> (Peer, String) {
     }
 }
 
-/// What one of a metric is; nothing for a pure number.
+/// Returns the unit of a metric; nothing for a pure number.
 fn unit(metric: &str) -> &'static str {
     let is_word = |word: &&str| metric.split(' ').any(|part| part == *word);
     ["ns", "ms", "bytes"]
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!((peer, variant.as_str()), (Peer::Ganger, " (Queue, drain)"));
     }
 
-    /// Each figure that Ganger has, its unit, and whether a peer has it, too.
+    /// Returns each figure that Ganger has, its unit, and whether a peer has it, too.
     fn figures(id: Id) -> Vec<(String, &'static str, bool)> {
         let mut figures = Vec::new();
         for contest in contests(id, true).unwrap() {

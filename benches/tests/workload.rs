@@ -1,4 +1,4 @@
-//! The program that runs one workload of one peer, from the outside.
+//! The program that runs a workload of a peer, from the outside.
 
 use ganger_benches::whole::catalog::{Id, Peer};
 use ganger_benches::whole::job::{Job, MISSING, Size};
@@ -26,7 +26,7 @@ fn list() -> Vec<(Id, Peer)> {
     text(&output.stdout).lines().map(parse).collect()
 }
 
-/// Runs the pair at quick size, and looks at what it says.
+/// Runs the pair at quick size, and checks its output.
 fn check(id: Id, peer: Peer) {
     let job = Job::new(id, peer, 2, Size::Quick);
     let output = run(&job.args());

@@ -1,8 +1,8 @@
-//! The example `kv` beside the same server on tokio, and beside redis-server. The client is
+//! The example `kv` compared with the same server on tokio, and with redis-server. The client is
 //! `redis-benchmark`, in a process of its own; each server has a process, too.
 //!
-//! Whatever else runs on the machine makes figures worse: the peers take turns, and the table has
-//! the best run of each, with the median beside it.
+//! Other load on the machine makes figures worse: the peers take turns, and the table has the best
+//! run of each, with the median.
 
 #[path = "../../../examples/kv/main.rs"]
 #[allow(dead_code, reason = "the example's own `main`")]
@@ -19,7 +19,7 @@ use std::net::TcpListener;
 use std::process::{Child as Running, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-/// The example `kv` beside the same server on tokio, and redis-server
+/// Compares the example `kv` with the same server on tokio, and with redis-server
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench kv_peers --")]
 struct Options {
@@ -40,7 +40,7 @@ struct Options {
     #[arg(long, value_name = "N", default_value_t = 50)]
     clients: u16,
 
-    /// Worker threads of the servers on Ganger and on tokio [default: one for each processor]
+    /// Worker threads of the servers on Ganger and on tokio [default: the number of processors]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
 
@@ -48,7 +48,7 @@ struct Options {
     #[arg(long)]
     quick: bool,
 
-    /// Is one of the servers, until its standard input ends
+    /// Runs as a server, until its standard input ends
     #[arg(long, hide = true, value_name = "PEER")]
     serve: Option<String>,
 
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A server that prints its port, and ends with its standard input.
+/// Runs a server that prints its port, and ends with its standard input.
 fn serve(peer: &str, options: &Options) -> Result<(), Failure> {
     let workers = options.workers.unwrap_or(processors());
     let settings = Settings::default();
@@ -153,13 +153,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has nothing to save.
+        // The server has nothing to save.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A line of the table: what the client does.
+/// A line of the table: the client's work.
 struct Workload {
     command: &'static str,
     pipeline: u16,

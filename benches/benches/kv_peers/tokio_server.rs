@@ -41,7 +41,7 @@ pub(crate) fn serve(listener: TcpListener, workers: usize, shards: usize) -> io:
             let (stream, _) = listener.accept().await?;
             let server = Arc::clone(&server);
             tokio::spawn(async move {
-                // That a client has gone is no failure of the server.
+                // A departed client is no failure of the server.
                 let _ = connection(stream, &server).await;
             });
         }
@@ -85,7 +85,7 @@ impl Server {
                 answered.unwrap_or_else(|refused| Answer::Error(refused.to_string()))
             }
             Ok(Route::Here(commands::Own::Ping)) => Answer::Status("PONG"),
-            // What `redis-benchmark` asks for first.
+            // The first request of `redis-benchmark`.
             Ok(_) => Answer::List(Vec::new()),
             Err(error) => Answer::Error(error),
         }

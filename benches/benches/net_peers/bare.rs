@@ -1,5 +1,5 @@
-//! Echo without a scheduler: so many threads, each with an epoll of its own. Connections are given
-//! to them in turns, and stay open until the program ends.
+//! Echo without a scheduler: a number of threads, each with an epoll of its own. The threads get
+//! connections in turns, and the connections stay open until the program ends.
 
 use crate::echo::BUFFER;
 use crate::measure::Failure;
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-/// So many connections are accepted in all.
+/// The number of connections accepted in all.
 const MOST: usize = 20_000;
 
 type Streams = Arc<Vec<OnceLock<TcpStream>>>;
@@ -46,7 +46,7 @@ fn accept(
     Ok(())
 }
 
-/// Does what a connection needs when it is ready to read: 64 bytes fit into each socket.
+/// Serves a connection that is ready to read: 64 bytes fit into each socket.
 fn echo(epoll: &OwnedFd, streams: &Streams) -> Result<(), Failure> {
     let mut events = Vec::with_capacity(256);
     let mut buffer = [0; BUFFER];
@@ -58,7 +58,7 @@ fn echo(epoll: &OwnedFd, streams: &Streams) -> Result<(), Failure> {
             if let Ok(Some(mut stream)) = stream
                 && let Ok(length) = stream.read(&mut buffer)
             {
-                // A client that has gone needs no answer.
+                // A departed client needs no answer.
                 let _ = stream.write_all(&buffer[..length]);
             }
         }

@@ -76,7 +76,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has nothing to save.
+        // The server has nothing to save.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Servers that send back what they get: a process, a task or a goroutine for each connection.
+//! Servers that echo their input: a process, a task or a goroutine for each connection.
 
 use crate::measure::{Failure, Peer};
 use crate::{bare, idle};
@@ -19,7 +19,7 @@ use tokio::runtime::Builder;
 /// Each connection has a buffer of this size, with every peer.
 pub(crate) const BUFFER: usize = 128;
 
-/// A server that prints its port, and ends with its standard input.
+/// Runs a server that prints its port, and ends with its standard input.
 pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
     idle::raise_limit();
     let listener = listen()?;
@@ -59,7 +59,7 @@ pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
     }
 }
 
-/// Listens at a port that it prints.
+/// Listens at a port, and prints the port.
 pub(crate) fn listen() -> io::Result<TcpListener> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?.port());

@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 
-/// A server that prints its port, and ends with its standard input.
+/// Runs a server that prints its port, and ends with its standard input.
 pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
     let listener = listen()?;
     match peer {
@@ -75,7 +75,7 @@ async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible
     Ok(Response::new(Bytes::from_static(b"Hello, World!").into()))
 }
 
-/// What `wrk` measures. It counts whole seconds.
+/// Returns the figures of `wrk`, which counts whole seconds.
 pub(crate) fn wrk(port: u16, connections: usize, time: Duration) -> Result<Figures, Failure> {
     let seconds = time.as_secs().max(1);
     let output = Command::new("wrk")

@@ -1,4 +1,4 @@
-//! Connections on which nothing happens: the server's memory for each, and what it does meanwhile.
+//! Idle connections: the server's memory for each, and its activity meanwhile.
 
 use crate::child::Server;
 use crate::measure::Failure;
@@ -9,13 +9,13 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-/// So many connections come first: what they leave to the allocator does not count.
+/// The number of first connections: their traces in the allocator do not count.
 const FIRST: usize = 100;
 
-/// A process needs so many descriptors besides those of the connections.
+/// The descriptors of a process besides the connections'.
 const OTHERS: usize = 100;
 
-/// Bytes for each connection, beyond those of the kernel; and a second milliseconds of processor
+/// Bytes for each connection, beyond the kernel's; and for a second the milliseconds of processor
 /// time, and switches of threads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figures {
@@ -33,7 +33,7 @@ pub(crate) fn raise_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Whether a process may have so many connections. If not, what to do.
+/// Checks that a process may have this many connections. The error says what to do.
 pub(crate) fn have_room_for(connections: usize) -> Result<(), String> {
     let needed = connections + FIRST + OTHERS;
     match raise_limit() {
@@ -53,7 +53,7 @@ pub(crate) fn run(server: &Server, connections: usize, rest: Duration) -> Result
     let before = memory(server.id())?;
     let _idle = connect(server.port, connections)?;
     let bytes = memory(server.id())?.saturating_sub(before) as f64 / connections as f64;
-    // What is left to do after the last answer is done by then.
+    // The work after the last answer is done by then.
     thread::sleep(rest / 10);
     let before = activity(server.id())?;
     thread::sleep(rest);
@@ -65,7 +65,7 @@ pub(crate) fn run(server: &Server, connections: usize, rest: Duration) -> Result
     })
 }
 
-/// Connections, each of which has got an answer.
+/// Opens connections, and waits for an answer on each.
 fn connect(port: u16, connections: usize) -> Result<Vec<TcpStream>, Failure> {
     let mut all = Vec::with_capacity(connections);
     for _ in 0..connections {
@@ -78,14 +78,15 @@ fn connect(port: u16, connections: usize) -> Result<Vec<TcpStream>, Failure> {
     Ok(all)
 }
 
-/// The bytes of memory that a process has of its own.
+/// Returns the bytes of a process's own memory.
 fn memory(process: u32) -> Result<u64, Failure> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let kib = field(&status, "RssAnon:").ok_or("the system does not say how much memory it is")?;
     Ok(kib * 1024)
 }
 
-/// The nanoseconds that the threads of a process have run, and how often they have been switched.
+/// Returns the nanoseconds that the threads of a process have run, and the number of their
+/// switches.
 pub(crate) fn activity(process: u32) -> Result<(u64, u64), Failure> {
     let (mut nanos, mut switches) = (0, 0);
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {

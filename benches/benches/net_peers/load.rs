@@ -1,4 +1,4 @@
-//! What sends to an echo server: one thread, with so many connections. Each sends 64 bytes, waits
+//! The load on an echo server: a single thread with many connections. Each sends 64 bytes, waits
 //! until they have come back, and sends again.
 
 use crate::idle;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 const BYTES: usize = 64;
 
-/// Requests a second, and the microseconds in which so many of them are answered; `NAN` for what is
-/// not known. All requests, also those that do not count.
+/// Requests a second, and the microseconds in which a share of them is answered; `NAN` for unknown
+/// figures. All requests, even if they do not count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figures {
     pub(crate) rate: f64,
@@ -65,7 +65,7 @@ struct Connection {
     stream: TcpStream,
     /// When it has sent.
     sent: Instant,
-    /// So many bytes have come back since then.
+    /// The number of bytes back since then.
     back: usize,
 }
 

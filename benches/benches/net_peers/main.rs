@@ -1,5 +1,5 @@
-//! Sockets beside other schedulers' on loopback: echo, idle connections, HTTP. Each server has a
-//! process of its own, and each load generator has one, too.
+//! Sockets compared with other schedulers' on loopback: echo, idle connections, HTTP. Each server
+//! has a process of its own, and each load generator has a process, too.
 //!
 //! ```text
 //! measure    takes turns, and prints the tables
@@ -11,8 +11,8 @@
 //! idle       connections on which nothing happens
 //! ```
 //!
-//! Whatever else runs on the machine makes figures worse: the peers take turns, and the tables have
-//! the best run of each, with the median beside it.
+//! Other load on the machine makes figures worse: the peers take turns, and the tables have the
+//! best run of each, with the median.
 
 #[cfg(target_os = "linux")]
 mod bare;

@@ -9,7 +9,8 @@ use std::io::{self, IsTerminal};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-/// Sockets of ganger-net and ganger-tokio beside tokio's, Go's, async-io's, and an epoll loop
+/// Compares sockets of ganger-net and ganger-tokio with tokio's, Go's, async-io's, and an epoll
+/// loop
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench net_peers --")]
 pub(crate) struct Options {
@@ -22,7 +23,7 @@ pub(crate) struct Options {
     )]
     only: Vec<What>,
 
-    /// Which peers, by their names in the tables [default: all]
+    /// The peers, by their names in the tables [default: all]
     #[arg(long, value_name = "PEER", value_delimiter = ',')]
     peers: Vec<Peer>,
 
@@ -55,11 +56,11 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
 
-    /// Is one of the servers, until its standard input ends
+    /// Runs as a server, until its standard input ends
     #[arg(long, hide = true, value_name = "PEER")]
     serve: Option<Peer>,
 
-    /// Is the load generator for the server at that port
+    /// Runs as the load generator for the server at this port
     #[arg(long, hide = true, value_name = "PORT")]
     load: Option<u16>,
 
@@ -300,7 +301,8 @@ fn median(figures: impl Iterator<Item = f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-/// Of a run: what the client says, and the server's microseconds of processor time a request.
+/// The result of a run: the client's figures, and the server's microseconds of processor time a
+/// request.
 type Of = (Figures, f64);
 
 fn two(figure: Option<f64>) -> String {

@@ -1,8 +1,8 @@
-//! What there is to do, and how often.
+//! The acts, and the numbers of their rounds.
 
 use crate::{one_worker, spawning, stream};
 
-/// Something that Ganger does over and over.
+/// An act that Ganger repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A process continues.
@@ -54,7 +54,7 @@ impl Act {
         Self::Mailbox,
     ];
 
-    /// The act of that name.
+    /// Returns the act with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|act| act.name() == name)
@@ -113,8 +113,8 @@ impl Act {
         }
     }
 
-    /// How often it is done to be counted, few times and many: the difference is the count, without
-    /// start and end, whose noise it has to drown.
+    /// Returns the two numbers of rounds, few and many: the difference is the count, without start
+    /// and end, whose noise it must drown.
     #[must_use]
     pub fn rounds(self) -> [u64; 2] {
         match self.is_scheduled() {
@@ -123,8 +123,8 @@ impl Act {
         }
     }
 
-    /// After how many of them the same comes again. Both numbers of [`rounds`](Self::rounds) are
-    /// multiples of it.
+    /// Returns the number of rounds after which the same round comes again. Both numbers of
+    /// [`rounds`](Self::rounds) are multiples of the period.
     #[must_use]
     pub fn period(self) -> u64 {
         match self {
@@ -135,7 +135,7 @@ impl Act {
         }
     }
 
-    /// Whether it is the scheduler that does it, and not a queue alone.
+    /// Returns whether the scheduler does the act, and not a queue alone.
     #[must_use]
     pub fn is_scheduled(self) -> bool {
         !matches!(self, Self::Deque | Self::Mailbox)

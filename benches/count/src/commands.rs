@@ -1,4 +1,5 @@
-//! A handler that answers at once, one that never does, and one that leaves it to a process.
+//! A handler that answers at once, a handler that never does, and a handler that leaves the answer
+//! to a process.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{
@@ -10,7 +11,7 @@ use std::cell::Cell;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Answered at once, with what it was given.
+/// Answered at once, with its input.
 const ECHO: CommandId = CommandId::new(256);
 
 /// Not answered until [`Held::release`].
@@ -20,7 +21,7 @@ pub(crate) const HOLD: CommandId = CommandId::new(257);
 const ASK: CommandId = CommandId::new(258);
 
 thread_local! {
-    /// Of a command that the next process is to answer: there is one worker.
+    /// The completer for the next process to answer: there is a single worker.
     static ASKED: Cell<Option<Completer>> = const { Cell::new(None) };
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn run(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
     ended(worker.submit(Asker { left: commands })?)
 }
 
-/// Yields a command with each of the numbers from `left` down to 1, after the answer to the one
+/// Yields a command with each of the numbers from `left` down to 1, after the answer to the command
 /// before.
 struct Asker {
     left: u64,
@@ -124,7 +125,7 @@ impl Process for Client {
     }
 }
 
-/// Answers that many commands.
+/// Answers this many commands.
 struct Server {
     left: u64,
 }

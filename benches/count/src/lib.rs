@@ -1,5 +1,5 @@
-//! Single acts of a scheduler with one worker, and of the queues, repeated: the cost of a step, a
-//! send, a spawn, a command.
+//! Single acts of a scheduler with a single worker, and of the queues, repeated: the cost of a
+//! step, a send, a spawn, a command.
 //!
 //! The benchmark `step` measures their time. `cargo xtask bench --instructions` runs the program
 //! `ganger-count` under callgrind. Threads meet only at the beginning and at the end of an act, so

@@ -1,5 +1,6 @@
-//! Repeats an act on one worker, for a tool that counts instructions. `--list` prints a line for
-//! each act: its name, few rounds and many, its period, what it is, with tabs between them.
+//! Repeats an act on a single worker, for a tool that counts instructions. `--list` prints a line
+//! for each act: its name, few rounds and many, its period, its description, with tabs between
+//! them.
 //!
 //! The program parses its few arguments itself, because the gate builds it, optimised.
 
@@ -45,8 +46,8 @@ fn run(act: &str, rounds: &str) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Waits until the scheduler's threads are gone. A stop returns earlier, and the memory that the
-/// threads free as they end would be counted in some runs and not in others.
+/// Waits until the scheduler's threads are gone. A stop returns earlier, and only some runs would
+/// count the memory that the threads free as they end.
 fn until_alone() {
     const PAUSE: Duration = Duration::from_millis(1);
     const PAUSES: u32 = 1_000;

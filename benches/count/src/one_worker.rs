@@ -1,4 +1,4 @@
-//! A scheduler with one worker, and its acts.
+//! A scheduler with a single worker, and its acts.
 
 use crate::act::Act;
 use crate::commands::{self, Held};
@@ -9,13 +9,13 @@ use ganger_sched::{ProcessHandle, Scheduler};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// A scheduler with one worker, which runs.
+/// A running scheduler with a single worker.
 #[derive(Debug)]
 pub struct OneWorker {
     pub(crate) scheduler: Scheduler,
     held: Held,
-    /// For processes that are submitted from outside. It lives for ever, so that they need no
-    /// counted reference.
+    /// For processes submitted from outside. The batch lives for ever, so that they need no counted
+    /// reference.
     pub(crate) batch: &'static Batch,
 }
 
@@ -39,7 +39,7 @@ impl OneWorker {
         })
     }
 
-    /// Does something that many times. Blocks until the last step of it.
+    /// Repeats an act for this many rounds. Blocks until its last step.
     ///
     /// # Errors
     /// When the scheduler refuses something.
@@ -82,7 +82,7 @@ impl OneWorker {
     }
 }
 
-/// Waits for the end of a process that is to finish by itself.
+/// Waits for the end of a process that finishes by itself.
 pub(crate) fn ended(process: ProcessHandle) -> Result<(), BoxError> {
     match process.wait() {
         ExitReason::Done(_) => Ok(()),
@@ -147,7 +147,7 @@ mod tests {
             let [few, many] = [64, 64 + MORE].map(|rounds| totals_of(act, rounds));
             let steps = match act {
                 Act::Deque | Act::Mailbox => 0,
-                // A step of the sink and one of the feeder for 64 messages.
+                // For 64 messages, a step of the sink and a step of the feeder.
                 Act::SendReady | Act::SendPidReady => 2 * MORE / 64,
                 Act::Ask => 2 * MORE,
                 _ => MORE,

@@ -31,7 +31,7 @@ pub(crate) fn by_pid(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
     ended(handle)
 }
 
-/// Sends each number that it gets, less one, to itself, and ends at 0.
+/// Sends each received number, less 1, to itself, and ends at 0.
 struct Talker<F> {
     send: F,
 }

@@ -52,7 +52,7 @@ fn number(message: Message) -> Result<u64, BoxError> {
         .ok_or("not a number")?)
 }
 
-/// Sends each number that it gets, less one, to its partner, and ends at 1 or 0.
+/// Sends each received number, less 1, to its partner, and ends at 1 or 0.
 struct Half<F> {
     waits: Waits,
     is_held: bool,
@@ -81,7 +81,7 @@ impl<F: Fn(u64) -> Result<(), BoxError> + Send + 'static> Process for Half<F> {
     }
 }
 
-/// Sends each number that it gets, less one, back to the sender, and ends at 1 or 0.
+/// Sends each received number, less 1, back to the sender, and ends at 1 or 0.
 struct Answerer;
 
 impl Process for Answerer {

@@ -1,4 +1,4 @@
-//! Processes that run once and end, submitted by one another, or by a thread that is no worker.
+//! Processes that run once and end, submitted by each other, or by a thread that is no worker.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How many are submitted from outside before any of them runs: few, so that memory is used again.
+/// The number of processes submitted from outside before any of them runs: few, so that memory is
+/// used again.
 pub(crate) const AT_ONCE: u64 = 512;
 
 /// Each submits the next, and ends.
@@ -29,7 +30,7 @@ pub(crate) fn from_outside(worker: &OneWorker, processes: u64) -> Result<(), Box
     }
 }
 
-/// All are submitted while the worker is kept busy, so that none of the submits has to wake it.
+/// Submits all processes while the worker is kept busy, so that no submit wakes it.
 fn at_once(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
     let (busy, is_busy) = mpsc::channel();
     let (go, may_go) = mpsc::channel();
@@ -60,7 +61,7 @@ impl Batch {
     }
 
     fn count_off(&self) {
-        // Ordering: Relaxed: only the count matters; the lock orders what follows.
+        // Ordering: Relaxed: only the count matters; the lock orders the rest.
         if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             *self.all_ran.lock().unwrap_or_else(PoisonError::into_inner) = true;
             self.changed.notify_one();
@@ -112,7 +113,7 @@ impl Process for Plug {
     }
 }
 
-/// Counts itself off; the last one says so.
+/// Counts itself off; the last process reports.
 struct Once(&'static Batch);
 
 impl Process for Once {

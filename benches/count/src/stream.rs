@@ -1,5 +1,5 @@
-//! A process that sends many messages to another in each step: but for the first of them, they find
-//! the other one queued.
+//! A process that sends many messages to another in each step: the first message finds the receiver
+//! idle, the others find it queued.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Context, Event, Events, Message, Process, StepOutput, StepResult};
@@ -8,7 +8,7 @@ use ganger_sched::Address;
 /// How many it sends in a step; fewer than a step is shown at once.
 pub(crate) const BATCH: u64 = 64;
 
-/// What the sink is found by.
+/// The means of finding the sink.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     Address,
@@ -58,7 +58,7 @@ impl Process for Feeder {
     }
 }
 
-/// Asks for the next batch when it has got one, and ends when it has got all.
+/// Asks for the next batch after each batch, and ends with the last message.
 struct Sink {
     left: u64,
     feeder: Option<Address>,

@@ -1,4 +1,4 @@
-//! What there is: workloads and peers, by name.
+//! All workloads and peers, by name.
 
 use crate::size::Size;
 use crate::specs::SPECS;
@@ -6,48 +6,48 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// What is measured together.
+/// A workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// Which it is.
     pub id: Id,
     /// A name for people.
     pub name: &'static str,
-    /// What happens in it, in one sentence.
+    /// Its description, in a sentence.
     pub what: &'static str,
-    /// What its elements are.
+    /// The name of its elements.
     pub of: &'static str,
-    /// How many elements there are.
+    /// The number of elements.
     pub full: u64,
-    /// How many there are when it is to show that it works only.
+    /// The number of elements in a quick run, which shows only that it works.
     pub quick: u64,
     /// The peers that can run it; Ganger is the first.
     pub peers: &'static [Peer],
-    /// What it measures. A run of queues measures more than these, which are the ones that count.
+    /// The figures that count. A run of queues measures further figures.
     pub metrics: &'static [Metric],
 }
 
-/// One figure of a workload. Less is better.
+/// A figure of a workload. Less is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric {
     /// Its name.
     pub variant: &'static str,
-    /// What one of it is.
+    /// Its unit.
     pub unit: &'static str,
     /// The target: Ganger's figure is at most each of these.
     pub goals: &'static [Goal],
 }
 
-/// What a figure of Ganger's should be at most.
+/// An upper bound for a figure of Ganger's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     /// This multiple of the best peer's figure.
     Best(f64),
-    /// This multiple of that peer's figure.
+    /// This multiple of a peer's figure.
     Of(Peer, f64),
-    /// So many times the best peer's of that variant: of what Ganger does in another way, too.
+    /// This multiple of the best peer's figure of a variant, even if Ganger does it in another way.
     BestIn(&'static str, f64),
-    /// This multiple of Ganger's own figure of that variant.
+    /// This multiple of Ganger's own figure of a variant.
     OursIn(&'static str, f64),
     /// So much.
     Just(f64),
@@ -65,14 +65,14 @@ pub struct Unknown {
     pub known: String,
 }
 
-/// In what a peer is written.
+/// The language of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It is built with the benchmarks.
+    /// Built with the benchmarks.
     Rust,
-    /// It runs where `go` is installed.
+    /// Runs where `go` is installed.
     Go,
-    /// It runs where `erl` is installed.
+    /// Runs where `erl` is installed.
     Erlang,
 }
 
@@ -224,20 +224,22 @@ names! {
 }
 
 impl Id {
-    /// What the catalog says of it.
+    /// Returns its entry in the catalogue.
     #[must_use]
     pub fn spec(self) -> &'static Spec {
-        // The order is the same, which a test holds.
+        // A test pins that the order is the same.
         &SPECS[self as usize]
     }
 
-    /// Whether it is about queues alone: one process runs it for all of its peers, in turns.
+    /// Returns whether the workload is about queues alone: a single process runs it for all of its
+    /// peers, in turns.
     #[must_use]
     pub fn is_queue(self) -> bool {
         matches!(self, Self::Deque | Self::Mailbox)
     }
 
-    /// Whether it needs timers. Others run without them: threads that are idle would look at them.
+    /// Returns whether the workload needs timers. Other workloads run without them: idle threads
+    /// would look at them.
     #[must_use]
     pub fn needs_timers(self) -> bool {
         let supervised = [Self::S3, Self::S3in, Self::S5, Self::S5us];
@@ -264,7 +266,7 @@ impl Peer {
 }
 
 impl Spec {
-    /// How many elements a run of that size has.
+    /// Returns the number of elements of a run of this size.
     #[must_use]
     pub fn elements(&self, size: Size) -> u64 {
         match size {
@@ -273,7 +275,7 @@ impl Spec {
         }
     }
 
-    /// The metric of that variant.
+    /// Returns the metric of a variant.
     #[must_use]
     pub fn metric(&self, variant: &str) -> Option<&'static Metric> {
         self.metrics.iter().find(|metric| metric.variant == variant)
@@ -346,7 +348,7 @@ mod tests {
                             let other = spec.metric(variant);
                             (other.is_some_and(|it| it.unit == metric.unit), times)
                         }
-                        // Nothing at all may be what is wanted.
+                        // The goal may be nothing at all.
                         Goal::Just(most) => (most >= 0.0, 1.0),
                     };
                     assert!(is_known && times > 0.0, "{}: {metric:?}", spec.id);

@@ -1,19 +1,19 @@
-//! The workloads of processes that depend on one another.
+//! The workloads of processes that depend on each other.
 
 use super::catalog::Goal::{Best, Of};
 use super::catalog::{Id, Metric, Peer, Spec};
 use super::specs::SCHEDULERS;
 
-/// Those whose processes a thread outside can ask.
+/// Peers whose processes a thread outside can ask.
 const OUTSIDE: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Kameo];
 
-/// Those in which a process is told of the end of another one that it starts.
+/// Peers in which a process is told of the end of a process that it starts.
 const MONITORS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Erlang];
 
-/// Those with groups, or with a channel to many.
+/// Peers with groups, or with a channel to many.
 const GROUPS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Erlang];
 
-/// Those in which a failure is told, so that another process is started.
+/// Peers in which a failure is told, so that another process is started.
 const RESTARTS: &[Peer] = &[
     Peer::Ganger,
     Peer::Tokio,
@@ -22,7 +22,7 @@ const RESTARTS: &[Peer] = &[
     Peer::Erlang,
 ];
 
-/// Those with something that carries jobs out, so many at a time.
+/// Peers with a pool that carries out a limited number of jobs at a time.
 const POOLS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Rayon];
 
 pub(super) const CALL: Spec = Spec {
@@ -66,7 +66,7 @@ pub(super) const RESTART: Spec = Spec {
     full: 500_000,
     quick: 20_000,
     peers: RESTARTS,
-    // tokio has no supervisor: its task is what one costs at least.
+    // tokio has no supervisor: its task is the lower bound of the cost.
     metrics: &[Metric::new("time", "ns").to(&[
         Of(Peer::Ractor, 0.3),
         Of(Peer::Kameo, 0.3),

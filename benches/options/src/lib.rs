@@ -1,4 +1,4 @@
-//! The options of `cargo xtask bench`, and the catalogue of what it can measure.
+//! The options of `cargo xtask bench`, and the catalogue of its workloads.
 //!
 //! ```text
 //! options          the command line
@@ -12,7 +12,7 @@
 //! time_figures
 //! ```
 //!
-//! The crate is apart from the driver because peers take minutes to build: help, the list, and
+//! The crate is separate from the driver because peers take minutes to build: help, the list, and
 //! mistakes on the command line need none of them.
 
 pub mod catalog;

@@ -1,17 +1,17 @@
 //! The state of the machine during a run.
 //!
-//! A host gives a halted virtual processor to others, and the guest's kernel then takes that
-//! processor for a busy one. A thread that is woken is queued behind its waker, although another
+//! A host gives a halted virtual processor to other guests, and the guest's kernel then takes that
+//! processor for a busy processor. A woken thread is queued behind its waker, although another
 //! processor idles. So chance decides whether two workers share a processor.
 //!
 //! Loops of idle priority on all processors keep them from halting, and give way to every other
 //! thread. With them the kernel places threads as it does on real hardware. Neither state is the
-//! truth: so there are figures of both.
+//! truth: so the report has figures of both.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What else runs while something is measured.
+/// The other load during a measurement.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -24,19 +24,19 @@ pub enum Mode {
     Loops,
 }
 
-/// What the command line can ask for.
+/// The modes of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Modes {
     /// The machine as it is
     AsIs,
     /// With an idle-priority loop on every processor (Linux)
     Loops,
-    /// Both, one after the other
+    /// First as is, then with loops
     Both,
 }
 
 impl Mode {
-    /// Whether it is the usual one, of which nothing need be said.
+    /// Returns whether the mode is the usual mode, which needs no mention.
     #[must_use]
     pub fn is_as_is(&self) -> bool {
         *self == Self::AsIs
@@ -53,7 +53,7 @@ impl Mode {
 }
 
 impl Modes {
-    /// Each of them, in the order in which they are measured.
+    /// Returns the modes in the order of the measurements.
     #[must_use]
     pub fn all(self) -> &'static [Mode] {
         match self {

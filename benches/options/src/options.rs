@@ -1,4 +1,4 @@
-//! The command line, and what can be said against it before anything runs.
+//! The command line, and its checks before anything runs.
 
 use crate::catalog::{Id, Peer};
 use crate::mode::{Mode, Modes};
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// Measures Ganger beside its peers, in turns, and shows the result as a page
+/// Compares Ganger with its peers, in turns, and shows the result as a page
 ///
-/// Each run is a process of its own. Ctrl-C writes what is there. The report is `report.html` in
-/// the folder `--out`; docs/BENCHMARKS.md says how to read it.
+/// Each run is a process of its own. Ctrl-C writes the results so far. The report is `report.html`
+/// in the folder `--out`; docs/BENCHMARKS.md says how to read it.
 ///
 /// `cargo xtask bench --instructions` counts instructions in place of measuring time; with `--help`
 /// it tells more.
@@ -32,7 +32,7 @@ pub struct Options {
     #[arg(long, value_name = "W1,deque,…", value_delimiter = ',')]
     pub only: Vec<Id>,
 
-    /// Runs these peers only, beside Ganger; `--list` shows them
+    /// Runs these peers only, and Ganger; `--list` shows them
     #[arg(long, value_name = "tokio,go,…", value_delimiter = ',')]
     pub peers: Vec<Peer>,
 
@@ -55,7 +55,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Compares Ganger's figures with an earlier JSON, and exits with 1 when one is worse
+    /// Compares Ganger's figures with an earlier JSON, and exits with 1 if a figure is worse
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Replaces the tables in README.md and docs/PERFORMANCE.md, and the charts beside them
+    /// Replaces the tables in README.md and docs/PERFORMANCE.md, and the charts next to them
     #[arg(long, conflicts_with_all = ["quick", "only", "peers"])]
     pub readme: bool,
 
@@ -83,7 +83,7 @@ pub struct Options {
     )]
     pub from: Option<PathBuf>,
 
-    /// After how many seconds a run that has not ended is ended [default: 180, quick: 60]
+    /// Ends a run after this many seconds [default: 180, quick: 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub limit: Option<u64>,
 
@@ -112,7 +112,7 @@ impl Options {
         self.workers.map_or_else(cores, usize::from)
     }
 
-    /// In which states of the machine it is measured.
+    /// Returns the modes to measure.
     #[must_use]
     pub fn modes(&self) -> &'static [Mode] {
         let default = if self.quick { Modes::AsIs } else { Modes::Both };

@@ -1,9 +1,9 @@
-//! Which figures of queues count, and their targets.
+//! The figures of queues that count, and their targets.
 //!
-//! A run of queues measures more than these: how often thieves succeed, an owner's wall-clock time
-//! beside its own time, and figures that repeat another one. Such figures are shown. To count them
-//! would count one thing several times. A test of the runs checks every figure that peers have,
-//! too: it is one of these, or has a reason not to be.
+//! A run of queues measures further figures: how often thieves succeed, an owner's wall-clock time
+//! in addition to its own time, and figures that repeat another figure. Such figures are shown, but
+//! counting them would count a thing several times. A test of the runs checks every figure that
+//! peers have, too: it counts, or has a reason not to.
 
 use super::catalog::Goal::{Best, BestIn, Just, Of, OursIn};
 use super::catalog::{Goal, Metric, Peer};
@@ -36,8 +36,8 @@ pub(super) const DEQUE: &[Metric] = &[
     Metric::new("fib, a task a call: ms", "ms"),
 ];
 
-/// Of mailboxes. A `Queue` with one message is one node on the heap: 16 or 64 bytes, and its share
-/// of a slab's header.
+/// Figures of mailboxes. A `Queue` with a single message is a node on the heap: 16 or 64 bytes, and
+/// its share of a slab's header.
 pub(super) const MAILBOX: &[Metric] = &[
     Metric::new("heap, u64: bytes with one message", "bytes"),
     Metric::new("heap, u64 (Queue): bytes with one message", "bytes").to(&[Just(16.8)]),

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// How much there is to do.
+/// The amount of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Size {
     /// Enough to say how fast.

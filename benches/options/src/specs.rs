@@ -11,7 +11,7 @@ use super::time_figures::{
 };
 use super::wake_specs as wake;
 
-/// Those that run the workloads whose messages are values of one type.
+/// Peers for the workloads whose messages are values of a single type.
 const TYPED: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
 
 pub(super) const SCHEDULERS: &[Peer] = &[
@@ -25,7 +25,7 @@ pub(super) const SCHEDULERS: &[Peer] = &[
     Peer::Erlang,
 ];
 
-/// Those in which a step can block the thread that runs it.
+/// Peers in which a step can block its thread.
 const BLOCKING: &[Peer] = &[
     Peer::Ganger,
     Peer::Tokio,
@@ -46,13 +46,13 @@ const WOKEN_FROM_OUTSIDE: &[Metric] = &[
     Metric::new("p99", "us").to(&[Of(Peer::Tokio, 1.0)]),
 ];
 
-/// Those with timers of their own. The others' timers are tokio's.
+/// Peers with timers of their own. The rest use tokio's timers.
 const TIMERS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go, Peer::Erlang];
 
-/// Those of them in which a step can block the thread that runs it.
+/// Peers with timers in which a step can block its thread.
 const TIMERS_BESIDE: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
 
-/// Those whose processes are async functions. The others run the same in their own idiom.
+/// Peers whose processes are async functions. The rest run the same in their own idiom.
 const ASYNC: &[Peer] = &[Peer::Ganger, Peer::Tokio];
 
 const DEQUES: &[Peer] = &[Peer::Ganger, Peer::CrossbeamDeque, Peer::St3];

@@ -1,4 +1,4 @@
-//! What the workloads of timers and of async functions measure, with Ganger's targets.
+//! The figures of timers and of async functions, with Ganger's targets.
 
 use super::catalog::Goal::{Best, Just, Of};
 use super::catalog::{Metric, Peer};

@@ -1,11 +1,11 @@
-//! How long a process that waits takes to run: beside nothing and beside other programs, with a
-//! sender that parks and with one that goes on.
+//! The time in which a waiting process begins to run: alone and together with other programs, with
+//! a sender that parks and with a sender that goes on.
 
 use super::catalog::Goal::{Best, Of};
 use super::catalog::{Id, Metric, Peer, Spec};
 use super::specs::SCHEDULERS;
 
-/// Those whose process a thread of the program sends to.
+/// Peers to whose process a thread of the program sends.
 const THREADS: &[Peer] = &[Peer::Ganger, Peer::Tokio];
 
 const AGAINST_TOKIO: &[Metric] = &[

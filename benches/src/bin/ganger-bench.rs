@@ -5,7 +5,7 @@ use ganger_bench_options::options::{Options, list};
 use ganger_benches::driver::execute;
 use std::process::ExitCode;
 
-/// What a program exits with that can't do what it was told.
+/// The exit code for arguments that the program can't carry out.
 const MISUSED: u8 = 2;
 
 fn main() -> ExitCode {

@@ -1,5 +1,5 @@
-//! One run of the deques or of the mailboxes, all of them in turns. It prints a line of JSON for
-//! each figure of each repetition. `--rounds` is the number of repetitions.
+//! A run of the deques or of the mailboxes, all of them in turns. Prints a line of JSON for each
+//! figure of each repetition. `--rounds` is the number of repetitions.
 
 use clap::Parser;
 use ganger_benches::mailbox::Counting;

@@ -1,5 +1,5 @@
-//! One run of one workload of one Rust peer. See `ganger_benches::whole`. With the feature
-//! `mimalloc`, all peers allocate with that.
+//! A run of a workload by a Rust peer. See `ganger_benches::whole`. With the feature `mimalloc`,
+//! all peers allocate by mimalloc.
 
 use clap::Parser;
 use ganger_benches::whole;
@@ -11,17 +11,17 @@ use std::{panic, process};
 #[global_allocator]
 static HEAP: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Runs one workload of one peer, and writes a line of JSON for each figure.
+/// Runs a workload of a peer, and writes a line of JSON for each figure.
 #[derive(Debug, Parser)]
 struct Options {
     #[command(flatten)]
     job: Option<Job>,
 
-    /// Writes a line for each workload and peer that there are, and runs nothing
+    /// Writes a line for each workload with each of its peers, and runs nothing
     #[arg(long, exclusive = true)]
     list: bool,
 
-    /// Computes as long as that process is the parent of this one
+    /// Computes as long as this process is its parent
     #[arg(long, value_name = "PID", exclusive = true, hide = true)]
     compute_beside: Option<u32>,
 }
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         whole::busy::compute_beside(parent);
         return ExitCode::SUCCESS;
     }
-    // There is a job unless `--list` says that there is to be none.
+    // Only `--list` allows for no job.
     let Some(job) = options.job else {
         for (id, peer) in whole::list() {
             println!("{id} {peer}");

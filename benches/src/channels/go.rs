@@ -1,4 +1,4 @@
-//! Go's channels: a program of its own, which is built when it is first needed.
+//! Go's channels: a program of its own, which is built at the first need.
 
 use super::workloads::Work;
 use crate::contest::Run;

@@ -1,6 +1,6 @@
-//! Channels side by side: one trait, an implementation for each, and workloads that are generic
-//! over it. Ganger's channel is used by tasks of Ganger, the others by tasks of tokio, both with
-//! two workers. All figures are of the time that has passed.
+//! Channels side by side: a trait, an implementation for each, and workloads that are generic over
+//! the trait. Ganger's channel is used by tasks of Ganger, all others by tasks of tokio, both with
+//! two workers. All figures are wall-clock times.
 //!
 //! The program is `cargo bench -p ganger-benches --bench channel_peers`.
 

@@ -1,4 +1,4 @@
-//! The channels, and what runs their tasks.
+//! The channels, and the runtimes of their tasks.
 
 use futures_util::{Stream, StreamExt};
 use ganger_task::SpawnTask;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 /// Runs tasks.
 pub trait Runtime: 'static {
-    /// One with two workers.
+    /// Creates a runtime with two workers.
     fn new() -> Self;
 
     /// Starts a task.
@@ -55,12 +55,13 @@ impl Runtime for OnTokio {
 pub trait Channel: 'static {
     /// Its name.
     const NAME: &'static str;
-    /// The end that sends.
+    /// The sending end.
     type Sender: Clone + Send + Sync + 'static;
-    /// The end that receives.
+    /// The receiving end.
     type Receiver: Send + Sync + 'static;
 
-    /// One of that capacity, with so many receivers. `None` when there is no such.
+    /// Opens a channel of this capacity, with this many receivers. `None` if the peer has no such
+    /// channel.
     fn open(capacity: usize, receivers: usize) -> Option<(Self::Sender, Vec<Self::Receiver>)>;
 
     /// Sends.
@@ -72,7 +73,7 @@ pub trait Channel: 'static {
     /// Whether values can be received by a select.
     const SELECTS: bool = true;
 
-    /// The sum of all that four channels give, by a select for each value.
+    /// Returns the sum of all values of four channels, by a select for each value.
     fn sum_of_four(receivers: [Self::Receiver; 4]) -> impl Future<Output = u64> + Send;
 }
 
@@ -100,7 +101,7 @@ impl Channel for Ganger {
     async fn sum_of_four([a, b, c, d]: [Self::Receiver; 4]) -> u64 {
         let (mut sum, mut open) = (0, [true; 4]);
         while open.contains(&true) {
-            // Those that are closed are left out one after the other, at the end.
+            // Closed channels are left out in turn, at the end.
             let got = match open {
                 [true, true, true, true] => {
                     ganger_channel::select()
@@ -124,7 +125,7 @@ impl Channel for Ganger {
     }
 }
 
-/// What four streams give: each poll begins with another one, as a select does.
+/// Returns the sum of four streams: each poll begins with another stream, as a select does.
 async fn sum_of<S: Stream<Item = u64> + Unpin>(mut streams: [S; 4]) -> u64 {
     let (mut sum, mut open) = (0, [true; 4]);
     while open.contains(&true) {
@@ -145,7 +146,7 @@ async fn sum_of<S: Stream<Item = u64> + Unpin>(mut streams: [S; 4]) -> u64 {
     sum
 }
 
-/// That of tokio, which has one receiver.
+/// tokio's channel, which has a single receiver.
 pub struct Tokio;
 
 struct TokioStream(tokio::sync::mpsc::Receiver<u64>);
@@ -184,7 +185,7 @@ impl Channel for Tokio {
     }
 }
 
-/// That of the crate async-channel.
+/// The channel of the crate async-channel.
 pub struct AsyncChannel;
 
 impl Channel for AsyncChannel {
@@ -213,12 +214,12 @@ impl Channel for AsyncChannel {
     }
 }
 
-/// That of the crate kanal.
+/// The channel of the crate kanal.
 pub struct Kanal;
 
 impl Channel for Kanal {
     const NAME: &'static str = "kanal";
-    // Its streams lose values when they are polled beside others.
+    // Its streams lose values when they are polled together with others.
     const SELECTS: bool = false;
     type Sender = kanal::AsyncSender<u64>;
     type Receiver = kanal::AsyncReceiver<u64>;
@@ -242,7 +243,7 @@ impl Channel for Kanal {
     }
 }
 
-/// That of the crate flume.
+/// The channel of the crate flume.
 pub struct Flume;
 
 impl Channel for Flume {

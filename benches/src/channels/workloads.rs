@@ -1,4 +1,4 @@
-//! What channels are made to do.
+//! The workloads of channels.
 
 use super::go;
 use super::{AsyncChannel, Channel, Flume, Ganger, Kanal, OnGanger, OnTokio, Runtime, Tokio};
@@ -16,8 +16,8 @@ pub const PEERS: [&str; 6] = [
     go::NAME,
 ];
 
-/// The workloads with all peers, ready to run. `quick` makes them small: enough to see that they
-/// work, too little to say how fast.
+/// Returns the workloads with all peers, ready to run. `quick` makes them small: enough to see that
+/// they work, too little to say how fast.
 #[must_use]
 pub fn contests(quick: bool) -> Vec<Contest> {
     let values = if quick { 10_000 } else { 400_000 };
@@ -32,7 +32,7 @@ pub fn contests(quick: bool) -> Vec<Contest> {
             }));
         }
     }
-    // No receivers: one process that selects.
+    // No receivers: a single process that selects.
     contests.push(contest(Work {
         senders: 4,
         receivers: 0,
@@ -42,8 +42,8 @@ pub fn contests(quick: bool) -> Vec<Contest> {
     contests
 }
 
-/// So many send the values to so many, by one channel. With no receivers, each of four senders has
-/// a channel of its own, and one process receives by a select of these.
+/// Senders send the values to receivers, by a single channel. With no receivers, each of four
+/// senders has a channel of its own, and a single process receives by a select of these.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     pub(super) senders: u64,

@@ -1,5 +1,5 @@
-//! Where a thread runs, and how long it has run. Without Linux threads are not pinned, and the time
-//! that has passed stands for the time that a thread has run.
+//! The processor of a thread, and its running time. Without Linux threads are not pinned, and the
+//! wall-clock time stands for the running time of a thread.
 
 use std::time::{Duration, Instant};
 
@@ -46,8 +46,8 @@ mod system {
     #[derive(Debug)]
     pub(crate) struct Pinned(Option<CpuSet>);
 
-    /// The processors that the process was given. Read before any thread is pinned, for threads
-    /// inherit their parent's.
+    /// The processors of this process. Read before any thread is pinned, for threads inherit their
+    /// parent's.
     static ALLOWED: LazyLock<Vec<usize>> = LazyLock::new(|| {
         let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
         (0..CpuSet::MAX_CPU)
@@ -55,12 +55,12 @@ mod system {
             .collect()
     });
 
-    /// The processors that threads can be pinned to.
+    /// Returns the processors to which threads can be pinned.
     pub(crate) fn allowed() -> &'static [usize] {
         &ALLOWED
     }
 
-    /// Pins the calling thread to the `nth` processor, if there is one.
+    /// Pins the calling thread to the `nth` processor, if it exists.
     pub(crate) fn pin(nth: usize) -> Pinned {
         let Some(&cpu) = ALLOWED.get(nth) else {
             return Pinned(None);
@@ -68,7 +68,7 @@ mod system {
         let before = sched_getaffinity(None).ok();
         let mut set = CpuSet::new();
         set.set(cpu);
-        // What cannot be pinned runs where it likes: worse figures, the same work.
+        // A thread that cannot be pinned runs anywhere: worse figures, the same work.
         let is_pinned = sched_setaffinity(None, &set).is_ok();
         Pinned(before.filter(|_| is_pinned))
     }

@@ -11,7 +11,7 @@ pub struct UnknownGroup {
     pub known: Vec<&'static str>,
 }
 
-/// The group of that name.
+/// Returns the group with a name.
 pub(crate) fn find<G: Copy>(
     name: &str,
     groups: &[G],

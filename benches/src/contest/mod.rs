@@ -23,29 +23,29 @@ use std::fmt;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Runs a prepared workload once and returns its figures, one for each metric; `NAN` for what could
-/// not be measured. It allocates its queues itself, unless there are many.
+/// Runs a prepared workload once and returns its figures, a figure for each metric; `NAN` for an
+/// unmeasured figure. Allocates its queues itself, unless they are many.
 pub type Run = Box<dyn FnMut() -> Vec<f64>>;
 
-/// A workload and all that run it, ready to run.
+/// A workload and its entrants, ready to run.
 pub struct Contest {
     name: String,
     metrics: &'static [&'static str],
     entrants: Vec<(&'static str, Run)>,
 }
 
-/// The figures of one workload.
+/// The figures of a workload.
 #[derive(Debug)]
 pub struct Outcome {
-    /// That of the workload.
+    /// The name of the workload.
     pub name: String,
-    /// What was measured, with units. Of every figure, less is better.
+    /// The names of the figures, with units. Of every figure, less is better.
     pub metrics: &'static [&'static str],
     /// The entrants, Ganger's first, and the variants.
     pub rows: Vec<Row>,
 }
 
-/// The figures of one entrant.
+/// The figures of an entrant.
 #[derive(Debug)]
 pub struct Row {
     /// The name of the entrant.
@@ -55,7 +55,7 @@ pub struct Row {
 }
 
 impl Contest {
-    /// A workload by that name; the first entrant is the one that the others are compared with.
+    /// Creates a workload with a name; all others are compared with the first entrant.
     #[must_use]
     pub fn new(
         name: String,
@@ -69,7 +69,7 @@ impl Contest {
         }
     }
 
-    /// The same with another entrant, usually one that runs a variant of the workload.
+    /// Adds an entrant, usually for a variant of the workload.
     #[must_use]
     pub fn and(mut self, name: &'static str, run: Run) -> Self {
         self.entrants.push((name, run));
@@ -82,22 +82,22 @@ impl Contest {
         &self.name
     }
 
-    /// What is measured of each entrant, with units.
+    /// Returns the metrics of each entrant, with units.
     #[must_use]
     pub fn metrics(&self) -> &'static [&'static str] {
         self.metrics
     }
 
-    /// The names of all that run it, variants among them.
+    /// Returns the names of all entrants, variants among them.
     pub fn entrants(&self) -> impl Iterator<Item = &'static str> {
         self.entrants.iter().map(|&(name, _)| name)
     }
 
-    /// Lets every entrant run once, so that all are warm, and then `reps` times, one after the
-    /// other within each repetition.
+    /// Lets every entrant run once, so that all are warm, and then `reps` times, in turn within
+    /// each repetition.
     ///
     /// # Panics
-    /// When an entrant has not done what it was told to do, or measured something else.
+    /// If an entrant has not done its task, or measured something else.
     #[must_use]
     pub fn run(mut self, reps: usize) -> Outcome {
         let empty = |name| Row {
@@ -135,7 +135,7 @@ fn gap(rep: usize) -> Vec<u8> {
     black_box(Vec::with_capacity(LINE * (1 + 13 * rep % LINES)))
 }
 
-/// Nanoseconds for each of that many operations.
+/// Returns the nanoseconds for each of `each` operations.
 pub(crate) fn nanoseconds(time: Duration, each: u64) -> f64 {
     time.as_nanos() as f64 / each as f64
 }

@@ -1,14 +1,14 @@
-//! What the figures are of.
+//! The machine and the versions of the figures.
 
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 use std::{env, fs, thread};
 
-/// The versions that this program was built with.
+/// The versions with which this program was built.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
-/// The processor, the system, the compiler, these packages with their versions, what else there is
-/// to say, and the date, in one line.
+/// Returns the processor, the system, the compiler, these packages with their versions, the remark,
+/// and the date, in a line.
 #[must_use]
 pub fn platform(packages: &[&str], remark: &str) -> String {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
@@ -27,7 +27,7 @@ pub fn platform(packages: &[&str], remark: &str) -> String {
     )
 }
 
-/// The version of a package that this program was built with.
+/// Returns the version of a package with which this program was built.
 #[must_use]
 pub fn version(package: &str) -> &'static str {
     locked(LOCK, package).unwrap_or("?")
@@ -50,7 +50,7 @@ pub(crate) fn system() -> String {
     }
 }
 
-/// The compiler that `cargo bench` finds, which is the one that it builds with.
+/// Returns the compiler that `cargo bench` finds, and so builds with.
 pub(crate) fn rustc() -> Option<String> {
     let output = Command::new("rustc").arg("--version").output().ok()?;
     let version = String::from_utf8(output.stdout).ok()?;
@@ -74,7 +74,7 @@ pub(crate) fn now() -> String {
     format!("{} {:02}:{:02}", date(since), minutes / 60, minutes % 60)
 }
 
-/// The day, in UTC, so long after the start of 1970.
+/// Returns the day, in UTC, at this time after the start of 1970.
 fn date(since: Duration) -> String {
     let mut days = since.as_secs() / (24 * 60 * 60);
     let mut year = 1970;

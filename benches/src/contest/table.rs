@@ -12,7 +12,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The line above all others.
+    /// Returns the line above all other lines.
     #[must_use]
     pub fn head() -> String {
         let title = "workload, unit";
@@ -22,7 +22,7 @@ impl Table {
         )
     }
 
-    /// The lines of one workload.
+    /// Returns the lines of a workload.
     #[must_use]
     pub fn lines(&self, outcome: &Outcome) -> String {
         let mut text = String::new();
@@ -51,9 +51,9 @@ impl Table {
         text
     }
 
-    /// A Markdown table, a workload a line and an entrant a column. A cell has the minimum and, in
-    /// brackets, Ganger's minimum divided by it. The best is bold, if there are others. A variant
-    /// has a line of its own, with its figure in Ganger's place.
+    /// Returns a Markdown table, a workload a line and an entrant a column. A cell has the minimum
+    /// and, in brackets, Ganger's minimum divided by it. The best is bold, if it has competitors. A
+    /// variant has a line of its own, with its figure in Ganger's place.
     #[must_use]
     pub fn markdown(&self, outcomes: &[Outcome]) -> String {
         let mut text = String::from("| workload |");
@@ -84,14 +84,14 @@ impl Table {
         text
     }
 
-    /// The cells of one line, given the minimum of each entrant.
+    /// Returns the cells of a line, given the minimum of each entrant.
     fn cells(&self, min_of: impl Fn(&str) -> f64) -> String {
         let minima: Vec<f64> = self.columns.iter().map(|name| min_of(name)).collect();
         let (ours, best) = (minima[0], min(&minima));
         let is_contested = minima.iter().filter(|x| !x.is_nan()).count() > 1;
         let mut text = String::new();
         for (nth, &theirs) in minima.iter().enumerate() {
-            // What prints the same is as good.
+            // Figures that print the same are equally good.
             let _ = if is_contested && figure(theirs) == figure(best) {
                 write!(text, " **{}**", figure(theirs))
             } else {
@@ -123,7 +123,7 @@ fn median(mut samples: Vec<f64>) -> f64 {
     }
 }
 
-/// How many times `theirs` `ours` is, unless there is no telling.
+/// Returns the ratio of `ours` to `theirs`, if known.
 fn ratio(ours: f64, theirs: f64) -> Option<f64> {
     (theirs > 0.0 && !ours.is_nan()).then(|| ours / theirs)
 }
@@ -135,7 +135,7 @@ fn pairwise(ours: &[f64], theirs: &[f64]) -> Option<f64> {
     (!ratios.is_empty()).then(|| median(ratios))
 }
 
-/// Three digits, or all before the point; a dash for what could not be measured.
+/// Formats three digits, or all before the point; a dash for an unmeasured figure.
 fn figure(x: f64) -> String {
     match x {
         x if x.is_nan() => "–".to_owned(),

@@ -6,15 +6,15 @@ use crate::contest::{Contest, Run};
 /// The deques of every contest; Ganger's is the first.
 pub const DEQUES: [&str; 3] = [Ganger::NAME, Crossbeam::NAME, St3::NAME];
 
-/// What deques are made to do.
+/// A workload of deques.
 pub trait Workload {
-    /// What the tables call it, with its size.
+    /// Returns its name in the tables, with its size.
     fn name(&self) -> String;
 
-    /// What it measures, with units. Of every figure, less is better.
+    /// Returns its metrics, with units. Of every figure, less is better.
     fn metrics(&self) -> &'static [&'static str];
 
-    /// Everything that is not to be measured.
+    /// Does the unmeasured part.
     fn prepare<D: Deque>(&self) -> Run;
 }
 

@@ -1,9 +1,9 @@
-//! Two workers and a tree of tasks: what a deque is for.
+//! Two workers and a tree of tasks: the main use of a deque.
 //!
-//! A worker runs the tasks that it pops from its own deque. When that is empty, it steals half of
-//! the other's. When that fails, it checks whether all tasks are done, and tries again. It counts
-//! its tasks, and reports the count to the other only when it runs out. So while there is work,
-//! only the deque costs anything.
+//! A worker runs the tasks that it pops from its own deque. When the deque is empty, the worker
+//! steals half of the other's. When the steal fails, the worker checks whether all tasks are done,
+//! and tries again. It counts its tasks, and reports the count to the other worker only when it
+//! runs out. So while there is work, only the deque costs anything.
 
 use super::contest::Workload;
 use super::traits::{Deque, Stealer};
@@ -21,7 +21,7 @@ const ROOM: usize = 1_024;
 /// How long a worker looks for work before it takes the benchmark for stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a task is.
+/// A kind of task.
 pub trait Job: Copy + Send + Sync + 'static {
     /// Its name in the tables, without its size.
     fn name(&self) -> String;
@@ -29,10 +29,10 @@ pub trait Job: Copy + Send + Sync + 'static {
     /// The first task.
     fn root(&self) -> u64;
 
-    /// How many tasks there are in all.
+    /// Returns the number of tasks in all.
     fn tasks(&self) -> u64;
 
-    /// What the results of all tasks add up to.
+    /// Returns the sum of the results of all tasks.
     fn sum(&self) -> u64;
 
     /// Runs a task, which may push others, and returns its result. `last` is the result of the task
@@ -84,8 +84,8 @@ impl Job for Tree {
         (0..=self.height).map(level).fold(0, u64::wrapping_add)
     }
 
-    /// Takes the last result into account, and what it pushes depends on its own: otherwise the
-    /// processor would do the work of several tasks at the same time.
+    /// Takes the last result into account, and makes its pushes depend on its own result: otherwise
+    /// the processor would do the work of several tasks at the same time.
     #[inline]
     fn run(&self, task: u64, last: u64, mut push: impl FnMut(u64)) -> u64 {
         let result = multiply(task | last & self.zero, self.work);
@@ -99,8 +99,8 @@ impl Job for Tree {
 }
 
 impl Tree {
-    /// A tree whose leaves have the height 0. The work is so many multiplications, each of which
-    /// needs the result of the one before: 1.5 to 2 nanoseconds each.
+    /// Creates a tree whose leaves have the height 0. The work is a chain of multiplications, each
+    /// of which needs the result of the multiplication before: 1.5 to 2 nanoseconds each.
     #[must_use]
     pub fn new(height: u32, work: u32) -> Self {
         let zero = hint::black_box(0);
@@ -112,12 +112,12 @@ impl Tree {
     }
 }
 
-/// That many multiplications, each of which needs the result of the last.
+/// Does a chain of multiplications, each of which needs the result of the last.
 #[inline]
 fn multiply(task: u64, times: u32) -> u64 {
     (0..times).fold(task, |x, _| {
         let x = (x + 1).wrapping_mul(6_364_136_223_846_793_005);
-        // Without this the compiler makes one multiplication of all.
+        // Without this the compiler makes a single multiplication of all.
         x >> 1 ^ x >> 32
     })
 }
@@ -178,7 +178,7 @@ impl<J: Job> Workload for ForkJoin<J> {
     }
 }
 
-/// What both workers see.
+/// The state shared by both workers.
 struct Common {
     started: AtomicUsize,
     /// How many tasks each had run when it last ran out.
@@ -190,7 +190,7 @@ struct Common {
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
-/// What one worker did.
+/// The results of a worker.
 struct Report {
     start: Instant,
     end: Instant,
@@ -227,7 +227,7 @@ fn work_together<D: Deque, J: Job>(job: J) -> Vec<Report> {
     })
 }
 
-/// Waits for the others awake: a thread that sleeps is woken too late for this.
+/// Waits for the other threads without sleeping: a sleeping thread is woken too late for this.
 fn start_together(common: &Common) {
     // Ordering: Relaxed, because the deques are there before the threads are.
     common.started.fetch_add(1, Ordering::Relaxed);
@@ -290,7 +290,7 @@ fn work<D: Deque, J: Job>(
 mod tests {
     use super::*;
 
-    /// Runs a job on one thread, with a vector for a deque.
+    /// Runs a job on a single thread, with a vector for a deque.
     fn walk(job: impl Job) -> (u64, u64) {
         let (mut open, mut tasks) = (vec![job.root()], 0);
         let (mut last, mut sum) = (0, 0_u64);

@@ -43,8 +43,8 @@ impl Group {
         }
     }
 
-    /// Its workloads with all deques, ready to run. `quick` makes them small: enough to see that
-    /// they work, too little to say how fast.
+    /// Returns its workloads with all deques, ready to run. `quick` makes them small: enough to see
+    /// that they work, too little to say how fast.
     #[must_use]
     pub fn contests(self, quick: bool) -> Vec<Contest> {
         match self {
@@ -147,7 +147,7 @@ mod tests {
                 assert_eq!(row.samples.len(), outcome.metrics.len(), "{name}");
                 for (metric, samples) in outcome.metrics.iter().zip(&row.samples) {
                     let may_be_zero = ["steals", "stolen of 10^6"].contains(metric);
-                    // Other programs may take the processors away that an owner needs.
+                    // Other programs may take the owner's processor away.
                     let may_fail = outcome.name.starts_with("owner");
                     let is_sound = |&x: &f64| match x {
                         x if x.is_nan() => may_fail,

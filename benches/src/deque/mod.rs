@@ -1,5 +1,5 @@
-//! Work-stealing deques side by side: one trait, an implementation for each, and workloads that are
-//! generic over it.
+//! Work-stealing deques side by side: a trait, an implementation for each, and workloads that are
+//! generic over the trait.
 //!
 //! ```text
 //! traits                    what a workload may ask of a deque

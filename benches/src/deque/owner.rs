@@ -1,6 +1,6 @@
 //! The speed of an owner while thieves steal from it.
 //!
-//! The owner has the first processor, the thieves share the others. Every run measures the owner
+//! The owner has the first processor, the thieves share the rest. Every run measures the owner
 //! alone first, in the same deque, so that "times solo" compares measurements that are close in
 //! time.
 //!
@@ -30,7 +30,7 @@ const ENOUGH: f64 = 0.95;
 /// How many times it is tried.
 const ATTEMPTS: usize = 5;
 
-/// What the thieves do without end.
+/// The endless work of the thieves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prowl {
     /// Take the oldest item of the owner.
@@ -41,7 +41,7 @@ pub enum Prowl {
     Elsewhere,
 }
 
-/// The owner's time for one push and one pop.
+/// The owner's time for a push and a pop.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     /// How many items are in the deque at most.
@@ -99,14 +99,15 @@ impl Workload for Owner {
 /// A run that may count.
 struct Attempt {
     figures: Vec<f64>,
-    /// The share of its processors that the owner had, or that the thieves had, whichever is less.
+    /// The share of the owner's processor that it had, or the thieves' share of theirs, whichever
+    /// is less.
     share: f64,
 }
 
-/// What the owner did in a stretch of time.
+/// The owner's work in a stretch of time.
 struct Stretch {
     rounds: u64,
-    /// The sum of the items that it popped.
+    /// The sum of the popped items.
     popped: u64,
     wall: Duration,
     cpu: Duration,
@@ -122,7 +123,7 @@ impl Drop for Last<'_> {
     }
 }
 
-/// What a thief got.
+/// The loot of a thief.
 #[derive(Default)]
 struct Loot {
     items: u64,
@@ -133,7 +134,7 @@ struct Loot {
 impl Owner {
     fn attempt<D: Deque>(&self) -> Attempt {
         let _pinned = cpu::pin(0);
-        // Twice the depth: what a suspended thief is taking still has its places.
+        // Twice the depth: the items that a suspended thief is taking still have their places.
         let room = usize::try_from(2 * self.depth).expect("a depth that fits memory");
         let (deque, other) = (D::with_room(room), D::with_room(room));
         let solo = self.stretch(&deque);
@@ -215,7 +216,7 @@ impl Owner {
     }
 }
 
-/// Steals until it has to stop.
+/// Steals until `stop`.
 fn prowl_until<D: Deque>(stop: &AtomicBool, stealer: &D::Stealer, own: &D, prowl: Prowl) -> Loot {
     let mut loot = Loot::default();
     let clocks = Clocks::start();

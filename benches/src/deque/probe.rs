@@ -6,7 +6,7 @@ use crate::contest::{Run, nanoseconds};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Time for one attempt to steal from an empty deque.
+/// The time of an attempt to steal from an empty deque.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// How many attempts.
@@ -38,7 +38,7 @@ impl Workload for Probe {
     }
 }
 
-/// The sum of what is stolen.
+/// Returns the sum of the stolen items.
 #[inline(never)]
 fn probe<D: Deque>(stealer: &D::Stealer, own: &D, attempts: u64) -> u64 {
     let mut sum = 0;

@@ -5,7 +5,7 @@ use super::traits::Deque;
 use crate::contest::{Run, nanoseconds};
 use std::time::Instant;
 
-/// Time for one push and one pop.
+/// The time of a push and a pop.
 #[derive(Clone, Copy, Debug)]
 pub struct PushPop {
     /// How many items are in the deque at most.
@@ -38,7 +38,8 @@ impl Workload for PushPop {
     }
 }
 
-/// Pushes the numbers from 1 to `depth` and pops so often, `rounds` times; the sum of what it got.
+/// Pushes the numbers from 1 to `depth`, and pops as many, `rounds` times. Returns the sum of the
+/// popped numbers.
 #[inline(never)]
 pub(super) fn cycle<D: Deque>(deque: &D, depth: u64, rounds: u64) -> u64 {
     let mut sum = 0_u64;
@@ -53,7 +54,7 @@ pub(super) fn cycle<D: Deque>(deque: &D, depth: u64, rounds: u64) -> u64 {
     sum
 }
 
-/// The sum of what [`cycle`] pushes.
+/// Returns the sum of the numbers pushed by [`cycle`].
 pub(super) fn pushed(depth: u64, rounds: u64) -> u64 {
     rounds * (depth * (depth + 1) / 2)
 }

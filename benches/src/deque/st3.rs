@@ -31,7 +31,7 @@ impl Deque for St3 {
 }
 
 impl Stealer<St3> for st3::lifo::Stealer<u64> {
-    /// There is nothing simpler for one item than a batch of one, of which the last is returned.
+    /// The simplest steal of an item is a batch of 1, whose last item is returned.
     #[inline]
     fn steal(&self, own: &St3) -> Option<u64> {
         let stolen = self.steal_and_pop(&own.0, |_| 1);
@@ -44,7 +44,7 @@ impl Stealer<St3> for st3::lifo::Stealer<u64> {
         self.steal(&own.0, half).is_ok()
     }
 
-    /// A stealer tells how many items there are only to the function that chooses how many to take.
+    /// A stealer tells the number of items only to the function that chooses how many to take.
     #[inline]
     fn is_empty(&self, own: &St3) -> bool {
         let mut items = 0;

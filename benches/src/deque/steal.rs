@@ -1,5 +1,5 @@
 //! A thief that takes 32 of 64 items. Many victims are filled, and then all are stolen from. Only
-//! the stealing is measured, with one pair of clock readings for all of them.
+//! the stealing is measured, with a single pair of clock readings for all of them.
 
 use super::contest::Workload;
 use super::traits::{BATCH, Deque, Stealer};
@@ -23,7 +23,7 @@ pub enum Filled {
     Elsewhere,
 }
 
-/// Time for one stolen item.
+/// The time for each stolen item.
 #[derive(Clone, Copy, Debug)]
 pub struct StealHalf {
     /// The thread that fills the victims.
@@ -108,7 +108,7 @@ fn check<D: Deque>(own: &D) {
     assert_eq!(own.pop(), None);
 }
 
-/// A thread on another core that works on each victim that it is sent, and sends it back.
+/// A thread on another core that works on each victim, and sends it back.
 struct Far<T> {
     to: Sender<T>,
     back: Receiver<T>,
@@ -118,7 +118,7 @@ impl<T: Send + 'static> Far<T> {
     fn new(f: impl Fn(T) -> T + Send + 'static) -> Self {
         let (to, jobs) = channel();
         let (results, back) = channel();
-        // It ends when the sender is dropped.
+        // The thread ends when the sender is dropped.
         thread::spawn(move || {
             let _pinned = cpu::pin(1);
             for job in jobs {

@@ -1,30 +1,30 @@
-//! What a workload may ask of a deque.
+//! The operations of a deque in workloads.
 
-/// The most items that [`Stealer::steal_half`] takes: crossbeam-deque's own bound, for all.
+/// The limit of items of [`Stealer::steal_half`]: crossbeam-deque's own bound, for all.
 pub const BATCH: usize = 32;
 
 /// The owner's side of a deque of numbers.
 pub trait Deque: Send + Sized + 'static {
-    /// What the tables call it.
+    /// Its name in the tables.
     const NAME: &'static str;
 
     /// The thieves' side.
     type Stealer: Stealer<Self>;
 
-    /// An empty deque. It has room for that many items if it can be told so; a deque that cannot
-    /// grow is never given more.
+    /// Creates an empty deque, with room for `items` if it takes such an argument; a deque that
+    /// cannot grow never gets more.
     fn with_room(items: usize) -> Self;
 
     /// Adds an item as the newest.
     ///
     /// # Panics
-    /// When a deque that cannot grow is full.
+    /// If a deque that cannot grow is full.
     fn push(&self, item: u64);
 
     /// Takes the newest item.
     fn pop(&self) -> Option<u64>;
 
-    /// Does what makes the next steal cheap, if there is something to do.
+    /// Makes the next steal cheap, if the deque has a means.
     fn expose(&self) {}
 
     /// A thief's handle.
@@ -42,6 +42,6 @@ pub trait Stealer<D>: Send + 'static {
     /// own deque; says whether there were any.
     fn steal_half(&self, own: &D) -> bool;
 
-    /// Whether there is nothing to take. Takes nothing.
+    /// Returns whether the deque is empty. Takes nothing.
     fn is_empty(&self, own: &D) -> bool;
 }

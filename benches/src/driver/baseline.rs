@@ -1,7 +1,7 @@
 //! Compares two results: which figures have become worse, beyond the noise of the runs themselves.
 //!
-//! A figure is worse when its minimum is above the earlier one by more than the threshold plus the
-//! noise of the noisier of the two. Only Ganger's figures count. Those of peers show how much the
+//! A figure is worse if its minimum is above the earlier minimum by more than the threshold plus
+//! the noise of the noisier result. Only Ganger's figures count. Peers' figures show how much the
 //! machine itself has changed, which is reported but not subtracted.
 
 use super::lines::{Absence, Figure, Reason, Results};
@@ -11,12 +11,12 @@ use crate::whole::catalog::Peer;
 use ganger_bench_options::threshold::Threshold;
 use std::fmt::{self, Write};
 
-/// What two results come to.
+/// The comparison of two results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Ganger's figures that both have.
+    /// Ganger's figures in both results.
     pub changes: Vec<Change>,
-    /// What Ganger had a figure of, and failed at now.
+    /// Ganger's earlier figures without a counterpart, because their run failed.
     pub gone: Vec<Absence>,
     /// The median of how many times their earlier figures the peers' are.
     pub drift: Option<f64>,
@@ -24,7 +24,7 @@ pub struct Comparison {
     pub is_other_machine: bool,
 }
 
-/// One of Ganger's figures, earlier and now.
+/// A figure of Ganger's, earlier and now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Now.
@@ -39,7 +39,7 @@ pub struct Change {
     pub verdict: Verdict,
 }
 
-/// What a change means.
+/// The meaning of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// More, beyond the noise.
@@ -83,7 +83,7 @@ pub fn compare(old: &Results, new: &Results, threshold: Threshold) -> Result<Com
     })
 }
 
-/// Whether the earlier figures are with that allocator.
+/// Checks that the earlier figures are with the same allocator.
 ///
 /// # Errors
 /// If not: to compare them would be to compare allocators.
@@ -98,7 +98,7 @@ pub fn check_allocator(old: &Results, now: &str) -> Result<(), String> {
     ))
 }
 
-/// Figures of the same. Those of queues do not say of which size they are.
+/// Returns pairs of figures of the same. Figures of queues do not have their size.
 fn pairs<'a>(old: &'a Results, new: &'a Results) -> impl Iterator<Item = (&'a Figure, &'a Figure)> {
     let is_same_size = old.machine.quick == new.machine.quick;
     let figures = new.figures.iter();
@@ -123,7 +123,7 @@ fn is_gone(old: &Results, now: &Absence) -> bool {
 }
 
 impl Change {
-    /// `None` where the earlier figure is nothing: no figure is a multiple of it.
+    /// Returns `None` if the earlier figure is zero: no figure is a multiple of zero.
     fn between(old: &Figure, new: &Figure, threshold: Threshold) -> Option<Self> {
         if old.min <= 0.0 {
             return None;
@@ -152,7 +152,7 @@ impl Comparison {
         !self.gone.is_empty() || self.changes.iter().any(|c| c.verdict == Verdict::Worse)
     }
 
-    /// For people: what has changed, the worst first.
+    /// Describes the changes for people, the worst first.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -219,7 +219,7 @@ mod tests {
         percent.parse().unwrap()
     }
 
-    /// Ganger's figures are multiplied, and have that noise.
+    /// Returns results with Ganger's figures multiplied, and with this noise.
     fn changed(times: f64, noise: f64) -> Results {
         let mut results = fixture::results();
         for figure in results
@@ -293,7 +293,7 @@ mod tests {
             reason: Reason::Crashed,
             why: "the sum is wrong".to_owned(),
         });
-        // What was not there before, or would not fit into memory, is not gone.
+        // A run that is new, or would not fit into memory, is not gone.
         let mut other = new.clone();
         other.absences.last_mut().unwrap().workers = 77;
         assert!(!compare(&old, &other, threshold("5")).unwrap().is_worse());

@@ -1,18 +1,18 @@
 //! The calm before a run: load of other programs would be taken for slowness of the run.
 //!
-//! The load of others is the time in which the processors have neither idled nor run this program.
+//! The foreign load is the time in which the processors have neither idled nor run this program.
 //! The kernel's account of busy time is no use: it samples at ticks, and counts loops of idle
 //! priority like all other threads. Time that the host has taken away counts as load, too.
 //!
-//! 1. Before a run, measure the load of others for a moment.
-//! 2. When there is hardly any, the run begins; otherwise measure again.
-//! 3. After a number of measurements the run begins anyhow, and counts as one on a busy machine.
+//! 1. Before a run, measure the foreign load for a moment.
+//! 2. If the load is low, the run begins; otherwise measure again.
+//! 3. After a number of measurements the run begins anyhow, and counts as a run on a busy machine.
 
 use super::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What was seen before runs.
+/// The load before runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calm {
@@ -20,17 +20,17 @@ pub struct Calm {
     pub runs: u64,
     /// Before how many of them the machine did not get calm.
     pub busy: u64,
-    /// How much of the processors others used before a run, in percent: the mean.
+    /// The mean share of the processors that other programs used before a run, in percent.
     pub load: f64,
 }
 
 /// How long a look takes. The kernel's account of idling is in hundredths of a second.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How many looks there are before a run at most: three seconds.
+/// The limit of looks before a run: three seconds.
 const LOOKS: u32 = 12;
 
-/// How much of the processors others may use, in percent, and the machine is calm.
+/// The share of the processors, in percent, that other programs may use on a calm machine.
 const MOST: f64 = 5.0;
 
 impl Calm {
@@ -87,7 +87,7 @@ mod system {
     use std::time::{Duration, Instant};
     use std::{fs, thread};
 
-    /// How much of the processors others use for so long, in percent.
+    /// Returns the share of the processors that other programs use during `time`, in percent.
     pub(super) fn load(time: Duration) -> Option<f64> {
         let before = Account::now()?;
         thread::sleep(time);
@@ -95,7 +95,7 @@ mod system {
         Some(after.load_since(&before))
     }
 
-    /// What the processors have done so far.
+    /// The account of the processors so far.
     pub(super) struct Account {
         pub(super) at: Instant,
         pub(super) cpus: usize,
@@ -123,7 +123,7 @@ mod system {
         }
     }
 
-    /// For how many ticks these processors have idled; `None` when one of them is not there.
+    /// Returns the idle ticks of these processors; `None` if a processor is not there.
     pub(super) fn idle(stat: &str, cpus: &[usize]) -> Option<u64> {
         let of = |cpu: &usize| {
             let name = format!("cpu{cpu}");
@@ -155,7 +155,7 @@ mod system {
 mod tests {
     use super::*;
 
-    /// Waits with looks that see these loads; how many looks it took.
+    /// Waits with looks that see these loads. Returns the number of looks.
     fn wait(calm: &mut Calm, loads: &[f64]) -> usize {
         let mut looks = 0;
         calm.wait_by(&Stop::default(), || {
@@ -240,7 +240,7 @@ mod linux {
     fn what_this_program_does_is_no_load_of_others() {
         let begun = Instant::now();
         let before = Account::now().unwrap();
-        // Like the loops: on every processor that the others leave free.
+        // Like the loops: on every processor that other programs leave free.
         while Account::now().unwrap().own - before.own < 0.1 {
             assert!(begun.elapsed() < Duration::from_secs(60), "it hardly runs");
         }

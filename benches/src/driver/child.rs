@@ -1,9 +1,9 @@
-//! One run: a process of its own that answers in lines, within a limit.
+//! A run: a process of its own that answers in lines, within a limit.
 //!
-//! It leads a process group. So Ctrl-C in the terminal does not reach it, and at the limit
-//! everything that it has started ends with it. It stays in this program's session, in which loops
-//! of idle priority give way to it (`loops.rs`). While it runs, this thread checks five times a
-//! second whether the user wants to stop.
+//! The process leads a process group. So Ctrl-C in the terminal does not reach it, and at the limit
+//! all its children end with it. It stays in this program's session, in which loops of idle
+//! priority give way to it (`loops.rs`). While it runs, this thread checks five times a second
+//! whether the user wants to stop.
 
 use super::stop::Stop;
 use crate::whole::job::MISSING;
@@ -14,28 +14,28 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What came of a run.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
     /// It measured.
     Measured(Vec<Sample>),
-    /// The peer has no such workload; with what it said.
+    /// The peer has no such workload; with its message.
     Missing(String),
-    /// It ended otherwise, or said what is no sample.
+    /// The run ended otherwise, or printed a line that is no sample.
     Crashed(String),
-    /// It was ended at its limit.
+    /// The run was ended at its limit.
     TimedOut(Duration),
-    /// It was ended because the user wants to stop.
+    /// The run was ended because the user wants to stop.
     Stopped,
 }
 
 /// How often to check whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How much of what it says on standard error is kept: its end.
+/// The limit of bytes kept of its standard error: its end.
 const KEPT: usize = 2_000;
 
-/// Runs it and reads what it says.
+/// Runs the command and reads its output.
 ///
 /// Blocks until it has ended, at most for the limit.
 #[must_use]
@@ -59,7 +59,7 @@ pub fn run(mut command: Command, limit: Duration, stop: &Stop) -> Ending {
         Err(Ended::Stopped) => Ending::Stopped,
         Err(Ended::Failed(error)) => Ending::Crashed(error),
         Ok((status, lines)) => {
-            // A process that it has left behind may hold the pipe open.
+            // A process left behind may hold the pipe open.
             let complaint = complaint.recv_timeout(LOOK).unwrap_or_default();
             ending(status, &lines, complaint.trim())
         }
@@ -138,7 +138,7 @@ fn wait_until(
         } else if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok((status, lines));
         } else {
-            // It has said all, and is about to end.
+            // The child has printed all, and is about to end.
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -161,7 +161,7 @@ fn read_lines(child: &mut Child) -> Receiver<io::Result<String>> {
     receiver
 }
 
-/// The end of what it says on standard error.
+/// Returns the end of its standard error.
 fn read_end(child: &mut Child) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
@@ -277,12 +277,12 @@ mod tests {
     fn at_the_limit_it_ends_with_all_that_it_has_started() {
         let limit = Duration::from_millis(300);
         let start = Instant::now();
-        // The inner one would keep the pipe open for ten minutes.
+        // The inner process would keep the pipe open for ten minutes.
         assert_eq!(
             run_within("sleep 600 & wait", limit),
             Ending::TimedOut(limit)
         );
-        // It has closed its output, and does not end.
+        // The process has closed its output, and does not end.
         assert_eq!(
             run_within("exec >&-; exec sleep 600", limit),
             Ending::TimedOut(limit)

@@ -1,4 +1,4 @@
-//! Made-up results for tests: of every workload and peer, with all that a result can have.
+//! Made-up results for tests: of every workload and peer, with every field that a result can have.
 
 use super::calm::Calm;
 use super::lines::{Absence, Figure, Machine, Point, Reason, Results};
@@ -131,7 +131,7 @@ fn absences() -> Vec<Absence> {
     absences
 }
 
-/// The figures of all peers that take part.
+/// Returns the figures of all peers that take part.
 fn contest(id: Id, point: Point) -> Vec<Figure> {
     let spec = id.spec();
     let mut metrics: Vec<_> = spec.metrics.iter().map(|m| (m.variant, m.unit)).collect();

@@ -19,14 +19,14 @@ pub struct Program {
     start: Start,
 }
 
-/// Why there is none.
+/// The reason for a missing program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// A program that it needs is not on the PATH.
+    /// A required program is not on the PATH.
     #[error("`{0}` is not on the PATH: install it to have this peer measured")]
     NotInstalled(&'static str),
-    /// It is installed, but what it should build, or say, failed.
+    /// The program is installed, but its build or its output failed.
     #[error("`{command}` failed: {why}")]
     Failed {
         /// What was run.
@@ -52,10 +52,10 @@ enum Start {
 /// of two, and the largest of them has 1,111,111.
 const ERLANG_PROCESSES: u64 = 2_000_000;
 
-/// The most that `+P` takes.
+/// The limit of `+P`.
 const ERLANG_PROCESSES_AT_MOST: u64 = 134_217_727;
 
-/// What changes how a Go program is built or runs.
+/// Variables that change the build or the run of a Go program.
 const GO_SETTINGS: &[&str] = &[
     "GOARCH",
     "GODEBUG",
@@ -67,7 +67,7 @@ const GO_SETTINGS: &[&str] = &[
     "GOOS",
 ];
 
-/// What changes how Erlang compiles or runs.
+/// Variables that change Erlang's compiler or runs.
 const ERLANG_SETTINGS: &[&str] = &[
     "ERL_AFLAGS",
     "ERL_COMPILER_OPTIONS",
@@ -94,7 +94,7 @@ impl Program {
         &self.version
     }
 
-    /// What runs a job of it once.
+    /// Returns the command that runs a job once.
     #[must_use]
     pub fn command(&self, job: &Job) -> Command {
         let mut command = match &self.start {
@@ -142,7 +142,7 @@ fn build_go(path: &OsStr, sources: &Path, built: &Path) -> Result<Program, Unava
     make_folder(built)?;
     let version = output(go().args(["env", "GOVERSION"]))?;
     let program = built.join(format!("ganger-workload{EXE_SUFFIX}"));
-    // Git may refuse to look at what is another user's.
+    // Git may refuse to look at another user's files.
     output(
         go().args(["build", "-buildvcs=false", "-o"])
             .arg(&program)
@@ -173,8 +173,8 @@ fn build_erlang(path: &OsStr, sources: &Path, modules: &Path) -> Result<Program,
     })
 }
 
-/// The folder `foreign` of the target directory, which has a folder for each profile, in which this
-/// program is, or in tests a folder below.
+/// Returns the folder `foreign` of the target directory. The target directory has a folder for each
+/// profile, with this program in it, or with a test a folder below.
 fn target_folder() -> PathBuf {
     let program = env::current_exe().unwrap_or_default();
     let mut folder = program.parent().unwrap_or(Path::new(""));
@@ -184,7 +184,8 @@ fn target_folder() -> PathBuf {
     folder.parent().unwrap_or(folder).join("foreign")
 }
 
-/// The file that a shell would run. Folders that are relative would be others elsewhere.
+/// Returns the file that a shell would run. Relative folders are skipped: elsewhere they would be
+/// other folders.
 fn on_path(path: &OsStr, program: &'static str) -> Result<PathBuf, Unavailable> {
     env::split_paths(path)
         .filter(|folder| folder.is_absolute())
@@ -213,7 +214,7 @@ fn clean(program: &Path, settings: &[&str]) -> Command {
     command
 }
 
-/// What it says on standard output, when it succeeds.
+/// Returns the standard output of a successful command.
 fn output(command: &mut Command) -> Result<String, Unavailable> {
     let ended = command.stdin(Stdio::null()).output();
     let failed = |why| Unavailable::Failed {
@@ -225,12 +226,12 @@ fn output(command: &mut Command) -> Result<String, Unavailable> {
     if ended.status.success() {
         return Ok(said(&ended.stdout));
     }
-    // Some say on standard output what is wrong.
+    // Some programs print errors on standard output.
     let all = format!("{}\n{}", said(&ended.stdout), said(&ended.stderr));
     Err(failed(format!("{}\n{}", ended.status, all.trim())))
 }
 
-/// The command as one would type it.
+/// Returns the command as typed.
 fn line(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];
     words.extend(command.get_args().map(OsStr::to_string_lossy));
@@ -244,7 +245,7 @@ fn make_folder(folder: &Path) -> Result<(), Unavailable> {
     })
 }
 
-/// The files with that extension, in order.
+/// Returns the files with an extension, in order.
 fn files(folder: &Path, extension: &str) -> Result<Vec<OsString>, Unavailable> {
     let listed = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let listed = listed.map_err(|error| Unavailable::Failed {

@@ -1,5 +1,5 @@
-//! The result as lines of JSON: what was measured on, a line for each figure, and a line for each
-//! that is not there. `docs/BENCHMARKS.md` has the fields.
+//! The result as lines of JSON: the machine, a line for each figure, and a line for each missing
+//! figure. `docs/BENCHMARKS.md` has the fields.
 
 use super::calm::Calm;
 use crate::whole::catalog::{Id, Peer};
@@ -13,42 +13,42 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Line {
-    /// The first: what was measured on.
+    /// The first line: the machine.
     Machine(Machine),
-    /// What the repetitions of one figure came to.
+    /// The repetitions of a figure.
     Figure(Figure),
-    /// Why there is no figure.
+    /// The reason for a missing figure.
     Absent(Absence),
 }
 
-/// Everything that one run of the benchmarks found.
+/// The whole result of a run of the benchmarks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// What was measured on.
+    /// The machine.
     pub machine: Machine,
     /// What there is.
     pub figures: Vec<Figure>,
-    /// What there is not.
+    /// The missing figures.
     pub absences: Vec<Absence>,
 }
 
-/// What was measured on, and how.
+/// The machine of the measurements, and their settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The model of the processor.
     pub cpu: String,
-    /// How many processors there are.
+    /// The number of processors.
     pub cores: usize,
     /// The system and its version.
     pub kernel: String,
-    /// What decides how fast the processors run, `?` where the system does not say.
+    /// The governor of the processors' speed, `?` if the system does not say.
     pub governor: String,
     /// The compiler.
     pub rustc: String,
     /// Peers with their versions, in order.
     pub versions: Vec<(String, String)>,
-    /// What memory is allocated with.
+    /// The name of the allocator.
     pub allocator: String,
     /// The commit, with a `+` when files differ from it; `?` outside of a repository.
     pub commit: String,
@@ -60,12 +60,12 @@ pub struct Machine {
     pub quick: bool,
     /// Whether it ended before all was measured.
     pub interrupted: bool,
-    /// What others did before runs, where the system says it.
+    /// The foreign load before runs, if the system says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calm: Option<Calm>,
 }
 
-/// What the repetitions of one figure came to.
+/// The repetitions of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -73,9 +73,9 @@ pub struct Figure {
     pub workload: Id,
     /// The peer that ran it.
     pub peer: Peer,
-    /// Which of the workload's figures it is.
+    /// The figure's name within the workload.
     pub variant: String,
-    /// What one of it is.
+    /// Its unit.
     pub unit: String,
     /// How many elements it is the figure of.
     pub n: u64,
@@ -108,16 +108,16 @@ pub struct Figure {
     /// How many times Ganger's figure it is, pair by pair: above 1, Ganger is ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_to_ganger: Option<f64>,
-    /// How many repetitions there are figures of.
+    /// The number of repetitions with figures.
     pub reps: usize,
-    /// The figure of each repetition, in order; `null` for one that failed.
+    /// The figure of each repetition, in order; `null` for a failed repetition.
     pub values: Vec<Option<f64>>,
-    /// Of latencies of all repetitions: upper bounds in nanoseconds, each with how many there are.
+    /// Of latencies of all repetitions: upper bounds in nanoseconds, each with its count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(u64, u64)>,
 }
 
-/// Why there is no figure.
+/// The reason for a missing figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Absence {
@@ -127,16 +127,16 @@ pub struct Absence {
     pub peer: Peer,
     /// How many threads ran processes.
     pub workers: usize,
-    /// As that of a figure.
+    /// As in a figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// As that of a figure.
+    /// As in a figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub producers: Option<u64>,
-    /// As that of a figure.
+    /// As in a figure.
     #[serde(default, skip_serializing_if = "Mode::is_as_is")]
     pub mode: Mode,
-    /// What kind of reason it is.
+    /// The kind of reason.
     pub reason: Reason,
     /// The reason, for people.
     pub why: String,
@@ -152,15 +152,15 @@ pub enum Reason {
     Missing,
     /// The system has no such mode.
     NoMode,
-    /// It would need more memory than there is.
+    /// The run would need more memory than the machine has.
     Memory,
-    /// It ended with an error, or answered what is no sample.
+    /// The run ended with an error, or answered with a line that is no sample.
     Crashed,
-    /// It did not end in time, and was ended.
+    /// The run did not end in time, and was ended.
     Timeout,
 }
 
-/// The settings that a figure depends on: a point of a curve, or one beside all curves.
+/// The settings on which a figure depends: a point of a curve, or a point outside of all curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
     /// How many threads run processes.
@@ -177,7 +177,7 @@ impl Results {
     /// Writes all lines.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let machine = [Line::Machine(self.machine.clone())].into_iter();
         let figures = self.figures.iter().cloned().map(Line::Figure);
@@ -188,10 +188,10 @@ impl Results {
         out.flush()
     }
 
-    /// Reads all lines; empty ones do not count.
+    /// Reads all lines, except empty lines.
     ///
     /// # Errors
-    /// Those of the reader, and lines that are none of these, with their numbers.
+    /// The errors of the reader, and invalid lines, with their numbers.
     pub fn read(reader: impl BufRead) -> Result<Self, String> {
         let (mut results, mut has_machine) = (Self::default(), false);
         for (number, line) in (1..).zip(reader.lines()) {
@@ -230,7 +230,7 @@ impl Results {
     /// Reads a file.
     ///
     /// # Errors
-    /// As those of [`read`](Self::read), with the path.
+    /// As in [`read`](Self::read), with the path.
     pub fn load(path: &Path) -> Result<Self, String> {
         let file = std::fs::File::open(path);
         let file = file.map_err(|error| format!("can't read {}: {error}", path.display()))?;

@@ -1,18 +1,18 @@
-//! Loops of idle priority, one on each processor, so that none of them ever halts (`mode.rs` says
-//! what for).
+//! Loops of idle priority, a loop on each processor, so that none of them ever halts (`mode.rs`
+//! says why).
 //!
-//! They are threads of this program, because they end with it however it ends, a `SIGKILL`
-//! included; processes of their own would need to be told. What it starts takes over neither their
-//! priority nor their processor, for it inherits those of the thread that starts it, which is never
-//! one of these.
+//! The loops are threads of this program, because they end with it however it ends, a `SIGKILL`
+//! included; processes of their own would need to be told. The program's children take over neither
+//! their priority nor their processor: a child inherits them from the thread that starts it, which
+//! is never a loop.
 //!
-//! Where the kernel shares time out between sessions first (`sched_autogroup_enabled`), the
-//! priority counts within a session only. What is measured stays in this one, so it loses nothing
-//! to the loops; what runs in another does.
+//! If the kernel shares time out between sessions first (`sched_autogroup_enabled`), the priority
+//! counts within a session only. The measured processes stay in this session, so they lose nothing
+//! to the loops; processes in other sessions do.
 //!
-//! 1. A thread pins itself, takes the priority, looks whether it has both, and says so.
+//! 1. A thread pins itself, takes the priority, checks both, and reports the result.
 //! 2. It spins until the loops are dropped.
-//! 3. Dropping them waits until all have ended: then the machine is as it was.
+//! 3. The drop waits until all threads have ended: then the machine is as before.
 
 use crate::contest::cpu;
 use std::hint::spin_loop;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-/// Loops that spin until this is dropped.
+/// Loops that spin until the drop.
 #[must_use]
 #[derive(Debug)]
 pub struct Loops {
@@ -30,7 +30,7 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Starts one on each processor that this program may use. Blocks until all spin.
+    /// Starts a loop on each processor that this program may use. Blocks until all spin.
     ///
     /// # Errors
     /// Why there can be none; then none is left.
@@ -67,12 +67,12 @@ impl Drop for Loops {
     }
 }
 
-/// The life of one thread.
+/// Runs a loop's thread.
 fn spin(nth: usize, is_over: &AtomicBool, ready: &mpsc::Sender<Result<(), String>>) {
     let _pinned = cpu::pin(nth);
     let state = system::yield_to_all();
     let spins = state.is_ok();
-    // A receiver that is gone has been told of another loop's failure.
+    // A dropped receiver has been told of another loop's failure.
     let _unheard = ready.send(state);
     // Ordering: Relaxed, pairs with `drop`: nothing is read because of it.
     while spins && !is_over.load(Ordering::Relaxed) {
@@ -91,10 +91,11 @@ mod system {
         if allowed.count() != 1 {
             return Err("the system does not pin threads to a processor".to_owned());
         }
-        // SAFETY: all of its fields are numbers, of which zero is one.
+        // SAFETY: all fields are numbers, for which zero is valid.
         let mut none: libc::sched_param = unsafe { std::mem::zeroed() };
         none.sched_priority = 0;
-        // SAFETY: it reads the parameters, which live until it returns; 0 is the calling thread.
+        // SAFETY: the call reads the parameters, which live until it returns; 0 is the calling
+        // thread.
         let refused = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) };
         if refused != 0 {
             let error = io::Error::last_os_error();
@@ -119,8 +120,8 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
-    /// What the kernel says of a thread: its name, its policy, and the processors on which it may
-    /// run.
+    /// Returns the kernel's description of a thread: its name, its policy, and its allowed
+    /// processors.
     fn described(stat: &str, status: &str) -> (String, i32, String) {
         let (name, rest) = stat.rsplit_once(')').unwrap();
         let (_, name) = name.split_once('(').unwrap();
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(child(), before);
         assert_ne!(before.1, libc::SCHED_IDLE);
         drop(started);
-        // A joined thread may still be on its way out, while others have the processor.
+        // A joined thread may still be on its way out, while other threads have the processor.
         let is_gone = || {
             thread::sleep(Duration::from_millis(5));
             loops().is_empty()

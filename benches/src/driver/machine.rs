@@ -1,4 +1,4 @@
-//! What the figures are of: the processor, the system, the versions, the commit, the day.
+//! The context of the figures: the processor, the system, the versions, the commit, the day.
 
 use super::lines::Machine;
 use super::outputs::root;
@@ -32,7 +32,7 @@ pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> M
     }
 }
 
-/// The package that a peer is; the standard library is the compiler's.
+/// Returns the package of a peer; the standard library is the compiler's.
 fn package(peer: Peer) -> Option<&'static str> {
     match peer {
         Peer::Ganger => Some("ganger-sched"),

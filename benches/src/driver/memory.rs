@@ -7,10 +7,10 @@
 use std::fs;
 use std::hint::black_box;
 
-/// How much is asked for, in bytes, if that is not too much.
+/// The requested bytes, if the machine has enough.
 const WANTED: u64 = 512 << 20;
 
-/// The part of what is available that may be asked for.
+/// The divisor of the available memory for a request.
 const PART: u64 = 4;
 
 /// How many bytes of memory may be used; `None` where the system does not say.
@@ -19,7 +19,7 @@ pub(super) fn available() -> Option<u64> {
     parse(&info)
 }
 
-/// The bytes that `/proc/meminfo` has as available.
+/// Returns the available bytes in `/proc/meminfo`.
 fn parse(info: &str) -> Option<u64> {
     let line = info
         .lines()
@@ -28,8 +28,8 @@ fn parse(info: &str) -> Option<u64> {
     Some(1024 * kilobytes)
 }
 
-/// Writes to as much memory as a run may need, and frees it. Does nothing where the system does not
-/// say how much there is. Takes longer when the host has to give the memory first.
+/// Writes to as much memory as a run may need, and frees it. Does nothing if the system does not
+/// say how much it has. Takes longer if the host must give the memory first.
 pub(super) fn warm() {
     let bytes = available().map_or(0, wanted);
     let mut memory: Vec<u8> = Vec::new();

@@ -49,16 +49,16 @@ use stop::{INTERRUPTED, Stop};
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All that was asked for is there.
+    /// All requested figures are there.
     Complete,
     /// Something of Ganger's failed, or is worse than before.
     Worse,
-    /// It was stopped; the results so far are written.
+    /// The user stopped the run; the results so far are written.
     Interrupted,
 }
 
 impl Ending {
-    /// What the program exits with.
+    /// Returns the exit code of the program.
     #[must_use]
     pub fn exit_code(self) -> ExitCode {
         match self {
@@ -69,7 +69,7 @@ impl Ending {
     }
 }
 
-/// Does what the options say.
+/// Executes the options.
 ///
 /// # Errors
 /// An output that can't be written, a baseline that can't be read (both before anything runs), or a
@@ -94,7 +94,7 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
         Some(path) => Results::load(path)?,
         None => measured(options)?,
     };
-    // Figures that have been read need not be written again.
+    // Figures from a file need not be written again.
     let writes_json = options.from.is_none() || options.json.is_some();
     if writes_json {
         outputs.write_json(&results)?;
@@ -145,7 +145,7 @@ fn measured(options: &Options) -> Result<Results, String> {
     })
 }
 
-/// The command as one would type it.
+/// Returns the command as typed.
 fn command_line() -> String {
     let args = std::env::args().skip(1);
     let words = args.map(|arg| match arg.contains(char::is_whitespace) {

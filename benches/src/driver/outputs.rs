@@ -17,10 +17,10 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Makes the folder, and opens every file once, without changing one that is there.
+    /// Makes the folder, and opens every file once, without changing existing files.
     ///
     /// # Errors
-    /// Which can't be written, and why.
+    /// The path that can't be written, and why.
     pub fn prepare(folder: Option<&Path>, json: Option<&Path>) -> Result<Self, String> {
         let folder = folder.map_or_else(default_folder, Path::to_owned);
         let json = json.map_or_else(|| folder.join("results.jsonl"), Path::to_owned);
@@ -67,7 +67,7 @@ pub fn try_write(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file in one go: a reader sees the old one or the new one.
+/// Writes a file at once: a reader sees the old file or the new file.
 ///
 /// # Errors
 /// The path, and why not.
@@ -78,7 +78,7 @@ pub fn write(
     let is_plain = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
     let beside = match path.file_name() {
         Some(name) if is_plain => path.with_file_name(format!(".{}.new", name.to_string_lossy())),
-        // A pipe, a device or a link stays what it is.
+        // A pipe, a device or a link is written directly.
         _ => path.to_owned(),
     };
     let written = File::create(&beside).and_then(|file| {

@@ -1,5 +1,5 @@
-//! What runs, and in which order: one workload after another, and within each all peers in turns,
-//! so that other load on the machine hits all of them alike.
+//! The runs and their order: workload by workload, and within each all peers in turns, so that
+//! other load on the machine hits all of them alike.
 
 use super::lines::Point;
 use crate::whole::catalog::{Id, Peer};
@@ -7,7 +7,7 @@ use crate::whole::job::{Job, Size};
 use ganger_bench_options::mode::Mode;
 use ganger_bench_options::options::{Options, cores};
 
-/// A workload at one point, run by all of its peers in turns.
+/// A workload at a point, run by all of its peers in turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
     /// The workload.
@@ -22,21 +22,21 @@ pub struct Contest {
     pub size: Size,
 }
 
-/// Over what a curve is drawn.
+/// The quantity of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Curve {
     /// Threads that run processes.
     Workers,
-    /// Processes that there are at once.
+    /// Processes at the same time.
     Processes,
-    /// Producers of one consumer.
+    /// Producers of a single consumer.
     Producers,
 }
 
-/// What a step of the plan is.
+/// A step of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// In which repetition, from 0.
+    /// The repetition, from 0.
     pub rep: usize,
     /// What else runs.
     pub mode: Mode,
@@ -44,14 +44,14 @@ pub struct Turn {
     pub job: Job,
 }
 
-/// How often a point of a curve is measured: there are many of them.
+/// The number of repetitions at a point of a curve, low because a curve has many points.
 const CURVE_REPS: usize = 3;
 
 impl Curve {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Workers, Self::Processes, Self::Producers];
 
-    /// The workloads that are measured along it.
+    /// Returns the workloads of this curve.
     #[must_use]
     pub fn workloads(self) -> &'static [Id] {
         match self {
@@ -71,9 +71,9 @@ impl Curve {
         }
     }
 
-    /// Where a figure of this point is on the curve; `None` when it belongs to another curve, or to
-    /// none, as those with idle loops do. The main point is on the curve over workers, and on the
-    /// others where their quantity is known.
+    /// Returns the place of a figure of this point on the curve; `None` if it belongs to another
+    /// curve, or to none, as with idle loops. The main point is on the curve over workers, and on
+    /// the other curves if their quantity is known.
     #[must_use]
     pub fn place(self, id: Id, point: Point, n: u64, workers: usize) -> Option<u64> {
         if point.mode != Mode::AsIs {
@@ -89,7 +89,7 @@ impl Curve {
         }
     }
 
-    /// The points of it that are measured beside the one at which everything is.
+    /// Returns its points in addition to the main point.
     fn points(self, base: Point, size: Size, cores: usize) -> Vec<Point> {
         let with = |count: u64| match self {
             Self::Workers => Point {
@@ -128,13 +128,13 @@ fn workers(most: usize) -> Vec<u64> {
     counts
 }
 
-/// All that the options ask for.
+/// Returns the contests for the options.
 #[must_use]
 pub fn plan(options: &Options) -> Vec<Contest> {
     plan_on(options, cores())
 }
 
-/// As [`plan`], on a machine with that many cores.
+/// As [`plan`], on a machine with this number of cores.
 fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
     let size = options.size();
     let base = Point {
@@ -173,13 +173,13 @@ fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
     contests
 }
 
-/// In which of these modes a workload is measured. Queues take long, and their threads are pinned
-/// where it matters: they are measured in the first.
+/// Returns the modes of a workload's measurements. Queues take long, and their threads are pinned
+/// where it matters: they are measured in the first mode.
 fn modes(id: Id, modes: &[Mode]) -> &[Mode] {
     if id.is_queue() { &modes[..1] } else { modes }
 }
 
-/// Those of the workload's peers that are asked for, and Ganger.
+/// Returns the workload's chosen peers, and Ganger.
 fn peers(id: Id, chosen: &[Peer]) -> Vec<Peer> {
     let is_chosen =
         |peer: &Peer| chosen.is_empty() || *peer == Peer::Ganger || chosen.contains(peer);
@@ -187,7 +187,7 @@ fn peers(id: Id, chosen: &[Peer]) -> Vec<Peer> {
 }
 
 impl Contest {
-    /// The job of one of its peers.
+    /// Returns the job of a peer.
     #[must_use]
     pub fn job(&self, peer: Peer) -> Job {
         let mut job = Job::new(self.id, peer, self.point.workers, self.size);
@@ -196,7 +196,8 @@ impl Contest {
         job
     }
 
-    /// Its runs in their order: A B C A B C. One run of queues is all of its peers and repetitions.
+    /// Returns its runs in their order: A B C A B C. A single run of queues has all of its peers
+    /// and repetitions.
     #[must_use]
     pub fn turns(&self) -> Vec<Turn> {
         if self.id.is_queue() {
@@ -291,7 +292,7 @@ mod tests {
         let processes = of(Id::W8, |point| point.processes);
         assert_eq!(processes, [1_000, 10_000, 100_000, 10_000_000]);
         assert_eq!(of(Id::W6, |point| point.producers), [1, 2, 4, 8]);
-        // The first is the point at which everything is measured.
+        // The first is the main point, at which everything is measured.
         assert_eq!(of(Id::W2, |point| Some(point.workers as u64)), [2, 1, 4, 8]);
         assert_eq!(of(Id::W1, |point| Some(point.workers as u64)), [2]);
         assert!(

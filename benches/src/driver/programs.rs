@@ -1,4 +1,4 @@
-//! Which program runs which peer.
+//! The program of each peer.
 
 use super::calm::Calm;
 use super::child::{self, Ending};
@@ -32,12 +32,13 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs, which are beside this one, and builds those in other languages.
+    /// Finds the programs, which are in this program's folder, and builds the programs in other
+    /// languages.
     ///
     /// Blocks until they are built.
     ///
     /// # Errors
-    /// When a program that is built together with this one is not there.
+    /// If a program that is built together with this program is missing.
     pub fn find(plan: &[Contest], limit: Duration, stop: &Stop) -> Result<Self, String> {
         let own =
             env::current_exe().map_err(|error| format!("can't find this program: {error}"))?;
@@ -74,7 +75,7 @@ impl Programs {
         })
     }
 
-    /// The versions of the languages that are there.
+    /// Returns the versions of the installed languages.
     #[must_use]
     pub fn versions(&self) -> Vec<(String, String)> {
         let found = self
@@ -86,13 +87,14 @@ impl Programs {
             .collect()
     }
 
-    /// What others did before the runs, where the system says it.
+    /// Returns the foreign load before the runs, if the system says it.
     #[must_use]
     pub fn calm(&self) -> Option<Calm> {
         Some(self.calm).filter(|calm| calm.runs > 0)
     }
 
-    /// What runs it, and for how long at most: a run of queues is all of their repetitions.
+    /// Returns the command of a job, and its time limit: a run of queues has all of their
+    /// repetitions.
     fn command(&self, job: &Job) -> (Command, Duration) {
         let with_args = |program: &Path| {
             let mut command = Command::new(program);

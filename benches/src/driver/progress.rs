@@ -17,7 +17,7 @@ pub struct Progress {
     start: Instant,
 }
 
-/// How long runs have taken, to tell how long others will.
+/// The times of runs so far, to estimate the runs ahead.
 #[derive(Clone, Debug, Default)]
 struct Times {
     of_run: HashMap<(Id, Peer, Point), Duration>,
@@ -31,11 +31,11 @@ struct Mean {
     count: u32,
 }
 
-/// What a run takes as long as none has been seen.
+/// The estimate of a run before any run has ended.
 const FIRST_GUESS: Duration = Duration::from_secs(2);
 
 impl Progress {
-    /// The progress of that many turns.
+    /// Creates the progress of this number of turns.
     #[must_use]
     pub fn new(turns: usize) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
@@ -50,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// This turn begins; `left` are this one and those behind it.
+    /// Begins a turn; `left` are this turn and the turns behind it.
     pub fn begin<'a>(&mut self, turn: &Turn, left: impl Iterator<Item = &'a Turn>) {
         if let Some(bar) = &self.bar {
             let left = spoken(self.times.left(left));
@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    /// This turn has taken so long; `None` when it was left out.
+    /// Ends a turn, with its time; `None` if it was left out.
     pub fn end(&mut self, turn: &Turn, took: Option<Duration>) {
         if let Some(took) = took {
             self.times.add(turn, took);
@@ -78,7 +78,7 @@ impl Progress {
         }
     }
 
-    /// There is no more to come.
+    /// Removes the bar after the last turn.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -94,8 +94,8 @@ impl Times {
         self.of_all.add(took);
     }
 
-    /// What these will take: as long as they took before, or did in the other mode, or as others of
-    /// the workload did, or as all others did.
+    /// Estimates the time of these turns: by their earlier times, or their times in the other mode,
+    /// or the workload's times, or all times.
     fn left<'a>(&self, turns: impl Iterator<Item = &'a Turn>) -> Duration {
         turns.map(|turn| self.of(turn)).sum()
     }

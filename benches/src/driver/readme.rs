@@ -1,6 +1,6 @@
-//! What is generated between markers in files that people write.
+//! The generated text between markers in files that people write.
 //!
-//! What is between `<!-- bench:table -->` and `<!-- /bench:table -->` is replaced; the markers
+//! The text between `<!-- bench:table -->` and `<!-- /bench:table -->` is replaced; the markers
 //! stay.
 
 use super::lines::Results;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file, and which parts it must have.
+/// A file, and the parts that it must have.
 struct Document {
     path: PathBuf,
     /// As people call it.
@@ -19,7 +19,7 @@ struct Document {
     parts: &'static [&'static str],
 }
 
-/// Where the charts are, beside PERFORMANCE.md.
+/// The folder of the charts, next to PERFORMANCE.md.
 const CHARTS: &str = "charts";
 
 fn documents(root: &Path) -> [Document; 2] {
@@ -40,7 +40,7 @@ fn documents(root: &Path) -> [Document; 2] {
 /// Whether the documents can be written and have their markers.
 ///
 /// # Errors
-/// Which can't, or lacks which.
+/// The file that can't be read, or lacks a part.
 pub fn check() -> Result<(), String> {
     check_in(root())
 }
@@ -53,11 +53,10 @@ fn check_in(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Replaces what is between the markers of every document, and draws the charts.
+/// Replaces the text between the markers of every document, and draws the charts.
 ///
 /// # Errors
-/// What can't be read or written, or has no markers; and a result that is not of everything, in
-/// full.
+/// A file that can't be read or written, or lacks markers; or an incomplete result.
 pub fn update(results: &Results) -> Result<(), String> {
     update_in(root(), results)
 }
@@ -96,7 +95,7 @@ fn update_in(root: &Path, results: &Results) -> Result<(), String> {
     Ok(())
 }
 
-/// A workload and a peer that have neither a figure nor a reason for its absence.
+/// Returns a workload and a peer that have neither a figure nor a reason for its absence.
 fn missing(results: &Results) -> Option<(Id, Peer)> {
     let all = Id::ALL.iter().flat_map(|&id| {
         let peers = id.spec().peers.iter();
@@ -108,7 +107,7 @@ fn missing(results: &Results) -> Option<(Id, Peer)> {
     all.into_iter().find(|pair| !there.contains(pair))
 }
 
-/// What goes between the markers of a part; it ends with a line.
+/// Returns the text for the markers of a part; it ends with a line.
 fn content(view: &View<'_>, part: &str) -> String {
     let counts = |id: Id| table(view, |row| row.id == id && row.metric().is_some());
     match part {
@@ -168,7 +167,7 @@ impl Document {
     }
 }
 
-/// The text with other content between the markers of a part, of which there is one pair.
+/// Returns the text with other content between the markers of a part, which occur once.
 fn replace(text: &str, part: &str, content: &str) -> Result<String, String> {
     let (open, close) = (
         format!("<!-- bench:{part} -->"),
@@ -298,7 +297,7 @@ mod tests {
         let (by_people, generated) = by_people_and_generated(&performance);
         let charts = 1 + view.curves.len();
         assert_eq!(pictures(&generated, &folder.path().join("docs")), charts);
-        // Those of other runs are there as well.
+        // The pictures of other runs are there as well.
         pictures(&by_people, &root().join("docs"));
         // Again: the same.
         update_in(folder.path(), &results).unwrap();

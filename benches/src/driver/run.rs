@@ -14,9 +14,9 @@ use ganger_bench_options::mode::Mode;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
-/// What runs a job: a process of its own, or in tests a function.
+/// Runs a job: a process of its own, or in tests a function.
 pub trait Runner {
-    /// Brings the machine into this mode, and waits until others leave it alone.
+    /// Brings the machine into this mode, and waits until other programs leave it alone.
     ///
     /// # Errors
     /// Why the machine has no such mode.
@@ -25,14 +25,14 @@ pub trait Runner {
     /// Runs it to its end.
     fn run(&mut self, job: &Job) -> Ending;
 
-    /// Why there is no running this peer, if so.
+    /// Returns the reason for not running this peer, if any.
     fn refusal(&self, peer: Peer) -> Option<(Reason, String)>;
 
     /// How many bytes of memory may be used; `None` where the system does not say.
     fn memory(&self) -> Option<u64>;
 }
 
-/// Runs all contests, or those that are done when the user wants to stop.
+/// Runs all contests, until the user wants to stop.
 #[must_use]
 pub fn measure(
     plan: &[Contest],
@@ -67,7 +67,7 @@ pub fn measure(
     (figures, absences)
 }
 
-/// The results of one contest so far.
+/// The results of a contest so far.
 struct Scores<'a> {
     contest: &'a Contest,
     /// By peer and variant, in the order of peers and of their first lines.
@@ -75,11 +75,11 @@ struct Scores<'a> {
     absences: Vec<Absence>,
     /// The peers that have dropped out.
     out: HashSet<Peer>,
-    /// When the last run began; to wait for the machine is part of it.
+    /// The begin of the last run, with its wait for a calm machine.
     begun: Instant,
 }
 
-/// The samples of one figure.
+/// The samples of a figure.
 struct Score {
     peer: Peer,
     variant: String,
@@ -108,7 +108,7 @@ impl<'a> Scores<'a> {
         }
     }
 
-    /// Runs a turn, unless there is a reason not to; whether it ran.
+    /// Runs a turn, unless it has a reason not to. Returns whether it ran.
     fn play(&mut self, turn: &Turn, runner: &mut dyn Runner, known: &[Figure]) -> bool {
         let job = &turn.job;
         if self.out.contains(&job.peer) {
@@ -139,7 +139,7 @@ impl<'a> Scores<'a> {
         true
     }
 
-    /// Why these can't be the samples of that job.
+    /// Returns why these can't be the samples of this job.
     fn strange(&self, job: &Job, samples: &[Sample]) -> Option<String> {
         let is_queue = job.id.is_queue();
         let is_own = |sample: &&Sample| {
@@ -197,7 +197,8 @@ impl<'a> Scores<'a> {
         });
     }
 
-    /// A line for people: the minimum of each peer's first variant, or why there is none.
+    /// Returns a line for people: the minimum of each peer's first variant, or the reason for its
+    /// absence.
     fn summary(&self) -> String {
         let (id, point) = (self.contest.id, self.contest.point);
         let title = format!("{:<7} {:<18}", id, id.spec().name);
@@ -240,7 +241,7 @@ impl<'a> Scores<'a> {
             score.figure(contest.id, contest.point, against)
         });
         let mut figures: Vec<_> = figures.collect();
-        // Together what is compared, and Ganger first; variants stay as they came.
+        // Compared figures together, and Ganger first; variants keep their order.
         let mut variants: Vec<&str> = scores.iter().map(|score| score.variant.as_str()).collect();
         let mut seen = HashSet::new();
         variants.retain(|variant| seen.insert(*variant));
@@ -323,7 +324,7 @@ fn refusal(job: &Job, runner: &dyn Runner, known: &[Figure]) -> Option<(Reason, 
     })?;
     let (processes, there_is) = (job.processes?, runner.memory()?);
     let needed = of_each.min * processes as f64;
-    // What is measured is without the allocator's holes, and the system needs some, too.
+    // The estimate lacks the allocator's holes, and the system needs some memory, too.
     let is_too_much = needed > 0.7 * there_is as f64;
     is_too_much.then(|| {
         let giga = |bytes: f64| figure(bytes / 1e9);

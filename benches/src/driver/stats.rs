@@ -1,15 +1,15 @@
-//! Figures of repetitions: the least, the middle, how far apart, and ratios pair by pair.
+//! Statistics of repetitions: the least, the middle, the spread, and ratios pair by pair.
 
-/// What the repetitions of one figure come to.
+/// The summary of the repetitions of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The least: what disturbs a run makes it slower.
+    /// The least: a disturbance makes a run slower.
     pub min: f64,
     /// Half of them are at most this.
     pub median: f64,
     /// The greatest.
     pub max: f64,
-    /// How many there are.
+    /// The number of repetitions.
     pub count: usize,
 }
 
@@ -28,13 +28,14 @@ impl Summary {
     }
 }
 
-/// The noise of repetitions: how far above the least, as a part of it, the middle one is.
+/// Returns the noise of repetitions: the distance of the median from the minimum, as a fraction of
+/// the minimum.
 #[must_use]
 pub fn noise(min: f64, median: f64) -> f64 {
     if min > 0.0 { median / min - 1.0 } else { 0.0 }
 }
 
-/// The median of `theirs / ours` within each repetition, which both must have been measured in.
+/// Returns the median of `theirs / ours` within each repetition that has both figures.
 #[must_use]
 pub fn ratio(theirs: &[Option<f64>], ours: &[Option<f64>]) -> Option<f64> {
     let pairs = theirs.iter().zip(ours);
@@ -55,7 +56,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (!sorted.is_empty()).then(|| middle(&sorted))
 }
 
-/// The middle of figures that are sorted, and there.
+/// Returns the middle of sorted figures, at least 1.
 fn middle(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) {

@@ -1,9 +1,9 @@
-//! Ctrl-C: the results so far are written. A second one ends at once.
+//! Ctrl-C: the results so far are written. A second Ctrl-C ends at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a program exits with that was told to stop.
+/// The exit code of a program that was told to stop.
 pub const INTERRUPTED: u8 = 130;
 
 /// Whether the user wants to stop.

@@ -1,4 +1,4 @@
-//! Go's locks: a program of its own, which is built when it is first needed.
+//! Go's locks: a program of its own, which is built at the first need.
 
 use super::workloads::Work;
 use crate::contest::Run;
@@ -24,7 +24,7 @@ pub(super) fn prepare(work: Work, metrics: usize) -> Run {
     Box::new(move || run(work).unwrap_or_else(|| vec![f64::NAN; metrics]))
 }
 
-/// What it prints: nanoseconds, and what else the workload measures.
+/// Returns its output: nanoseconds, and further figures of the workload.
 fn run(work: Work) -> Option<Vec<f64>> {
     let (name, numbers) = match work {
         Work::Uncontended { turns } => ("mutex", [1, 0, turns]),

@@ -1,6 +1,6 @@
-//! Locks side by side: one trait, an implementation for each, and workloads that are generic over
-//! it. Ganger's locks are used by tasks of Ganger, tokio's by tasks of tokio, both with two
-//! workers. All figures are of the time that has passed.
+//! Locks side by side: a trait, an implementation for each, and workloads that are generic over the
+//! trait. Ganger's locks are used by tasks of Ganger, tokio's by tasks of tokio, both with two
+//! workers. All figures are wall-clock times.
 //!
 //! The program is `cargo bench -p ganger-benches --bench lock_peers`.
 

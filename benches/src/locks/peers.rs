@@ -7,7 +7,7 @@ pub trait Locks: Send + Sync + 'static {
     /// Their name.
     const NAME: &'static str;
 
-    /// Locks that no task has, and so many permits.
+    /// Creates free locks, and this number of permits.
     fn new(permits: usize) -> Self;
 
     /// Calls `f` with the number.
@@ -23,7 +23,7 @@ pub trait Locks: Send + Sync + 'static {
     /// Waits for word.
     fn notified(&self) -> impl Future<Output = ()> + Send;
 
-    /// Word for all that wait.
+    /// Notifies all waiters.
     fn notify_all(&self);
 }
 

@@ -1,4 +1,4 @@
-//! What locks are made to do.
+//! The workloads of locks.
 
 use super::{Ganger, Locks, Tokio, go};
 use crate::channels::{OnGanger, OnTokio, Runtime};
@@ -10,14 +10,14 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
-/// That of the crate `parking_lot`, which is for threads: it runs uncontended alone.
+/// The locks of the crate `parking_lot`, which is for threads: it runs uncontended alone.
 const PARKING_LOT: &str = "parking_lot";
 
 /// The peers of every contest; Ganger's is the first.
 pub const PEERS: [&str; 4] = [Ganger::NAME, Tokio::NAME, PARKING_LOT, go::NAME];
 
-/// The workloads with all peers, ready to run. `quick` makes them small: enough to see that they
-/// work, too little to say how fast.
+/// Returns the workloads with all peers, ready to run. `quick` makes them small: enough to see that
+/// they work, too little to say how fast.
 #[must_use]
 pub fn contests(quick: bool) -> Vec<Contest> {
     let turns = if quick { 10_000 } else { 400_000 };
@@ -46,17 +46,17 @@ pub fn contests(quick: bool) -> Vec<Contest> {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
-    /// One takes turns alone.
+    /// A task takes turns alone.
     Uncontended { turns: u64 },
-    /// So many take turns, each with so many microseconds inside.
+    /// Tasks take turns, each with `inside` microseconds inside.
     Mutex { tasks: u64, inside: u64, turns: u64 },
-    /// So many take turns, of which so many are inside at a time.
+    /// Tasks take turns, with at most `permits` tasks inside at a time.
     Semaphore {
         tasks: u64,
         permits: usize,
         turns: u64,
     },
-    /// So many wait, and are woken at once: by word, or because the semaphore is closed.
+    /// Waiters wait, and are woken at once: by a notice, or by the close of the semaphore.
     Wake { waiters: u64, closes: bool },
 }
 

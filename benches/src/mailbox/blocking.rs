@@ -1,4 +1,4 @@
-//! A producer, and a consumer that sleeps when there is nothing.
+//! A producer, and a consumer that sleeps while the queue is empty.
 
 use super::contest::title;
 use super::ganger::Ganger;
@@ -8,10 +8,10 @@ use super::producers::{Producers, send_each};
 use super::traits::Waits;
 use crate::contest::{Contest, Run, nanoseconds};
 
-/// Time for one message of a stream. The consumer sleeps whenever it is faster than the producers.
+/// The time of a message of a stream. The consumer sleeps whenever it is faster than the producers.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking {
-    /// How many messages there are.
+    /// The number of messages.
     pub messages: u64,
 }
 

@@ -1,15 +1,15 @@
-//! Bounded channels at capacity: producers that wait for room, and a consumer that sleeps when
-//! there is nothing.
+//! Bounded channels at capacity: producers that wait for room, and a consumer that sleeps while the
+//! channel is empty.
 //!
-//! Producers make strings and the consumer drops them, as programs do. Which side is faster depends
-//! on how many producers there are.
+//! Producers make strings and the consumer drops them, as programs do. The number of producers
+//! decides which side is faster.
 
 use crate::contest::cpu::Clocks;
 use crate::contest::{Contest, Run, nanoseconds};
 use std::sync::Barrier;
 use std::thread;
 
-/// Time for one string, from the first send to the last receive.
+/// The time of a string, from the first send to the last receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounded {
     /// How many strings a channel has room for.
@@ -59,7 +59,7 @@ channel!(crossbeam_channel, "crossbeam-channel");
 channel!(flume, "flume");
 
 impl Bounded {
-    /// The channels that can be bounded, and whose producers can sleep.
+    /// Returns the contest of the channels that can be bounded, and whose producers can sleep.
     #[must_use]
     pub fn contest(self) -> Contest {
         let entrants = vec![

@@ -19,15 +19,15 @@ pub const MAILBOXES: [&str; 9] = [
     name::<Seg<u64>>(),
 ];
 
-/// What queues are made to do.
+/// A workload of queues.
 pub trait Workload<P: Payload> {
     /// Its name in the tables, with its size, without the payload.
     fn name(&self) -> String;
 
-    /// What it measures, with units. Of every figure, less is better.
+    /// Returns its metrics, with units. Of every figure, less is better.
     fn metrics(&self) -> &'static [&'static str];
 
-    /// Everything that is not to be measured.
+    /// Does the unmeasured part.
     fn prepare<M: Mailbox<P>>(&self) -> Run;
 }
 
@@ -49,7 +49,7 @@ pub fn contest<P: Payload>(workload: &impl Workload<P>) -> Contest {
     Contest::new(title::<P>(&workload.name()), workload.metrics(), entrants)
 }
 
-/// What the tables call a workload with such payloads.
+/// Returns the name in the tables of a workload with such payloads.
 pub(super) fn title<P: Payload>(workload: &str) -> String {
     format!("{workload}, {}", P::NAME)
 }

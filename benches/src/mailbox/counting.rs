@@ -11,12 +11,12 @@ pub struct Counting<A>(
     pub A,
 );
 
-/// What a thread has allocated.
+/// The allocations of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many times it asked for memory, also for more in place of what it had.
+    /// The number of requests for memory, including requests for more in place of a block.
     pub allocations: u64,
-    /// The allocated bytes, less the freed ones.
+    /// The allocated bytes, less the freed bytes.
     pub bytes: i64,
 }
 
@@ -25,7 +25,7 @@ thread_local! {
     static COUNTS: Cell<Counts> = const { Cell::new(Counts { allocations: 0, bytes: 0 }) };
 }
 
-/// What the calling thread allocates in `f`. Calls are not nested.
+/// Counts the allocations of the calling thread in `f`. Calls are not nested.
 ///
 /// # Panics
 /// When [`Counting`] is not the program's allocator.

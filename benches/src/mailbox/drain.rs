@@ -1,5 +1,5 @@
 //! A consumer with 64 waiting items. Several queues are filled, and then all are emptied. Only the
-//! emptying is measured, with one pair of clock readings for all of them.
+//! emptying is measured, with a single pair of clock readings for all of them.
 
 use super::contest::Workload;
 use super::payload::{Payload, weight_to};
@@ -13,7 +13,7 @@ const ITEMS: u64 = 64;
 /// Enough to make reading the clock cheap, and few enough for the cache of a core.
 const QUEUES: usize = 8;
 
-/// Time for one of the items, received one by one.
+/// The time of an item, received singly.
 #[derive(Clone, Copy, Debug)]
 pub struct Drain {
     /// How many times the queues are filled and emptied.
@@ -65,8 +65,8 @@ impl Drain {
         })
     }
 
-    /// Has the queues emptied, which returns the weight of all items, and the time if it is not
-    /// that of all of it.
+    /// Empties the queues by `empty`, which returns the weight of all items, and the time if it
+    /// differs from the whole.
     fn with<P: Payload, M: Mailbox<P>>(
         self,
         mut empty: impl FnMut(&mut [M], &mut Option<Duration>) -> u64 + 'static,

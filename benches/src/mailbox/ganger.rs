@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The channel.
 pub type Ganger<P> = ganger_mpsc::Receiver<P>;
 
-/// The queue, with what its consumer has drained of it: as a scheduler uses it.
+/// The queue, with the batch that its consumer has drained: as a scheduler uses it.
 pub struct Queued<P> {
     queue: Arc<Queue<P>>,
     batch: Batch<P>,

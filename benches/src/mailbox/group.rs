@@ -52,8 +52,8 @@ impl Group {
         }
     }
 
-    /// Its workloads with all queues, ready to run. `quick` makes them small: enough to see that
-    /// they work, too little to say how fast.
+    /// Returns its workloads with all queues, ready to run. `quick` makes them small: enough to see
+    /// that they work, too little to say how fast.
     #[must_use]
     pub fn contests(self, quick: bool) -> Vec<Contest> {
         if self == Self::Bounded {
@@ -68,7 +68,7 @@ impl Group {
         let (burst, scale) = (100, if quick { 1 } else { 100 });
         match self {
             Self::Heap => {
-                // What is counted is the same however often.
+                // Counts are the same for any number of rounds.
                 let heap = Heap { burst, rounds: 100 };
                 vec![contest::<P>(&heap).and("ganger-mpsc, Queue", heap.of_queue::<P>())]
             }
@@ -95,7 +95,7 @@ impl Group {
                 let messages = 1_500 * scale;
                 vec![Blocking { messages }.contest::<P>()]
             }
-            // What it sends is no payload.
+            // Its strings are no payload.
             Self::Bounded => Vec::new(),
         }
     }
@@ -113,7 +113,7 @@ fn bounded(strings: usize) -> Vec<Contest> {
     sizes.into_iter().flatten().map(Bounded::contest).collect()
 }
 
-/// Ganger's own is to drain; what the others do, it can do too.
+/// Ganger's own way is to drain; it can receive as its peers do, too.
 fn drain<P: Payload>(rounds: u64) -> Contest {
     let workload = Drain { rounds };
     contest::<P>(&workload)

@@ -1,4 +1,5 @@
-//! The memory of queues with one message each, and how often a queue in use allocates.
+//! The memory of queues with a single message each, and the number of allocations of a queue in
+//! use.
 
 use super::contest::Workload;
 use super::counting::counted;
@@ -8,16 +9,16 @@ use super::traits::Mailbox;
 use crate::contest::Run;
 use ganger_mpsc::{Queue, node_cache};
 
-/// How many queues have one message: enough that memory which they share counts in proportion.
+/// The number of queues with a single message: enough for shared memory to count in proportion.
 const QUEUES: usize = 10_000;
 
-/// Bytes and allocations, of one thread that sends bursts to itself. The queue's own value is in it
-/// where it has to be on the heap.
+/// Bytes and allocations, of a single thread that sends bursts to itself. Includes the queue's own
+/// value if it must be on the heap.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap {
     /// How many messages are sent before the first is received.
     pub burst: u64,
-    /// How many bursts, after as many that do not count.
+    /// The number of bursts, after as many that do not count.
     pub rounds: u64,
 }
 
@@ -64,7 +65,7 @@ impl<P: Payload> Workload<P> for Heap {
 }
 
 impl Heap {
-    /// The same for a `Queue` that is part of something else: nothing but the message is on the
+    /// The same for a `Queue` that is part of another value: nothing but the message is on the
     /// heap.
     ///
     /// # Panics

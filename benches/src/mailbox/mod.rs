@@ -1,5 +1,5 @@
-//! Queues from many threads to one, side by side: one trait, an implementation for each, and
-//! workloads that are generic over it and over what is sent.
+//! Queues from many threads to a single thread, side by side: a trait, an implementation for each,
+//! and workloads that are generic over the trait and over the message.
 //!
 //! ```text
 //! traits, payload           what a workload may ask of a queue, and what it sends

@@ -1,4 +1,4 @@
-//! One thread that sends a burst to itself, and receives it.
+//! A single thread that sends a burst to itself, and receives it.
 
 use super::contest::Workload;
 use super::payload::{Payload, weight_to};
@@ -6,7 +6,7 @@ use super::traits::Mailbox;
 use crate::contest::{Run, nanoseconds};
 use std::time::Instant;
 
-/// Time for one message, sent and received.
+/// The time of a message, sent and received.
 #[derive(Clone, Copy, Debug)]
 pub struct OneThread {
     /// How many messages are sent before the first is received.
@@ -38,8 +38,8 @@ impl<P: Payload> Workload<P> for OneThread {
     }
 }
 
-/// Sends the numbers from 1 to `burst` and receives so often, `rounds` times; the weight of what it
-/// got.
+/// Sends the numbers from 1 to `burst`, and receives as many, `rounds` times. Returns the weight of
+/// the received messages.
 #[inline(never)]
 pub(super) fn cycle<P: Payload, M: Mailbox<P>>(
     sender: &M::Sender,

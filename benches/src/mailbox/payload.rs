@@ -2,17 +2,17 @@
 
 /// A message that carries a number.
 pub trait Payload: Copy + Send + 'static {
-    /// What the tables call it.
+    /// Its name in the tables.
     const NAME: &'static str;
 
-    /// A message with that number.
+    /// Returns a message with a number.
     fn of(number: u64) -> Self;
 
-    /// Something of the number to which every word contributes, so that no queue is spared copying
-    /// all of it: the number times [`Payload::WORDS`].
+    /// Returns a value to which every word contributes, so that no queue is spared copying all
+    /// words: the number times [`Payload::WORDS`].
     fn weight(self) -> u64;
 
-    /// How many words there are.
+    /// The number of words.
     const WORDS: u64;
 }
 
@@ -46,7 +46,7 @@ impl Payload for [u64; 6] {
     }
 }
 
-/// The weight of one message for each number from 1 to `last`.
+/// Returns the weight of a message for each number from 1 to `last`.
 pub(super) fn weight_to<P: Payload>(last: u64) -> u64 {
     P::WORDS * (last * (last + 1) / 2)
 }

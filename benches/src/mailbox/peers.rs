@@ -170,7 +170,7 @@ impl<P: Payload> Mailbox<P> for AsyncChannel<P> {
         async_channel::unbounded()
     }
 
-    /// That of a channel without bounds never fails for lack of room.
+    /// A send to a channel without bounds never fails for lack of room.
     #[inline]
     fn send(sender: &Self::Sender, item: P) {
         assert!(sender.try_send(item).is_ok(), "{GONE}");

@@ -1,7 +1,7 @@
 //! Several producers, each a thread, and a consumer that polls.
 //!
-//! Threads run where the system puts them: with more threads than processors a producer shares one
-//! with the consumer or with another producer, as they do in programs.
+//! Threads run where the system puts them: with more threads than processors a producer shares a
+//! processor with the consumer or with another producer, as in programs.
 
 use super::contest::Workload;
 use super::payload::{Payload, weight_to};
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{hint, thread};
 
-/// How often the consumer finds nothing before it lets others run.
+/// The number of the consumer's empty looks before it lets other threads run.
 const SPINS: u32 = 64;
 
-/// Time for one message, from the first send to the last receive.
+/// The time of a message, from the first send to the last receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Producers {
     /// How many threads send.
@@ -25,7 +25,7 @@ pub struct Producers {
     pub each: u64,
 }
 
-/// What the consumer got.
+/// The items that the consumer got.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     items: u64,
@@ -78,8 +78,8 @@ impl Producers {
         self.producers as u64 * self.each
     }
 
-    /// Starts the producers, each of which is told how many messages to send, and a consumer here,
-    /// which receives until it has as many as all send or until no more can come.
+    /// Starts the producers, each with its number of messages, and a consumer here. The consumer
+    /// receives until it has all messages or until no more can come.
     pub(super) fn run<P: Payload, M: Mailbox<P>>(
         self,
         produce: impl Fn(&M::Sender, u64) + Copy + Send,
@@ -135,7 +135,7 @@ struct Leaving<'a>(&'a Over);
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         // Ordering: Release, pairs with the Acquire in `consume`: a consumer that sees that all
-        // have left sees what they sent.
+        // have left sees their messages.
         self.0.producers.fetch_sub(1, Ordering::Release);
     }
 }
@@ -154,7 +154,7 @@ impl Tally {
     }
 }
 
-/// Sends the numbers from 1 on, one by one.
+/// Sends the numbers from 1 on, singly.
 pub(super) fn send_each<P: Payload, M: Mailbox<P>>(sender: &M::Sender, messages: u64) {
     for number in 1..=messages {
         M::send(sender, P::of(number));

@@ -1,4 +1,4 @@
-//! Producers that send many items at the price of one.
+//! Producers that send many items at the price of a single send.
 
 use super::ganger::Ganger;
 use super::payload::Payload;
@@ -9,16 +9,16 @@ use crate::contest::{Contest, Run, nanoseconds};
 /// How many items are sent at once.
 const GROUP: u64 = 16;
 
-/// Time for one message: in all, and of the producers alone. The consumer drains, so that the
+/// The time of a message: in all, and of the producers alone. The consumer drains, so that the
 /// producers do not wait for it.
 #[derive(Clone, Copy, Debug)]
 pub struct PushAll(
-    /// The threads that send. Each sends a multiple of 16.
+    /// The sending threads. Each sends a multiple of 16.
     pub Producers,
 );
 
 impl PushAll {
-    /// Groups by `send_all`, and the same one by one.
+    /// Compares groups by `send_all` with single sends.
     #[must_use]
     pub fn contest<P: Payload>(self) -> Contest {
         let name = format!("{} producers, groups of {GROUP}", self.0.producers);

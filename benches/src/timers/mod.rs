@@ -1,5 +1,5 @@
-//! Timers side by side: one trait, an implementation for each, and workloads that are generic over
-//! it. All figures are of the time that the thread has run.
+//! Timers side by side: a trait, an implementation for each, and workloads that are generic over
+//! the trait. All figures are the running time of the thread.
 //!
 //! The program is `cargo bench -p ganger-benches --bench wheel_peers`.
 

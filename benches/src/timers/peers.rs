@@ -1,4 +1,4 @@
-//! The wheel, and what else has timers.
+//! The wheel, and other libraries with timers.
 
 use ganger_wheel::Wheel;
 use hierarchical_hash_wheel_timer::IdOnlyTimerEntry;
@@ -16,7 +16,7 @@ const STEPS: u64 = 1_000;
 
 /// Timers whose time begins when they are made, in nanoseconds.
 pub trait Timers: Sized + 'static {
-    /// What the tables call them.
+    /// Their name in the tables.
     const NAME: &'static str;
 
     /// None yet.
@@ -28,8 +28,8 @@ pub trait Timers: Sized + 'static {
     /// Adds a timer for each deadline and cancels it at once.
     fn insert_and_cancel(&mut self, deadlines: &[u64]);
 
-    /// Lets the time pass up to `end`; how many timers have fired. `None` if that would take too
-    /// long.
+    /// Lets the time pass up to `end`. Returns the number of fired timers; `None` if the call would
+    /// take too long.
     fn fire(&mut self, end: u64) -> Option<u64>;
 }
 
@@ -121,7 +121,7 @@ impl Hashed {
     fn add(&mut self, at: u64) -> u64 {
         let id = self.next;
         self.next += 1;
-        // It refuses what is due at once.
+        // The wheel refuses timers that are due at once.
         let delay = Duration::from_millis((at / MILLISECOND).max(1));
         let added = self.wheel.insert(IdOnlyTimerEntry { id, delay });
         assert!(added.is_ok());
@@ -156,15 +156,15 @@ impl Timers for Hashed {
     }
 }
 
-/// tokio's, whose time is the clock's: a timer is a sleep, in a box where it has to stay, that is
-/// polled with a waker that does nothing.
+/// tokio's timers, whose time is the clock's: a timer is a sleep, in a box because it must not
+/// move, that is polled with a waker that does nothing.
 pub struct Tokio {
     runtime: Runtime,
     start: Instant,
     sleeps: Vec<Pin<Box<Sleep>>>,
 }
 
-/// Of tokio's timers the last fires that long after its deadline.
+/// The last of tokio's timers fires this long after its deadline.
 const LATE: u64 = 20 * MILLISECOND;
 
 impl Timers for Tokio {

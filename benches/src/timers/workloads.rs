@@ -1,4 +1,4 @@
-//! What timers are made to do.
+//! The workloads of timers.
 
 use super::{Ganger, Hashed, Sorted, Timers, Tokio};
 use crate::contest::cpu::Clocks;
@@ -10,8 +10,8 @@ pub const PEERS: [&str; 4] = [Ganger::NAME, Tokio::NAME, Hashed::NAME, Sorted::N
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The workloads with all peers, ready to run. `quick` makes them small: enough to see that they
-/// work, too little to say how fast.
+/// Returns the workloads with all peers, ready to run. `quick` makes them small: enough to see that
+/// they work, too little to say how fast.
 #[must_use]
 pub fn contests(quick: bool) -> Vec<Contest> {
     let (rounds, crowd) = if quick {
@@ -49,13 +49,13 @@ fn contest<W: Workload>(name: String, workload: &W) -> Contest {
     Contest::new(name, W::METRICS, entrants)
 }
 
-/// That many deadlines, evenly over a time that begins at `first`, in no order.
+/// Returns `count` deadlines, evenly over a time that begins at `first`, in no order.
 fn deadlines(count: u64, first: u64, span: u64) -> Vec<u64> {
     let of = |number: u64| first + number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % span;
     (0..count).map(of).collect()
 }
 
-/// Timers that are cancelled at once, beside others that wait for a minute.
+/// Timers that are cancelled at once, with other timers that wait for a minute.
 struct Cancel {
     pending: u64,
     rounds: u64,
@@ -77,7 +77,7 @@ impl Workload for Cancel {
     }
 }
 
-/// Timers that all fire. Their first second is for their insertion, where time is the clock's.
+/// Timers that all fire. If time is the clock's, their first second is for their insertion.
 struct Fire {
     crowd: u64,
     seconds: u64,
@@ -107,7 +107,7 @@ impl Workload for Fire {
     }
 }
 
-/// The longest call when all timers are in one slot and due at once.
+/// The longest call with all timers in a single slot and due at once.
 fn longest(crowd: u64) -> Contest {
     let with = |most| -> Run {
         let deadlines = deadlines(crowd, 1 << 40, 1 << 30);

@@ -1,4 +1,4 @@
-//! How long a process that waits takes to run (W10).
+//! The time in which a waiting process begins to run (W10).
 
 use super::contestant::LAST;
 use std::hint::black_box;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// What the thread does after it has sent, until it hears the bell.
+/// The thread's behaviour after its send, until it hears the bell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// It parks.
@@ -22,7 +22,7 @@ pub struct Bell {
     owner: Thread,
     /// When it was struck last, in nanoseconds since the epoch. The process writes it.
     at: AtomicU64,
-    /// The number that it was struck with. The process writes it, the owner waits for it.
+    /// The number of the last strike. The process writes it, the owner waits for it.
     number: AtomicU64,
 }
 
@@ -38,7 +38,8 @@ impl Bell {
         }))
     }
 
-    /// The process has been sent that number. Returns whether it is to end.
+    /// Strikes the bell, after the process was sent this number. Returns whether the process should
+    /// end.
     #[must_use]
     pub fn strike(&self, number: u64) -> bool {
         let at = nanos(self.epoch.elapsed());
@@ -50,8 +51,8 @@ impl Bell {
         number == LAST
     }
 
-    /// The time from before `send` until the process that it wakes has read its clock. `number` is
-    /// another than the last time. For the thread that made the bell.
+    /// Returns the time from before `send` until the process that it wakes has read its clock.
+    /// `number` differs from the last time's. For the thread that made the bell.
     pub fn hear(&self, number: u64, sender: Sender, send: impl FnOnce(u64)) -> Duration {
         let sent = nanos(self.epoch.elapsed());
         send(number);
@@ -67,7 +68,7 @@ impl Bell {
     }
 }
 
-/// Nanoseconds, which fit for as long as any program runs.
+/// Returns nanoseconds, which fit for as long as any program runs.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

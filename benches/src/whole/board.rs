@@ -1,15 +1,14 @@
-//! How late processes are that should run every millisecond (W12), or when they are sent something
-//! (W13b, W13c).
+//! The lateness of processes that should run every millisecond (W12), or at a message (W13b, W13c).
 
 use super::contestant::LAST;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// From one tick to the next.
+/// The time between two ticks.
 pub(super) const PERIOD: Duration = Duration::from_millis(1);
 
-/// In what lateness is noted: 32 bits are enough for 42 seconds.
+/// The unit of lateness: 32 bits are enough for 42 seconds.
 const UNIT_NANOS: u64 = 10;
 
 /// When each of many processes has run for each tick.
@@ -19,12 +18,12 @@ pub struct Board {
     /// When each tick is due, in nanoseconds from the start.
     due: Vec<AtomicU64>,
     processes: usize,
-    /// Tick by tick, for each process: how late it was, plus one unit. 0: it has not run.
+    /// Tick by tick, for each process: its lateness, plus a unit. 0: it has not run.
     cells: Vec<AtomicU32>,
 }
 
 impl Board {
-    /// A board that has not been started.
+    /// Creates a board that has not been started.
     #[must_use]
     pub fn new(processes: usize, ticks: usize) -> Self {
         let cells: Vec<_> = (0..processes * ticks).map(|_| AtomicU32::new(0)).collect();
@@ -37,13 +36,13 @@ impl Board {
         }
     }
 
-    /// How many processes there are.
+    /// Returns the number of processes.
     #[must_use]
     pub fn processes(&self) -> usize {
         self.processes
     }
 
-    /// From now on ticks are due, one a period, the first of them in a period.
+    /// Starts the ticks: a tick is due each period, the first after a period.
     pub fn start(&self) {
         self.start.get_or_init(Instant::now);
     }
@@ -54,7 +53,7 @@ impl Board {
     /// When the board has not been started, or has no such tick.
     pub fn send(&self, tick: u64) {
         let now = nanos(self.begin().elapsed());
-        // Ordering: Relaxed: what is sent publishes it.
+        // Ordering: Relaxed: the message publishes it.
         self.cell_of(tick).store(now, Ordering::Relaxed);
     }
 
@@ -85,7 +84,7 @@ impl Board {
         noted.min() != Some(0)
     }
 
-    /// A process runs for a tick. Returns whether it is to end.
+    /// Notes that a process runs for a tick. Returns whether the process should end.
     ///
     /// # Panics
     /// When the process has run for this tick before.
@@ -102,8 +101,8 @@ impl Board {
         false
     }
 
-    /// How late each process was at each tick. A tick that has not run yet counts as late until
-    /// this moment.
+    /// Returns the lateness of each process at each tick. A tick that has not run yet counts as
+    /// late until this moment.
     pub fn lateness(&self) -> impl Iterator<Item = Duration> + '_ {
         let now = Instant::now();
         let row = move |(tick, row): (usize, &'_ [AtomicU32])| {
@@ -118,17 +117,17 @@ impl Board {
     }
 }
 
-/// Nanoseconds, which fit for as long as any program runs.
+/// Returns nanoseconds, which fit for as long as any program runs.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What [`units`] was made of.
+/// Returns the time of a number made by [`units`].
 pub(super) fn duration(units: u32) -> Duration {
     Duration::from_nanos(u64::from(units - 1) * UNIT_NANOS)
 }
 
-/// How late something is, plus one unit.
+/// Returns a lateness in units, plus a unit.
 pub(super) fn units(late: Duration) -> u32 {
     u32::try_from(late.as_nanos() / u128::from(UNIT_NANOS) + 1).unwrap_or(u32::MAX)
 }

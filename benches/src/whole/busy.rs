@@ -1,8 +1,9 @@
-//! Programs that compute beside the one that is measured.
+//! Programs that compute during the measured program's run.
 //!
 //! They are processes, not threads: a fence that reaches all threads of a program would interrupt
-//! these as well. Each has the priority of any program, and a processor of its own. It ends when
-//! it is told to, or finds that the process that has started it is gone, however that has ended.
+//! these as well. Each has the priority of any program, and a processor of its own. Such a program
+//! ends when it is killed, or finds that the process that has started it is gone, however that has
+//! ended.
 
 use super::contestant::failed;
 use super::job::Error;
@@ -25,7 +26,7 @@ impl Busy {
     /// Starts them. To be called by `ganger-workload`.
     ///
     /// # Errors
-    /// When one can't be started; then none is left.
+    /// If a program can't be started; then none is left.
     pub fn start() -> Result<Self, Error> {
         let program = env::current_exe().map_err(failed)?;
         let mut busy = Self {
@@ -35,7 +36,7 @@ impl Busy {
             let mut command = Command::new(&program);
             command.arg(ARGUMENT).arg(std::process::id().to_string());
             command.stdin(Stdio::null()).stdout(Stdio::null());
-            // What is started runs where the thread that starts it runs.
+            // A child runs on the processor of the thread that starts it.
             let _pinned = cpu::pin(nth);
             busy.programs.push(command.spawn().map_err(failed)?);
         }
@@ -46,14 +47,14 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         for program in &mut self.programs {
-            // One that has ended by itself is waited for as well.
+            // A program that has ended by itself is waited for as well.
             let _ended = program.kill();
             let _ended = program.wait();
         }
     }
 }
 
-/// Computes while the process with that number is the parent of this one.
+/// Computes while the process with this number is the parent of this process.
 #[cfg(unix)]
 pub fn compute_beside(parent: u32) {
     while std::os::unix::process::parent_id() == parent {

@@ -1,4 +1,5 @@
-//! What a peer does in each workload; `measure` says how often, times it, and checks the result.
+//! A peer's code for each workload; `measure` decides the repetitions, times them, and checks the
+//! result.
 
 use super::bell::Bell;
 use super::board::Board;
@@ -9,16 +10,16 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A time from the first thing that is done until the gate has opened.
+/// A time from the first act until the gate has opened.
 pub(super) type Timed = Result<Duration, Error>;
 
-/// Sends a number to the processes that it was made for.
+/// Sends a number to its processes.
 pub(super) type Deliver = Box<dyn FnMut(u64) + Send>;
 
-/// The number that ends the process that gets it from a [`Deliver`].
+/// The number from a [`Deliver`] that ends the receiving process.
 pub(super) const LAST: u64 = u64::MAX;
 
-/// A run that went wrong, for this reason.
+/// Returns the error of a failed run, with this reason.
 pub(super) fn failed(error: impl Display) -> Error {
     Error::Failed(error.to_string())
 }
@@ -35,11 +36,11 @@ fn timeless() -> Error {
     Error::Missing("its timers are tokio's".to_owned())
 }
 
-/// One peer, set up, with its workers running. Calls come from one thread, which is no worker, one
-/// after another; each leaves no process behind. What is set up before the clock starts is said.
+/// A peer, set up, with its workers running. Calls come from a single thread, which is no worker,
+/// in sequence; each leaves no process behind. The setup before the clock starts is named.
 ///
-/// Processes hit the gate that the peer was made with. Where a hit "brings" a number, the sum is
-/// checked; a process that sees something wrong panics, which ends the program.
+/// Processes hit the peer's gate. If a hit "brings" a number, the sum is checked; a process that
+/// sees something wrong panics, which ends the program.
 ///
 /// All fail when the peer refuses something, gets stuck, or has nothing of the kind.
 #[expect(
@@ -50,20 +51,20 @@ pub trait Contestant {
     /// Processes that wait for a message which ends them.
     type Crowd;
 
-    /// W1: starts that many processes from here. Each runs once, hits the gate, and ends.
+    /// W1: starts `processes` processes from here. Each runs once, hits the gate, and ends.
     fn spawn(&self, processes: u64) -> Timed;
 
-    /// W2: ten children a process, down to that many levels below the first. Leaves, numbered from
+    /// W2: ten children a process, down to `levels` levels below the first. Leaves, numbered from
     /// 0, send their number to their parent, parents the sum; the first brings it to the gate.
     fn skynet(&self, levels: u32) -> Timed {
         let _ = levels;
         Err(unmeasured())
     }
 
-    /// W3: that many processes continue that often each, and hit the gate.
+    /// W3: `processes` processes continue `each` times, and hit the gate.
     fn yields(&self, processes: u64, each: u64) -> Timed;
 
-    /// W4: that many pairs, set up, count a number down in turns by handle: so many round trips
+    /// W4: `pairs` pairs, set up, count a number down in turns by handle: `round_trips` round trips
     /// each. Both halves hit the gate.
     fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed;
 
@@ -74,31 +75,32 @@ pub trait Contestant {
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// W5: a ring of so many, set up. Each of the tokens, which start evenly spread, goes that many
+    /// W5: a ring of `members`, set up. Each of the tokens, which start evenly spread, goes `hops`
     /// hops; then it hits the gate.
     fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed;
 
-    /// W6: so many producers, which the clock sees start, send the numbers below `messages` each,
-    /// in one go, to a consumer that is set up. It brings the sum to the gate.
+    /// W6: `producers` producers, whose start the clock sees, send the numbers below `messages`
+    /// each, without a pause, to a consumer that is set up. The consumer brings the sum to the
+    /// gate.
     fn fan_in(&self, producers: u64, messages: u64) -> Timed;
 
-    /// W6 with one call for all that a producer has.
+    /// W6 with a single call for all messages of a producer.
     fn fan_in_all(&self, producers: u64, messages: u64) -> Timed {
         let _ = (producers, messages);
         let why = "it has no call that sends many messages";
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// Q2: so many threads, which the clock sees start, send the numbers below `messages` each to a
-    /// consumer that is set up, and wait when so many as the limit are in its mailbox. It brings
-    /// the sum to the gate.
+    /// Q2: `threads` threads, whose start the clock sees, send the numbers below `messages` each to
+    /// a consumer that is set up, and wait while its mailbox has `limit` messages. The consumer
+    /// brings the sum to the gate.
     fn send_blocking(&self, threads: u64, messages: u64, limit: Option<usize>) -> Timed {
         let _ = (threads, messages, limit);
         let why = "only Ganger runs it, beside itself without a limit";
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// W7: a sender, which the clock sees start, sends each of the numbers below `messages` to all
+    /// W7: a sender, whose start the clock sees, sends each of the numbers below `messages` to all
     /// receivers, which are set up. Each brings its sum to the gate.
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
         let _ = (receivers, messages);
@@ -129,15 +131,14 @@ pub trait Contestant {
         Err(untyped())
     }
 
-    /// W8, W11: starts that many processes from here. Each hits the gate, and waits.
+    /// W8, W11: starts `processes` processes from here. Each hits the gate, and waits.
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error>;
 
     /// W8: sends each of them a message, from here, upon which it hits the gate and ends.
     fn wake(&self, crowd: Self::Crowd) -> Timed;
 
-    /// W9: a process yields so many commands in sequence to a handler that completes each at once
-    /// with the number that it was given: `commands` down to 1. The process brings the sum to the
-    /// gate.
+    /// W9: a process yields `commands` commands in sequence to a handler that completes each at
+    /// once with its number: `commands` down to 1. The process brings the sum to the gate.
     fn command_inline(&self, commands: u64) -> Timed {
         let _ = commands;
         let why = "it has no commands with handlers: requests go to another process, as in W9ask";
@@ -147,8 +148,8 @@ pub trait Contestant {
     /// W9: the same, where another process, set up, answers.
     fn command_asked(&self, commands: u64) -> Timed;
 
-    /// S1: a process asks another one, set up, for the numbers from `calls` down to 1, each after
-    /// the answer to the one before. It brings the sum to the gate.
+    /// S1: a process asks another process, set up, for the numbers from `calls` down to 1, each
+    /// after the answer to the number before. It brings the sum to the gate.
     fn call(&self, calls: u64) -> Timed {
         self.command_asked(calls)
     }
@@ -160,56 +161,56 @@ pub trait Contestant {
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// S2: a process, which the clock sees start, starts that many others, which end at once. It
-    /// brings the number of those to the gate of whose ends it has been told.
+    /// S2: a process, whose start the clock sees, starts `processes` others, which end at once. It
+    /// brings the number of notices of their ends to the gate.
     fn spawn_monitored(&self, processes: u64) -> Timed {
         let _ = processes;
         let why = "no process is told of the ends of those that it starts";
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// S3: a process fails in its first step, and another one is started in its place, so often.
-    /// The last one does not fail, and brings the number of restarts to the gate.
+    /// S3: a process fails in its first step, and another is started in its place, `restarts`
+    /// times. The last process does not fail, and brings the number of restarts to the gate.
     fn restart(&self, restarts: u64) -> Timed {
         let _ = restarts;
         let why = "it is not measured with processes that are started again";
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// S3in: the same, where the next one has the identity and the mailbox of the one before.
+    /// S3in: the same, but the next process has the identity and the mailbox of the process before.
     fn restart_in_place(&self, restarts: u64) -> Timed {
         let _ = restarts;
         let why = "a process that has failed is gone";
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// S5: so many callers, which the clock sees start, have jobs done with the numbers from `jobs`
-    /// down to 1, each after the answer to the one before. No more than `jobs::POOL` are done at a
-    /// time. The answer is the number. A caller brings the sum to the gate.
+    /// S5: `callers` callers, whose start the clock sees, have jobs done with the numbers from
+    /// `jobs` down to 1, each after the answer to the job before. At most `jobs::POOL` jobs are
+    /// done at a time. The answer is the number. A caller brings the sum to the gate.
     fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
         let _ = (callers, jobs, length);
         let why = "it is not measured with jobs";
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// S4: as [`fan_out`](Self::fan_out), where the receivers are members of a group, and each
-    /// number is one call.
+    /// S4: as [`fan_out`](Self::fan_out), but the receivers are members of a group, and each number
+    /// takes a single call.
     fn broadcast(&self, members: u64, messages: u64) -> Timed {
         let _ = (members, messages);
         let why = "it has no groups that are sent to by one call";
         Err(Error::Missing(why.to_owned()))
     }
 
-    /// W10: a process that strikes the bell with each number that it is sent, and ends when the
-    /// bell says that it was the last.
+    /// W10: a process that strikes the bell with each received number, and ends when the bell says
+    /// that the number was the last.
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
         let _ = bell;
         Err(unmeasured())
     }
 
-    /// W12, W13b, W13c: as many processes as the board has rows, which note each tick that they are
-    /// sent there. When the board says that it was the last they hit the gate and end. The result
-    /// sends a tick to all of them, from any thread.
+    /// W12, W13b, W13c: as many processes as the board has rows, which note each received tick
+    /// there. After the last tick they hit the gate and end. The result sends a tick to all of
+    /// them, from any thread.
     fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
         let _ = board;
         Err(unmeasured())
@@ -218,15 +219,15 @@ pub trait Contestant {
     /// W12: how many threads run processes.
     fn workers(&self) -> usize;
 
-    /// W12, W13b, W13c: starts so many processes that block and continue until they are told to
-    /// stop; then they hit the gate and end.
+    /// W12, W13b, W13c: starts `processes` processes that block and continue until `stuck` is over;
+    /// then they hit the gate and end.
     fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
         let _ = (stuck, processes);
         Err(unmeasured())
     }
 
-    /// W13: starts so many processes that run a lap and continue until the race is over; then they
-    /// hand in how many, hit the gate and end.
+    /// W13: starts `processes` processes that run a lap and continue until the race is over; then
+    /// they hand in their number of laps, hit the gate and end.
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
         let _ = (race, processes);
         Err(unmeasured())
@@ -239,14 +240,14 @@ pub trait Contestant {
         Err(timeless())
     }
 
-    /// W14, W15, W17: as [`crowd`](Self::crowd), and each sets a timer before it waits, which hits
+    /// W14, W15, W17: as [`crowd`](Self::crowd), but each sets a timer before it waits, which hits
     /// the gate and ends it as a message does.
     fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
         let _ = (processes, due);
         Err(timeless())
     }
 
-    /// W16: starts so many processes that sleep again and again for as long as they are told; then
+    /// W16: starts `processes` processes that sleep again and again for the times of `naps`; then
     /// they hit the gate and end.
     fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
         let _ = (naps, processes);

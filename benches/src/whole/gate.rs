@@ -1,17 +1,18 @@
-//! Many hits, one wake-up: what every workload ends at.
+//! Many hits, a single wake-up: the end of every workload.
 
 use super::job::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How long [`Gate::time`] waits before it takes what it measures for stuck.
+/// The time that [`Gate::time`] waits before it takes the workload for stuck.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A counter whose last hit wakes the thread that made it, with a sum of what the hits bring along.
+/// A counter whose last hit wakes the thread that made it, with a sum of the numbers that the hits
+/// bring.
 ///
-/// It lives for ever and is used for one measurement after another, so that a process needs no more
-/// than a reference, and none pays for a count of references.
+/// The gate lives for ever and is used for all measurements in turn, so that a process needs no
+/// more than a reference, and none pays for a count of references.
 #[derive(Debug)]
 pub struct Gate {
     open: AtomicU64,
@@ -30,7 +31,8 @@ impl Gate {
         }))
     }
 
-    /// The time from before `start` until after that many hits. For the thread that made the gate.
+    /// Returns the time from before `start` until after this number of hits. For the thread that
+    /// made the gate.
     ///
     /// # Errors
     /// When `start` fails, or the hits have not come after five minutes.
@@ -62,16 +64,17 @@ impl Gate {
         }
     }
 
-    /// One hit that adds to the sum.
+    /// Hits the gate, and adds to the sum.
     pub fn hit_with(&self, number: u64) {
         // Ordering: Relaxed: the hit publishes it.
         self.sum.fetch_add(number, Ordering::Relaxed);
         self.hit();
     }
 
-    /// The sum since the last call. For the thread that made the gate, when all hits are in.
+    /// Returns the sum since the last call. For the thread that made the gate, when all hits are
+    /// in.
     pub fn take_sum(&self) -> u64 {
-        // Ordering: Relaxed: `time` has seen the hits, which publish what they added.
+        // Ordering: Relaxed: `time` has seen the hits, which publish their numbers.
         self.sum.swap(0, Ordering::Relaxed)
     }
 }

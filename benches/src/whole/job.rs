@@ -1,15 +1,15 @@
 //! The arguments of a run, and its errors.
 //!
-//! Every program that runs workloads takes these arguments, whatever language it is written in:
-//! `--workload W4 --peer tokio --workers 2 --size full [--processes N] [--producers N] [--rounds
-//! N]`. It exits with 0 when all is measured, with 3 when the peer has no such workload, and with
-//! another code when it failed; then a line on standard error says why.
+//! Every program that runs workloads takes these arguments, in any language: `--workload W4 --peer
+//! tokio --workers 2 --size full [--processes N] [--producers N] [--rounds N]`. Exits with 0 when
+//! all is measured, with 3 if the peer has no such workload, and with another code if it failed;
+//! then a line on standard error says why.
 
 use super::catalog::{Id, Peer, Spec};
 pub use ganger_bench_options::size::Size;
 use std::process::ExitCode;
 
-/// One run of one workload of one peer.
+/// A run of a workload by a peer.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 pub struct Job {
     /// The workload
@@ -24,11 +24,11 @@ pub struct Job {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = parse_workers)]
     pub workers: usize,
 
-    /// How much there is to do
+    /// The amount of work
     #[arg(long, value_enum, default_value_t = Size::Full)]
     pub size: Size,
 
-    /// Processes that there are at once, in workloads that can have more or fewer
+    /// Processes at the same time, in workloads with a variable number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub processes: Option<u64>,
 
@@ -57,7 +57,7 @@ pub enum Error {
 pub const MISSING: u8 = 3;
 
 impl Job {
-    /// One as it is when nothing more is said.
+    /// Creates a job with the defaults.
     #[must_use]
     pub fn new(id: Id, peer: Peer, workers: usize, size: Size) -> Self {
         Self {
@@ -71,20 +71,20 @@ impl Job {
         }
     }
 
-    /// What the catalog says of the workload.
+    /// Returns the catalogue's entry of the workload.
     #[must_use]
     pub fn spec(&self) -> &'static Spec {
         self.id.spec()
     }
 
-    /// Whether it is to show that it works only.
+    /// Returns whether the job shows only that it works.
     #[must_use]
     pub fn is_quick(&self) -> bool {
         self.size == Size::Quick
     }
 
-    /// How many elements there are: `rounds` when it is said, or `processes` when the workload's
-    /// elements are processes, or as many as the catalog has for the size.
+    /// Returns the number of elements: `rounds` if given, or `processes` if the workload's elements
+    /// are processes, or the catalogue's number for the size.
     #[must_use]
     pub fn elements(&self) -> u64 {
         let spec = self.spec();
@@ -94,7 +94,7 @@ impl Job {
             .unwrap_or_else(|| spec.elements(self.size))
     }
 
-    /// The arguments that say the same to another program.
+    /// Returns the arguments for another program.
     #[must_use]
     pub fn args(&self) -> Vec<String> {
         let mut args = vec![
@@ -122,7 +122,7 @@ impl Job {
 }
 
 impl Error {
-    /// What the program exits with.
+    /// Returns the exit code of the program.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         match self {

@@ -1,4 +1,4 @@
-//! Many latencies, and the few figures that say what they are like.
+//! Many latencies, and the few figures that describe them.
 
 use super::contestant::failed;
 use super::job::Error;
@@ -24,7 +24,7 @@ impl Latencies {
         self.nanos.record(nanos.max(1)).map_err(failed)
     }
 
-    /// The latency in nanoseconds that `percent` of all latencies do not exceed.
+    /// Returns the latency in nanoseconds that `percent` of all latencies do not exceed.
     pub(super) fn percentile(&self, percent: f64) -> f64 {
         self.nanos.value_at_percentile(percent) as f64
     }
@@ -34,7 +34,7 @@ impl Latencies {
         self.nanos.max() as f64
     }
 
-    /// Adds the latencies' figures to a sample whose unit has that many nanoseconds.
+    /// Adds the latencies' figures to a sample whose unit is `unit` nanoseconds.
     pub(super) fn describe(&self, sample: &mut Sample, unit: f64) {
         sample.p50 = Some(self.percentile(50.0) / unit);
         sample.p99 = Some(self.percentile(99.0) / unit);
@@ -42,8 +42,8 @@ impl Latencies {
         sample.histogram = self.buckets();
     }
 
-    /// Buckets whose widths grow with their values, those without any left out: upper bounds in
-    /// nanoseconds, each with how many there are.
+    /// Returns buckets whose widths grow with their values, without empty buckets: upper bounds in
+    /// nanoseconds, each with its count.
     fn buckets(&self) -> Vec<(u64, u64)> {
         let least = self.nanos.min().max(1) as f64;
         let width = (self.max() / least).ln().max(1e-9) / (BUCKETS - 1) as f64;

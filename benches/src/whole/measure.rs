@@ -1,5 +1,5 @@
-//! Runs a job: how often what is done, a small run of the same first, the clock, and the check of
-//! what came out. The same for every peer.
+//! Runs a job: the repetitions, a small run of the same first, the clock, and the check of the
+//! result. The same for every peer.
 
 mod depend;
 mod wake;
@@ -22,24 +22,24 @@ use std::time::{Duration, Instant};
 /// Warm-up does this part of the work.
 const WARM_UP: u64 = 20;
 
-/// For how long a process that blocks its thread does so.
+/// The time for which a process blocks its thread.
 const BLOCK: Duration = Duration::from_millis(500);
 
-/// How many processes compute beside those that are woken.
+/// The number of processes that compute while others are woken.
 const BUSY: u64 = 7;
 
 /// For how long each of them does so in a step.
 const LONG_STEP: Duration = Duration::from_millis(1);
 const SHORT_STEP: Duration = Duration::from_micros(10);
 
-/// How often one of these steps sends, and how often a thread that is no worker does.
+/// The time between two sends of a step, and of a thread that is no worker.
 const ROUND: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a receiver may take at the end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long timers wait that are not to fire.
+/// The time of timers that must not fire.
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// How many messages fill a mailbox.
@@ -48,18 +48,18 @@ const LIMIT: usize = 1_024;
 const NANOS_A_MICRO: f64 = 1e3;
 const NANOS_A_MILLI: f64 = 1e6;
 
-/// The workloads that peers written in Rust have, one after another, with each of those peers.
+/// Returns the workloads with peers written in Rust, in order, with each of those peers.
 pub fn list() -> impl Iterator<Item = (Id, Peer)> {
     let ids = Id::ALL.iter().filter(|id| !id.is_queue());
     ids.flat_map(|&id| id.spec().peers.iter().map(move |&peer| (id, peer)))
         .filter(|(_, peer)| peer.kind() == Kind::Rust)
 }
 
-/// Has the peer do what the job says.
+/// Runs the peer as the job says.
 ///
 /// # Errors
-/// When the peer has nothing of the kind, or something goes wrong: it refuses, gets stuck, or its
-/// result is not what it has to be.
+/// If the peer has no such workload, or something goes wrong: it refuses, gets stuck, or has a
+/// wrong result.
 pub(super) fn measure<C: Contestant>(
     peer: &C,
     gate: &'static Gate,
@@ -150,7 +150,7 @@ pub(super) fn measure<C: Contestant>(
     }
 }
 
-/// A job that a peer is about to do.
+/// A job with its peer.
 struct Run<'a, C> {
     peer: &'a C,
     gate: &'static Gate,
@@ -158,7 +158,8 @@ struct Run<'a, C> {
 }
 
 impl<C: Contestant> Run<'_, C> {
-    /// Elements in that many equal parts: `time` does one part's count in each of them.
+    /// Divides the elements into equal parts: `time` runs all parts at once, with a part's number
+    /// of elements.
     fn each(&self, parts: u64, time: impl Fn(u64) -> Timed) -> Result<Vec<Sample>, Error> {
         let elements = self.job.elements();
         let count = |elements: u64| (elements / parts).max(1);
@@ -191,7 +192,7 @@ impl<C: Contestant> Run<'_, C> {
 
     fn memory_idle(&self) -> Result<Vec<Sample>, Error> {
         let processes = self.job.elements();
-        // Less than elsewhere: what it leaves to the allocator does not grow the measured run.
+        // Less than elsewhere: its traces in the allocator do not grow the measured run.
         let (_, few) = self.peer.crowd((processes / 100).max(1))?;
         self.peer.wake(few)?;
         let before = memory::resident()?;
@@ -213,9 +214,9 @@ impl<C: Contestant> Run<'_, C> {
         Ok(figures.into())
     }
 
-    /// What is used while nothing is to do for so long.
+    /// Measures the resources used in `time` without work.
     fn idle(&self, time: Duration, n: u64) -> Result<[Sample; 2], Error> {
-        // What has been started has nothing left to do by then.
+        // The started processes have nothing left to do by then.
         thread::sleep(Duration::from_millis(100));
         let switches = memory::switches()?;
         let (begin, before) = (Instant::now(), memory::cpu_time()?);
@@ -370,7 +371,7 @@ impl<C: Contestant> Run<'_, C> {
 
     fn timer_fire(&self, seconds: u64) -> Result<Vec<Sample>, Error> {
         let processes = self.job.elements();
-        // So long it may take to set them. Before the first is due, all of them are set.
+        // The time to set all timers. All of them are set before the first is due.
         let (lead, span) = match self.job.is_quick() {
             true => (4_000, 100 * seconds),
             false => (8_000, 1_000 * seconds),
@@ -515,8 +516,8 @@ fn check_sum(gate: &Gate, expected: u64) -> Result<(), Error> {
     }
 }
 
-/// Levels of the largest tree of ten children each that has at most so many processes; at least
-/// one.
+/// Returns the levels of the largest tree of ten children each that has at most `processes`
+/// processes; at least 1.
 fn levels(processes: u64) -> u32 {
     let fits = |levels: &u32| (10_u64.pow(levels + 1) - 1) / 9 <= processes;
     (1..10).take_while(fits).last().unwrap_or(1)

@@ -1,5 +1,5 @@
-//! What this process uses of the machine: memory (W8), processor time (W11), and how often its
-//! threads have gone to sleep (W10, W11). Read on Linux only.
+//! This process's use of the machine: memory (W8), processor time (W11), and the number of its
+//! threads' sleeps (W10, W11). Read on Linux only.
 
 pub(super) use system::{cpu_time, resident, switches};
 
@@ -11,7 +11,7 @@ mod system {
     use std::fs;
     use std::time::Duration;
 
-    /// The bytes of this process that are in memory.
+    /// Returns the bytes of this process that are in memory.
     ///
     /// # Errors
     /// When this system does not tell.
@@ -22,7 +22,7 @@ mod system {
         Ok(pages * rustix::param::page_size() as u64)
     }
 
-    /// The processor time that all threads of this process have used.
+    /// Returns the processor time that all threads of this process have used.
     ///
     /// # Errors
     /// When this system does not tell.
@@ -30,8 +30,8 @@ mod system {
         Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).map_err(failed)
     }
 
-    /// How often the threads of this process, those that there are now, have given up a processor
-    /// of their own accord: have slept or waited.
+    /// Returns how often the present threads of this process have given up a processor of their own
+    /// accord: have slept or waited.
     ///
     /// # Errors
     /// When this system does not tell.
@@ -39,7 +39,7 @@ mod system {
         let mut switches = 0;
         for task in fs::read_dir("/proc/self/task").map_err(failed)? {
             let status = task.map_err(failed)?.path().join("status");
-            // It may have ended meanwhile.
+            // The thread may have ended meanwhile.
             let Ok(status) = fs::read_to_string(status) else {
                 continue;
             };
@@ -56,7 +56,7 @@ mod system {
     use super::super::job::Error;
     use std::time::Duration;
 
-    /// The bytes of this process that are in memory.
+    /// Returns an error: the bytes in memory are not measured here.
     ///
     /// # Errors
     /// Always: it is not measured on this system.
@@ -64,7 +64,7 @@ mod system {
         Err(Error::Missing("not measured here: needs Linux".to_owned()))
     }
 
-    /// The processor time that all threads of this process have used.
+    /// Returns an error: the processor time is not measured here.
     ///
     /// # Errors
     /// Always: it is not measured on this system.
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_thread_that_sleeps_switches() {
         const SLEEPS: u64 = 20;
-        // With a thread of another test that ends, what it has counted is gone.
+        // The count of an ending thread of another test is lost.
         assert!((0..100).any(|_| {
             let before = switches().unwrap();
             (0..SLEEPS).for_each(|_| std::thread::sleep(Duration::from_micros(100)));

@@ -1,4 +1,4 @@
-//! Whole workloads: one run of one workload of one peer, in a process of its own.
+//! Whole workloads: a run of a workload by a peer, in a process of its own.
 //!
 //! ```text
 //! job         the arguments of a run, and its errors

@@ -1,4 +1,4 @@
-//! What a run answers: a line of JSON for each figure.
+//! A run's answers: a line of JSON for each figure.
 //!
 //! ```text
 //! {"workload":"W8","peer":"tokio","variant":"spawn","unit":"ns","n":1000000,"value":893.1}
@@ -8,7 +8,7 @@ use super::catalog::{Id, Peer};
 use super::job::Job;
 use serde::{Deserialize, Serialize};
 
-/// One figure of one run.
+/// A figure of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
@@ -16,13 +16,13 @@ pub struct Sample {
     pub workload: Id,
     /// The peer that ran it.
     pub peer: Peer,
-    /// Which of the workload's figures it is.
+    /// The figure's name within the workload.
     pub variant: String,
-    /// What one of it is.
+    /// Its unit.
     pub unit: String,
     /// How many elements it is the figure of.
     pub n: u64,
-    /// The figure, for one element where the unit is one of time. Less is better.
+    /// The figure, for each element if the unit is a time. Less is better.
     pub value: f64,
     /// Of latencies, in the same unit: half of them are at most this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ impl Sample {
         }
     }
 
-    /// The line that says it, without its end.
+    /// Returns the sample's line, without its end.
     ///
     /// # Panics
     /// When the figure is not finite: JSON has no such number.
@@ -75,10 +75,10 @@ impl Sample {
         serde_json::to_string(self).expect("a sample has no map and nothing that fails")
     }
 
-    /// The sample that a line says.
+    /// Parses the sample of a line.
     ///
     /// # Errors
-    /// When it is none, or one that can't be: the message says what is wrong with it.
+    /// If the line is no sample, or an impossible sample: the message names the fault.
     pub fn parse(line: &str) -> Result<Self, String> {
         let sample: Self = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let ascends = sample.histogram.is_sorted_by(|a, b| a.0 < b.0);

@@ -1,16 +1,16 @@
-//! How long timers wait (W14 to W17), and how late processes are that sleep (W16).
+//! The waits of timers (W14 to W17), and the lateness of sleeping processes (W16).
 
 use super::board::{nanos, units};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Evenly over that time, in no order.
+/// Returns times that are evenly spread over `over`, in no order.
 pub(super) fn scattered(number: u64, over: Duration) -> Duration {
     Duration::from_nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % nanos(over).max(1))
 }
 
-/// For how long the timer of that number is set that is cancelled: for one to sixty seconds.
+/// Returns the time of a timer that is cancelled: from 1 to 60 seconds.
 pub(super) fn churn_time(number: u64) -> Duration {
     Duration::from_secs(1) + scattered(number, Duration::from_secs(59))
 }
@@ -25,7 +25,7 @@ pub struct Due {
 }
 
 impl Due {
-    /// When the timer of that number is.
+    /// Returns the due time of a timer.
     #[must_use]
     pub fn at(&self, number: u64) -> Instant {
         self.first + scattered(number, self.span)
@@ -36,11 +36,11 @@ impl Due {
 #[derive(Debug)]
 pub struct Naps {
     over: AtomicBool,
-    /// How late each sleeper that has ended was, sleep by sleep, in units of the board.
+    /// The lateness of each ended sleeper, sleep by sleep, in units of the board.
     late: Mutex<Vec<Vec<u32>>>,
 }
 
-/// Those of one process.
+/// The naps of a process.
 #[derive(Debug)]
 pub struct Nap {
     naps: &'static Naps,
@@ -59,7 +59,7 @@ impl Naps {
         }))
     }
 
-    /// Those of the process of that number.
+    /// Returns the naps of a process.
     #[must_use]
     pub fn of(&'static self, process: u64) -> Nap {
         Nap {
@@ -76,7 +76,7 @@ impl Naps {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// How late each process was after each sleep, of those that have ended.
+    /// Returns the lateness after each sleep, of each ended process.
     #[must_use]
     pub fn late(&self) -> Vec<Vec<u32>> {
         self.late
@@ -87,8 +87,8 @@ impl Naps {
 }
 
 impl Nap {
-    /// The process has just started, or has slept: for how long it is to sleep now. `None`: it is
-    /// to end.
+    /// Returns the time of the next sleep of a process, after its start or a sleep. `None` if it
+    /// should end.
     ///
     /// # Panics
     /// When it has slept for less than it was told.

@@ -1,5 +1,5 @@
-//! The work of processes that hog their workers (W12), share them (W13), or wake others beside that
-//! (W13b), until they have to stop.
+//! The work of processes that hog their workers (W12), share them (W13), or meanwhile wake others
+//! (W13b), until they must stop.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// How a process blocks its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It sleeps: the processor is free.
+    /// Sleeps: the processor is free.
     Sleep,
     /// It computes.
     Compute,
@@ -25,7 +25,7 @@ pub struct Stuck {
     sends: Option<Mutex<Sends>>,
 }
 
-/// What one of them does now and then at the end of its turn.
+/// An act at the end of a turn, now and then.
 struct Sends {
     every: Duration,
     next: Instant,
@@ -33,14 +33,14 @@ struct Sends {
 }
 
 impl Stuck {
-    /// Processes that block in this way for so long a turn. Never freed.
+    /// Creates processes that block in this way for `time` a turn. Never freed.
     #[must_use]
     pub fn new(how: How, time: Duration) -> &'static Self {
         Self::make(how, time, None)
     }
 
-    /// Processes that compute for so long a turn, and of which one calls `send` at the end of its
-    /// turn when that is due, every so often. Never freed.
+    /// Creates processes that compute for `time` a turn. At the end of a turn, a process calls
+    /// `send` when it is due, once in `every`. Never freed.
     #[must_use]
     pub fn that_sends(
         time: Duration,
@@ -75,7 +75,7 @@ impl Stuck {
             How::Sleep => thread::sleep(self.time),
             How::Compute => work(self.time),
         }
-        // Another process that holds it sends.
+        // If another process holds the lock, it sends.
         if let Some(mut sends) = self.sends.as_ref().and_then(|sends| sends.try_lock().ok()) {
             sends.send_when_due();
         }
@@ -106,7 +106,7 @@ impl fmt::Debug for Sends {
     }
 }
 
-/// Processes that run laps of a microsecond, and how many each has run.
+/// Processes that run laps of a microsecond, and the number of each one's laps.
 #[derive(Debug)]
 pub struct Race {
     over: AtomicBool,
@@ -114,7 +114,7 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race of that many processes. Never freed.
+    /// Creates a race of this number of processes. Never freed.
     #[must_use]
     pub fn new(processes: usize) -> &'static Self {
         Box::leak(Box::new(Self {
@@ -146,7 +146,7 @@ impl Race {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// The laps that processes have handed in.
+    /// Returns the laps that processes have handed in.
     #[must_use]
     pub fn laps(&self) -> Vec<u64> {
         self.laps

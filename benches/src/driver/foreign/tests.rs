@@ -25,7 +25,7 @@ fn peers_in_rust_need_no_program() {
     assert_eq!(error, Unavailable::NotForeign(Peer::Tokio));
 }
 
-/// The sizes in the sources are those of the catalog: a run with others would be another workload.
+/// The sources have the sizes of the catalogue: a run with other sizes would be another workload.
 #[test]
 fn sources_have_the_workloads_of_the_catalog_with_their_sizes() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
@@ -53,10 +53,11 @@ mod with_fakes {
         Job::new(id, peer, 3, Size::Quick)
     }
 
-    /// A folder with shell scripts by those names, and one to build in.
+    /// Creates a folder with shell scripts of these names, and a folder for builds.
     ///
-    /// Another process writes the scripts: one that is open here for writing, while a test beside
-    /// this one starts a process, which has a copy of it for a moment, could not be run by then.
+    /// Another process writes the scripts. A script open here for writing could not be run while a
+    /// process has a copy of its descriptor, and another test's new process has a copy for a
+    /// moment.
     fn fakes(scripts: &[(&str, &str)]) -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         for (name, script) in scripts {

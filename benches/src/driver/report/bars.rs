@@ -12,7 +12,7 @@ use std::fmt::Write;
 pub(super) fn bars(row: &Row<'_>) -> String {
     let mut figures: Vec<&Figure> = row.figures().collect();
     figures.sort_by(|a, b| a.min.total_cmp(&b.min));
-    // One repetition that went wrong does not make all bars small: its line is cut off.
+    // A single bad repetition does not make all bars small: its line is cut off.
     let most = figures
         .iter()
         .map(|f| 1.1 * f.median)

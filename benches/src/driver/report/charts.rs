@@ -1,4 +1,4 @@
-//! The main charts as files, for a README: how Ganger stands beside the best peer in every whole
+//! The main charts as files, for a README: Ganger compared with the best peer in every whole
 //! workload, and the curves. They are on white, for a file does not know where it is shown.
 
 use super::raster::{Raster, png};
@@ -34,7 +34,7 @@ const COLORS: [RGBColor; 8] = [
 
 type Failure<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
 
-/// What can be drawn.
+/// A chart.
 enum Chart<'a> {
     Overview(Vec<Standing>),
     Curve(&'a Plot<'a>),
@@ -49,7 +49,8 @@ struct Standing {
     times: f64,
 }
 
-/// What [`write_charts`] draws: each chart's title, and the name of its files without extension.
+/// Returns the charts of [`write_charts`]: each chart's title, and the name of its files without
+/// extension.
 #[must_use]
 pub fn charts(view: &View<'_>) -> Vec<(String, String)> {
     let drawn = drawn(view).into_iter();
@@ -59,7 +60,7 @@ pub fn charts(view: &View<'_>) -> Vec<(String, String)> {
 /// Writes `overview` and each curve into the folder, as SVG and as PNG.
 ///
 /// # Errors
-/// Which can't be written, and why.
+/// The file that can't be written, and why.
 pub fn write_charts(view: &View<'_>, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder)
         .map_err(|error| format!("can't make {}: {error}", folder.display()))?;
@@ -147,7 +148,7 @@ impl Chart<'_> {
     }
 }
 
-/// A bar a workload: Ganger's figure beside the best peer's, which is the dashed line.
+/// Draws a bar a workload: Ganger's figure compared with the best peer's, which is the dashed line.
 fn overview<B: DrawingBackend>(
     area: &DrawingArea<B, Shift>,
     standings: &[Standing],
@@ -254,7 +255,7 @@ fn curve<B: DrawingBackend>(
             ends.push((chart.backend_coord(last), *peer, color));
         }
     }
-    // Names stand beside the ends of their lines, moved apart where two would meet.
+    // Names stand at the ends of their lines, moved if two would meet.
     ends.sort_by_key(|((_, y), ..)| *y);
     let mut free = 40;
     for ((x, y), peer, color) in ends {
@@ -266,7 +267,7 @@ fn curve<B: DrawingBackend>(
     Ok(())
 }
 
-/// To the next pixel: what is drawn is no larger than some thousand of them.
+/// Rounds to the next pixel: a chart has at most some thousand of them.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "a float that is too large becomes the largest"
@@ -275,7 +276,7 @@ fn pixels(length: f64) -> i32 {
     length.round() as i32
 }
 
-/// A style of the one family there is.
+/// Returns a style of the only family.
 fn text(size: i32, color: &RGBColor) -> TextStyle<'_> {
     TextStyle::from(("sans-serif", size)).color(color)
 }

@@ -14,7 +14,7 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 42.0;
 
-/// From figures to places, along one axis.
+/// Maps figures to places, along an axis.
 struct Axis {
     least: f64,
     most: f64,
@@ -122,7 +122,7 @@ pub(super) fn curve(plot: &Plot<'_>) -> String {
         HEIGHT - 6.0,
         plot.over.name(),
     );
-    // Ganger's is drawn last, above all others.
+    // Ganger's line is drawn last, above all other lines.
     for (peer, line) in plot.lines.iter().rev() {
         draw(&mut text, *peer, line, plot.unit, &x, &y);
     }
@@ -165,7 +165,7 @@ pub(super) fn legend(text: &mut String, peers: impl Iterator<Item = Peer>) {
     text.push_str("</div>");
 }
 
-/// The class of the page's style that has the peer's colour.
+/// Returns the class of the page's style that has the peer's colour.
 pub(super) fn class(peer: Peer) -> String {
     format!("c{}", peer as usize % 8)
 }
@@ -186,7 +186,7 @@ mod tests {
         let single = Axis::new([7.0].into_iter(), 0.0, 200.0);
         assert!((single.place(7.0) - 100.0).abs() < 1e-9);
         assert!(single.ticks().len() > 1);
-        // Nothing at all is drawn at the least.
+        // Zero is drawn at the least.
         let axis = Axis::new([0.0, 1.0].into_iter(), 0.0, 200.0);
         assert!(axis.place(0.0).abs() < 1e-9);
     }
@@ -216,7 +216,7 @@ mod tests {
             let heights = heights.map(|place| place.split('"').next().unwrap().parse().unwrap());
             let mut places: Vec<f64> = heights.collect();
             assert!(places.iter().all(|y| (TOP..=HEIGHT - BOTTOM).contains(y)));
-            // The more, the higher: that is nearer to 0. Lines are drawn the last one first.
+            // A larger value is drawn higher, nearer to 0. The last line is drawn first.
             let lines = plot.lines.iter().rev();
             let mut values: Vec<f64> = lines
                 .flat_map(|(_, line)| line.iter().map(|p| p.1))

@@ -1,5 +1,5 @@
-//! How latencies are spread: a strip for each peer that has them, over one logarithmic axis of
-//! time.
+//! The spread of latencies: a strip for each peer with a histogram, over a common logarithmic axis
+//! of time.
 
 use super::markup::Escaped;
 use super::view::Row;
@@ -78,7 +78,7 @@ pub(super) fn histogram(row: &Row<'_>) -> Option<String> {
     Some(text)
 }
 
-/// The columns of one, as high as they are often beside its most frequent.
+/// Draws the columns of a strip, with heights relative to the most frequent.
 fn strip(text: &mut String, shown: &Figure, bottom: f64, part: impl Fn(f64) -> f64) {
     let mut columns = [0; COLUMNS];
     for &(upper, count) in &shown.histogram {
@@ -89,7 +89,7 @@ fn strip(text: &mut String, shown: &Figure, bottom: f64, part: impl Fn(f64) -> f
     let class = super::curves::class(shown.peer);
     let _ = write!(text, "<g class=\"columns {class}\">");
     for (nth, &count) in columns.iter().enumerate().filter(|(_, count)| **count > 0) {
-        // Even a single one can be seen.
+        // Even a single latency is visible.
         let height = ((STRIP - 20.0) * count as f64 / most as f64).max(1.5);
         let _ = write!(
             text,
@@ -112,7 +112,7 @@ fn column(part: f64) -> usize {
     column.min(COLUMNS - 1)
 }
 
-/// Powers of ten, and what is between them where these alone would be too few.
+/// Returns powers of ten, with steps in between if they alone would be too few.
 fn ticks(least: f64, most: f64) -> Vec<f64> {
     let steps: &[f64] = if most / least > 1e3 {
         &[1.0]

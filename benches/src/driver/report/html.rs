@@ -1,4 +1,4 @@
-//! The page: one file, light or dark as the reader's system is, without scripts and without
+//! The page: a single file, light or dark as the reader's system is, without scripts and without
 //! anything from outside.
 
 use super::bars::bars;
@@ -226,7 +226,7 @@ fn queues(page: &mut String, view: &View<'_>) {
             spec.name,
             Escaped(spec.what)
         );
-        // A figure of one peer only, or one that does not count, is in the table only.
+        // A figure of a single peer, or a figure that does not count, is in the table only.
         let is_drawn = |row: &&&Row<'_>| row.metric().is_some() && row.figures().count() > 1;
         for row in rows.iter().filter(is_drawn) {
             let _ = write!(

@@ -49,7 +49,7 @@ pub fn markdown(view: &View<'_>) -> String {
     text
 }
 
-/// The line that says what the figures are of, and in which state the machine was.
+/// Returns the line with the machine and the versions of the figures, and the state of the machine.
 #[must_use]
 pub fn platform(view: &View<'_>) -> String {
     let machine = view.machine;
@@ -76,9 +76,9 @@ pub fn platform(view: &View<'_>) -> String {
     )
 }
 
-/// Figures as a table, a row a line and a peer a column. A cell has the minimum and, in brackets,
-/// Ganger's figure divided by the peer's, pair by pair. The best of several is bold. Where there
-/// are figures with idle loops, the last column has Ganger's ratio to the best peer there. Empty
+/// Formats figures as a table, a row a line and a peer a column. A cell has the minimum and, in
+/// brackets, Ganger's figure divided by the peer's, pair by pair. The best of several is bold. With
+/// figures of idle loops, the last column has Ganger's ratio to the best peer in that mode. Empty
 /// without figures.
 #[must_use]
 pub fn table(view: &View<'_>, is_in: impl Fn(&Row<'_>) -> bool) -> String {
@@ -125,7 +125,7 @@ pub fn table(view: &View<'_>, is_in: impl Fn(&Row<'_>) -> bool) -> String {
 }
 
 fn cell_of(shown: &Figure, best: Option<f64>) -> String {
-    // What prints the same is as good.
+    // Figures that print the same are equally good.
     let min = match figure(shown.min) {
         min if Some(&min) == best.map(figure).as_ref() => format!("**{min}**"),
         min => min,
@@ -136,7 +136,7 @@ fn cell_of(shown: &Figure, best: Option<f64>) -> String {
     }
 }
 
-/// Each figure that counts beside the best peer's and the target.
+/// Lists each figure that counts, with the best peer's and the target.
 fn summary(view: &View<'_>) -> String {
     let mut text = String::new();
     for part in Part::ALL {
@@ -199,7 +199,7 @@ fn growth(plot: &super::view::Plot<'_>) -> String {
     text
 }
 
-/// What there is not, and why. Empty when all is there.
+/// Lists the missing figures, and why. Empty if all figures are there.
 #[must_use]
 pub fn absent(view: &View<'_>) -> String {
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Text that is written with what has a meaning in markup escaped.
+/// Text that is written with markup characters escaped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
@@ -22,7 +22,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// What is wrong with the tags of a page, if anything: one that is not closed, or closes another.
+/// Returns the first fault in the tags of a page: a tag that is not closed, or closes another.
 #[cfg(test)]
 pub(super) fn unbalanced(page: &str) -> Option<String> {
     const VOID: [&str; 3] = ["meta", "br", "!doctype"];

@@ -35,7 +35,7 @@ use super::outputs::{Outputs, write};
 /// Writes the page, the text, the figures and the charts.
 ///
 /// # Errors
-/// Which can't be written, and why.
+/// The file that can't be written, and why.
 pub fn write_all(results: &Results, outputs: &Outputs) -> Result<(), String> {
     let view = View::of(results);
     write(&outputs.html(), |out| out.write_all(html(&view).as_bytes()))?;

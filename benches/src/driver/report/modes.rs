@@ -1,5 +1,5 @@
-//! What the report says of the states of the machine: which there are figures of, whether others
-//! left it alone, and how Ganger stands with idle loops.
+//! The report's part on the states of the machine: the measured modes, the foreign load, and
+//! Ganger's ratios with idle loops.
 
 use super::view::{Lead, Row, View};
 use crate::driver::lines::{Absence, Reason};
@@ -7,7 +7,8 @@ use crate::driver::text::times;
 use ganger_bench_options::mode::Mode;
 
 impl<'a> View<'a> {
-    /// The same with idle loops, without curves; `None` where there is nothing of both modes.
+    /// Returns the same view with idle loops, without curves; `None` unless both modes have
+    /// figures.
     #[must_use]
     pub fn with_loops(&self) -> Option<Self> {
         (!self.loops.is_empty()).then(|| Self {
@@ -26,13 +27,13 @@ impl<'a> View<'a> {
         self.loops.iter().find(is_same)
     }
 
-    /// Ganger beside the best peer with idle loops.
+    /// Returns Ganger's lead over the best peer with idle loops.
     #[must_use]
     pub fn lead_with_loops(&self, row: &Row<'_>) -> Option<Lead<'a>> {
         self.row_with_loops(row).and_then(Row::lead)
     }
 
-    /// Whether it has to be said in which mode it is absent: in the other one, it is not so.
+    /// Returns whether the absence is of a single mode, and so the report must name the mode.
     pub(super) fn is_of_one_mode(&self, absence: &Absence) -> bool {
         let key = |it: &Absence| (it.workload, it.peer, it.processes, it.producers, it.workers);
         let rows = match absence.mode == self.mode {
@@ -47,7 +48,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// In which state the machine was, in a sentence or two.
+/// Describes the state of the machine, in a sentence or two.
 #[must_use]
 pub(super) fn state(view: &View<'_>) -> String {
     let modes = match (view.mode, view.loops.is_empty()) {

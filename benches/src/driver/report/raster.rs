@@ -1,5 +1,5 @@
-//! Charts as PNG without the system's fonts: what is drawn goes to a bitmap, and text is set in
-//! letters that are built in.
+//! Charts as PNG without the system's fonts: shapes go to a bitmap, and text is set in built-in
+//! letters.
 
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 use plotters::backend::BitMapBackend;
@@ -11,7 +11,7 @@ use plotters_backend::{
 use std::io::Write;
 use std::path::Path;
 
-/// Text has one size.
+/// Text has a single size.
 const HEIGHT: RasterHeight = RasterHeight::Size16;
 const WEIGHT: FontWeight = FontWeight::Regular;
 
@@ -127,7 +127,7 @@ pub(super) fn png(path: &Path, pixels: &[u8], (width, height): (u32, u32)) -> Re
     })
 }
 
-/// A letter that is built in, in the place of one that looks like it.
+/// Returns a built-in letter that looks like `c`.
 fn plain(c: char) -> char {
     match c {
         '×' => 'x',

@@ -1,5 +1,5 @@
-//! The summary, the same on the page and as text: in how many figures Ganger is ahead, and a line
-//! for each figure that counts, beside the best peer and the target.
+//! The summary, the same on the page and as text: the number of figures in which Ganger is ahead,
+//! and a line for each figure that counts, with the best peer and the target.
 
 use super::modes::cell;
 use super::view::{Lead, Row, Standing, View};
@@ -15,7 +15,7 @@ pub(super) enum Part {
     Mailbox,
 }
 
-/// A figure beside the best peer's and the target; a dash for what there is not.
+/// A figure with the best peer's and the target; a dash for a missing figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) title: String,
@@ -24,10 +24,10 @@ pub(super) struct Line {
     pub(super) ours: String,
     pub(super) best: String,
     pub(super) target: String,
-    /// Whether there is a target and the figure has reached it.
+    /// Whether the figure has a target and has reached it.
     pub(super) is_reached: bool,
-    /// How many times the best peer's figure Ganger's is with idle loops, and which peer that is;
-    /// `None` where nothing was measured so.
+    /// Ganger's figure as a multiple of the best peer's with idle loops, and this peer; `None`
+    /// without such a measurement.
     pub(super) with_loops: Option<(String, Option<f64>)>,
 }
 
@@ -56,7 +56,7 @@ impl Part {
 pub(super) fn lines(view: &View<'_>, part: Part) -> Vec<Line> {
     let rows = view.rows.iter().filter(|row| part.has(row.id));
     let rows = rows.filter(|row| row.metric().is_some());
-    // Of Ganger's own variants of a queue, only those with a target.
+    // Of Ganger's own variants of a queue, only variants with a target.
     let rows = rows.filter(|row| !row.peers.is_empty() || !row.id.is_queue() || row.has_goals());
     rows.map(|row| Line::of(view, row)).collect()
 }
@@ -102,8 +102,8 @@ impl Line {
     }
 }
 
-/// How Ganger stands, each with the words for what it is of: in all, and, where there are both, in
-/// whole workloads and in queues alone.
+/// Returns Ganger's standings, each with its name: in all, and, if both exist, in whole workloads
+/// and in queues alone.
 pub(super) fn standings<'a>(view: &View<'a>) -> Vec<(&'static str, Standing<'a>)> {
     let all = [
         ("whole workloads and queues", view.standing(|_| true)),
@@ -112,7 +112,7 @@ pub(super) fn standings<'a>(view: &View<'a>) -> Vec<(&'static str, Standing<'a>)
     ];
     let mut all = Vec::from(all);
     all.retain(|(_, standing)| standing.of > 0);
-    // Of one kind, all there is and that kind are the same.
+    // With a single kind, the standing in all is the same.
     if all.len() == 2 {
         all.remove(0);
     }
@@ -179,7 +179,7 @@ mod tests {
         let drain = of("take 64 that wait, an item, u64 (drain)").unwrap();
         assert_eq!((drain.times, drain.best.as_str()), (None, "–"));
         assert_ne!(drain.target, "–");
-        // One by one is there to be compared with, and no target of its own.
+        // The variant by single sends is for comparison, and has no target of its own.
         let one_by_one = "2 producers, groups of 16, u64 (one by one): producers' CPU ns";
         assert_eq!(of(one_by_one), None);
     }

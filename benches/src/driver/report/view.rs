@@ -1,4 +1,4 @@
-//! The figures as the report needs them: which peer leads, and by how much.
+//! The figures as the report needs them: the leading peer, and by how much.
 
 use crate::driver::lines::{Absence, Figure, Machine, Point, Reason, Results};
 use crate::driver::plan::Curve;
@@ -9,30 +9,30 @@ use std::collections::BTreeMap;
 /// A result as the report shows it.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
-    /// What was measured on.
+    /// The machine.
     pub machine: &'a Machine,
     /// How many workers there were where it is not a curve over them.
     pub workers: usize,
-    /// What else ran: as the machine is, where there is anything of that.
+    /// The mode: as the machine is, if this mode has figures.
     pub mode: Mode,
-    /// What is compared, in the order in which it ran; without the points of curves.
+    /// The compared figures, in the order of the runs; without the points of curves.
     pub rows: Vec<Row<'a>>,
     /// The same with idle loops, where `rows` are without.
     pub loops: Vec<Row<'a>>,
     /// The curves, each with its figures.
     pub curves: Vec<Plot<'a>>,
-    /// What there is not.
+    /// The missing figures.
     pub absences: &'a [Absence],
 }
 
-/// One figure of one workload, of all that have it.
+/// A figure of a workload, of all peers that have it.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// The workload.
     pub id: Id,
-    /// Which of its figures.
+    /// The name of the figure.
     pub variant: &'a str,
-    /// What one of it is.
+    /// The unit.
     pub unit: &'a str,
     /// Ganger's.
     pub ours: Option<&'a Figure>,
@@ -40,14 +40,14 @@ pub struct Row<'a> {
     pub peers: Vec<&'a Figure>,
 }
 
-/// Lines over one quantity.
+/// Lines over a quantity.
 #[derive(Clone, Debug)]
 pub struct Plot<'a> {
     /// The workload.
     pub id: Id,
-    /// Which of its figures.
+    /// The name of the figure.
     pub variant: &'a str,
-    /// What one of it is.
+    /// The unit.
     pub unit: &'a str,
     /// The quantity.
     pub over: Curve,
@@ -62,16 +62,16 @@ pub struct Standing<'a> {
     pub ahead: usize,
     /// How many figures a peer has, too.
     pub of: usize,
-    /// The one in which it is furthest behind, or least ahead.
+    /// The figure in which Ganger is furthest behind, or least ahead.
     pub worst: Option<Lead<'a>>,
 }
 
-/// Ganger beside the best peer.
+/// Ganger compared with the best peer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lead<'a> {
     /// The workload.
     pub id: Id,
-    /// Which of its figures.
+    /// The name of the figure.
     pub variant: &'a str,
     /// The best peer.
     pub best: &'a Figure,
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The workloads that have figures, in order.
+    /// Returns the workloads with figures, in order.
     #[must_use]
     pub fn ids(&self) -> Vec<Id> {
         let mut ids: Vec<Id> = self.rows.iter().map(|row| row.id).collect();
@@ -125,7 +125,7 @@ impl<'a> View<'a> {
         self.rows.iter().filter(move |row| row.id == id)
     }
 
-    /// How Ganger stands in these workloads: in the figures that the catalog has.
+    /// Returns Ganger's standing in these workloads: in the figures of the catalogue.
     #[must_use]
     pub fn standing(&self, is_in: impl Fn(Id) -> bool) -> Standing<'a> {
         let rows = self.rows.iter().filter(|row| is_in(row.id));
@@ -138,7 +138,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The most that Ganger's figure should be, by the targets and the figures that are there.
+    /// Returns the upper bound for Ganger's figure, by the targets and the present figures.
     #[must_use]
     pub fn target(&self, row: &Row<'_>) -> Option<f64> {
         let of_other = |variant| {
@@ -180,7 +180,7 @@ impl<'a> View<'a> {
                 .iter_mut()
                 .find(|(p, r, w, _)| (p, r, w) == (peer, reason, &why.as_str()));
             match known {
-                // What is so in both modes is said once.
+                // A reason that holds in both modes is named once.
                 Some((.., places)) if places.contains(&place) => {}
                 Some((.., places)) => places.push(place),
                 None => reasons.push((*peer, *reason, why, vec![place])),
@@ -191,7 +191,7 @@ impl<'a> View<'a> {
 }
 
 impl Lead<'_> {
-    /// What it is when no other is further behind.
+    /// Returns the word for the worst lead: `worst` if Ganger is behind, otherwise `closest`.
     #[must_use]
     pub fn word(&self) -> &'static str {
         if self.times > 1.0 { "worst" } else { "closest" }
@@ -204,8 +204,8 @@ impl<'a> Row<'a> {
         self.ours.into_iter().chain(self.peers.iter().copied())
     }
 
-    /// Ganger beside the best peer, where they can be compared: a pure count does not say which
-    /// peer is better.
+    /// Returns Ganger's lead over the best peer, if they can be compared: a pure count does not say
+    /// which peer is better.
     #[must_use]
     pub fn lead(&self) -> Option<Lead<'a>> {
         let ours = self.ours?;
@@ -219,7 +219,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The best of the peers that count.
+    /// Returns the best of the peers that count.
     fn best(&self, counts: impl Fn(Peer) -> bool) -> Option<&'a Figure> {
         let peers = self
             .peers
@@ -229,19 +229,19 @@ impl<'a> Row<'a> {
         peers.min_by(|a, b| a.min.total_cmp(&b.min))
     }
 
-    /// The best peer of those that a target is of: Erlang wakes at once because it never sleeps,
-    /// but waits busily.
+    /// Returns the best peer with a right to be a target: Erlang wakes at once because it never
+    /// sleeps, but waits busily.
     fn worthy(&self) -> Option<&'a Figure> {
         self.best(|peer| (self.id, peer) != (Id::W10, Peer::Erlang))
     }
 
-    /// What the catalog says of it; nothing of figures of queues that do not count.
+    /// Returns the catalogue's metric; none for figures of queues that do not count.
     #[must_use]
     pub fn metric(&self) -> Option<&'static Metric> {
         self.id.spec().metric(self.variant)
     }
 
-    /// Whether there is a target.
+    /// Returns whether the figure has a target.
     #[must_use]
     pub fn has_goals(&self) -> bool {
         self.metric().is_some_and(|metric| !metric.goals.is_empty())
@@ -260,7 +260,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A name of it with its unit, unless the name says that already behind a colon.
+    /// Returns `name` with the unit, unless the name has the unit already behind a colon.
     #[must_use]
     pub fn with_unit(&self, name: &str) -> String {
         let measured = name.rsplit_once(": ").map_or("", |(_, measured)| measured);
@@ -279,14 +279,14 @@ fn main_mode(figures: &[Figure]) -> Mode {
     modes.min().unwrap_or_default()
 }
 
-/// The number of workers that most figures have.
+/// Returns the most frequent number of workers.
 fn usual_workers(figures: &[Figure]) -> usize {
     let mut counts = BTreeMap::<usize, usize>::new();
     for figure in figures {
         *counts.entry(figure.workers).or_default() += 1;
     }
     let most = counts.values().copied().max();
-    // Where several have as many, those of the curves come later.
+    // At a tie, the figures of the curves come later.
     let mut workers = figures.iter().map(|figure| figure.workers);
     let usual = workers.find(|workers| counts.get(workers).copied() == most);
     usual.unwrap_or(1)
@@ -316,7 +316,7 @@ fn rows<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<Row<'a>> {
     rows
 }
 
-/// The lines over a quantity that have more than one point.
+/// Returns the lines over a quantity that have more than a single point.
 fn plots(over: Curve, figures: &[Figure], workers: usize) -> Vec<Plot<'_>> {
     let mut plots: Vec<Plot<'_>> = Vec::new();
     for &id in over.workloads() {
@@ -421,7 +421,7 @@ mod tests {
         let worst = standing.worst.unwrap();
         assert_eq!((worst.id, worst.best.peer), (Id::W1, Peer::Tokio));
         assert!((worst.times - 1.5).abs() < 1e-9);
-        // What is as good is not behind.
+        // A tie is not behind.
         let queues = view.standing(Id::is_queue);
         let counted = Id::Deque.spec().metrics.len();
         assert_eq!((queues.ahead, queues.of), (counted, counted));

@@ -4,7 +4,7 @@ use super::*;
 use crate::whole::job::Size;
 use std::time::Duration;
 
-/// Answers by a function, and keeps what it was asked.
+/// Answers by a function, and keeps its questions.
 struct Fake<F> {
     answer: F,
     asked: Vec<(Peer, Option<u64>)>,

@@ -1,4 +1,4 @@
-//! S1 to S5: processes that depend on one another.
+//! S1 to S5: processes that depend on each other.
 
 use super::{Contestant, Error, Id, Run, Sample, sum_below};
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl<C: Contestant> Run<'_, C> {
         }
     }
 
-    /// Jobs of that length, of many callers.
+    /// Measures jobs of this length, of many callers.
     fn pool(&self, length: Duration) -> Result<Vec<Sample>, Error> {
         let callers = self.job.processes.unwrap_or(100);
         self.each(callers, |jobs| {

@@ -1,4 +1,4 @@
-//! How long a process that waits takes to run.
+//! The time in which a waiting process begins to run.
 
 use super::super::bell::{Bell, Sender};
 use super::super::busy::Busy;

@@ -42,7 +42,7 @@ use super::sample::Sample;
 /// Sets the job's peer up and has it do the job.
 ///
 /// # Errors
-/// When the peer has nothing of the kind, is no peer in Rust that has processes, or something goes
+/// If the peer has no such workload, is no peer in Rust that has processes, or something goes
 /// wrong.
 pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
     let gate = Gate::new();

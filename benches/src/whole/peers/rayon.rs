@@ -1,7 +1,7 @@
-//! rayon: a pool of threads that run closures. It has no processes.
+//! rayon: a pool of threads that run closures, without processes.
 //!
-//! A caller is a chain of jobs: each has the next one spawned, on the same pool. So an answer wakes
-//! no other party.
+//! A caller is a chain of jobs: each spawns the next job, on the same pool. So an answer wakes no
+//! other party.
 
 use crate::whole::contestant::{Contestant, Timed, failed};
 use crate::whole::gate::Gate;
@@ -20,7 +20,7 @@ pub(super) struct Rayon {
 }
 
 impl Rayon {
-    /// A pool with that many threads, and no more than jobs may be done at a time.
+    /// Creates a pool with `workers` threads, and at most as many as jobs may be done at a time.
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         let threads = ThreadPoolBuilder::new().num_threads(workers.min(POOL));
         Ok(Self {
@@ -31,7 +31,7 @@ impl Rayon {
     }
 }
 
-/// Has the jobs from `left` down to 1 done, each after the one before. For a thread of the pool.
+/// Does the jobs from `left` down to 1, in sequence. For a thread of the pool.
 fn spawn(left: u64, sum: u64, length: Duration, gate: &'static Gate) {
     ::rayon::spawn(move || {
         let sum = sum + compute(left, length);

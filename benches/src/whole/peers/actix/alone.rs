@@ -24,10 +24,10 @@ impl Actor for Hit {
     }
 }
 
-/// Takes turns until there are none left.
+/// Takes turns until the last.
 pub(super) struct Looper<T>(T);
 
-/// What is done in a turn; returns whether there is another.
+/// Takes a turn; returns whether another follows.
 pub(super) trait Turn: Unpin + 'static {
     fn turn(&mut self) -> bool;
 }
@@ -61,7 +61,7 @@ impl<T: Turn> ActorFuture<Looper<T>> for Turns {
     }
 }
 
-/// Continues that many times.
+/// Continues this many times.
 pub(super) struct Stepper {
     left: u64,
     gate: &'static Gate,
@@ -82,7 +82,7 @@ impl Turn for Stepper {
     }
 }
 
-/// Blocks the arbiter in each turn, and has it look for messages from other threads in between: an
+/// Blocks the arbiter in each turn, and lets it look for messages from other threads in between: an
 /// actor that wakes itself would be polled again before that.
 pub(super) struct Blocker {
     stuck: &'static Stuck,

@@ -66,7 +66,7 @@ impl Handler<Number> for Waiter {
     }
 }
 
-/// Passes numbers on until it hears that it was the last one.
+/// Passes numbers on until `heard` says that a number was the last.
 struct Listener<F> {
     heard: F,
     gate: &'static Gate,

@@ -1,4 +1,4 @@
-//! Many that send to one, and one that sends to many.
+//! Many senders to a single receiver, and a single sender to many.
 
 use super::{Actix, Number};
 use crate::whole::contestant::Timed;
@@ -24,7 +24,7 @@ pub(super) fn run_out(actix: &Actix, receivers: u64, messages: u64) -> Timed {
     })
 }
 
-/// Takes that many numbers, brings their sum to the gate, and ends.
+/// Takes `left` numbers, brings their sum to the gate, and ends.
 struct Consumer {
     left: u64,
     sum: u64,
@@ -55,7 +55,7 @@ impl Handler<Number> for Consumer {
     }
 }
 
-/// Sends each of the numbers below `messages` to all, in one go, and ends.
+/// Sends each of the numbers below `messages` to all, without a pause, and ends.
 struct Producer {
     messages: u64,
     to: Vec<Addr<Consumer>>,

@@ -1,5 +1,5 @@
-//! actix: processes are actors on an arbiter, which is one thread, however many workers there are
-//! to be elsewhere. An actor stays on the arbiter that it was started on.
+//! actix: processes are actors on an arbiter, a single thread, whatever the number of workers
+//! elsewhere. An actor stays on the arbiter that it was started on.
 
 mod alone;
 mod ask;
@@ -24,7 +24,7 @@ use std::time::Duration;
 pub(super) struct Actix {
     arbiter: Arbiter,
     gate: &'static Gate,
-    /// What the arbiter belongs to. It need not run itself.
+    /// The owner of the arbiter, which need not run itself.
     _system: SystemRunner,
 }
 

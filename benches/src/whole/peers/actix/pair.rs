@@ -57,7 +57,7 @@ impl Handler<Number> for Half {
             let partner = self.partner.as_ref().expect("a partner");
             partner.do_send(Number(left - 1));
         }
-        // One half sees `1`, the other `0`.
+        // A half sees `1`, the other `0`.
         if left <= 1 {
             self.gate.hit();
             ctx.stop();

@@ -24,7 +24,7 @@ pub(super) fn run(actix: &Actix, members: u64, tokens: u64, hops: u64) -> Timed 
     Ok(time)
 }
 
-/// Sends tokens on, with one hop less to go, to the one whose address it is sent first.
+/// Sends tokens on, with a hop less to go, to the address in its first message.
 struct Member {
     next: Option<Addr<Self>>,
     gate: &'static Gate,

@@ -22,7 +22,7 @@ enum Up {
 }
 
 impl Node {
-    /// The actor that all others are below.
+    /// Creates the actor above all others.
     pub(super) fn root(levels: u32, gate: &'static Gate) -> Self {
         Self::new(levels, 0, Up::Gate(gate))
     }

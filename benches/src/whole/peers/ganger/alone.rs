@@ -15,7 +15,7 @@ impl Process for Hit {
     }
 }
 
-/// Continues that many times.
+/// Continues this many times.
 pub(super) struct Stepper {
     pub(super) left: u64,
     pub(super) gate: &'static Gate,

@@ -42,7 +42,7 @@ pub(super) fn run(ganger: &Ganger, command: CommandId, commands: u64) -> Timed {
     ganger.gate.time(1, || ganger.submit(asker).map(drop))
 }
 
-/// Yields a command with each of the numbers from `left` down to 1, after the answer to the one
+/// Yields a command with each of the numbers from `left` down to 1, after the answer to the command
 /// before, and brings the sum of the answers to the gate.
 struct Asker {
     command: CommandId,

@@ -11,7 +11,7 @@ use ganger_sched::ProcessHandle;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Starts a process for each number from 0 up, which `waiter` makes.
+/// Starts a process for each number from 0 up, made by `waiter`.
 pub(super) fn start<P: Process>(
     ganger: &Ganger,
     processes: u64,
@@ -75,7 +75,7 @@ impl Process for Waiter {
     }
 }
 
-/// Passes numbers on until it hears that it was the last one.
+/// Passes numbers on until `heard` says that a number was the last.
 struct Listener<F> {
     heard: F,
     gate: &'static Gate,

@@ -1,4 +1,4 @@
-//! Processes that depend on one another: calls, monitors, groups.
+//! Processes that depend on each other: calls, monitors, groups.
 
 use super::Ganger;
 use crate::whole::contestant::{Timed, failed};
@@ -38,7 +38,7 @@ pub(super) fn call(ganger: &Ganger, calls: u64) -> Timed {
     Ok(time)
 }
 
-/// Asks for each of the numbers from `left` down to 1, after the answer to the one before, and
+/// Asks for each of the numbers from `left` down to 1, after the answer to the number before, and
 /// brings the sum of the answers to the gate.
 struct Asker {
     server: Address<Ask>,
@@ -81,7 +81,7 @@ pub(super) fn call_from_outside(ganger: &Ganger, calls: u64) -> Timed {
     Ok(time)
 }
 
-/// So many processes are started in a step.
+/// The number of processes started in a step.
 const BATCH: u64 = 256;
 
 pub(super) fn spawn_monitored(ganger: &Ganger, processes: u64) -> Timed {
@@ -94,7 +94,7 @@ pub(super) fn spawn_monitored(ganger: &Ganger, processes: u64) -> Timed {
     ganger.gate.time(1, || ganger.submit(parent).map(drop))
 }
 
-/// Starts processes, and counts the ends that it is told of.
+/// Starts processes, and counts the notices of their ends.
 struct Parent {
     to_start: u64,
     told: u64,
@@ -143,7 +143,7 @@ pub(super) fn broadcast(ganger: &Ganger, members: u64, messages: u64) -> Timed {
     })
 }
 
-/// Takes that many numbers, brings their sum to the gate, and ends.
+/// Takes `left` numbers, brings their sum to the gate, and ends.
 struct Member {
     left: u64,
     sum: u64,
@@ -164,7 +164,7 @@ impl Actor for Member {
     }
 }
 
-/// Broadcasts each of the numbers below `messages`, in one step, and ends.
+/// Broadcasts each of the numbers below `messages`, in a single step, and ends.
 struct Sender {
     messages: u64,
     group: Group,

@@ -1,4 +1,4 @@
-//! Many that send to one, and one that sends to many.
+//! Many senders to a single receiver, and a single sender to many.
 
 use super::Ganger;
 use crate::whole::contestant::{Timed, failed};
@@ -53,7 +53,7 @@ pub(super) fn run_out(ganger: &Ganger, receivers: u64, messages: u64) -> Timed {
     })
 }
 
-/// Takes that many numbers, brings their sum to the gate, and ends.
+/// Takes `left` numbers, brings their sum to the gate, and ends.
 struct Consumer {
     left: u64,
     sum: u64,
@@ -84,7 +84,7 @@ impl Process for Consumer {
     }
 }
 
-/// Sends each of the numbers below `messages` to all, in one step, and ends.
+/// Sends each of the numbers below `messages` to all, in a single step, and ends.
 pub(super) struct Producer {
     pub(super) messages: u64,
     pub(super) to: Vec<Address>,
@@ -102,7 +102,7 @@ impl Process for Producer {
     }
 }
 
-/// As a producer, and sends each of them all by one call.
+/// As a producer, but sends each receiver all numbers by a single call.
 pub(super) struct AtOnce {
     pub(super) messages: u64,
     pub(super) to: Vec<Address>,

@@ -1,4 +1,4 @@
-//! Ganger: processes are state machines, which the workers of one scheduler step.
+//! Ganger: processes are state machines, which the workers of a scheduler step.
 
 mod alone;
 mod ask;
@@ -35,7 +35,7 @@ pub struct Ganger {
 }
 
 impl Ganger {
-    /// A scheduler with that many workers, which run. Its processes hit the gate.
+    /// Creates a scheduler with this number of running workers. Its processes hit the gate.
     ///
     /// # Errors
     /// When the scheduler can't be started.
@@ -67,7 +67,7 @@ impl Ganger {
         self.scheduler.submit(process, "main", ()).map_err(failed)
     }
 
-    /// Processes that `make` makes of their numbers.
+    /// Submits processes that `make` makes of their numbers.
     fn submit_all<P: Process>(
         &self,
         processes: u64,

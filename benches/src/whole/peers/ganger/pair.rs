@@ -6,7 +6,7 @@ use crate::whole::gate::Gate;
 use ganger_proc_api::{Context, Event, Events, Message, Payload, Process, StepOutput, StepResult};
 use ganger_sched::Address;
 
-/// Pairs that have each other's address.
+/// Times pairs that have each other's address.
 pub(super) fn by_handle(ganger: &Ganger, pairs: u64, round_trips: u64) -> Timed {
     let gate = ganger.gate;
     let half = |_| Half {
@@ -33,7 +33,7 @@ pub(super) fn by_handle(ganger: &Ganger, pairs: u64, round_trips: u64) -> Timed 
     })
 }
 
-/// Pairs that answer the PID that a message came from.
+/// Times pairs that answer the PID of a message's sender.
 pub(super) fn by_pid(ganger: &Ganger, pairs: u64, round_trips: u64) -> Timed {
     let gate = ganger.gate;
     let half = |_| Answerer { gate };
@@ -71,7 +71,7 @@ impl Process for Half {
                 let partner = self.partner.as_ref().expect("a partner");
                 partner.send(Message::new("ball", left - 1))?;
             }
-            // One half sees `1`, the other `0`.
+            // A half sees `1`, the other `0`.
             if left <= 1 {
                 self.gate.hit();
                 out.done(());

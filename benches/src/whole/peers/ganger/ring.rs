@@ -26,7 +26,7 @@ pub(super) fn run(ganger: &Ganger, members: u64, tokens: u64, hops: u64) -> Time
     Ok(time)
 }
 
-/// Sends tokens on, with one hop less to go, to the one whose address it is sent first.
+/// Sends tokens on, with a hop less to go, to the address in its first message.
 struct Member {
     next: Option<Address>,
     gate: &'static Gate,

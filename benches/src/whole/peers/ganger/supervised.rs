@@ -32,7 +32,7 @@ pub(super) fn restart(ganger: &Ganger, restarts: u64, child: fn(Child) -> Child)
     Ok(time)
 }
 
-/// Fails in its first step as long as there are failures left.
+/// Fails in its first step while any failures are left.
 struct Failing {
     left: Arc<AtomicU64>,
     restarts: u64,
@@ -44,8 +44,8 @@ impl Process for Failing {
         if ctx.is_cancelled() {
             return Ok(());
         }
-        // Ordering: Relaxed: one process at a time, and each is started by the end of the one
-        // before it.
+        // Ordering: Relaxed: a single process at a time, and each is started by the end of the
+        // process before it.
         let left = self.left.load(Ordering::Relaxed);
         if left > 0 {
             self.left.store(left - 1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ pub(super) fn pool(ganger: &Ganger, callers: u64, jobs: u64, length: Duration) -
     Ok(time)
 }
 
-/// Has a job done for each of the numbers from `left` down to 1, after the one before, and brings
+/// Has a job done for each of the numbers from `left` down to 1, after the job before, and brings
 /// the sum of the answers to the gate.
 struct Caller {
     pool: PoolRemote<u64, u64>,

@@ -6,12 +6,12 @@ use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult, T
 use ganger_sched::Moment;
 use ganger_time::{TimerContext, TimerOutput};
 
-/// How many timers a process sets in a step that continues.
+/// The number of timers that a process sets in a step that continues.
 const BATCH: u64 = 100;
 
 const DUE: Tag = 1;
 
-/// Sets a timer and cancels it in the same step, that many times.
+/// Sets a timer and cancels it in the same step, this many times.
 pub(super) struct Churn {
     left: u64,
     gate: &'static Gate,
@@ -41,7 +41,7 @@ impl Process for Churn {
     }
 }
 
-/// Sets a timer in each of that many steps, and cancels it in the next one.
+/// Sets a timer in each of this many steps, and cancels it in the next step.
 pub(super) struct Stepping {
     left: u64,
     gate: &'static Gate,
@@ -56,7 +56,7 @@ impl Stepping {
 impl Process for Stepping {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         assert!(events.is_empty(), "each timer is cancelled");
-        // Of the first step there is none.
+        // The first step has none.
         out.cancel(self.left + 1);
         if self.left == 0 {
             self.gate.hit();
@@ -99,7 +99,7 @@ pub(super) struct Sleeper {
 
 impl Process for Sleeper {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        // What is left would be kept.
+        // Untaken events would be kept.
         events.for_each(drop);
         match self.nap.next() {
             Some(time) => out.sleep(time, DUE),

@@ -21,7 +21,7 @@ enum Up {
 }
 
 impl Node {
-    /// The process that all others are below.
+    /// Creates the process above all others.
     pub(super) fn root(levels: u32, gate: &'static Gate) -> Self {
         Self::new(levels, 0, Up::Gate(gate))
     }

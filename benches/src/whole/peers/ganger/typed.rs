@@ -1,4 +1,4 @@
-//! Pairs, rings and fans whose messages are values of one type, sent by typed address.
+//! Pairs, rings and fans whose messages are values of a single type, sent by typed address.
 
 use super::Ganger;
 use crate::whole::contestant::{Timed, failed};
@@ -9,9 +9,9 @@ use ganger_sched::Address;
 
 /// A message.
 enum Load {
-    /// A number, and what makes the message large.
+    /// A number, and padding that makes the message large.
     Number([u64; 4]),
-    /// To whose process the others go.
+    /// The next process, to which the numbers go.
     Next(Address<Load>),
     /// The last one.
     End,
@@ -19,7 +19,7 @@ enum Load {
 
 const _: () = assert!(size_of::<Load>() == 40);
 
-/// A message with that number.
+/// Returns a message with a number.
 fn load(number: u64) -> Load {
     Load::Number([number, 1, 2, 3])
 }
@@ -72,7 +72,7 @@ impl Actor for Half {
                     let [a, b, c] = rest;
                     partner.send(Load::Number([left - 1, a, b, c]))?;
                 }
-                // One half sees `1`, the other `0`.
+                // A half sees `1`, the other `0`.
                 if left <= 1 {
                     self.gate.hit();
                     out.done(());
@@ -103,7 +103,7 @@ pub(super) fn ring(ganger: &Ganger, members: u64, tokens: u64, hops: u64) -> Tim
     Ok(time)
 }
 
-/// Sends tokens on, with one hop less to go, to the one whose address it is sent first.
+/// Sends tokens on, with a hop less to go, to the address in its first message.
 struct Member {
     next: Option<Address<Load>>,
     gate: &'static Gate,
@@ -147,7 +147,7 @@ pub(super) fn fan_out(ganger: &Ganger, receivers: u64, messages: u64) -> Timed {
     })
 }
 
-/// Takes that many numbers, brings their sum to the gate, and ends.
+/// Takes `left` numbers, brings their sum to the gate, and ends.
 struct Consumer {
     left: u64,
     sum: u64,
@@ -178,7 +178,7 @@ impl Actor for Consumer {
     }
 }
 
-/// Sends each of the numbers below `messages` to all, in one step, and ends.
+/// Sends each of the numbers below `messages` to all, in a single step, and ends.
 struct Producer {
     messages: u64,
     to: Vec<Address<Load>>,

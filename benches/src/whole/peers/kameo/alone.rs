@@ -29,7 +29,7 @@ impl Actor for Hit {
     }
 }
 
-/// Continues that many times.
+/// Continues this many times.
 pub(super) struct Stepper {
     left: u64,
     gate: &'static Gate,

@@ -79,13 +79,13 @@ impl Message<u64> for Waiter {
     }
 }
 
-/// Passes numbers on until it hears that it was the last one.
+/// Passes numbers on until `heard` says that a number was the last.
 struct Listener<F> {
     heard: F,
     gate: &'static Gate,
 }
 
-/// What hears numbers, and says whether one was the last.
+/// Hears numbers, and says whether a number was the last.
 trait Hear: Fn(u64) -> bool + Send + 'static {}
 
 impl<F: Fn(u64) -> bool + Send + 'static> Hear for F {}

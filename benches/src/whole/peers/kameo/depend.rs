@@ -1,4 +1,4 @@
-//! An actor that is supervised. The one that is started again has the mailbox of the one before it.
+//! A supervised actor. A restarted actor has the mailbox of the actor before it.
 
 use super::{Kameo, start};
 use crate::whole::contestant::Timed;
@@ -45,7 +45,7 @@ impl Actor for Supervisor {
     }
 }
 
-/// Fails at its first message, which it sends itself, as long as there are failures left.
+/// Fails at its first message, which it sends itself, while any failures are left.
 struct Failing {
     left: Arc<AtomicU64>,
     restarts: u64,
@@ -79,8 +79,8 @@ impl Message<Begin> for Failing {
     type Reply = Result<(), Failed>;
 
     async fn handle(&mut self, _: Begin, ctx: &mut Context<Self, Self::Reply>) -> Self::Reply {
-        // Ordering: Relaxed: one actor at a time, and each is started by the end of the one before
-        // it.
+        // Ordering: Relaxed: a single actor at a time, and each is started by the end of the actor
+        // before it.
         let left = self.left.load(Ordering::Relaxed);
         if left > 0 {
             self.left.store(left - 1, Ordering::Relaxed);

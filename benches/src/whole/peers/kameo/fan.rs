@@ -1,4 +1,4 @@
-//! Many that send to one, and one that sends to many.
+//! Many senders to a single receiver, and a single sender to many.
 
 use super::{Kameo, start};
 use crate::whole::contestant::Timed;
@@ -30,7 +30,7 @@ pub(super) fn run_out(kameo: &Kameo, receivers: u64, messages: u64) -> Timed {
     })
 }
 
-/// Takes that many numbers, brings their sum to the gate, and ends.
+/// Takes `left` numbers, brings their sum to the gate, and ends.
 #[derive(Actor)]
 struct Consumer {
     left: u64,
@@ -58,8 +58,8 @@ impl Message<u64> for Consumer {
     }
 }
 
-/// Sends each of the numbers below a bound to all, in one go. Ends because no reference to it is
-/// left.
+/// Sends each of the numbers below a bound to all, without a pause. Ends because no reference to it
+/// is left.
 struct Producer;
 
 impl Actor for Producer {

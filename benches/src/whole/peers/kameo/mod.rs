@@ -31,7 +31,7 @@ pub(super) struct Kameo {
 }
 
 impl Kameo {
-    /// A runtime with that many threads. Its actors hit the gate.
+    /// Creates a runtime with this number of threads. Its actors hit the gate.
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         Ok(Self {
             runtime: super::tokio::runtime(workers)?,

@@ -58,7 +58,7 @@ impl Message<u64> for Half {
             let sent = partner.tell(left - 1).try_send();
             sent.expect("the partner is there");
         }
-        // One half sees `1`, the other `0`.
+        // A half sees `1`, the other `0`.
         if left <= 1 {
             self.gate.hit();
             ctx.stop();

@@ -28,7 +28,7 @@ pub(super) fn run(kameo: &Kameo, members: u64, tokens: u64, hops: u64) -> Timed 
     Ok(time)
 }
 
-/// Sends tokens on, with one hop less to go, to the actor that its first message names.
+/// Sends tokens on, with a hop less to go, to the actor that its first message names.
 #[derive(Actor)]
 struct Member {
     next: Option<ActorRef<Self>>,

@@ -31,7 +31,7 @@ impl Actor for Hit {
     }
 }
 
-/// Continues that many times.
+/// Continues this many times.
 #[derive(Default)]
 pub(super) struct Stepper;
 

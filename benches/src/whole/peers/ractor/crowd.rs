@@ -94,7 +94,7 @@ impl Actor for Waiter {
     }
 }
 
-/// Passes numbers on until it hears that it was the last one.
+/// Passes numbers on until `heard` says that a number was the last.
 struct Listener<F>(PhantomData<fn(F)>);
 
 impl<F: Fn(u64) -> bool + Send + Sync + 'static> Listener<F> {

@@ -1,4 +1,4 @@
-//! Actors that depend on one another: a supervisor that is told of ends, and process groups.
+//! Actors that depend on each other: a supervisor that is told of ends, and process groups.
 
 use super::Ractor;
 use super::fan::Consumer;
@@ -13,7 +13,7 @@ pub(super) fn spawn_monitored(ractor: &Ractor, processes: u64) -> Timed {
     })
 }
 
-/// Starts actors that end at once, and counts the ends that it is told of.
+/// Starts actors that end at once, and counts the notices of their ends.
 #[derive(Default)]
 struct Parent;
 
@@ -83,7 +83,7 @@ pub(super) fn restart(ractor: &Ractor, restarts: u64) -> Timed {
     })
 }
 
-/// Starts an actor that fails, and another one when it is told of that.
+/// Starts an actor that fails, and another actor at the notice of each failure.
 #[derive(Default)]
 struct Restarter;
 
@@ -168,7 +168,7 @@ pub(super) fn broadcast(ractor: &Ractor, members: u64, messages: u64) -> Timed {
         .time(members, || ractor.spawn_one::<Sender>(messages).map(drop))
 }
 
-/// Sends each of the numbers below a bound to the group, in one go, and ends.
+/// Sends each of the numbers below a bound to the group, without a pause, and ends.
 #[derive(Default)]
 struct Sender;
 

@@ -1,4 +1,4 @@
-//! Many that send to one, and one that sends to many.
+//! Many senders to a single receiver, and a single sender to many.
 
 use super::Ractor;
 use crate::whole::contestant::Timed;
@@ -21,7 +21,7 @@ pub(super) fn run_out(ractor: &Ractor, receivers: u64, messages: u64) -> Timed {
     })
 }
 
-/// Takes that many numbers, brings their sum to the gate, and ends.
+/// Takes `left` numbers, brings their sum to the gate, and ends.
 #[derive(Default)]
 pub(super) struct Consumer;
 
@@ -61,7 +61,7 @@ impl Actor for Consumer {
     }
 }
 
-/// Sends each of the numbers below a bound to all, in one go, and ends.
+/// Sends each of the numbers below a bound to all, without a pause, and ends.
 #[derive(Default)]
 struct Producer;
 

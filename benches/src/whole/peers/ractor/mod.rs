@@ -1,6 +1,6 @@
 //! ractor: processes are actors on a tokio runtime with many threads.
 //!
-//! An actor has a type, which handles messages, and a state, which it starts with here.
+//! An actor has a type, which handles messages, and a state, given at its start here.
 
 mod alone;
 mod ask;
@@ -32,7 +32,7 @@ pub(super) struct Ractor {
 }
 
 impl Ractor {
-    /// A runtime with that many threads. Its actors hit the gate.
+    /// Creates a runtime with this number of threads. Its actors hit the gate.
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         Ok(Self {
             runtime: super::tokio::runtime(workers)?,
@@ -50,10 +50,11 @@ impl Ractor {
         })
     }
 
-    /// Starts so many actors from this thread, each with what `args` makes of its number.
+    /// Starts `actors` actors from this thread, each with the arguments that `args` makes of its
+    /// number.
     ///
-    /// `spawn` runs the actor's `pre_start` here and spawns one task; `spawn_instant`, which needs
-    /// no future, spawns two.
+    /// `spawn` runs the actor's `pre_start` here and spawns a single task; `spawn_instant`, which
+    /// needs no future, spawns two.
     fn spawn_each<A: Actor + Default>(
         &self,
         actors: u64,

@@ -70,7 +70,7 @@ impl Actor for Half {
             let partner = state.partner.as_ref().expect("a partner");
             partner.send_message(Message::Ball(left - 1))?;
         }
-        // One half sees `1`, the other `0`.
+        // A half sees `1`, the other `0`.
         if left <= 1 {
             state.gate.hit();
             this.stop(None);

@@ -46,7 +46,7 @@ pub(super) fn run(ractor: &Ractor, callers: u64, jobs: u64, length: Duration) ->
     Ok(time)
 }
 
-/// Does jobs one after another.
+/// Does jobs in sequence.
 struct Computer;
 
 impl Worker for Computer {

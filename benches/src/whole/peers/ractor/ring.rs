@@ -24,7 +24,7 @@ pub(super) fn run(ractor: &Ractor, members: u64, tokens: u64, hops: u64) -> Time
     Ok(time)
 }
 
-/// Sends tokens on, with one hop less to go, to the actor that its first message names.
+/// Sends tokens on, with a hop less to go, to the actor that its first message names.
 #[derive(Default)]
 struct Member;
 

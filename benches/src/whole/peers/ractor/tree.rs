@@ -24,7 +24,7 @@ enum Up {
 }
 
 impl State {
-    /// The actor that all others are below.
+    /// Creates the actor above all others.
     pub(super) fn root(levels: u32, gate: &'static Gate) -> Self {
         Self::new(levels, 0, Up::Gate(gate))
     }

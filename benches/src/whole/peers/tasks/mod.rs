@@ -26,7 +26,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// A scheduler with that many workers, which run. Its tasks hit the gate.
+    /// Creates a scheduler with this number of running workers. Its tasks hit the gate.
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         let scheduler = Scheduler::builder().workers(workers).build();
         let scheduler = scheduler.map_err(failed)?;

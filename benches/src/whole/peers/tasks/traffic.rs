@@ -8,9 +8,9 @@ use ganger_proc_api::BoxError;
 use ganger_sched::Address;
 use ganger_task::Cx;
 
-/// What halves of a pair, and members of a ring, are sent.
+/// The messages to halves of a pair, and to members of a ring.
 enum Traffic {
-    /// To whose task the others go. It comes first.
+    /// The next task, to which the numbers go. This message comes first.
     Next(Address<Traffic>),
     /// A ball, or a token.
     Number(u64),
@@ -27,7 +27,7 @@ where
     (0..count).map(spawn).collect()
 }
 
-/// The address that a task is sent first.
+/// Returns the address in a task's first message.
 async fn next(cx: &Cx<Traffic>) -> Result<Address<Traffic>, BoxError> {
     match cx.recv().await {
         Some(Traffic::Next(next)) => Ok(next),
@@ -60,7 +60,7 @@ async fn half(cx: Cx<Traffic>, gate: &'static Gate) -> Result<(), BoxError> {
         if left > 0 {
             partner.send(Traffic::Number(left - 1))?;
         }
-        // One half sees `1`, the other `0`.
+        // A half sees `1`, the other `0`.
         if left <= 1 {
             gate.hit();
             break;
@@ -88,7 +88,7 @@ pub(super) fn ring(tasks: &Tasks, members: u64, tokens: u64, hops: u64) -> Timed
     Ok(time)
 }
 
-/// Sends tokens on, with one hop less to go.
+/// Sends tokens on, with a hop less to go.
 async fn member(cx: Cx<Traffic>, gate: &'static Gate) -> Result<(), BoxError> {
     let next = next(&cx).await?;
     while let Some(Traffic::Number(left)) = cx.recv().await {

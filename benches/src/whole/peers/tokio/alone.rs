@@ -9,7 +9,7 @@ pub(super) async fn hit(gate: &'static Gate) {
     gate.hit();
 }
 
-/// Continues that many times.
+/// Continues this many times.
 pub(super) async fn step(each: u64, gate: &'static Gate) {
     for _ in 0..each {
         yield_now().await;

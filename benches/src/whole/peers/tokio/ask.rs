@@ -67,7 +67,7 @@ pub(super) fn call_from_outside(tokio: &Tokio, calls: u64) -> Timed {
     })
 }
 
-/// Answers with the number that it is given.
+/// Answers with its number.
 fn echo(number: u64, completer: oneshot::Sender<u64>) {
     completer.send(number).expect("the asker waits");
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Starts a task for each number from 0 up, which `wait` makes.
+/// Starts a task for each number from 0 up, made by `wait`.
 pub(super) fn start<F: Future<Output = ()> + Send + 'static>(
     tokio: &Tokio,
     processes: u64,
@@ -65,7 +65,7 @@ pub(super) async fn wait(mut messages: UnboundedReceiver<u64>, gate: &'static Ga
     gate.hit();
 }
 
-/// Passes numbers on until it hears that it was the last one.
+/// Passes numbers on until `heard` says that a number was the last.
 async fn listen(
     mut numbers: UnboundedReceiver<u64>,
     heard: impl Fn(u64) -> bool,

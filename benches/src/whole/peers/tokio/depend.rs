@@ -1,4 +1,4 @@
-//! Tasks that depend on one another: a set of tasks whose ends are awaited, and a channel to many.
+//! Tasks that depend on each other: a set of tasks whose ends are awaited, and a channel to many.
 
 use super::Tokio;
 use crate::whole::contestant::{Timed, failed};
@@ -27,7 +27,7 @@ pub(super) fn spawn_monitored(tokio: &Tokio, processes: u64) -> Timed {
     })
 }
 
-/// The channel has room for all: a receiver that is late would lose messages.
+/// The channel has room for all: a late receiver would lose messages.
 pub(super) fn broadcast(tokio: &Tokio, members: u64, messages: u64) -> Timed {
     let gate = tokio.gate;
     let room = usize::try_from(messages).map_err(failed)?;
@@ -77,7 +77,7 @@ pub(super) fn restart(tokio: &Tokio, restarts: u64) -> Timed {
     })
 }
 
-/// Each job is a task, of which a semaphore lets so many run.
+/// Each job is a task; a semaphore lets a limited number run.
 pub(super) fn pool(tokio: &Tokio, callers: u64, jobs: u64, length: Duration) -> Timed {
     let gate = tokio.gate;
     let places = Arc::new(Semaphore::new(POOL));

@@ -1,4 +1,4 @@
-//! Many that send to one, and one that sends to many.
+//! Many senders to a single receiver, and a single sender to many.
 
 use super::Tokio;
 use super::typed::Numbered;
@@ -37,7 +37,7 @@ pub(super) fn run_out<M: Numbered>(tokio: &Tokio, receivers: u64, messages: u64)
     })
 }
 
-/// Takes that many numbers and brings their sum to the gate.
+/// Takes `count` numbers and brings their sum to the gate.
 async fn consume<M: Numbered>(mut numbers: UnboundedReceiver<M>, count: u64, gate: &'static Gate) {
     let mut batch = Vec::with_capacity(BATCH);
     let (mut left, mut sum) = (count, 0);
@@ -48,7 +48,7 @@ async fn consume<M: Numbered>(mut numbers: UnboundedReceiver<M>, count: u64, gat
     gate.hit_with(sum);
 }
 
-/// Sends each of the numbers below `messages` to all, in one go.
+/// Sends each of the numbers below `messages` to all, without a pause.
 async fn produce<M: Numbered>(to: Vec<UnboundedSender<M>>, messages: u64) {
     for number in 0..messages {
         for consumer in &to {

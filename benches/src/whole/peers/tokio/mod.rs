@@ -33,7 +33,7 @@ pub(super) struct Tokio {
 }
 
 impl Tokio {
-    /// A runtime with that many threads. Its tasks hit the gate.
+    /// Creates a runtime with this number of threads. Its tasks hit the gate.
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         Ok(Self {
             runtime: runtime(workers)?,
@@ -52,8 +52,8 @@ impl Tokio {
     }
 }
 
-/// A runtime with that many threads, without timers and sockets. Few workloads need these, and idle
-/// threads would poll them.
+/// Creates a runtime with this number of threads, without timers and sockets. Few workloads need
+/// these, and idle threads would poll them.
 pub(super) fn runtime(workers: usize) -> Result<Runtime, Error> {
     builder(workers).build().map_err(failed)
 }

@@ -35,7 +35,7 @@ async fn half<M: Numbered>(
             let ball = ball.renumbered(left - 1);
             partner.send(ball).expect("the partner is there");
         }
-        // One half sees `1`, the other `0`.
+        // A half sees `1`, the other `0`.
         if left <= 1 {
             return gate.hit();
         }

@@ -26,7 +26,7 @@ pub(super) fn run<M: Numbered>(tokio: &Tokio, members: u64, tokens: u64, hops: u
     Ok(time)
 }
 
-/// Sends tokens on, with one hop less to go.
+/// Sends tokens on, with a hop less to go.
 async fn member<M: Numbered>(
     mut tokens: UnboundedReceiver<M>,
     next: UnboundedSender<M>,

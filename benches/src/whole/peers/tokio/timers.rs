@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Sets a timer and cancels it, that many times.
+/// Sets a timer and cancels it, this many times.
 pub(super) async fn churn(rounds: u64, has_step: bool, gate: &'static Gate) {
     for number in 0..rounds {
         let mut sleep = pin!(sleep(churn_time(number)));

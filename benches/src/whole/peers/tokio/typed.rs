@@ -1,4 +1,4 @@
-//! What the messages of pairs, rings and fans are: bare numbers, or values of one type.
+//! The messages of pairs, rings and fans: bare numbers, or values of a single type.
 
 use crate::whole::contestant::LAST;
 
@@ -6,10 +6,10 @@ use crate::whole::contestant::LAST;
 pub(super) trait Numbered: Send + 'static {
     fn new(number: u64) -> Self;
 
-    /// The last one, which has none.
+    /// Creates the last message, which has no number.
     fn last() -> Self;
 
-    /// Its number; `None` of the last one.
+    /// Returns its number; `None` for the last message.
     fn number(&self) -> Option<u64>;
 
     /// The same with another number.
@@ -36,7 +36,7 @@ impl Numbered for u64 {
 
 /// A message of a type of its own.
 pub(super) enum Load {
-    /// A number, and what makes the message large.
+    /// A number, and padding that makes the message large.
     Number([u64; 4]),
     /// The last one.
     End,

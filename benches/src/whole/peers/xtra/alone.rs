@@ -1,8 +1,8 @@
 //! Actors that send only to themselves: a message to itself lets an actor continue.
 //!
-//! That alone does not let others run: an actor handles its whole mailbox before its task yields.
-//! So each message is taken off the budget that tokio gives a task, as tokio's own channels do.
-//! Others run after 128 messages.
+//! The message alone does not let others run: an actor handles its whole mailbox before its task
+//! yields. So each message is taken off the budget that tokio gives a task, as tokio's own channels
+//! do. Other actors run after 128 messages.
 
 use super::{send, start_with_address};
 use crate::whole::gate::Gate;
@@ -40,7 +40,7 @@ impl Actor for Hit {
     async fn stopped(self) {}
 }
 
-/// Continues that many times.
+/// Continues this many times.
 #[derive(Actor)]
 struct Stepper {
     this: Address<Self>,

@@ -1,4 +1,4 @@
-//! Many that send to one, and one that sends to many.
+//! Many senders to a single receiver, and a single sender to many.
 
 use super::{Xtra, send, start};
 use crate::whole::contestant::Timed;
@@ -27,7 +27,7 @@ pub(super) fn run_out(xtra: &Xtra, receivers: u64, messages: u64) -> Timed {
     })
 }
 
-/// Takes that many numbers, brings their sum to the gate, and ends.
+/// Takes `left` numbers, brings their sum to the gate, and ends.
 #[derive(Actor)]
 struct Consumer {
     left: u64,
@@ -55,7 +55,7 @@ impl Handler<u64> for Consumer {
     }
 }
 
-/// Sends each of the numbers below a bound to all, in one go, and ends without a look at its
+/// Sends each of the numbers below a bound to all, without a pause, and ends without a look at its
 /// mailbox.
 struct Producer {
     messages: u64,

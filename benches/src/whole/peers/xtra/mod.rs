@@ -1,8 +1,8 @@
 //! xtra: processes are actors with unbounded mailboxes, on a tokio runtime with many threads.
 //!
 //! A mailbox and its address exist before the actor does. An actor that needs an address is given
-//! it at its start, its own included. Messages of one priority wait in a heap and may be taken in
-//! another order than they were sent; nothing here relies on it.
+//! it at its start, its own included. Messages of the same priority wait in a heap and may be taken
+//! in another order than they were sent; nothing here relies on it.
 
 mod alone;
 mod ask;
@@ -33,7 +33,7 @@ pub(super) struct Xtra {
 }
 
 impl Xtra {
-    /// A runtime with that many threads. Its actors hit the gate.
+    /// Creates a runtime with this number of threads. Its actors hit the gate.
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         Ok(Self {
             runtime: super::tokio::runtime(workers)?,
@@ -53,8 +53,8 @@ fn start<A: Actor<Stop = ()>>(actor: A) -> Address<A> {
     spawn_tokio(actor, Mailbox::unbounded())
 }
 
-/// Starts an actor that is made with its own address. It ends when it stops itself, because its own
-/// address keeps its mailbox open.
+/// Starts an actor that is made with its own address. The actor ends when it stops itself, because
+/// its own address keeps its mailbox open.
 fn start_with_address<A: Actor<Stop = ()>>(actor: impl FnOnce(Address<A>) -> A) {
     let (this, mailbox) = Mailbox::unbounded();
     drop(tokio::spawn(::xtra::run(mailbox, actor(this))));

@@ -40,7 +40,7 @@ impl Handler<u64> for Half {
         if left > 0 {
             send(&self.partner, left - 1).expect("the partner is there");
         }
-        // One half sees `1`, the other `0`.
+        // A half sees `1`, the other `0`.
         if left <= 1 {
             self.gate.hit();
             ctx.stop_self();

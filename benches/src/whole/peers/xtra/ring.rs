@@ -25,7 +25,7 @@ pub(super) fn run(xtra: &Xtra, members: u64, tokens: u64, hops: u64) -> Timed {
     Ok(time)
 }
 
-/// Sends tokens on to the next one, with one hop less to go.
+/// Sends tokens on to the next actor, with a hop less to go.
 #[derive(Actor)]
 struct Member {
     next: Address<Self>,

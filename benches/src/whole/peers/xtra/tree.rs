@@ -23,7 +23,7 @@ enum Up {
 }
 
 impl Node {
-    /// Starts the actor that all others are below.
+    /// Starts the actor above all others.
     pub(super) fn start_root(levels: u32, gate: &'static Gate) {
         Self::start(levels, 0, Up::Gate(gate));
     }
