@@ -1,4 +1,4 @@
-//! Bytes that a client of the example `kv` may send.
+//! Bytes from a client of the example `kv`.
 
 #![no_main]
 

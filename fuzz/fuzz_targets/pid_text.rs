@@ -1,4 +1,4 @@
-//! Bytes that may be the text of a PID.
+//! Bytes as the text of a PID.
 
 #![no_main]
 

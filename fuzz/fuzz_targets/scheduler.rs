@@ -1,4 +1,4 @@
-//! Bytes that are a plan: operations on the scheduler, in a simulation.
+//! Bytes as a plan: operations on the scheduler, in a simulation.
 
 #![no_main]
 

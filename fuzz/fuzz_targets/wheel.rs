@@ -1,4 +1,4 @@
-//! Bytes that are operations on a timing wheel.
+//! Bytes as operations on a timing wheel.
 
 #![no_main]
 

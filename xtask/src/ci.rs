@@ -23,7 +23,7 @@ pub(crate) struct Options {
     nightly: bool,
 
     /// Runs fmt, tidy, clippy and unit tests of the crates that differ from the main branch, and
-    /// lists the rest
+    /// names the checks left out
     #[arg(long, conflicts_with_all = ["only", "nightly"])]
     quick: bool,
 

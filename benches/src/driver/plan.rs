@@ -73,7 +73,7 @@ impl Curve {
 
     /// Returns the place of a figure of this point on the curve; `None` if it belongs to another
     /// curve, or to none, as with idle loops. The main point is on the curve over workers, and on
-    /// the other curves if their quantity is known.
+    /// the curve over processes if the workload's elements are processes.
     #[must_use]
     pub fn place(self, id: Id, point: Point, n: u64, workers: usize) -> Option<u64> {
         if point.mode != Mode::AsIs {

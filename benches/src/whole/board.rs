@@ -79,7 +79,7 @@ impl Board {
     /// Whether every process has run for every tick.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        // Ordering: Relaxed: as in `arrive`.
+        // Ordering: Relaxed: a number by itself, read when it is there.
         let noted = self.cells.iter().map(|cell| cell.load(Ordering::Relaxed));
         noted.min() != Some(0)
     }
@@ -107,7 +107,7 @@ impl Board {
         let now = Instant::now();
         let row = move |(tick, row): (usize, &'_ [AtomicU32])| {
             let so_far = units(now - self.due(tick as u64));
-            // Ordering: Relaxed: as in `arrive`.
+            // Ordering: Relaxed: a number by itself, read when it is there.
             let noted = row.iter().map(|cell| cell.load(Ordering::Relaxed));
             let late = noted.map(|late| if late == 0 { so_far } else { late });
             late.collect::<Vec<_>>()

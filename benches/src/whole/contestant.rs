@@ -247,8 +247,8 @@ pub trait Contestant {
         Err(timeless())
     }
 
-    /// W16: starts `processes` processes that sleep again and again for the times of `naps`; then
-    /// they hit the gate and end.
+    /// W16: starts `processes` processes that sleep again and again for the times of `naps`, until
+    /// `naps` is over; then they hit the gate and end.
     fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
         let _ = (naps, processes);
         Err(timeless())

@@ -98,7 +98,7 @@ impl Nap {
             assert!(now >= due, "a timer is {:?} too early", due - now);
             self.late.push(units(now - due));
         }
-        // Ordering: Relaxed: as in `stop`.
+        // Ordering: Relaxed: a flag that stands for nothing else.
         if self.naps.over.load(Ordering::Relaxed) {
             let mut all = self
                 .naps

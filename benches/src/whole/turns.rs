@@ -84,7 +84,7 @@ impl Stuck {
 
     /// From now on it is over.
     pub fn stop(&self) {
-        // Ordering: Relaxed: as in `turn`.
+        // Ordering: Relaxed: a flag that stands for nothing else.
         self.over.store(true, Ordering::Relaxed);
     }
 }
@@ -142,7 +142,7 @@ impl Race {
 
     /// From now on it is over.
     pub fn stop(&self) {
-        // Ordering: Relaxed: as in `lap`.
+        // Ordering: Relaxed: a flag that stands for nothing else.
         self.over.store(true, Ordering::Relaxed);
     }
 

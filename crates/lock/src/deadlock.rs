@@ -21,7 +21,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeadlockReport {
-    /// What it is.
+    /// The kind of the deadlock.
     pub kind: DeadlockKind,
     /// The waits: of a cycle, in its order; otherwise of the scheduler's processes.
     pub waits: Vec<Waiting>,
@@ -183,7 +183,7 @@ impl Watcher {
     fn run(mut self) {
         let (mut seen, mut pause) = (0, self.options.after);
         loop {
-            // Ordering: Relaxed, as in `Watch::drop`.
+            // Ordering: Relaxed, because the registry's lock orders it after `Watch::drop`'s store.
             let is_over = || self.is_over.load(Ordering::Relaxed);
             let began = watch::pause(seen, pause, is_over);
             if is_over() {

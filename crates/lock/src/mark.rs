@@ -27,7 +27,7 @@ impl Mark {
     }
 
     pub(crate) fn clear(&self) {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed, because the mark publishes nothing: the lock orders the value.
         self.0.store(false, Ordering::Relaxed);
     }
 }

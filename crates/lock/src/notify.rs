@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 ///
 /// let notify = Notify::new();
 /// notify.notify_one();
-/// notify.notified_blocking(); // the word was kept
+/// notify.notified_blocking(); // the notice was kept
 /// ```
 pub struct Notify {
     state: Mutex<State>,
@@ -42,7 +42,7 @@ const LAST: u32 = 1;
 const ALL: u32 = 2;
 
 impl Notify {
-    /// Without a word.
+    /// Creates a `Notify` without a kept notice.
     #[must_use]
     pub fn new() -> Self {
         let state = State {
@@ -65,7 +65,7 @@ impl Notify {
         Notified::new(self)
     }
 
-    /// Blocks this thread until the next word. Not for steps.
+    /// Blocks this thread until the next notice. Not for steps.
     pub fn notified_blocking(&self) {
         block_on("a wait for a notice", "`notified`", self.notified());
     }
@@ -123,7 +123,7 @@ impl fmt::Debug for Notify {
     }
 }
 
-/// Waits for word of a [`Notify`].
+/// Waits for a notice of a [`Notify`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Notified<N: Deref<Target = Notify>> {
     notify: N,

@@ -170,7 +170,7 @@ impl<T> RwLock<T> {
     /// As [`read`](Self::read); the guard keeps the lock alive.
     ///
     /// # Errors
-    /// As there.
+    /// As [`read`](Self::read).
     pub fn read_owned(self: Arc<Self>) -> RwWait<Arc<Self>, T, Reads> {
         RwWait::new(self)
     }
@@ -178,7 +178,7 @@ impl<T> RwLock<T> {
     /// As [`write`](Self::write); the guard keeps the lock alive.
     ///
     /// # Errors
-    /// As there.
+    /// As [`write`](Self::write).
     pub fn write_owned(self: Arc<Self>) -> RwWait<Arc<Self>, T, Writes> {
         RwWait::new(self)
     }
@@ -218,7 +218,7 @@ impl<T> RwLock<T> {
     /// As [`try_read`](Self::try_read); the guard keeps the lock alive.
     ///
     /// # Errors
-    /// As there.
+    /// As [`try_read`](Self::try_read).
     pub fn try_read_owned(self: Arc<Self>) -> TryLockResult<RwGuard<Arc<Self>, T, Reads>> {
         Self::try_take(self)
     }
@@ -226,7 +226,7 @@ impl<T> RwLock<T> {
     /// As [`try_write`](Self::try_write); the guard keeps the lock alive.
     ///
     /// # Errors
-    /// As there.
+    /// As [`try_write`](Self::try_write).
     pub fn try_write_owned(self: Arc<Self>) -> TryLockResult<RwGuard<Arc<Self>, T, Writes>> {
         Self::try_take(self)
     }

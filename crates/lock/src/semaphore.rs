@@ -73,7 +73,7 @@ impl Semaphore {
     /// As [`acquire`](Self::acquire); the permits keep the semaphore alive.
     ///
     /// # Errors
-    /// As there.
+    /// As [`acquire`](Self::acquire).
     pub fn acquire_owned(self: Arc<Self>, permits: usize) -> Acquire<Arc<Self>> {
         Acquire::new(self, permits)
     }
@@ -97,7 +97,7 @@ impl Semaphore {
     /// As [`try_acquire`](Self::try_acquire); the permits keep the semaphore alive.
     ///
     /// # Errors
-    /// As there.
+    /// As [`try_acquire`](Self::try_acquire).
     pub fn try_acquire_owned(
         self: Arc<Self>,
         permits: usize,

@@ -2,7 +2,7 @@
 //! work to a [`Behaviour`].
 //!
 //! The process counts its events before it looks at them, so that they are counted even if the step
-//! panics. The scheduler must call it once at a time and in order. The process checks this by a
+//! panics. The scheduler must make a single call at a time, in order. The process checks this by a
 //! swapped flag of its own.
 
 use crate::account::Account;

@@ -97,7 +97,7 @@ impl Watch {
 
     /// Returns the number of begun rounds, and a number that changes whenever something moves.
     pub(crate) fn progress(&self) -> (u64, u64) {
-        // Ordering: Relaxed, as in `begin`.
+        // Ordering: Relaxed: the watchdog may see the count late.
         let rounds = self.rounds.load(Ordering::Relaxed);
         let state = self.state();
         let moves = state.schedulers.iter().map(|(scheduler, account)| {

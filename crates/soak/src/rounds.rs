@@ -23,8 +23,8 @@ pub trait Tally: Default + AddAssign {
 /// there.
 ///
 /// # Panics
-/// If a round returns an error. The text begins with the seed that repeats the round, and has the
-/// error and the plan.
+/// If a round returns an error. The text has the error, the plan, and the seed of a soak
+/// that repeats the round first.
 pub fn run<P: Plan, T: Tally>(name: &str, round: impl FnMut(&P) -> Result<T, String>) {
     let seconds = environment::number(environment::SECONDS).unwrap_or(1);
     let start = Instant::now();

@@ -96,7 +96,7 @@ impl<T> Mutex<T> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`lock`](Self::lock).
     pub fn lock_owned(self: Arc<Self>) -> Lock<Arc<Self>, T> {
         Lock::new(self)
     }
@@ -131,7 +131,7 @@ impl<T> Mutex<T> {
     /// As [`try_lock`](Self::try_lock); the guard keeps the lock alive.
     ///
     /// # Errors
-    /// As there.
+    /// As [`try_lock`](Self::try_lock).
     pub fn try_lock_owned(self: Arc<Self>) -> TryLockResult<OwnedMutexGuard<T>> {
         if self.word.try_lock() {
             Ok(Guard::new(self)?)

@@ -349,7 +349,7 @@ fn a_wait_for_what_comes_by_the_driver_is_no_deadlock() {
     });
     let sleeper: ProcessHandle = sleeper.unwrap();
     none_is_about(&reports, sleeper.pid());
-    // Ordering: Relaxed, as above.
+    // Ordering: Relaxed, because nothing goes with it.
     is_awaited.store(false, Ordering::Relaxed);
     next(&reports, DeadlockKind::AllAsleep, &[&sleeper]);
     notify.notify_one();

@@ -45,7 +45,7 @@ impl Process for Visitor {
             match event {
                 Event::Completion(it) if it.tag == 1 => {
                     let guard = it.take::<Locked<u64>>()?;
-                    // Ordering: Relaxed, as above.
+                    // Ordering: Relaxed: a simulation has a single thread.
                     assert_eq!(self.hall.inside.fetch_add(1, Ordering::Relaxed), 0);
                     self.guard = Some(guard.unwrap_or_else(PoisonError::into_inner));
                     out.sleep(Duration::from_micros(700), 2);

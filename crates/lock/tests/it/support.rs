@@ -24,7 +24,7 @@ impl Counts {
 
 impl Wake for Counts {
     fn wake(self: Arc<Self>) {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed, because the tests wait for the threads that count.
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }

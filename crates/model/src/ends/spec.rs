@@ -49,11 +49,11 @@ pub enum EndAct {
     Spawn(usize, Spawn),
     /// Links itself to another process.
     Link(usize, usize),
-    /// It unlinks itself.
+    /// Unlinks itself.
     Unlink(usize, usize),
     /// Traps exits from now on, or does not.
     Trap(usize, bool),
-    /// It ends.
+    /// Ends.
     End(usize, Ends),
     /// Sends another process this many numbers, and ends in the same step.
     Farewell(usize, usize, u64, Ends),
