@@ -37,7 +37,9 @@ pub use ganger_supervise::{
 };
 #[doc(no_inline)]
 #[cfg(feature = "task")]
-pub use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, WaitError, process};
+pub use ganger_task::{
+    Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, TaskSet, WaitError, process,
+};
 #[doc(no_inline)]
 #[cfg(feature = "time")]
 pub use ganger_time::{

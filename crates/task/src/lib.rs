@@ -8,12 +8,14 @@ mod blocking;
 mod combine;
 mod cx;
 mod error;
+mod group;
 #[cfg(feature = "tokio")]
 mod in_tokio;
 mod name;
 #[allow(unsafe_code, reason = "a future is pinned in its process")]
 mod process;
 mod scope;
+mod set;
 #[cfg(feature = "sched")]
 mod spawn;
 #[allow(unsafe_code, reason = "a step is lent to the waits inside of it")]
@@ -26,11 +28,13 @@ mod waits;
 pub use around::{Cancelled, Shielded, Timeout, UntilCancelled};
 pub use combine::{Join, OneOf2, OneOf3, OneOf4, Select};
 pub use cx::Cx;
-pub use error::{ChildError, ChildLost, WaitError};
+pub use error::{ChildError, ChildLost, TaskError, WaitError};
+pub use group::{Child, Group};
 #[cfg(feature = "tokio")]
 pub use in_tokio::{RuntimeGone, in_tokio};
 pub use process::process;
-pub use scope::{Child, Group, Scope};
+pub use scope::Scope;
+pub use set::{TaskId, TaskSet};
 #[cfg(feature = "sched")]
 pub use spawn::{SpawnTask, SpawnTaskExt, StartTask};
 #[cfg(feature = "time")]

@@ -15,21 +15,21 @@
 //!    other children, and waits for their notices.
 //! 4. A scope that is dropped cancels its children.
 
+use crate::WaitError;
 use crate::cx::Cx;
-use crate::error::{ChildError, ChildLost, has_source, is_cancelled, text};
+use crate::error::{ChildError, ChildLost, has_source};
+use crate::group::{Child, Group};
 use crate::step;
-use crate::{WaitError, process};
 use ganger_proc_api::{
-    BoxError, CancelReason, Context, ExitCause, Payloads, Pid, SubmitError, SubmitErrorKind,
-    Symbol, Tag,
+    BoxError, CancelReason, Context, ExitCause, Payloads, Pid, Process, SubmitError,
+    SubmitErrorKind, Symbol, Tag,
 };
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{self, Poll, Waker};
+use std::task::{self, Poll, ready};
 
 /// The entry point that tasks are started with.
 pub(crate) const METHOD: Symbol = Symbol::new("task");
@@ -48,7 +48,7 @@ pub struct Scope {
 #[derive(Default)]
 struct Family {
     /// Those that have not ended, by their numbers.
-    children: Vec<Option<Pid>>,
+    children: Vec<Option<Alive>>,
     /// The numbers of those that have.
     free: Vec<usize>,
     alive: usize,
@@ -58,6 +58,19 @@ struct Family {
     is_cancelled: bool,
     /// The scope takes no more children.
     is_closed: bool,
+}
+
+struct Alive {
+    pid: Pid,
+    /// What hears of its end in the place of the scope.
+    member: Option<(Arc<dyn Member>, u64)>,
+}
+
+/// Children whose ends are not the scope's own affair.
+pub(crate) trait Member: Send + Sync {
+    /// The child of that number has ended. Called in the task's step, or where the scope is
+    /// dropped.
+    fn ended(self: Arc<Self>, number: u64, pid: Pid, cause: ExitCause);
 }
 
 impl Family {
@@ -70,7 +83,7 @@ impl Family {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -113,7 +126,7 @@ impl<M: Send + 'static> Cx<M> {
         let mut nursery = Nursery::open(self.context(), self.task());
         let mut cancelled = pin!(self.cancelled());
         let mut result = {
-            let mut body = pin!(body(nursery.scope()));
+            let mut body = pin!(body(nursery.scope.same()));
             poll_fn(|context| {
                 nursery.heed(cancelled.as_mut(), context);
                 while let Poll::Ready(Some(ended)) = nursery.poll_ended(context) {
@@ -186,16 +199,20 @@ impl Nursery {
         }
     }
 
-    fn scope(&self) -> Scope {
-        Scope {
-            ctx: self.scope.ctx.clone(),
-            family: Arc::clone(&self.scope.family),
-            ..self.scope
+    /// The next of the scope's own children that has ended; `None` when there are none at all.
+    fn poll_ended(&self, context: &task::Context<'_>) -> Poll<Option<(Pid, ExitCause)>> {
+        loop {
+            let Some((alive, cause)) = ready!(self.poll_any(context)) else {
+                return Poll::Ready(None);
+            };
+            match alive.member {
+                Some((member, number)) => member.ended(number, alive.pid, cause),
+                None => return Poll::Ready(Some((alive.pid, cause))),
+            }
         }
     }
 
-    /// The next child that has ended; `None` when there are none.
-    fn poll_ended(&self, context: &task::Context<'_>) -> Poll<Option<(Pid, ExitCause)>> {
+    fn poll_any(&self, context: &task::Context<'_>) -> Poll<Option<(Alive, ExitCause)>> {
         let Scope {
             task, line, family, ..
         } = &self.scope;
@@ -212,8 +229,8 @@ impl Nursery {
         let mut family = lock(family);
         family.alive -= 1;
         family.free.push(number);
-        let pid = family.children[number].take();
-        Poll::Ready(pid.map(|pid| (pid, cause)))
+        let alive = family.children[number].take();
+        Poll::Ready(alive.map(|it| (it, cause)))
     }
 
     /// The error for a child that has not finished by itself.
@@ -235,9 +252,11 @@ impl Nursery {
         if mem::replace(&mut family.is_cancelled, true) {
             return;
         }
-        let children: Vec<_> = family.children.iter().flatten().copied().collect();
+        let alive = family.children.iter().flatten();
+        let children: Vec<_> = alive.map(|it| it.pid).collect();
         drop(family);
-        children.into_iter().for_each(|pid| self.scope.cancel(pid));
+        let scope = &self.scope;
+        children.into_iter().for_each(|pid| scope.cancel(pid, OVER));
     }
 }
 
@@ -246,13 +265,117 @@ impl Drop for Nursery {
         lock(&self.scope.family).is_closed = true;
         self.cancel();
         step::with(self.scope.task, |step| step.waits.close(self.scope.line));
+        // No notice comes any more, and the children must not keep the family.
+        let children = mem::take(&mut lock(&self.scope.family).children);
+        for alive in children.into_iter().flatten() {
+            if let Some((member, number)) = alive.member {
+                let cause = ExitCause::Cancelled(OVER.into());
+                member.ended(number, alive.pid, cause);
+            }
+        }
+    }
+}
+
+/// Why children of a scope are cancelled.
+const OVER: &str = "its scope has ended";
+
+/// The parent's duty to monitor its child, before any worker runs the child, so that none ends it
+/// unseen.
+pub(crate) struct Monitored {
+    parent: Context,
+    tag: Tag,
+}
+
+impl Monitored {
+    /// The child has its PID.
+    pub(crate) fn begin(&self, child: &Cx) {
+        if self.parent.monitor(child.pid(), self.tag).is_err() {
+            unreachable!("a child is a process of the same scheduler");
+        }
+    }
+}
+
+/// Where the first error of a child is kept, for the scope.
+pub(crate) struct FirstError(Arc<Mutex<Family>>);
+
+impl FirstError {
+    /// The child is about to end with that error.
+    pub(crate) fn keep(self, child: Pid, error: BoxError) {
+        let mut family = lock(&self.0);
+        let later = match family.error {
+            Some(_) => Some(error),
+            None => family.error.replace((child, error)).map(|(_, it)| it),
+        };
+        // An error's destructor is another's code.
+        drop(family);
+        drop(later);
     }
 }
 
 impl Scope {
-    fn cancel(&self, pid: Pid) {
+    pub(crate) fn first_error(&self) -> FirstError {
+        FirstError(Arc::clone(&self.family))
+    }
+
+    pub(crate) fn cancel(&self, pid: Pid, reason: &str) {
         // One that is not found has ended.
-        let _ = self.ctx.cancel(pid, "its scope has ended");
+        let _ = self.ctx.cancel(pid, reason);
+    }
+
+    pub(crate) fn same(&self) -> Self {
+        Self {
+            ctx: self.ctx.clone(),
+            family: Arc::clone(&self.family),
+            ..*self
+        }
+    }
+
+    /// Why no further child is to be started, if so.
+    pub(crate) fn over(&self) -> Option<CancelReason> {
+        let family = lock(&self.family);
+        (family.is_cancelled || family.is_closed).then(|| OVER.into())
+    }
+
+    /// Starts a child, which `child` makes. Its end goes to `member`, if there is one.
+    pub(crate) fn start(
+        &self,
+        member: Option<(Arc<dyn Member>, u64)>,
+        child: impl FnOnce(Monitored) -> Box<dyn Process>,
+    ) -> Result<Pid, SubmitError> {
+        let Self {
+            ctx,
+            task,
+            line,
+            family,
+        } = self;
+        let number = lock(family).reserve();
+        let tag = step::poll_with(*task, |step| step.waits.open_child(*line, number));
+        let parent = ctx.clone();
+        let child = child(Monitored { parent, tag });
+        let started = if lock(family).is_closed {
+            let error = SubmitError::new(SubmitErrorKind::Stopping);
+            Err(error.with_process(child, Payloads::new()))
+        } else {
+            ctx.submit_boxed(child, METHOD, Payloads::new())
+        };
+        let pid = match started {
+            Ok(pid) => pid,
+            Err(error) => {
+                step::with(*task, |step| step.waits.close(tag));
+                lock(family).free.push(number);
+                return Err(error);
+            }
+        };
+        step::with(*task, |step| step.waits.child_is(tag, pid));
+        let mut shared = lock(family);
+        shared.children[number] = Some(Alive { pid, member });
+        shared.alive += 1;
+        let is_cancelled = shared.is_cancelled;
+        drop(shared);
+        if is_cancelled {
+            self.cancel(pid, OVER);
+        }
+        Ok(pid)
     }
 
     /// Starts a child: a task of its own, whose result the [`Child`] waits for.
@@ -270,246 +393,13 @@ impl Scope {
     {
         let results = self.group();
         let pid = results.spawn(body)?;
-        Ok(Child { pid, results })
+        Ok(Child::new(pid, results))
     }
 
     /// Children with results of one type, which are taken as they come.
     #[must_use]
     pub fn group<T: Send + 'static>(&self) -> Group<T> {
-        Group {
-            scope: Self {
-                ctx: self.ctx.clone(),
-                family: Arc::clone(&self.family),
-                ..*self
-            },
-            results: Arc::new(Mutex::new(Results {
-                ready: VecDeque::new(),
-                running: 0,
-                begun: 0,
-                waker: None,
-            })),
-        }
-    }
-}
-
-/// Children of a scope, whose results are taken in the order in which they come: see
-/// [`Scope::group`].
-///
-/// ```
-/// # use ganger_proc_api::BoxError;
-/// # use ganger_task::Cx;
-/// # async fn body(cx: Cx) -> Result<(), BoxError> {
-/// let sum: u64 = cx
-///     .scope(async |scope| {
-///         let squares = scope.group();
-///         for number in 1..=10 {
-///             squares.spawn(async move |_: Cx| Ok(number * number))?;
-///         }
-///         let mut sum = 0;
-///         while let Some(square) = squares.next().await {
-///             sum += square?;
-///         }
-///         Ok(sum)
-///     })
-///     .await?;
-/// # Ok(())
-/// # }
-/// ```
-pub struct Group<T> {
-    scope: Scope,
-    results: Arc<Mutex<Results<T>>>,
-}
-
-struct Results<T> {
-    ready: VecDeque<Result<T, ChildLost>>,
-    running: usize,
-    /// Children that have begun to start.
-    begun: u64,
-    waker: Option<Waker>,
-}
-
-impl<T: Send + 'static> Group<T> {
-    /// Starts a child. As [`Scope::spawn`], but its result goes to [`next`](Self::next).
-    ///
-    /// # Errors
-    /// As there.
-    ///
-    /// # Panics
-    /// As there.
-    pub fn spawn<F, Fut>(&self, body: F) -> Result<Pid, SubmitError>
-    where
-        F: FnOnce(Cx) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, BoxError>> + Send + 'static,
-    {
-        let Scope {
-            ctx,
-            task,
-            line,
-            family,
-        } = &self.scope;
-        let begun = lock(&self.results).begun;
-        let results = Arc::clone(&self.results);
-        let its_family = Arc::clone(family);
-        let number = lock(family).reserve();
-        let tag = step::poll_with(*task, |step| step.waits.open_child(*line, number));
-        let parent = ctx.clone();
-        // This is called before any worker runs the child, so that none ends it unseen.
-        let child = process(move |cx: Cx| {
-            let pid = cx.pid();
-            if parent.monitor(pid, tag).is_err() {
-                unreachable!("a child is a process of the same scheduler");
-            }
-            let report = Report::new(results);
-            let body = body(cx);
-            async move {
-                match body.await {
-                    Ok(result) => report.give(Ok(result)),
-                    Err(error) if is_cancelled(&error) => return Err(error),
-                    Err(error) => {
-                        let text = text(&error);
-                        let mut family = lock(&its_family);
-                        let later = match family.error {
-                            Some(_) => Some(error),
-                            None => family.error.replace((pid, error)).map(|(_, it)| it),
-                        };
-                        // An error's destructor is another's code.
-                        drop(family);
-                        drop(later);
-                        return Err(text.into());
-                    }
-                }
-                Ok(())
-            }
-        });
-        let started = if lock(family).is_closed {
-            let error = SubmitError::new(SubmitErrorKind::Stopping);
-            Err(error.with_process(child, Payloads::new()))
-        } else {
-            ctx.submit_boxed(child, METHOD, Payloads::new())
-        };
-        let pid = match started {
-            Ok(pid) => pid,
-            Err(error) => {
-                step::with(*task, |step| step.waits.close(tag));
-                lock(family).free.push(number);
-                let mut results = lock(&self.results);
-                if results.begun != begun {
-                    // It was dropped as it started, and no wait learns of that.
-                    let lost = results.ready.iter().rposition(Result::is_err);
-                    drop(lost.and_then(|lost| results.ready.remove(lost)));
-                }
-                return Err(error);
-            }
-        };
-        step::with(*task, |step| step.waits.child_is(tag, pid));
-        let mut shared = lock(family);
-        shared.children[number] = Some(pid);
-        shared.alive += 1;
-        let is_cancelled = shared.is_cancelled;
-        drop(shared);
-        if is_cancelled {
-            self.scope.cancel(pid);
-        }
-        Ok(pid)
-    }
-
-    /// The next result; `None` when no child runs whose result has not been taken. One that has
-    /// ended without a result gives [`ChildLost`], and ends the scope.
-    ///
-    /// # Errors
-    /// [`ChildLost`], inside.
-    pub async fn next(&self) -> Option<Result<T, ChildLost>> {
-        poll_fn(|context| poll_next(&self.results, context)).await
-    }
-
-    /// How many children have not given their results.
-    #[must_use]
-    pub fn running(&self) -> usize {
-        lock(&self.results).running
-    }
-}
-
-fn poll_next<T>(
-    results: &Mutex<Results<T>>,
-    context: &task::Context<'_>,
-) -> Poll<Option<Result<T, ChildLost>>> {
-    // A waker is another's code: it is cloned and dropped without the lock.
-    let waker = context.waker().clone();
-    let mut results = lock(results);
-    if let Some(result) = results.ready.pop_front() {
-        return Poll::Ready(Some(result));
-    }
-    if results.running == 0 {
-        return Poll::Ready(None);
-    }
-    let before = results.waker.replace(waker);
-    drop(results);
-    drop(before);
-    Poll::Pending
-}
-
-/// A child of a scope. It waits for the child's result; dropping it leaves the child alone.
-#[must_use = "the scope waits for the child, and its result is lost"]
-pub struct Child<T> {
-    pid: Pid,
-    results: Group<T>,
-}
-
-impl<T> Child<T> {
-    /// The child's PID.
-    #[must_use]
-    pub fn pid(&self) -> Pid {
-        self.pid
-    }
-}
-
-/// # Panics
-/// Polling it again after it was ready panics.
-impl<T> Future for Child<T> {
-    type Output = Result<T, ChildLost>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
-        poll_next(&self.results.results, context).map(|result| match result {
-            Some(result) => result,
-            None => panic!("the result has been taken: a future is polled until it is ready"),
-        })
-    }
-}
-
-/// The duty to give a child's result, or to say that there is none.
-struct Report<T>(Option<Arc<Mutex<Results<T>>>>);
-
-impl<T> Report<T> {
-    fn new(results: Arc<Mutex<Results<T>>>) -> Self {
-        let mut inner = lock(&results);
-        inner.running += 1;
-        inner.begun += 1;
-        drop(inner);
-        Self(Some(results))
-    }
-
-    fn give(mut self, result: Result<T, ChildLost>) {
-        self.settle(result);
-    }
-
-    fn settle(&mut self, result: Result<T, ChildLost>) {
-        if let Some(results) = self.0.take() {
-            let mut results = lock(&results);
-            results.running -= 1;
-            results.ready.push_back(result);
-            let waker = results.waker.take();
-            // A waker is another's code.
-            drop(results);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
-    }
-}
-
-impl<T> Drop for Report<T> {
-    fn drop(&mut self) {
-        self.settle(Err(ChildLost));
+        Group::new(self.same())
     }
 }
 
@@ -517,18 +407,5 @@ impl fmt::Debug for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let alive = lock(&self.family).alive;
         f.debug_struct("Scope").field("alive", &alive).finish()
-    }
-}
-
-impl<T> fmt::Debug for Group<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let running = lock(&self.results).running;
-        f.debug_struct("Group").field("running", &running).finish()
-    }
-}
-
-impl<T> fmt::Debug for Child<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Child").field(&self.pid).finish()
     }
 }

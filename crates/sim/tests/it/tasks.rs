@@ -207,3 +207,77 @@ fn no_child_outlives_its_scope_whenever_the_parent_is_cancelled() {
     Sim::new(0).must_free().check_seeds(seeds(400), family);
     Sim::new(0).workers(3).check_seeds(seeds(200), family);
 }
+
+/// A set of children of which some fail and some are cancelled, under a limit; the parent may be
+/// cancelled at any moment. Each child has one end, and none is left.
+fn tolerant(rt: &Rt<'_>) {
+    register(rt);
+    let now = Arc::new(AtomicU64::new(0));
+    let its_now = Arc::clone(&now);
+    let which = rt.choose(12);
+    let parent = rt.spawn_task(async move |cx: Cx| {
+        cx.scope(async |scope| {
+            let set = scope.task_set().limit(3);
+            let mut ids = Vec::new();
+            for number in 0..12_u64 {
+                let now = Arc::clone(&its_now);
+                ids.push(set.spawn(async move |cx| {
+                    // Ordering: Relaxed: a simulation has one thread.
+                    assert!(
+                        now.fetch_add(1, Ordering::Relaxed) < 3,
+                        "too many run at once"
+                    );
+                    let _counts = Leaves(now);
+                    let square = cx.command(Square(number)).await?;
+                    if number % 4 == 3 {
+                        return Err("no luck".into());
+                    }
+                    Ok(square)
+                })?);
+            }
+            let mut ended = Vec::new();
+            while let Some((id, _)) = set.next_with_id().await {
+                ended.push(id);
+                if ended.len() == 4 {
+                    set.cancel(ids[which]);
+                }
+            }
+            ended.sort();
+            assert_eq!(ended, ids, "each child has one end");
+            Ok(ended.len())
+        })
+        .await
+    });
+    let parent = parent.unwrap();
+    if rt.choose(2) == 1 {
+        for _ in 0..rt.choose(80) {
+            rt.step();
+        }
+        let _ended = rt.cancel(parent.pid(), "enough");
+    }
+    match rt.wait(parent) {
+        ExitReason::Done(ended) => assert_eq!(ended.as_u64(), Some(12)),
+        ExitReason::Cancelled(_) => {}
+        other => panic!("{other:?}"),
+    }
+    // No child outlives the scope. Ordering: Relaxed: a simulation has one thread.
+    assert_eq!(now.load(Ordering::Relaxed), 0);
+    rt.settle();
+    assert_eq!(rt.stats().live, 0);
+}
+
+struct Leaves(Arc<AtomicU64>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        // Ordering: Relaxed: a simulation has one thread.
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+// pins: A11
+#[test]
+fn each_child_of_a_set_has_one_end_whatever_fails_or_is_cancelled() {
+    Sim::new(0).must_free().check_seeds(seeds(200), tolerant);
+    Sim::new(0).workers(3).check_seeds(seeds(100), tolerant);
+}

@@ -14,5 +14,6 @@ mod fairness;
 mod messages;
 mod model;
 mod pinning;
+mod sets;
 #[cfg(feature = "tokio")]
 mod tokio_runtime;

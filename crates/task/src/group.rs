@@ -1,0 +1,227 @@
+//! Children whose results the body of their scope waits for.
+
+use crate::cx::Cx;
+use crate::error::{ChildLost, is_cancelled, text};
+use crate::process;
+use crate::scope::{Scope, lock};
+use ganger_proc_api::{BoxError, Pid, SubmitError};
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{self, Poll, Waker};
+
+/// Children of a scope, whose results are taken in the order in which they come: see
+/// [`Scope::group`].
+///
+/// ```
+/// # use ganger_proc_api::BoxError;
+/// # use ganger_task::Cx;
+/// # async fn body(cx: Cx) -> Result<(), BoxError> {
+/// let sum: u64 = cx
+///     .scope(async |scope| {
+///         let squares = scope.group();
+///         for number in 1..=10 {
+///             squares.spawn(async move |_: Cx| Ok(number * number))?;
+///         }
+///         let mut sum = 0;
+///         while let Some(square) = squares.next().await {
+///             sum += square?;
+///         }
+///         Ok(sum)
+///     })
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Group<T> {
+    scope: Scope,
+    results: Arc<Mutex<Results<T>>>,
+}
+
+struct Results<T> {
+    ready: VecDeque<Result<T, ChildLost>>,
+    running: usize,
+    /// Children that have begun to start.
+    begun: u64,
+    waker: Option<Waker>,
+}
+
+impl<T: Send + 'static> Group<T> {
+    pub(crate) fn new(scope: Scope) -> Self {
+        let results = Results {
+            ready: VecDeque::new(),
+            running: 0,
+            begun: 0,
+            waker: None,
+        };
+        let results = Arc::new(Mutex::new(results));
+        Self { scope, results }
+    }
+
+    /// Starts a child. As [`Scope::spawn`], but its result goes to [`next`](Self::next).
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn spawn<F, Fut>(&self, body: F) -> Result<Pid, SubmitError>
+    where
+        F: FnOnce(Cx) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, BoxError>> + Send + 'static,
+    {
+        let begun = lock(&self.results).begun;
+        let results = Arc::clone(&self.results);
+        let first_error = self.scope.first_error();
+        let child = move |cx: Cx| {
+            let pid = cx.pid();
+            let report = Report::new(results);
+            let body = body(cx);
+            async move {
+                match body.await {
+                    Ok(result) => report.give(Ok(result)),
+                    Err(error) if is_cancelled(&error) => return Err(error),
+                    Err(error) => {
+                        let text = text(&error);
+                        first_error.keep(pid, error);
+                        return Err(text.into());
+                    }
+                }
+                Ok(())
+            }
+        };
+        let started = self.scope.start(None, |monitored| {
+            process(move |cx: Cx| {
+                monitored.begin(&cx);
+                child(cx)
+            })
+        });
+        if started.is_err() {
+            let mut results = lock(&self.results);
+            if results.begun != begun {
+                // It was dropped as it started, and no wait learns of that.
+                let lost = results.ready.iter().rposition(Result::is_err);
+                drop(lost.and_then(|lost| results.ready.remove(lost)));
+            }
+        }
+        started
+    }
+
+    /// The next result; `None` when no child runs whose result has not been taken. One that has
+    /// ended without a result gives [`ChildLost`], and ends the scope.
+    ///
+    /// # Errors
+    /// [`ChildLost`], inside.
+    pub async fn next(&self) -> Option<Result<T, ChildLost>> {
+        poll_fn(|context| poll_next(&self.results, context)).await
+    }
+
+    /// How many children have not given their results.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        lock(&self.results).running
+    }
+}
+
+fn poll_next<T>(
+    results: &Mutex<Results<T>>,
+    context: &task::Context<'_>,
+) -> Poll<Option<Result<T, ChildLost>>> {
+    // A waker is another's code: it is cloned and dropped without the lock.
+    let waker = context.waker().clone();
+    let mut results = lock(results);
+    if let Some(result) = results.ready.pop_front() {
+        return Poll::Ready(Some(result));
+    }
+    if results.running == 0 {
+        return Poll::Ready(None);
+    }
+    let before = results.waker.replace(waker);
+    drop(results);
+    drop(before);
+    Poll::Pending
+}
+
+/// A child of a scope. It waits for the child's result; dropping it leaves the child alone.
+#[must_use = "the scope waits for the child, and its result is lost"]
+pub struct Child<T> {
+    pid: Pid,
+    results: Group<T>,
+}
+
+impl<T> Child<T> {
+    pub(crate) fn new(pid: Pid, results: Group<T>) -> Self {
+        Self { pid, results }
+    }
+
+    /// The child's PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+}
+
+/// # Panics
+/// Polling it again after it was ready panics.
+impl<T> Future for Child<T> {
+    type Output = Result<T, ChildLost>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
+        poll_next(&self.results.results, context).map(|result| match result {
+            Some(result) => result,
+            None => panic!("the result has been taken: a future is polled until it is ready"),
+        })
+    }
+}
+
+/// The duty to give a child's result, or to say that there is none.
+struct Report<T>(Option<Arc<Mutex<Results<T>>>>);
+
+impl<T> Report<T> {
+    fn new(results: Arc<Mutex<Results<T>>>) -> Self {
+        let mut inner = lock(&results);
+        inner.running += 1;
+        inner.begun += 1;
+        drop(inner);
+        Self(Some(results))
+    }
+
+    fn give(mut self, result: Result<T, ChildLost>) {
+        self.settle(result);
+    }
+
+    fn settle(&mut self, result: Result<T, ChildLost>) {
+        if let Some(results) = self.0.take() {
+            let mut results = lock(&results);
+            results.running -= 1;
+            results.ready.push_back(result);
+            let waker = results.waker.take();
+            // A waker is another's code.
+            drop(results);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl<T> Drop for Report<T> {
+    fn drop(&mut self) {
+        self.settle(Err(ChildLost));
+    }
+}
+
+impl<T> fmt::Debug for Group<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let running = lock(&self.results).running;
+        f.debug_struct("Group").field("running", &running).finish()
+    }
+}
+
+impl<T> fmt::Debug for Child<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Child").field(&self.pid).finish()
+    }
+}
