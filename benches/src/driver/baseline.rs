@@ -98,7 +98,8 @@ pub fn check_allocator(old: &Results, now: &str) -> Result<(), String> {
     ))
 }
 
-/// Returns pairs of figures of the same. Figures of queues do not have their size.
+/// Returns pairs of figures of the same kind. Figures of queues do not name their size: they are
+/// left out if the sizes of the results differ.
 fn pairs<'a>(old: &'a Results, new: &'a Results) -> impl Iterator<Item = (&'a Figure, &'a Figure)> {
     let is_same_size = old.machine.quick == new.machine.quick;
     let figures = new.figures.iter();

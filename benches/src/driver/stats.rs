@@ -56,7 +56,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (!sorted.is_empty()).then(|| middle(&sorted))
 }
 
-/// Returns the middle of sorted figures, at least 1.
+/// Returns the middle of sorted figures, which must not be empty.
 fn middle(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) {

@@ -209,8 +209,8 @@ pub trait Contestant {
     }
 
     /// W12, W13b, W13c: as many processes as the board has rows, which note each received tick
-    /// there. After the last tick they hit the gate and end. The result sends a tick to all of
-    /// them, from any thread.
+    /// there. At the tick `LAST` they hit the gate and end. The result sends a tick to all of them,
+    /// from any thread.
     fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
         let _ = board;
         Err(unmeasured())

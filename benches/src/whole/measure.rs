@@ -371,7 +371,7 @@ impl<C: Contestant> Run<'_, C> {
 
     fn timer_fire(&self, seconds: u64) -> Result<Vec<Sample>, Error> {
         let processes = self.job.elements();
-        // The time to set all timers. All of them are set before the first is due.
+        // The lead is the time to set all timers: all of them are set before the first is due.
         let (lead, span) = match self.job.is_quick() {
             true => (4_000, 100 * seconds),
             false => (8_000, 1_000 * seconds),

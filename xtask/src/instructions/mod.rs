@@ -39,7 +39,7 @@ const MISUSED: u8 = 2;
 /// Counts the costs of a step, a send, a spawn, a command and the queues, under callgrind:
 /// instructions, read-modify-writes, fences, allocations, cache lines, loads that wait for stores
 ///
-/// All counts except cache lines and libraries' instructions are compared with
+/// All counts except cache lines and libraries' read-modify-writes are compared with
 /// benches/instructions.json. Exits with 1 if a count is above the committed count by more than its
 /// tolerance, and with 2 if it can't count or has nothing to compare with.
 #[derive(Debug, Parser)]

@@ -33,7 +33,7 @@ impl<'a> View<'a> {
         self.row_with_loops(row).and_then(Row::lead)
     }
 
-    /// Returns whether the absence is of a single mode, and so the report must name the mode.
+    /// Returns whether the absence holds in its mode alone, so that the report must name the mode.
     pub(super) fn is_of_one_mode(&self, absence: &Absence) -> bool {
         let key = |it: &Absence| (it.workload, it.peer, it.processes, it.producers, it.workers);
         let rows = match absence.mode == self.mode {

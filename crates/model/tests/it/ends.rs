@@ -5,7 +5,7 @@ use ganger_model::{EndAct, Ends, NAMES, PROCESSES, Spawn, play_ends};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Returns a number; some processes of these numbers start later.
+/// Returns the number of a process, perhaps of a process that starts later.
 fn process() -> impl Strategy<Value = usize> {
     0..PROCESSES + 2
 }

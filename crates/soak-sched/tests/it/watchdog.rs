@@ -117,7 +117,7 @@ fn run_again(test: &str, summary: &Path) -> Output {
         .unwrap()
 }
 
-/// Returns the output of the failed program, and its summary.
+/// Returns the standard error of the failed program, and its summary.
 fn told(output: &Output, summary: &Path) -> (String, serde_json::Value) {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");

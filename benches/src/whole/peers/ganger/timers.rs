@@ -56,7 +56,7 @@ impl Stepping {
 impl Process for Stepping {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         assert!(events.is_empty(), "each timer is cancelled");
-        // The first step has none.
+        // The first step has no timer to cancel.
         out.cancel(self.left + 1);
         if self.left == 0 {
             self.gate.hit();
