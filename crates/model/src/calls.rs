@@ -203,11 +203,11 @@ pub(crate) fn number_in(package: &Package) -> Option<Number> {
     package.message.payloads.first()?.as_u64()
 }
 
-/// While a scheduler stops, the receiver may have ended.
+/// While a scheduler stops, the receiver may have ended, and the scheduler may have halted.
 pub(crate) fn allow_for_a_stop(world: &World, expected: Option<Sent>, found: Sent) -> Option<Sent> {
     let may_be_stopping = world.state().spec.may_have_halted();
     match (expected, found) {
-        (Some(Sent::NotFound), Sent::Stopping) if may_be_stopping => Some(found),
+        (Some(Sent::NotFound | Sent::Closed), Sent::Stopping) if may_be_stopping => Some(found),
         (expected, _) => expected,
     }
 }

@@ -63,7 +63,7 @@ fn supervisor(plan: &TreePlan, above: &str, notes: &Shared) -> Supervisor {
         _ => Supervisor::one_for_one(),
     };
     let supervisor = supervisor
-        .intensity(plan.most, Duration::from_secs(WINDOW))
+        .intensity(plan.most, WINDOW)
         .auto_shutdown(plan.auto);
     let children = plan.children.iter().enumerate();
     children.fold(supervisor, |it, (number, plan)| {
@@ -149,6 +149,7 @@ fn play(rt: &Rt<'_>, plan: &TreePlan, broken: Option<usize>, acts: &[TreeAct]) {
         assert_eq!(seen, expected, "{act:?}");
     };
     fix(broken, &mut world);
+    world.now = rt.now();
     let started = supervisor(plan, "", &notes).start(rt);
     rt.settle();
     let spec = Tree::start(plan, String::new(), &mut world);
@@ -159,6 +160,8 @@ fn play(rt: &Rt<'_>, plan: &TreePlan, broken: Option<usize>, acts: &[TreeAct]) {
     };
     let (mut next, mut before) = (plan.children.len(), BTreeMap::new());
     for act in acts.iter().chain([&TreeAct::StopAll]) {
+        // What an act has armed lets time pass before the next act.
+        world.now = rt.now();
         let verdict = match act {
             TreeAct::End(number, below, how) => {
                 end(rt, &tree, *number, *below, *how);
@@ -175,7 +178,6 @@ fn play(rt: &Rt<'_>, plan: &TreePlan, broken: Option<usize>, acts: &[TreeAct]) {
             }
             TreeAct::Wait => {
                 rt.run_for(Duration::from_secs(3));
-                world.now += 3;
                 None
             }
             TreeAct::StopAll => {

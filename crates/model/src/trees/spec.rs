@@ -3,9 +3,10 @@
 
 use ganger_supervise::{AutoShutdown, Restart, Strategy};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-/// This many seconds without failures forgive earlier failures.
-pub(super) const WINDOW: u64 = 5;
+/// A failure that is older than this time does not count any more.
+pub(super) const WINDOW: Duration = Duration::from_secs(5);
 
 /// The settings of a supervisor.
 #[derive(Debug, Clone)]
@@ -87,8 +88,8 @@ pub(super) enum Verdict {
 /// The world around the supervisors.
 #[derive(Default)]
 pub(super) struct World {
-    /// In seconds.
-    pub(super) now: u64,
+    /// The time of the simulation at the begin of an act.
+    pub(super) now: Duration,
     /// `+1` is a start of the child 1, and `-1` its end.
     pub(super) log: Vec<String>,
     pub(super) broken: BTreeSet<String>,
@@ -104,7 +105,7 @@ pub(super) struct Tree {
     children: Vec<Child>,
     /// The number of the next child.
     next: usize,
-    failures: Vec<u64>,
+    failures: Vec<Duration>,
 }
 
 struct Child {
@@ -193,7 +194,7 @@ impl Tree {
     /// Counts a failure. Says whether there were too many.
     fn counts(&mut self, world: &World) -> bool {
         self.failures.push(world.now);
-        let recent = |it: &&u64| world.now - **it <= WINDOW;
+        let recent = |it: &&Duration| world.now - **it <= WINDOW;
         self.failures.iter().filter(recent).count() > self.most as usize
     }
 

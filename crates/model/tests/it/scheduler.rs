@@ -38,7 +38,7 @@ proptest! {
 }
 
 /// The results that the specification distinguishes.
-const ALL: [&str; 49] = [
+const ALL: [&str; 50] = [
     "a send (R2, P13) Accepted",
     "a send (R2, P13) Closed",
     "a send (R2, P13) Full",
@@ -50,6 +50,7 @@ const ALL: [&str; 49] = [
     "a send that may wait (R2, P13) Waits",
     "a send that has waited (R2, P13) Accepted",
     "a send that has waited (R2, P13) Closed",
+    "a send that has waited (R2, P13) Stopping",
     "a send that has waited (R2, P13) Waits",
     "a send far away (R2, R3) Accepted",
     "a send far away (R2, R3) Full",
