@@ -25,8 +25,8 @@ use crate::registry::{Inner, LEAVE};
 use crate::table::{Place, Slot};
 use ganger_proc_api::CancelReason::Shutdown;
 use ganger_proc_api::{
-    BoxError, Context, Event, Events, Payloads, Pid, Process, SendError, StepOutput, StepResult,
-    SubmitErrorKind, Tag,
+    BoxError, Context, Event, Events, ExitCause, Payloads, Pid, Process, SendError, StepOutput,
+    StepResult, SubmitErrorKind, Tag,
 };
 use ganger_sched::{Address, ContextExt, ExitAction, Handle, Moment};
 use ganger_sync::sync::{Mutex, lock};
@@ -135,6 +135,8 @@ pub(crate) struct Incarnation<M, K> {
     not_before: Option<Moment>,
     /// The scheduler stops, and the process goes on until then at the latest.
     stops_at: Option<Moment>,
+    /// The scheduler stops, and the process is cancelled then, whatever it has left.
+    ends_at: Option<Moment>,
 }
 
 impl<M: Send + 'static, K: Key> Incarnation<M, K> {
@@ -159,6 +161,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             failures: 0,
             not_before: None,
             stops_at: None,
+            ends_at: None,
         }
     }
 
@@ -207,11 +210,31 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         }
     }
 
+    /// It has left events, and may wait for another: that has to come to it, unless a later process
+    /// of its key has begun to wait. In a stop it is cancelled when three quarters of the time are
+    /// over, with what it has left.
+    fn put_leave_off(&mut self, ctx: &Context, out: &mut StepOutput) {
+        if let Some(at) = self.ends_at {
+            if self.inner.timers.now() >= at {
+                return self.cancel(ctx);
+            }
+            if !self.is_armed {
+                self.is_armed = true;
+                out.sleep_until(at, TIMER);
+            }
+        }
+        let stays = (self.place).is_some_and(|it| self.inner.table.stay(it, ctx.pid()));
+        if stays {
+            self.leave = Leave::Asked;
+        }
+    }
+
     /// A step without a process of the kind. Says whether there is one now.
     fn wait(
         &mut self,
         ctx: &Context,
         events: &Events<'_>,
+        may_have_more: bool,
         out: &mut StepOutput,
     ) -> Result<bool, BoxError> {
         self.is_alone |= self.place.is_none_or(|it| self.inner.table.is_alone(it));
@@ -234,6 +257,10 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             }
             self.not_before = None;
         }
+        if events.is_empty() && may_have_more {
+            out.go_on();
+            return Ok(false);
+        }
         if events.is_empty() {
             // No message has come: there is nothing to start for.
             match self.leave {
@@ -249,8 +276,9 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
     /// The scheduler stops. Processes that live may ask this one until they have ended.
     fn be_told(&mut self, scheduler: Option<&Handle>) {
         let left = scheduler.and_then(Handle::time_to_stop).unwrap_or_default();
-        let at = self.inner.timers.now().after(left / 2);
-        self.stops_at.get_or_insert(at);
+        let now = self.inner.timers.now();
+        self.stops_at.get_or_insert(now + left / 2);
+        self.ends_at.get_or_insert(now + left / 4 * 3);
     }
 
     /// Whether no process lives that may ask this one, or that has taken too long.
@@ -326,6 +354,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             failures: self.failures.saturating_add(1),
             not_before: Some(self.inner.timers.now().after(wait)),
             stops_at: None,
+            ends_at: None,
         };
         if let Err(error) = self.inner.start(next) {
             tracing::debug!(
@@ -380,8 +409,8 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
             key: self.key.clone(),
             address: address.clone(),
         });
-        let place = self.inner.table.claim(self.hash, slot);
-        let place = place.ok_or(NotClaimed::Taken)?;
+        let claimed = self.inner.table.claim(self.hash, slot);
+        let (place, before) = claimed.ok_or(NotClaimed::Taken)?;
         self.place = Some(place);
         self.inner.keyed.add();
         let scheduler = ctx.scheduler();
@@ -392,6 +421,8 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
         let inner = Arc::clone(&self.inner);
         // The process has not ended: its submitter has it.
         let _added = (address.untyped()).add_exit_action(Box::new(Gone { inner, place }));
+        // The destructor of a key may panic: by now the end of this process is told.
+        drop(before);
         if let Some(first) = self.first.take() {
             let message = mem::replace(&mut *lock(&first), First::Sent);
             if let First::Message(message) = message
@@ -404,6 +435,7 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        let all = events.len();
         let own = self.take_own(events);
         if own.is_told {
             out.defer_cancel();
@@ -413,7 +445,9 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
             self.leave = Leave::Asked;
         }
         let shown = events.len();
-        if self.process.is_none() && !self.wait(ctx, events, out)? {
+        // Behind its own events, which may fill what a step is shown, there may be messages.
+        let may_have_more = shown < all;
+        if self.process.is_none() && !self.wait(ctx, events, may_have_more, out)? {
             return Ok(());
         }
         self.step_inside(ctx, events, out)?;
@@ -424,7 +458,12 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
         match self.leave {
             Leave::No => match (self.stops_at, self.inner.idle) {
                 (Some(at), _) if own.has_fired && self.may_stop(ctx, at) => {
-                    self.begin_to_leave(ctx, out);
+                    self.leave = Leave::Asked;
+                    if left == 0 {
+                        self.begin_to_leave(ctx, out);
+                    } else {
+                        self.put_leave_off(ctx, out);
+                    }
                 }
                 (Some(_), _) if own.has_fired || own.is_told || !self.is_armed => {
                     self.look_again(out);
@@ -439,9 +478,11 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
                 }
                 _ => {}
             },
+            // It takes what it has left first, or what it waits for would go to the next process.
+            Leave::Asked if left > 0 => self.put_leave_off(ctx, out),
             Leave::Asked => self.begin_to_leave(ctx, out),
-            Leave::Draining if left > 0 => {}
-            Leave::Draining if shown > 0 => out.go_on(),
+            Leave::Draining if left > 0 => self.put_leave_off(ctx, out),
+            Leave::Draining if all > 0 => out.go_on(),
             Leave::Draining => self.cancel(ctx),
             Leave::Cancelled => {}
         }
@@ -466,8 +507,9 @@ struct Gone<M, K> {
 }
 
 impl<M: Send + 'static, K: Key> ExitAction for Gone<M, K> {
-    fn release(&mut self, _: Pid) {
+    /// By now all that the process had registered, such as a name, is free for the next one.
+    fn tell(self: Box<Self>, pid: Pid, _: &ExitCause) {
         self.inner.keyed.subtract();
-        self.inner.table.release(self.place);
+        self.inner.table.release(self.place, pid);
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{KeyedError, KeyedErrorKind};
 use crate::incarnation::{First, Incarnation, NotClaimed};
 use crate::kind::{Key, KindBuilder, Make};
-use crate::table::{Slot, Table};
+use crate::table::{AsksItself, Slot, Table};
 use ganger_proc_api::{
     BoxError, ExitCause, ExitNotice, Message, Payloads, Reply, SubmitErrorKind, Symbol, Tag,
 };
@@ -240,12 +240,9 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
     {
         let this = self.clone();
         Call::by(move |reply: Reply<T>| {
-            let slot = this.slot();
-            if let (Some(asker), Some(slot)) = (reply.pid(), &slot)
-                && asker == slot.address.pid()
-            {
-                return Err(CALLS_ITSELF.into());
-            }
+            let table = &this.inner.table;
+            let slot = table.find_for(this.hash, &this.key, reply.pid());
+            let slot = slot.map_err(|AsksItself| CALLS_ITSELF)?;
             // The reply in a message that is refused is dropped here, before the caller hears of
             // the error.
             let sent = this.deliver(slot, message(reply));

@@ -10,7 +10,7 @@
 //! a second mailbox, with limits and order of its own.
 //!
 //! **An entry** is a key that has a process. Its slot has the key and the address of the latest
-//! process of the key, and its count is how many processes of the key have not ended.
+//! process of the key, and the PIDs of the processes of the key that have not ended.
 //!
 //! 1. A sender takes a reference to the slot under the lock, sends, and gives the reference back.
 //!    So the number of references says how many sends are under way.
@@ -37,7 +37,7 @@ use ganger_proc_api::Pid;
 use ganger_sched::{Address, HashKey};
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use ganger_sync::{CachePadded, shrink_after_burst};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -60,8 +60,8 @@ struct Entry<K, M> {
     /// Tells it from all other entries of its shard, past ones included.
     number: u64,
     slot: Arc<Slot<K, M>>,
-    /// How many processes of the key have not ended.
-    live: u32,
+    /// The processes of the key that have not ended.
+    live: SmallVec<[Pid; 2]>,
     /// The latest process takes no more messages by way of the table.
     is_leaving: bool,
     /// The latest process has been asked to leave.
@@ -94,7 +94,13 @@ struct Found<K, M> {
     place: Place,
     slot: Arc<Slot<K, M>>,
     is_leaving: bool,
+    /// The process that asks is one of the key.
+    is_of_asker: bool,
 }
+
+/// A process that asks its own key.
+#[derive(Debug)]
+pub(crate) struct AsksItself;
 
 impl<K, M> Table<K, M> {
     pub(crate) fn new() -> Self {
@@ -120,14 +126,14 @@ impl<K, M> Table<K, M> {
     }
 
     /// The entry of the key.
-    fn search<Q>(&self, hash: u64, key: &Q) -> Option<Found<K, M>>
+    fn search<Q>(&self, hash: u64, key: &Q, asker: Option<Pid>) -> Option<Found<K, M>>
     where
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
         let mut others = SmallVec::<[u64; 1]>::new();
         loop {
-            let found = self.shard(hash).other_than(hash, &others)?;
+            let found = self.shard(hash).other_than(hash, &others, asker)?;
             if found.slot.key.borrow() == key {
                 return Some(found);
             }
@@ -141,29 +147,55 @@ impl<K, M> Table<K, M> {
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
-        let found = self.search(hash, key)?;
+        let found = self.search(hash, key, None)?;
         (!found.is_leaving).then_some(found.slot)
     }
 
-    /// A new process is the latest of its key, unless the key has one that takes messages.
-    pub(crate) fn claim(&self, hash: u64, new: Arc<Slot<K, M>>) -> Option<Place>
+    /// As [`find`](Self::find), for a question of that process, if it is one. A process of the key
+    /// must not wait for its key: for itself, or for the next process, which waits for its end.
+    pub(crate) fn find_for<Q>(
+        &self,
+        hash: u64,
+        key: &Q,
+        asker: Option<Pid>,
+    ) -> Result<Option<Arc<Slot<K, M>>>, AsksItself>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        match self.search(hash, key, asker) {
+            Some(found) if found.is_of_asker => Err(AsksItself),
+            Some(found) if !found.is_leaving => Ok(Some(found.slot)),
+            _ => Ok(None),
+        }
+    }
+
+    /// A new process is the latest of its key, unless the key has one that takes messages. With
+    /// the slot of the process before, whose key is dropped by the caller.
+    #[allow(clippy::type_complexity, reason = "it is used once")]
+    pub(crate) fn claim(
+        &self,
+        hash: u64,
+        new: Arc<Slot<K, M>>,
+    ) -> Option<(Place, Option<Arc<Slot<K, M>>>)>
     where
         K: Eq,
     {
+        let pid = new.address.pid();
         let mut others = SmallVec::<[u64; 1]>::new();
         loop {
             let mut shard = self.shard(hash);
-            let Some(found) = shard.other_than(hash, &others) else {
+            let Some(found) = shard.other_than(hash, &others, None) else {
                 shard.last += 1;
                 let number = shard.last;
                 shard.entries.entry(hash).or_default().push(Entry {
                     number,
                     slot: new,
-                    live: 1,
+                    live: smallvec![pid],
                     is_leaving: false,
                     is_asked: false,
                 });
-                return Some(Place { hash, number });
+                return Some((Place { hash, number }, None));
             };
             drop(shard);
             let Found { place, slot, .. } = found;
@@ -179,20 +211,18 @@ impl<K, M> Table<K, M> {
             if !entry.is_leaving && !entry.slot.address.is_closed() {
                 return None;
             }
-            entry.live += 1;
+            entry.live.push(pid);
             entry.is_leaving = false;
             entry.is_asked = false;
             let before = mem::replace(&mut entry.slot, new);
-            drop(shard);
-            drop(before);
-            return Some(place);
+            return Some((place, Some(before)));
         }
     }
 
     /// Whether the process at that place, the latest, is the only one of its key.
     pub(crate) fn is_alone(&self, place: Place) -> bool {
         let mut shard = self.shard(place.hash);
-        shard.entry(place).is_none_or(|entry| entry.live == 1)
+        shard.entry(place).is_none_or(|entry| entry.live.len() == 1)
     }
 
     /// The latest process, with that PID, gets no more messages by way of the table, unless a send
@@ -213,6 +243,14 @@ impl<K, M> Table<K, M> {
         true
     }
 
+    /// The process with that PID takes messages by way of the table again, unless the key has a
+    /// later one.
+    pub(crate) fn stay(&self, place: Place, pid: Pid) -> bool {
+        let mut shard = self.shard(place.hash);
+        let entry = shard.entry(place).filter(|it| it.slot.address.pid() == pid);
+        entry.map(|entry| entry.is_leaving = false).is_some()
+    }
+
     /// The latest process has failed, and what is sent to it is lost with it: the next one may take
     /// its place.
     pub(crate) fn give_up(&self, place: Place, pid: Pid) {
@@ -229,7 +267,7 @@ impl<K, M> Table<K, M> {
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
-        let Found { place, slot, .. } = self.search(hash, key)?;
+        let Found { place, slot, .. } = self.search(hash, key, None)?;
         let pid = slot.address.pid();
         drop(slot);
         let mut shard = self.shard(hash);
@@ -241,14 +279,14 @@ impl<K, M> Table<K, M> {
         Some(is_first.then_some(pid))
     }
 
-    /// A process has ended.
-    pub(crate) fn release(&self, place: Place) {
+    /// The process with that PID has ended.
+    pub(crate) fn release(&self, place: Place, pid: Pid) {
         let mut shard = self.shard(place.hash);
         let Some(entry) = shard.entry(place) else {
             return;
         };
-        entry.live -= 1;
-        if entry.live > 0 {
+        entry.live.retain(|it| *it != pid);
+        if !entry.live.is_empty() {
             // If it has to wait for others still, it goes on waiting.
             let waits = Arc::clone(&entry.slot);
             drop(shard);
@@ -282,7 +320,7 @@ impl<K, M> Table<K, M> {
 
 impl<K, M> Shard<K, M> {
     /// The first entry with that hash that is none of the others.
-    fn other_than(&self, hash: u64, others: &[u64]) -> Option<Found<K, M>> {
+    fn other_than(&self, hash: u64, others: &[u64], asker: Option<Pid>) -> Option<Found<K, M>> {
         let entries = self.entries.get(&hash)?;
         let entry = entries.iter().find(|it| !others.contains(&it.number))?;
         let number = entry.number;
@@ -290,6 +328,7 @@ impl<K, M> Shard<K, M> {
             place: Place { hash, number },
             slot: Arc::clone(&entry.slot),
             is_leaving: entry.is_leaving,
+            is_of_asker: asker.is_some_and(|asker| entry.live.contains(&asker)),
         })
     }
 

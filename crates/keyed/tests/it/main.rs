@@ -1,6 +1,7 @@
 //! What `ganger-keyed` promises, in simulations and on threads.
 
 mod chaos;
+mod edges;
 mod evictions;
 mod failures;
 mod keys;

@@ -103,11 +103,12 @@ fn with_innermost<R>(entry: *const Entry, f: impl FnOnce() -> R) -> R {
 /// take as much of its stack.
 #[inline]
 pub(crate) fn too_deep() -> Option<usize> {
-    let here = INNERMOST.get();
     // SAFETY: as in `find`.
-    let entry = unsafe { here.as_ref() }.filter(|entry| entry.submissions > 0)?;
-    let is_too_deep =
-        entry.submissions >= MAX_SUBMISSIONS || here.addr().abs_diff(entry.first) >= MAX_STACK;
+    let entry = unsafe { INNERMOST.get().as_ref() }.filter(|entry| entry.submissions > 0)?;
+    // What the `init` that starts another has taken counts as well.
+    let here = 0_u8;
+    let used = (&raw const here).addr().abs_diff(entry.first);
+    let is_too_deep = entry.submissions >= MAX_SUBMISSIONS || used >= MAX_STACK;
     is_too_deep.then_some(entry.submissions)
 }
 

@@ -158,6 +158,31 @@ fn inits_that_take_much_stack_are_refused_earlier() {
     assert!((2..=17).contains(&depth), "{depth}");
 }
 
+// pins: P1, P8
+#[test]
+fn the_stack_of_the_init_that_starts_another_counts() {
+    fn large_init(ctx: &Context, it: &Nested) -> Result<(), BoxError> {
+        let large = black_box([0_u8; 600 << 10]);
+        ctx.spawn_actor(it.next())?;
+        black_box(&large);
+        Ok(())
+    }
+    let scheduler = start(1);
+    let first = Nested::new(&scheduler, large_init);
+    let inits = Arc::clone(&first.inits);
+    let handle = scheduler.handle();
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    let refused = thread.spawn(move || handle.spawn_actor(first).unwrap_err());
+    let refused = refused.unwrap().join().unwrap();
+    assert!(
+        refused.to_string().contains("inside of 2 other starts"),
+        "{refused}"
+    );
+    // Two take more than a mebibyte, and a third would leave less than a quarter of the stack.
+    // Ordering: Relaxed: the thread has ended.
+    assert_eq!(inits.load(Ordering::Relaxed), 2);
+}
+
 /// Starts a process at each start.
 #[derive(Default)]
 struct OnStart(Mutex<Option<WeakHandle>>, AtomicUsize);
