@@ -11,6 +11,7 @@ mod models;
 mod orderings;
 mod programs;
 mod promises;
+mod prose;
 mod published;
 mod size;
 mod source;
@@ -95,6 +96,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
     programs::check(&sources, &mut findings);
     promises::check(&sources, &mut findings);
+    prose::check(&sources, &mut findings);
     let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
     let document = fs::read_to_string(root().join(models::DOCUMENT))?;
     models::check(&paths, &document, &mut findings);
