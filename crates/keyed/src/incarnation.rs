@@ -6,9 +6,9 @@
 //!
 //! **An idle process** is found by one timer for each, which is set again when it fires and the
 //! process has stepped meanwhile. So a step costs a flag. **To leave**, the process marks its
-//! entry: see `table.rs`. After that it steps until a step is shown no event and has left none:
-//! then its mailbox is empty and stays so. Then it cancels itself, so that its clean-up is that of
-//! any process that is asked to finish.
+//! entry: see `table.rs`. After that it steps until two steps in a row are shown no event and have
+//! left none: then its mailbox is empty and stays so. Then it cancels itself, so that its clean-up
+//! is that of any process that is asked to finish.
 //!
 //! **A start that fails** ends the process, so that what waits in its mailbox is answered with the
 //! cause. Before that it starts the next process of the key, which waits for the moment of the next
@@ -39,6 +39,9 @@ use std::time::Duration;
 
 /// The tag of its own timer.
 const TIMER: Tag = Tag::MAX - 1;
+
+/// After so many steps without an event the mailbox is taken to be empty.
+const EMPTY_STEPS: u8 = 2;
 
 /// When a process looks again that can't leave, because a send is under way.
 const SOON: Duration = Duration::from_millis(1);
@@ -130,6 +133,8 @@ pub(crate) struct Incarnation<M, K> {
     /// It has stepped since its timer was set.
     is_used: bool,
     is_armed: bool,
+    /// How many steps in a row were shown no event.
+    empty_steps: u8,
     /// So many starts before this one have failed.
     failures: u32,
     not_before: Option<Moment>,
@@ -144,13 +149,13 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         inner: Arc<Inner<M, K>>,
         key: K,
         hash: u64,
-        first: Arc<Mutex<First<M>>>,
+        first: Option<Arc<Mutex<First<M>>>>,
     ) -> Self {
         Self {
             inner,
             key,
             hash,
-            first: Some(first),
+            first,
             place: None,
             process: None,
             stage: Stage::Waiting,
@@ -158,6 +163,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             leave: Leave::No,
             is_used: false,
             is_armed: false,
+            empty_steps: 0,
             failures: 0,
             not_before: None,
             stops_at: None,
@@ -340,21 +346,9 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         let wait = FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT);
         self.inner.table.give_up(place, pid);
         let next = Self {
-            inner: Arc::clone(&self.inner),
-            key: self.key.clone(),
-            hash: self.hash,
-            first: None,
-            place: None,
-            process: None,
-            stage: Stage::Waiting,
-            is_alone: false,
-            leave: Leave::No,
-            is_used: false,
-            is_armed: false,
             failures: self.failures.saturating_add(1),
-            not_before: Some(self.inner.timers.now().after(wait)),
-            stops_at: None,
-            ends_at: None,
+            not_before: Some(self.inner.timers.now() + wait),
+            ..Self::new(Arc::clone(&self.inner), self.key.clone(), self.hash, None)
         };
         if let Err(error) = self.inner.start(next) {
             tracing::debug!(
@@ -445,8 +439,13 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
             self.leave = Leave::Asked;
         }
         let shown = events.len();
-        // Behind its own events, which may fill what a step is shown, there may be messages.
-        let may_have_more = shown < all;
+        // Its own events and wake-ups may fill a batch, and messages be behind them.
+        self.empty_steps = if all == 0 {
+            self.empty_steps.saturating_add(1)
+        } else {
+            0
+        };
+        let may_have_more = self.empty_steps < EMPTY_STEPS;
         if self.process.is_none() && !self.wait(ctx, events, may_have_more, out)? {
             return Ok(());
         }
@@ -482,7 +481,7 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
             Leave::Asked if left > 0 => self.put_leave_off(ctx, out),
             Leave::Asked => self.begin_to_leave(ctx, out),
             Leave::Draining if left > 0 => self.put_leave_off(ctx, out),
-            Leave::Draining if all > 0 => out.go_on(),
+            Leave::Draining if may_have_more => out.go_on(),
             Leave::Draining => self.cancel(ctx),
             Leave::Cancelled => {}
         }

@@ -7,7 +7,7 @@ use crate::table::{AsksItself, Slot, Table};
 use ganger_proc_api::{
     BoxError, ExitCause, ExitNotice, Message, Payloads, Reply, SubmitErrorKind, Symbol, Tag,
 };
-use ganger_sched::{Address, Call, Handle, SystemEvent, WeakHandle};
+use ganger_sched::{Address, CALLS_ITSELF, Call, Handle, SystemEvent, WeakHandle};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::Timers;
@@ -19,9 +19,6 @@ use std::time::Duration;
 
 /// The notice by which a process is asked to leave.
 pub(crate) const LEAVE: Tag = Tag::MAX - 1;
-
-/// What a process is told that asks itself.
-const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
 
 /// The processes of a kind, each known by its key: see [`Kinds::kind`](crate::Kinds::kind).
 ///
@@ -291,7 +288,7 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
     fn start(&self, message: M) -> Result<Option<M>, KeyedError> {
         let first = Arc::new(Mutex::new(First::Message(message)));
         let (inner, key) = (Arc::clone(&self.inner), self.key.clone());
-        let process = Incarnation::new(inner, key, self.hash, Arc::clone(&first));
+        let process = Incarnation::new(inner, key, self.hash, Some(Arc::clone(&first)));
         let started = self.inner.start(process);
         let first = std::mem::replace(&mut *lock(&first), First::Sent);
         match (started, first) {

@@ -413,8 +413,10 @@ impl ExitAction for EndLinks {
         Some(self)
     }
 
+    /// A peer that has ended as well sees to nothing: of peers that fail together one is reported.
     fn is_watch(&self) -> bool {
-        !self.peers.is_empty()
+        let is_there = |peer: &Pid| self.links.shard(*peer).nodes.contains_key(peer);
+        self.peers.keys().any(is_there)
     }
 
     /// It does not outlive the failure of the process, so that its peers do not, either.

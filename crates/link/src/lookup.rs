@@ -16,7 +16,7 @@ use ganger_proc_api::{
     Actor, BoxError, Context, EndKind, Message, Package, Pid, RegisterNameError,
     RegisterNameErrorKind, Reply, SendErrorKind, SubmitErrorKind,
 };
-use ganger_sched::{Address, Call, ContextExt, Handle, WrongAddress};
+use ganger_sched::{Address, CALLS_ITSELF, Call, ContextExt, Handle, WrongAddress};
 use ganger_sync::sync::{Mutex, lock};
 use std::any::Any;
 use std::error::Error;
@@ -217,9 +217,6 @@ impl Error for ByNameError {
         self.kind.source()
     }
 }
-
-/// What a process is told that asks itself.
-const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
 
 impl Lookup for Handle {
     fn lookup<M: 'static>(&self, name: &str) -> Result<Address<M>, LookupError> {

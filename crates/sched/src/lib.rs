@@ -48,6 +48,8 @@ pub mod commands {
 }
 
 pub use api::builder::{Builder, Built};
+#[doc(hidden)]
+pub use api::call::CALLS_ITSELF;
 pub use api::call::{Answer, Call, CallRefused};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::exit_actions::ExitActionError;

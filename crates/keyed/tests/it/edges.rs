@@ -3,12 +3,14 @@
 use crate::support::*;
 use ganger_keyed::{Kinds, Registry};
 use ganger_proc_api::{
-    Actor, BoxError, CancelReason, Completion, Context, Reply, StepOutput, StepResult, process_fn,
+    Actor, BoxError, CancelReason, Completion, Context, Pid, Reply, StepOutput, StepResult,
+    actor_fn, process_fn,
 };
-use ganger_sched::ContextExt;
+use ganger_sched::{ContextExt, ExitAction};
 use ganger_task::Cx;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(3_600);
@@ -37,6 +39,30 @@ fn own_events_that_fill_a_batch_hide_no_message() {
             assert_eq!(book.of("ann").taken, sent);
         });
     }
+}
+
+// pins: E3
+#[test]
+fn a_timer_that_fills_a_batch_while_a_process_leaves_hides_no_message() {
+    let sim = steady().builder(|it| it.event_batch(1));
+    sim.check_seeds(300, |rt| {
+        let book = Book::default();
+        let clerks = clerks(rt, &book);
+        clerks.of("ann").send(Act::Note(0, 0)).unwrap();
+        rt.run_for(IDLE - Duration::from_micros(1));
+        assert_eq!(clerks.len(), 1, "it has not been idle for long");
+        // By chance the timer has fired, and the process has not taken it up.
+        for _ in 0..rt.choose(60) {
+            rt.step();
+        }
+        for number in 1..5 {
+            clerks.of("ann").send(Act::Note(0, number)).unwrap();
+        }
+        clerks.evict("ann");
+        rt.run_for(Duration::from_secs(50));
+        let sent: Vec<_> = (0..5).map(|it| (0, it)).collect();
+        assert_eq!(book.of("ann").taken, sent);
+    });
 }
 
 enum Own {
@@ -155,4 +181,115 @@ fn a_stop_cancels_a_process_with_messages_left_before_it_terminates() {
         // Ordering: Relaxed: a simulation has one thread.
         assert!(cleaned.load(Ordering::Relaxed));
     });
+}
+
+/// Takes its time to release something, and says when that is done.
+struct Releases {
+    is_released: Arc<AtomicBool>,
+    next_begins: Mutex<Receiver<()>>,
+}
+
+impl ExitAction for Releases {
+    fn release(&mut self, _: Pid) {
+        // The next process has time to begin here, and must not.
+        let early = self.next_begins.lock().unwrap();
+        let _in_vain = early.recv_timeout(Duration::from_millis(50));
+        // Ordering: SeqCst, as the order of the test.
+        self.is_released.store(true, Ordering::SeqCst);
+    }
+}
+
+// pins: E2
+#[test]
+fn the_next_process_begins_when_the_one_before_has_released_all() {
+    let scheduler = start(2);
+    let is_released = Arc::new(AtomicBool::new(true));
+    let (begins, next_begins) = channel();
+    let next_begins = Mutex::new(Some(next_begins));
+    let its = Arc::clone(&is_released);
+    let kind = scheduler.kind::<Reply<bool>>("releases");
+    let kind = kind.start(move |_, ctx| {
+        // Ordering: SeqCst, for both accesses, as the order of the test.
+        let found = its.load(Ordering::SeqCst);
+        begins.send(()).unwrap_or_default();
+        if let Some(next_begins) = next_begins.lock().unwrap().take() {
+            next_begins.recv().unwrap();
+            its.store(false, Ordering::SeqCst);
+            let action = Releases {
+                is_released: Arc::clone(&its),
+                next_begins: Mutex::new(next_begins),
+            };
+            let added = ctx.add_exit_action(Box::new(action));
+            assert!(added.is_ok());
+        }
+        actor_fn(move |_, reply: Reply<bool>, _| {
+            reply.complete(found);
+            Ok(())
+        })
+    });
+    let releases = kind.build().unwrap();
+    let ann = releases.of("ann");
+    assert!(ann.call(|reply| reply).wait().unwrap());
+    assert!(releases.evict("ann"));
+    while ann.find().is_some() {
+        std::thread::yield_now();
+    }
+    let found = ann.call(|reply| reply).wait().unwrap();
+    assert!(found, "it began before the one before had released all");
+}
+
+static PANICS: AtomicBool = AtomicBool::new(false);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key(u8);
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        // Ordering: SeqCst, as the order of the test.
+        let panics = PANICS.swap(false, Ordering::SeqCst);
+        assert!(!panics, "on purpose");
+    }
+}
+
+/// Ends with its first answer, and stays in `close` until it may go.
+struct Slow(Arc<AtomicBool>);
+
+impl Actor for Slow {
+    type Message = Reply<u64>;
+
+    fn receive(&mut self, _: &Context, reply: Reply<u64>, out: &mut StepOutput) -> StepResult {
+        reply.complete(1);
+        out.done(());
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        // Ordering: SeqCst, as the order of the test.
+        while self.0.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+// pins: E2
+#[test]
+fn a_key_whose_destructor_panics_has_a_next_process() {
+    let scheduler = start(2);
+    let stays = Arc::new(AtomicBool::new(true));
+    let its = Arc::clone(&stays);
+    let kind = scheduler.kind::<Reply<u64>>("slow").keyed_by::<Key>();
+    let kind = kind.start(move |_, _| Slow(Arc::clone(&its)));
+    let slow = kind.build().unwrap();
+    let one = slow.of(Key(1));
+    assert_eq!(one.call(|reply| reply).wait().unwrap(), 1);
+    while one.find().is_some() {
+        std::thread::yield_now();
+    }
+    // The process is in `close`. The next one drops the key of its entry.
+    // Ordering: SeqCst, for both accesses, as the order of the test.
+    PANICS.store(true, Ordering::SeqCst);
+    let _panicked = one.call(|reply| reply).wait();
+    stays.store(false, Ordering::SeqCst);
+    let answer = one.call(|reply| reply).wait_timeout(PATIENCE);
+    assert_eq!(answer.unwrap(), 1);
 }

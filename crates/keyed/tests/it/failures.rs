@@ -48,7 +48,7 @@ fn ms(time: Duration) -> u128 {
 
 // pins: E4
 #[test]
-fn a_start_that_fails_answers_all_who_wait_and_the_next_ones_wait_longer() {
+fn a_start_that_fails_answers_all_that_wait_and_the_next_ones_wait_longer() {
     for panics in [false, true] {
         steady().check_seeds(20, |rt| {
             let failures = 4;

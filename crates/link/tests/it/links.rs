@@ -7,6 +7,7 @@ use ganger_proc_api::{
     StepResult, SubmitErrorKind, process_fn,
 };
 use ganger_sched::{ContextExt, Failure, Scheduler};
+use std::sync::mpsc::channel;
 use std::time::Instant;
 
 const TAG: u64 = 77;
@@ -29,7 +30,7 @@ impl Process for Fails {
 // pins: F2
 #[test]
 fn of_linked_processes_that_fail_together_the_last_is_reported() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, told) = channel();
     let builder = Scheduler::builder().workers(1);
     let builder = builder.on_failure(move |report| tell.send(report.clone()).unwrap());
     let scheduler = builder.start().unwrap();
@@ -53,6 +54,34 @@ fn of_linked_processes_that_fail_together_the_last_is_reported() {
             .ends_with("nothing watches it: failed: soon"),
         "{report}"
     );
+}
+
+// pins: F2
+#[test]
+fn of_linked_processes_that_fail_each_by_itself_one_is_reported() {
+    let (tell, told) = channel();
+    let builder = Scheduler::builder().workers(2);
+    let builder = builder.on_failure(move |report| tell.send(report.clone()).unwrap());
+    let scheduler = builder.start().unwrap();
+    let (fail, may_fail) = channel::<()>();
+    let (begin, begun) = channel();
+    let parent = puppet(&scheduler);
+    parent.tell(move |ctx, _| {
+        let child = process_fn(move |_, _, _| {
+            begin.send(()).unwrap();
+            may_fail.recv().unwrap();
+            Err("by itself".into())
+        });
+        ctx.linked().spawn(child)?;
+        Ok(())
+    });
+    begun.recv_timeout(PATIENCE).unwrap();
+    // The child is inside of its step when the parent ends.
+    parent.tell(|_, _| Err("first".into()));
+    assert!(matches!(exit(parent.handle), ExitReason::Failed(_)));
+    fail.send(()).unwrap();
+    let report = told.recv_timeout(PATIENCE).unwrap();
+    assert!(report.to_string().ends_with("by itself"), "{report}");
 }
 
 // pins: L1, L4

@@ -46,8 +46,9 @@ use std::time::Duration;
 const CANNOT_WAIT: &str = "the process that is called can't run while this thread waits for its \
                            answer; a step asks with `out.ask(call, tag)`, a future with `.await`";
 
-/// What a process is told that asks itself.
-const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
+/// What a process is told that asks itself. For crates that pass questions on.
+#[doc(hidden)]
+pub const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
 
 /// A question was not asked, because the process refuses it. The message is gone.
 ///

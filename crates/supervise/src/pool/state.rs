@@ -173,53 +173,67 @@ impl<J, A> State<J, A> {
     /// priority.
     pub(super) fn put_back(
         &mut self,
-        mut entry: Entry<J, A>,
+        entry: Entry<J, A>,
         index: usize,
         watch: Watch<'_, A>,
         then: &mut Then<J, A>,
     ) where
         A: Send + 'static,
     {
-        if self.phase == Phase::Over {
-            self.stats.refused += 1;
-            return then.refused.push((entry, PoolError::Stopping));
-        }
         let of = LineOf {
             worker: Some(index),
             rank: entry.rank,
         };
-        if entry.number < self.watched && !entry.is_there(of, watch) {
+        let has_watch = entry.number < self.watched;
+        if let Some(entry) = self.queue_again(entry, of, has_watch.then_some(watch), then) {
+            self.line(of).push_front(entry);
+        }
+    }
+
+    /// Counts a job that was begun as one that waits again. None when `then` has the job: the pool
+    /// is over, or the caller has left by that watch.
+    fn queue_again(
+        &mut self,
+        mut entry: Entry<J, A>,
+        of: LineOf,
+        watch: Option<Watch<'_, A>>,
+        then: &mut Then<J, A>,
+    ) -> Option<Entry<J, A>>
+    where
+        A: Send + 'static,
+    {
+        if self.phase == Phase::Over {
+            self.stats.refused += 1;
+            then.refused.push((entry, PoolError::Stopping));
+            return None;
+        }
+        if watch.is_some_and(|watch| !entry.is_there(of, watch)) {
             self.stats.left += 1;
-            return then.left.push(entry);
+            then.left.push(entry);
+            return None;
         }
         self.stats.queued += 1;
-        self.line(of).push_front(entry);
+        Some(entry)
     }
 
     /// A job that was begun waits until that moment for its next try, or not at all when the pool
     /// is about to end. Others pass it.
     pub(super) fn put_off(
         &mut self,
-        mut entry: Entry<J, A>,
+        entry: Entry<J, A>,
         due: Moment,
         watch: Watch<'_, A>,
         then: &mut Then<J, A>,
     ) where
         A: Send + 'static,
     {
-        if self.phase == Phase::Over {
-            self.stats.refused += 1;
-            return then.refused.push((entry, PoolError::Stopping));
-        }
         let of = LineOf {
             worker: entry.worker,
             rank: entry.rank,
         };
-        if !entry.is_there(of, watch) {
-            self.stats.left += 1;
-            return then.left.push(entry);
-        }
-        self.stats.queued += 1;
+        let Some(entry) = self.queue_again(entry, of, Some(watch), then) else {
+            return;
+        };
         self.delayed.insert(due, of, entry);
         if self.phase == Phase::Drains {
             self.release(Moment::NEVER, then);
