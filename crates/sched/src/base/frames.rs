@@ -49,34 +49,16 @@ struct Entry {
     scheduler: *const (),
     frame: Frame,
     outer: *const Self,
-    /// How many of this and those around it are submissions, of whichever schedulers.
-    submissions: usize,
-    /// The address of the outermost of these.
-    first: usize,
 }
 
 /// Calls `f` within a frame of that scheduler.
 #[inline]
 pub(crate) fn within<S, R>(scheduler: &S, frame: Frame, f: impl FnOnce() -> R) -> R {
-    let outer = INNERMOST.get();
-    // SAFETY: as in `find`.
-    let (submissions, first) = match unsafe { outer.as_ref() } {
-        Some(outer) => (outer.submissions, outer.first),
-        None => (0, 0),
-    };
-    let mut entry = Entry {
+    let entry = Entry {
         scheduler: ptr::from_ref(scheduler).cast(),
         frame,
-        outer,
-        submissions,
-        first,
+        outer: INNERMOST.get(),
     };
-    if matches!(frame, Frame::Submission(_)) {
-        entry.submissions += 1;
-        if submissions == 0 {
-            entry.first = (&raw const entry).addr();
-        }
-    }
     with_innermost(&raw const entry, f)
 }
 
@@ -99,17 +81,25 @@ fn with_innermost<R>(entry: *const Entry, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// How many submissions this thread is in the middle of, if they are as many as there may be, or
-/// take as much of its stack.
+/// How many submissions this thread is in the middle of, of whichever schedulers, if they are as
+/// many as there may be, or take as much of its stack. O(frames).
 #[inline]
 pub(crate) fn too_deep() -> Option<usize> {
-    // SAFETY: as in `find`.
-    let entry = unsafe { INNERMOST.get().as_ref() }.filter(|entry| entry.submissions > 0)?;
     // What the `init` that starts another has taken counts as well.
     let here = 0_u8;
-    let used = (&raw const here).addr().abs_diff(entry.first);
-    let is_too_deep = entry.submissions >= MAX_SUBMISSIONS || used >= MAX_STACK;
-    is_too_deep.then_some(entry.submissions)
+    let here = (&raw const here).addr();
+    let (mut submissions, mut first) = (0, here);
+    let mut at = INNERMOST.get();
+    // SAFETY: as in `find`.
+    while let Some(entry) = unsafe { at.as_ref() } {
+        if matches!(entry.frame, Frame::Submission(_)) {
+            submissions += 1;
+            first = at.addr();
+        }
+        at = entry.outer;
+    }
+    let is_too_deep = submissions >= MAX_SUBMISSIONS || here.abs_diff(first) >= MAX_STACK;
+    is_too_deep.then_some(submissions)
 }
 
 /// Whether this thread is in the middle of any call of that scheduler.
