@@ -38,7 +38,7 @@ impl Actor for Basket {
     }
 }
 
-type Baskets = Registry<Ask>;
+type Baskets = Keyed<Ask>;
 type Answer = (StatusCode, String);
 
 async fn basket(State(all): State<Baskets>, Path(user): Path<String>, item: String) -> Answer {

@@ -1,9 +1,9 @@
-//! The way of a package to its receiver, by PID: through nodes, routers and mailboxes, and through
-//! a scheduler that passes it on. The receiver at the end drops packages.
+//! The way of an envelope to its receiver, by PID: through nodes, routers and mailboxes, and
+//! through a scheduler that passes it on. The receiver at the end drops envelopes.
 
 use criterion::{BatchSize, Criterion};
-use ganger_proc_api::{BoxError, Message, Package, Pid, SendErrorKind};
-use ganger_relay::{ChannelHost, Node, PackageReceiver, Router, receiver_fn};
+use ganger_proc_api::{BoxError, Envelope, Message, Pid, SendErrorKind};
+use ganger_relay::{ChannelHost, EnvelopeReceiver, Node, Router, receiver_fn};
 use ganger_sched::Scheduler;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ fn main() -> Result<(), BoxError> {
 /// The router of the node `here`, with a host, a peer, and a fallback for other nodes.
 fn router() -> Result<Router, BoxError> {
     let sink = || {
-        Arc::new(receiver_fn(|package| {
-            black_box(package);
+        Arc::new(receiver_fn(|envelope| {
+            black_box(envelope);
             Ok(())
         }))
     };
@@ -40,11 +40,11 @@ fn router() -> Result<Router, BoxError> {
     Ok(router)
 }
 
-fn package(target: Pid) -> Package {
+fn envelope(target: Pid) -> Envelope {
     Message::new("number", 7_u64).to(target)
 }
 
-/// Routes by the PID's node; the package is made outside of the measured time.
+/// Routes by the PID's node; the envelope is made outside of the measured time.
 fn through_router(criterion: &mut Criterion, router: &Router) -> Result<(), BoxError> {
     let mut group = criterion.benchmark_group("routing/router");
     for (name, target) in [
@@ -55,15 +55,15 @@ fn through_router(criterion: &mut Criterion, router: &Router) -> Result<(), BoxE
     ] {
         let target = target.parse()?;
         group.bench_function(name, |bencher| {
-            let send = |package| assert!(router.send(package).is_ok());
-            bencher.iter_batched(|| package(target), send, BatchSize::SmallInput);
+            let send = |envelope| assert!(router.send(envelope).is_ok());
+            bencher.iter_batched(|| envelope(target), send, BatchSize::SmallInput);
         });
     }
     let nowhere = "{nowhere|1}".parse()?;
     group.bench_function("refused", |bencher| {
-        // Returned packages are dropped outside of the measured time.
-        let send = |package| router.send(package).unwrap_err();
-        bencher.iter_batched(|| package(nowhere), send, BatchSize::SmallInput);
+        // Returned envelopes are dropped outside of the measured time.
+        let send = |envelope| router.send(envelope).unwrap_err();
+        bencher.iter_batched(|| envelope(nowhere), send, BatchSize::SmallInput);
     });
     group.finish();
     Ok(())
@@ -75,11 +75,11 @@ fn through_mailbox(criterion: &mut Criterion, router: &Router) -> Result<(), Box
     router.local().add_host(mailbox.host(), mailbox.clone())?;
     let inbox = mailbox.open();
     criterion.bench_function("routing/mailbox", |bencher| {
-        let send = |package| {
-            assert!(router.send(package).is_ok());
+        let send = |envelope| {
+            assert!(router.send(envelope).is_ok());
             inbox.try_recv().expect("what was sent")
         };
-        bencher.iter_batched(|| package(inbox.pid()), send, BatchSize::SmallInput);
+        bencher.iter_batched(|| envelope(inbox.pid()), send, BatchSize::SmallInput);
     });
     Ok(())
 }
@@ -96,16 +96,16 @@ fn through_scheduler(criterion: &mut Criterion, router: Arc<Router>) -> Result<(
     for (name, target) in [("other_host", "{sink|1}"), ("other_node", "{peer@sink|1}")] {
         let target = target.parse()?;
         group.bench_function(name, |bencher| {
-            let send = |package| assert!(scheduler.send(package).is_ok());
-            bencher.iter_batched(|| package(target), send, BatchSize::SmallInput);
+            let send = |envelope| assert!(scheduler.send(envelope).is_ok());
+            bencher.iter_batched(|| envelope(target), send, BatchSize::SmallInput);
         });
     }
     let ended = "{main|1}".parse()?;
-    let error = scheduler.send(package(ended)).unwrap_err();
+    let error = scheduler.send(envelope(ended)).unwrap_err();
     assert_eq!(error.kind, SendErrorKind::NotFound);
     group.bench_function("no_process", |bencher| {
-        let send = |package| scheduler.send(package).unwrap_err();
-        bencher.iter_batched(|| package(ended), send, BatchSize::SmallInput);
+        let send = |envelope| scheduler.send(envelope).unwrap_err();
+        bencher.iter_batched(|| envelope(ended), send, BatchSize::SmallInput);
     });
     group.finish();
     Ok(())

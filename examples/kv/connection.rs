@@ -63,7 +63,7 @@ struct Connection<S> {
     parser: Parser,
     version: Version,
     /// When the request that has not come whole has begun.
-    begun: Option<Moment>,
+    begun: Option<Instant>,
     slots: Vec<Slot>,
     /// For each shard.
     jobs: Vec<Vec<Job>>,
@@ -127,8 +127,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let (stream, parser) = (&mut self.stream, &mut self.parser);
         let input = match left {
             None if is_subscribed => match cx.select((read(stream, parser), cx.recv())).await {
-                OneOf2::A(read) => Some(Input::Bytes(read?)),
-                OneOf2::B(message) => message.map(Input::Message),
+                Either::A(read) => Some(Input::Bytes(read?)),
+                Either::B(message) => message.map(Input::Message),
             },
             None => match cx.until_cancelled(read(stream, parser)).await {
                 Ok(read) => Some(Input::Bytes(read?)),

@@ -168,7 +168,7 @@ impl Server {
             _counts: counts,
         };
         let taken = members.into_iter().filter(|member| {
-            match ctx.send_package(Message::of(publication.clone()).to(*member)) {
+            match ctx.send_envelope(Message::of(publication.clone()).to(*member)) {
                 Ok(()) => true,
                 Err(error) => {
                     if error.kind == SendErrorKind::Full {

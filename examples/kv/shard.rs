@@ -55,7 +55,7 @@ pub(crate) struct Shard {
 impl Shard {
     pub(crate) fn new() -> Self {
         Self {
-            store: Store::new(Moment::from_nanos(0)),
+            store: Store::new(Instant::from_nanos(0)),
             ends: KeyedTimers::new(0),
             holder: None,
             waits: VecDeque::new(),

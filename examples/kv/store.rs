@@ -6,7 +6,7 @@ pub(crate) mod whole;
 
 use super::protocol::{Answer, number};
 use bytes::{Bytes, BytesMut};
-use ganger::time::Moment;
+use ganger::time::Instant;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem;
 use std::ops::Range;
@@ -60,7 +60,7 @@ impl Value {
 struct Entry {
     value: Value,
     /// From then on there is no such key.
-    until: Option<Moment>,
+    until: Option<Instant>,
     /// Of the key, from when it was put here: those that come later have higher ones.
     number: u64,
     /// Of the last command that may have changed it.
@@ -75,13 +75,13 @@ pub(crate) struct Store {
     numbered: BTreeMap<u64, Bytes>,
     /// The last number, and the last version.
     last: u64,
-    now: Moment,
+    now: Instant,
     /// Keys whose end has changed, for the timers.
     changed: Vec<Bytes>,
 }
 
 impl Store {
-    pub(crate) fn new(now: Moment) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self {
             entries: HashMap::new(),
             numbered: BTreeMap::new(),
@@ -92,7 +92,7 @@ impl Store {
     }
 
     /// The commands from now on are of that moment.
-    pub(crate) fn at(&mut self, now: Moment) {
+    pub(crate) fn at(&mut self, now: Instant) {
         self.now = now;
     }
 
@@ -153,7 +153,7 @@ impl Store {
     }
 
     /// Stores a value, and removes the end that the key had.
-    fn put(&mut self, key: &Bytes, value: Value, until: Option<Moment>) {
+    fn put(&mut self, key: &Bytes, value: Value, until: Option<Instant>) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.value = value;
             if mem::replace(&mut entry.until, until) != until {

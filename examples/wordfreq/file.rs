@@ -98,7 +98,7 @@ impl FileCounter {
         }
         self.chunk = Some(chunk);
         self.yield_read(out);
-        out.go_on();
+        out.step_again();
         None
     }
 
@@ -195,17 +195,17 @@ mod tests {
     use super::*;
     use ganger::ContextBackend;
     use ganger::{
-        CancelReason, CommandError, Outcome as StepOutcome, Package, SendError, SubmitError,
+        CancelReason, CommandError, Envelope, Outcome as StepOutcome, SendError, SubmitError,
         SubmitErrorKind, Symbol,
     };
     use std::collections::VecDeque;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A stand-in for a scheduler that keeps all packages.
+    /// A stand-in for a scheduler that keeps all envelopes.
     #[derive(Default)]
     struct Recorder {
-        sent: Mutex<Vec<Package>>,
+        sent: Mutex<Vec<Envelope>>,
         cancelled: AtomicBool,
     }
 
@@ -214,8 +214,8 @@ mod tests {
             "{test|1}".parse().unwrap()
         }
 
-        fn send(&self, package: Package) -> Result<(), SendError> {
-            self.sent.lock().unwrap().push(package);
+        fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+            self.sent.lock().unwrap().push(envelope);
             Ok(())
         }
 
@@ -306,7 +306,7 @@ mod tests {
         assert!(matches!(out.outcome(), StepOutcome::Wait));
         let out = bench.step(bench.read(&b"abcdefg ".repeat(CHUNK_BYTES / 8)));
         assert_eq!(out.yields().len(), 1);
-        assert!(matches!(out.outcome(), StepOutcome::GoOn));
+        assert!(matches!(out.outcome(), StepOutcome::StepAgain));
         assert_eq!(bench.process.counted_bytes, 0);
         let out = bench.step(None);
         assert!(out.yields().is_empty());

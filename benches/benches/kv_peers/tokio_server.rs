@@ -4,13 +4,12 @@
 use crate::example::commands::{self, Route};
 use crate::example::protocol::{Answer, Limits, Parser, Version};
 use crate::example::store::Store;
-use ganger::time::Moment;
+use ganger::time::Instant;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
@@ -18,7 +17,7 @@ use tokio::runtime::Builder;
 struct Server {
     shards: Vec<Mutex<Store>>,
     hasher: RandomState,
-    started: Instant,
+    started: std::time::Instant,
 }
 
 /// Serves until the process ends.
@@ -27,12 +26,12 @@ pub(crate) fn serve(listener: TcpListener, workers: usize, shards: usize) -> io:
         .worker_threads(workers)
         .enable_io()
         .build()?;
-    let start = Moment::from_nanos(0);
+    let start = Instant::from_nanos(0);
     let shards = (0..shards).map(|_| Mutex::new(Store::new(start)));
     let server = Arc::new(Server {
         shards: shards.collect(),
         hasher: RandomState::new(),
-        started: Instant::now(),
+        started: std::time::Instant::now(),
     });
     listener.set_nonblocking(true)?;
     runtime.block_on(async {
@@ -79,7 +78,7 @@ impl Server {
                 let nanos = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 let shard = self.shards[shard].lock();
                 let mut store = shard.unwrap_or_else(PoisonError::into_inner);
-                store.at(Moment::from_nanos(nanos));
+                store.at(Instant::from_nanos(nanos));
                 let answered = operation(&mut store, args);
                 drop(store.changes());
                 answered.unwrap_or_else(|refused| Answer::Error(refused.to_string()))

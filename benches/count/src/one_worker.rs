@@ -100,7 +100,7 @@ impl Process for Stepper {
         match self.left.checked_sub(1) {
             Some(left) => {
                 self.left = left;
-                out.go_on();
+                out.step_again();
             }
             None => out.done(()),
         }

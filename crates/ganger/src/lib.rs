@@ -17,8 +17,8 @@
 //!   [`CallRefused`], [`NotStarted`], [`StoppedProcess`]
 //! - **the end of a process**: [`ProcessHandle`], [`ExitReason`], [`ExitCause`], [`StopReport`]
 //! - **another one in its place**: [`UpgradeRequest`], [`Factory`], [`UpgradeError`]
-//! - **names and places**: [`Pid`], [`HostName`], [`NodeName`], [`Symbol`], [`Package`]
-//! - **several schedulers and nodes**: [`Router`], [`Node`], [`PackageReceiver`], [`ChannelHost`],
+//! - **names and places**: [`Pid`], [`HostName`], [`NodeName`], [`Symbol`], [`Envelope`]
+//! - **several schedulers and nodes**: [`Router`], [`Node`], [`EnvelopeReceiver`], [`ChannelHost`],
 //!   [`Inbox`]
 //! - **looking at a running scheduler**: [`Stats`], [`WorkerStats`], [`ProcessInfo`], [`Dump`],
 //!   [`LongStep`]

@@ -3,8 +3,8 @@
 #[doc(no_inline)]
 pub use crate::{
     Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, CommandError,
-    CommandId, Completer, Completion, Context, Event, Events, ExitCause, ExitNotice, ExitReason,
-    Handler, HostName, Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid,
+    CommandId, Completer, Completion, Context, Envelope, Event, Events, ExitCause, ExitNotice,
+    ExitReason, Handler, HostName, Lifecycle, Message, NodeName, Outcome, Payload, Payloads, Pid,
     Process, Reply, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
     Symbol, Tag, TypedCommand, UnknownMethod, UpgradeError, UpgradeRequest, WrongType, actor_fn,
     process_fn,
@@ -18,33 +18,33 @@ pub use crate::{
 };
 #[doc(no_inline)]
 #[cfg(feature = "relay")]
-pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
+pub use crate::{ChannelHost, EnvelopeReceiver, Inbox, Node, Router};
 #[doc(no_inline)]
 #[cfg(feature = "keyed")]
-pub use ganger_keyed::{KeyedAddress, KeyedError, Kinds, Registry};
+pub use ganger_keyed::{Keyed, KeyedAddress, KeyedError, Kinds};
 #[doc(no_inline)]
 #[cfg(feature = "link")]
 pub use ganger_link::{
-    DeadLetterLog, Delivered, Functions, Group, GroupNotice, Groups, LinkContext, LinkSpawner,
-    Lookup, Pick,
+    DeadLetterLog, Delivered, Group, GroupNotice, GroupRouting, Groups, LinkContext, LinkSpawner,
+    Registry, Services,
 };
 #[doc(no_inline)]
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
     AutoShutdown, BackOff, Batch, Breaker, Child, ChildInfo, ChildState, Overload, Poison, Pool,
-    PoolError, PoolHandle, PoolRemote, Restart, StopTime, Supervisor, Tree, TreeEnd, TreeEnded,
-    TreeError, TreeHandle,
+    PoolError, PoolHandle, PoolRemote, Restart, ShutdownTimeout, Supervisor, Tree, TreeEnd,
+    TreeEnded, TreeError, TreeHandle,
 };
 #[doc(no_inline)]
 #[cfg(feature = "task")]
 pub use ganger_task::{
-    Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, TaskSet, WaitError, process,
+    Cx, Either, Either3, SpawnTask, SpawnTaskExt, StartTask, TaskSet, WaitError, process,
 };
 #[doc(no_inline)]
 #[cfg(feature = "time")]
 pub use ganger_time::{
-    Every, KeyedTimers, Missed, Moment, RateLimitError, RateLimiter, ReceiveTimeout, StateTimeout,
-    Timer, TimerContext, TimerOutput, Timers,
+    Instant, Interval, KeyedTimers, MissedTicks, RateLimitError, RateLimiter, ReceiveTimeout,
+    StateTimeout, Timer, TimerContext, TimerOutput, Timers,
 };
 
 #[doc(no_inline)]

@@ -47,7 +47,7 @@ const OUTSIDE: &str = "outside";
 /// let runtime = Runtime::builder().node("alpha").start()?;
 /// let echo = runtime.spawn(Echo)?;
 /// let inbox = runtime.open_inbox();
-/// runtime.send(Package::new(inbox.pid(), echo.pid(), "say", "hello"))?;
+/// runtime.send(Envelope::new(inbox.pid(), echo.pid(), "say", "hello"))?;
 /// assert_eq!(inbox.recv()?.message.payloads.into_first().as_str(), Some("hello"));
 /// # Ok::<(), BoxError>(())
 /// ```

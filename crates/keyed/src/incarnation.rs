@@ -28,7 +28,7 @@ use ganger_proc_api::{
     BoxError, Context, Event, Events, ExitCause, Payloads, Pid, Process, SendError, StepOutput,
     StepResult, SubmitErrorKind, Tag,
 };
-use ganger_sched::{Address, ContextExt, ExitAction, Handle, Moment};
+use ganger_sched::{Address, ContextExt, ExitAction, Handle, Instant};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::TimerOutput;
 use std::fmt;
@@ -137,11 +137,11 @@ pub(crate) struct Incarnation<M, K> {
     empty_steps: u8,
     /// So many starts before this one have failed.
     failures: u32,
-    not_before: Option<Moment>,
+    not_before: Option<Instant>,
     /// The scheduler stops, and the process goes on until then at the latest.
-    stops_at: Option<Moment>,
+    stops_at: Option<Instant>,
     /// The scheduler stops, and the process is cancelled then, whatever it has left.
-    ends_at: Option<Moment>,
+    ends_at: Option<Instant>,
 }
 
 impl<M: Send + 'static, K: Key> Incarnation<M, K> {
@@ -210,7 +210,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             .is_none_or(|it| self.inner.table.leave(it, ctx.pid()));
         if left {
             self.leave = Leave::Draining;
-            out.go_on();
+            out.step_again();
         } else {
             self.arm(SOON, out);
         }
@@ -264,7 +264,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             self.not_before = None;
         }
         if events.is_empty() && may_have_more {
-            out.go_on();
+            out.step_again();
             return Ok(false);
         }
         if events.is_empty() {
@@ -288,7 +288,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
     }
 
     /// Whether no process lives that may ask this one, or that has taken too long.
-    fn may_stop(&self, ctx: &Context, at: Moment) -> bool {
+    fn may_stop(&self, ctx: &Context, at: Instant) -> bool {
         let are_others = || {
             let live = ctx.scheduler().map_or(0, |it| it.stats().live);
             live > self.inner.keyed.count()
@@ -481,7 +481,7 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
             Leave::Asked if left > 0 => self.put_leave_off(ctx, out),
             Leave::Asked => self.begin_to_leave(ctx, out),
             Leave::Draining if left > 0 => self.put_leave_off(ctx, out),
-            Leave::Draining if may_have_more => out.go_on(),
+            Leave::Draining if may_have_more => out.step_again(),
             Leave::Draining => self.cancel(ctx),
             Leave::Cancelled => {}
         }

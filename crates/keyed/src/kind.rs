@@ -1,7 +1,7 @@
 //! What the processes of a kind have in common, and how it is said.
 
 use crate::error::KindError;
-use crate::registry::{Inner, Registry};
+use crate::registry::{Inner, Keyed};
 #[cfg(feature = "task")]
 use ganger_proc_api::BoxError;
 use ganger_proc_api::{Actor, ActorProcess, Context, Process, Symbol};
@@ -115,7 +115,7 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
     /// `start` and [`Actor::init`] are called in the first step of the process, by a worker. What
     /// they register is the process's, and what is sent to the key meanwhile waits in its mailbox.
     /// The process has not started when one of them fails or panics: see
-    /// [`Registry`](crate::Registry).
+    /// [`Keyed`](crate::Keyed).
     pub fn start<A, F>(self, start: F) -> KindBuilder<M, K>
     where
         A: Actor<Message = M>,
@@ -201,10 +201,10 @@ impl<M: Send + 'static, K: Key> KindBuilder<M, K> {
     ///
     /// # Errors
     /// [`KindError`] when the scheduler has no [`Timers`].
-    pub fn build(self) -> Result<Registry<M, K>, KindError> {
+    pub fn build(self) -> Result<Keyed<M, K>, KindError> {
         let timers = self.scheduler.source::<Timers>();
         let timers = timers.ok_or(KindError::NoTimers)?;
-        Ok(Registry::new(Inner::new(self, timers)))
+        Ok(Keyed::new(Inner::new(self, timers)))
     }
 }
 

@@ -10,4 +10,4 @@ mod table;
 
 pub use error::{KeyedError, KeyedErrorKind, KindError};
 pub use kind::{Key, KindBuilder, Kinds, NewKind};
-pub use registry::{KeyedAddress, Registry};
+pub use registry::{Keyed, KeyedAddress};

@@ -39,7 +39,7 @@ pub(crate) const LEAVE: Tag = Tag::MAX - 1;
 ///
 /// Cloning it is cheap, and its processes outlive it. A key without a process takes no memory. Each
 /// call is O(1) unless it says otherwise, and takes one of 64 locks for a moment.
-pub struct Registry<M, K = String> {
+pub struct Keyed<M, K = String> {
     inner: Arc<Inner<M, K>>,
 }
 
@@ -52,14 +52,14 @@ pub(crate) struct Inner<M, K> {
     pub(crate) timers: Arc<Timers>,
     pub(crate) scheduler: WeakHandle,
     /// Of all kinds of the scheduler.
-    pub(crate) keyed: Arc<Keyed>,
+    pub(crate) keyed: Arc<LiveCount>,
 }
 
 /// The keyed processes of a scheduler.
 #[derive(Default)]
-pub(crate) struct Keyed(AtomicUsize);
+pub(crate) struct LiveCount(AtomicUsize);
 
-impl Keyed {
+impl LiveCount {
     pub(crate) fn add(&self) {
         // Ordering: Relaxed: a count.
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl<M: Send + 'static, K: Key> Inner<M, K> {
             name: kind.name,
             idle: kind.idle,
             timers,
-            keyed: scheduler.extension(|_| Keyed::default()),
+            keyed: scheduler.extension(|_| LiveCount::default()),
             scheduler: scheduler.downgrade(),
         }
     }
@@ -106,7 +106,7 @@ impl<M: Send + 'static, K: Key> Inner<M, K> {
     }
 }
 
-impl<M: Send + 'static, K: Key> Registry<M, K> {
+impl<M: Send + 'static, K: Key> Keyed<M, K> {
     pub(crate) fn new(inner: Inner<M, K>) -> Self {
         let inner = Arc::new(inner);
         Self { inner }
@@ -181,23 +181,23 @@ impl<M: Send + 'static, K: Key> Registry<M, K> {
     }
 }
 
-impl<M, K> Clone for Registry<M, K> {
+impl<M, K> Clone for Keyed<M, K> {
     fn clone(&self) -> Self {
         let inner = Arc::clone(&self.inner);
         Self { inner }
     }
 }
 
-impl<M, K> fmt::Debug for Registry<M, K> {
+impl<M, K> fmt::Debug for Keyed<M, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry")
+        f.debug_struct("Keyed")
             .field("name", &self.inner.name)
             .field("len", &self.inner.table.len())
             .finish_non_exhaustive()
     }
 }
 
-/// Reaches the process of a key, which a message starts if there is none: see [`Registry::of`].
+/// Reaches the process of a key, which a message starts if there is none: see [`Keyed::of`].
 ///
 /// Cloning it clones the key. It keeps no process alive.
 pub struct KeyedAddress<M, K = String> {
@@ -247,7 +247,7 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
         })
     }
 
-    /// The address of the live process, if there is one: see [`Registry::find`].
+    /// The address of the live process, if there is one: see [`Keyed::find`].
     #[must_use]
     pub fn find(&self) -> Option<Address<M>> {
         let slot = self.slot()?;
@@ -266,9 +266,9 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
                 };
                 if !slot.address.is_closed() {
                     let kind = KeyedErrorKind::Refused(refused.kind);
-                    return Err(KeyedError::new(kind, Some(refused.package.message)));
+                    return Err(KeyedError::new(kind, Some(refused.envelope.message)));
                 }
-                message = match refused.package.message.take() {
+                message = match refused.envelope.message.take() {
                     Ok(message) => message,
                     Err(_) => unreachable!("what is refused is what was sent"),
                 };
@@ -294,7 +294,7 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
         match (started, first) {
             (Ok(()), First::Refused(refused)) => {
                 let kind = KeyedErrorKind::Refused(refused.kind);
-                Err(KeyedError::new(kind, Some(refused.package.message)))
+                Err(KeyedError::new(kind, Some(refused.envelope.message)))
             }
             (Ok(()), _) => Ok(None),
             (Err(NotClaimed::Taken), First::Message(message)) => Ok(Some(message)),
@@ -302,7 +302,7 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
             (Err(NotClaimed::NotStarted(kind)), first) => {
                 let message = match first {
                     First::Message(message) => Some(Message::of(message)),
-                    First::Refused(refused) => Some(refused.package.message),
+                    First::Refused(refused) => Some(refused.envelope.message),
                     First::Sent => None,
                 };
                 Err(KeyedError::new(KeyedErrorKind::NotStarted(kind), message))

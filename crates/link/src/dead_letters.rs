@@ -1,6 +1,6 @@
 //! Counts and reports messages that are dropped.
 
-use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Moment};
+use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Instant};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub struct DeadLetterLog {
 #[derive(Debug, Default)]
 struct State {
     counts: BTreeMap<DeadReason, u64>,
-    reported: Option<Moment>,
+    reported: Option<Instant>,
     unreported: u64,
 }
 
@@ -65,7 +65,7 @@ impl DeadLetterLog {
     fn add(&self, letter: &DeadLetter) -> Option<u64> {
         let mut state = lock(&self.state);
         *state.counts.entry(letter.reason).or_default() += 1;
-        let is_early = |last: Moment| letter.at < last.after(self.interval);
+        let is_early = |last: Instant| letter.at < last.after(self.interval);
         if state.reported.is_some_and(is_early) {
             state.unreported += 1;
             return None;
@@ -98,7 +98,7 @@ mod tests {
         let log = DeadLetterLog::new(Duration::from_secs(1));
         let pid = "{main|7}".parse().unwrap();
         let letter = |reason, millis: u64| {
-            let at = Moment::from_nanos(millis * 1_000_000);
+            let at = Instant::from_nanos(millis * 1_000_000);
             DeadLetter::new(reason, None, pid, "topic".into(), at)
         };
         let millis = [0, 1, 999, 1_000, 1_500, 2_100];

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// gives the cause, to as many as want it.
 ///
 /// ```
-/// use ganger_link::Lookup;
+/// use ganger_link::Registry;
 /// use ganger_proc_api::{BoxError, ExitCause, process_fn};
 /// use ganger_sched::Scheduler;
 ///

@@ -30,7 +30,7 @@ type Function<I, O> = Arc<dyn Fn(I) -> Call<O> + Send + Sync>;
 /// and threads ask as any other, with a deadline or without, and take back.
 ///
 /// ```
-/// use ganger_link::Functions;
+/// use ganger_link::Services;
 /// use ganger_proc_api::{BoxError, Reply, actor_fn};
 /// use ganger_sched::Scheduler;
 ///
@@ -39,13 +39,13 @@ type Function<I, O> = Arc<dyn Fn(I) -> Call<O> + Send + Sync>;
 ///     reply.complete(2 * number);
 ///     Ok(())
 /// }))?;
-/// let functions = Functions::of(&scheduler);
+/// let functions = Services::of(&scheduler);
 /// functions.register_process("double", &doubler, |number: u64, reply| (number, reply))?;
 /// assert_eq!(functions.call::<u64, u64>("double", 21)?.wait()?, 42);
 /// # Ok::<(), BoxError>(())
 /// ```
 #[derive(Clone)]
-pub struct Functions {
+pub struct Services {
     table: Arc<Table>,
 }
 
@@ -159,7 +159,7 @@ impl FunctionTypes {
     }
 }
 
-impl Functions {
+impl Services {
     /// Those of that scheduler.
     #[must_use]
     pub fn of(scheduler: &Handle) -> Self {
@@ -187,11 +187,11 @@ impl Functions {
     /// one is the work of a process, a task or a pool. An error, or a panic, is the answer.
     ///
     /// ```
-    /// # use ganger_link::Functions;
+    /// # use ganger_link::Services;
     /// # use ganger_proc_api::BoxError;
     /// # use ganger_sched::Scheduler;
     /// # let scheduler = Scheduler::start_default()?;
-    /// let functions = Functions::of(&scheduler);
+    /// let functions = Services::of(&scheduler);
     /// functions.register("length", |text: String| Ok(text.len()))?;
     /// let answer = functions.call::<String, usize>("length", "four".to_owned())?;
     /// assert_eq!(answer.wait()?, 4);
@@ -384,7 +384,7 @@ impl Functions {
     }
 }
 
-impl fmt::Debug for Functions {
+impl fmt::Debug for Services {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.list()).finish()
     }

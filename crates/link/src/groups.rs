@@ -88,7 +88,7 @@ pub struct Delivered {
 
 /// Which member is picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pick {
+pub enum GroupRouting {
     /// The next one, in the order of joining.
     RoundRobin,
     /// The one that this key leads to. When a member leaves, its keys alone lead to others. When
@@ -99,7 +99,7 @@ pub enum Pick {
     Key(u64),
 }
 
-impl Pick {
+impl GroupRouting {
     /// The member that this key [leads to](Self::Key).
     pub fn key(key: impl Hash) -> Self {
         // Without a secret: the group hashes it once more, with that of its scope.
@@ -263,15 +263,15 @@ impl Group {
     /// lock. The first pick or broadcast after a change of the group costs O(n), during which no
     /// process of the scope joins or leaves.
     #[must_use]
-    pub fn pick(&self, pick: Pick) -> Option<Address> {
+    pub fn pick(&self, pick: GroupRouting) -> Option<Address> {
         let members = self.snapshot();
         match pick {
-            Pick::RoundRobin => {
+            GroupRouting::RoundRobin => {
                 let turn = self.scope.next_turn(&self.name);
                 members.get(turn.checked_rem(members.len())?).cloned()
             }
             // The highest of all pairs: keys of the others stay. (Rendezvous hashing)
-            Pick::Key(key) => {
+            GroupRouting::Key(key) => {
                 let key = self.scope.key.hash((&*self.name, key));
                 let score = |it: &&Address| mixed(key ^ mixed(it.pid().id()));
                 members.iter().max_by_key(score).cloned()

@@ -18,12 +18,13 @@ pub use context::{LinkContext, LinkSpawner};
 pub use dead_letters::DeadLetterLog;
 pub use end::End;
 pub use functions::{
-    FunctionError, FunctionErrorKind, FunctionTypes, Functions, RegisterFunctionError,
-    RegisterFunctionErrorKind,
+    FunctionError, FunctionErrorKind, FunctionTypes, RegisterFunctionError,
+    RegisterFunctionErrorKind, Services,
 };
 pub use groups::{
-    AllMembers, Delivered, Group, GroupChange, GroupMonitor, GroupNotice, Groups, JoinError, Pick,
+    AllMembers, Delivered, Group, GroupChange, GroupMonitor, GroupNotice, GroupRouting, Groups,
+    JoinError,
 };
-pub use lookup::{ByNameError, ByNameErrorKind, Lookup, LookupError};
+pub use lookup::{ByNameError, ByNameErrorKind, LookupError, Registry};
 pub use target::{Target, TargetError};
 pub use watch::{Lane, Watch};

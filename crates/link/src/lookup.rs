@@ -13,7 +13,7 @@
 use crate::end::End;
 use crate::target::{Target, TargetError};
 use ganger_proc_api::{
-    Actor, BoxError, Context, EndKind, Message, Package, Pid, RegisterNameError,
+    Actor, BoxError, Context, EndKind, Envelope, Message, Pid, RegisterNameError,
     RegisterNameErrorKind, Reply, SendErrorKind, SubmitErrorKind,
 };
 use ganger_sched::{Address, CALLS_ITSELF, Call, ContextExt, Handle, WrongAddress};
@@ -24,13 +24,13 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What this crate adds to the [`Handle`] of a scheduler, and to [`Context`].
-pub trait Lookup {
+pub trait Registry {
     /// The address of the process with that name, as one that takes messages of type `M`.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// use ganger_link::Lookup;
+    /// use ganger_link::Registry;
     ///
     /// let scheduler = Scheduler::start_default()?;
     /// let sum = actor_fn(|_, number: u64, out| { out.done(2 * number); Ok(()) });
@@ -50,7 +50,7 @@ pub trait Lookup {
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// use ganger_link::Lookup;
+    /// use ganger_link::Registry;
     ///
     /// let scheduler = Scheduler::builder().build()?;
     /// let printer = || actor_fn(|_, _: String, _| Ok(()));
@@ -76,7 +76,7 @@ pub trait Lookup {
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// use ganger_link::Lookup;
+    /// use ganger_link::Registry;
     ///
     /// let scheduler = Scheduler::builder().build()?;
     /// let printer = || actor_fn(|_, _: String, _| Ok(()));
@@ -100,7 +100,7 @@ pub trait Lookup {
     /// the question is asked: as [`spawn_or_send`](Self::spawn_or_send).
     ///
     /// ```
-    /// use ganger_link::Lookup;
+    /// use ganger_link::Registry;
     /// use ganger_proc_api::{BoxError, Reply, actor_fn};
     /// # use ganger_sched::Scheduler;
     ///
@@ -218,7 +218,7 @@ impl Error for ByNameError {
     }
 }
 
-impl Lookup for Handle {
+impl Registry for Handle {
     fn lookup<M: 'static>(&self, name: &str) -> Result<Address<M>, LookupError> {
         match self.whereis(name).and_then(|pid| self.address(pid)) {
             Some(address) => Ok(address.typed()?),
@@ -296,7 +296,7 @@ fn find_or_spawn<A: Actor>(
                     }
                     None => Ok(()),
                     Some(message) => (address.send(message))
-                        .map_err(|error| (error.kind, taken_back(*error.package))),
+                        .map_err(|error| (error.kind, taken_back(*error.envelope))),
                 };
                 match sent {
                     Ok(()) => return Ok(address),
@@ -337,8 +337,8 @@ fn find_or_spawn<A: Actor>(
 }
 
 /// The message that a typed address has refused.
-fn taken_back<M: 'static>(package: Package) -> Option<M> {
-    package.message.take().ok()
+fn taken_back<M: 'static>(envelope: Envelope) -> Option<M> {
+    envelope.message.take().ok()
 }
 
 /// Why there is no new process that has the message.
@@ -377,7 +377,7 @@ fn spawn<A: Actor>(
         if let Some(message) = message
             && let Err(error) = child.send(Message::of(message))
         {
-            *lock(&its) = First(taken_back(*error.package), Some(error.kind));
+            *lock(&its) = First(taken_back(*error.envelope), Some(error.kind));
         }
         Ok(())
     };
@@ -400,7 +400,7 @@ fn spawn<A: Actor>(
     Err(NotSpawned { why, message })
 }
 
-impl Lookup for Context {
+impl Registry for Context {
     fn lookup<M: 'static>(&self, name: &str) -> Result<Address<M>, LookupError> {
         match self.scheduler() {
             Some(scheduler) => scheduler.lookup(name),

@@ -9,7 +9,7 @@ use crate::threads::give_way;
 use crate::waits;
 use crate::world::World;
 use ganger_proc_api::{
-    BoxError, Command, Context, Event, Events, Package, Payloads, Pid, Process, StepOutput,
+    BoxError, Command, Context, Envelope, Event, Events, Payloads, Pid, Process, StepOutput,
     StepResult, UpgradeRequest,
 };
 use std::panic::resume_unwind;
@@ -145,12 +145,12 @@ impl Actor {
                 let Some(to) = aim(&world, to) else {
                     return;
                 };
-                calls::send(&world, to, passed.into(), is_control, |package| {
+                calls::send(&world, to, passed.into(), is_control, |envelope| {
                     if is_control {
-                        let payloads = package.message.payloads;
-                        ctx.send_control(to, package.message.topic, payloads)
+                        let payloads = envelope.message.payloads;
+                        ctx.send_control(to, envelope.message.topic, payloads)
                     } else {
-                        ctx.send_package(package)
+                        ctx.send_envelope(envelope)
                     }
                 });
             }
@@ -159,12 +159,12 @@ impl Actor {
                     waits::begin(&world, &handle, to, passed.into());
                 }
             }
-            Act::Far(call) => far::send(&world, ctx.pid(), call, |package| {
+            Act::Far(call) => far::send(&world, ctx.pid(), call, |envelope| {
                 if call.control {
-                    let Package { target, message } = package;
+                    let Envelope { target, message } = envelope;
                     ctx.send_control(target, message.topic, message.payloads)
                 } else {
-                    ctx.send_package(package)
+                    ctx.send_envelope(envelope)
                 }
             }),
             Act::Spawn(nature, start) => {
@@ -259,7 +259,7 @@ impl Process for Actor {
         self.world.note(Note::Stepped(pid, yields, outcome, defers));
         match (outcome, request) {
             (Outcome::Waits, _) => {}
-            (Outcome::GoesOn, _) => out.go_on(),
+            (Outcome::GoesOn, _) => out.step_again(),
             (Outcome::Finishes(number), _) => out.done(number),
             (Outcome::Fails(number), _) => return Err(number.to_string().into()),
             (Outcome::Panics(number), _) => panic_with(number),

@@ -5,7 +5,7 @@ use crate::notes::{Call, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded
 use crate::plan::{Act, Answer, Manners, Nature, Next, Start, Target};
 use crate::world::World;
 use ganger_proc_api::{
-    Completer, Context, Package, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest,
+    Completer, Context, Envelope, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest,
 };
 use ganger_sched::{Handle, ProcessHandle, UpgradeRefused, UpgradeRefusedKind};
 use std::sync::Arc;
@@ -168,7 +168,7 @@ pub(crate) fn send(
     to: Pid,
     act: Act,
     is_control: bool,
-    through: impl FnOnce(Package) -> Result<(), SendError>,
+    through: impl FnOnce(Envelope) -> Result<(), SendError>,
 ) {
     let number = world.number();
     world.state().acts.insert(number, act);
@@ -181,8 +181,8 @@ pub(crate) fn send(
         |answer| Call::Send(to, seen, act, answer),
         |spec| spec.send(to, seen),
     );
-    let package = Package::new(to, to, "act", number);
-    let found = come_back(world, number, through(package));
+    let envelope = Envelope::new(to, to, "act", number);
+    let found = come_back(world, number, through(envelope));
     let expected = allow_for_a_stop(world, expected, found);
     world.reach("a send (R2, P13)", expected, found);
 }
@@ -193,14 +193,14 @@ pub(crate) fn come_back(world: &World, number: Number, sent: Result<(), SendErro
         return Sent::Accepted;
     };
     let kind = error.kind;
-    let back = number_in(&error.into_package());
+    let back = number_in(&error.into_envelope());
     world.compare("the message that comes back (R2)", Some(Some(number)), back);
     Sent::refused(kind)
 }
 
 /// The number of the sent message.
-pub(crate) fn number_in(package: &Package) -> Option<Number> {
-    package.message.payloads.first()?.as_u64()
+pub(crate) fn number_in(envelope: &Envelope) -> Option<Number> {
+    envelope.message.payloads.first()?.as_u64()
 }
 
 /// While a scheduler stops, the receiver may have ended, and the scheduler may have halted.
@@ -220,11 +220,11 @@ pub(crate) fn send_from_outside(
     act: Act,
     is_control: bool,
 ) {
-    send(world, to, act, is_control, |package| {
+    send(world, to, act, is_control, |envelope| {
         if is_control {
-            handle.send_control(package)
+            handle.send_control(envelope)
         } else {
-            handle.send(package)
+            handle.send(envelope)
         }
     });
 }

@@ -1,29 +1,29 @@
-//! Places beyond the scheduler, and packages to them.
+//! Places beyond the scheduler, and envelopes to them.
 
 use crate::calls::{come_back, number_in};
 use crate::notes::{Call, Sent};
 use crate::plan::{Far, Place};
 use crate::world::World;
-use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError, SendErrorKind};
-use ganger_relay::PackageReceiver;
+use ganger_proc_api::{Envelope, HostName, NodeName, Pid, SendError, SendErrorKind};
+use ganger_relay::EnvelopeReceiver;
 use ganger_sim::Rt;
 use std::sync::{Arc, Weak};
 
 pub(crate) const PLACES: [Place; 3] = [Place::Host, Place::Peer, Place::Elsewhere];
 
-/// The receiver at a place: takes packages, or refuses them.
+/// The receiver at a place: takes envelopes, or refuses them.
 struct At(Weak<World>, Place);
 
 impl At {
-    fn take(&self, package: Package, is_control: bool) -> Result<(), SendError> {
+    fn take(&self, envelope: Envelope, is_control: bool) -> Result<(), SendError> {
         let Self(world, place) = self;
-        let (Some(world), Some(number)) = (world.upgrade(), number_in(&package)) else {
-            return Err(SendError::new(SendErrorKind::Stopping, package));
+        let (Some(world), Some(number)) = (world.upgrade(), number_in(&envelope)) else {
+            return Err(SendError::new(SendErrorKind::Stopping, envelope));
         };
         if world.state().spec.routes.is_refused(number) {
-            return Err(SendError::new(SendErrorKind::Full, package));
+            return Err(SendError::new(SendErrorKind::Full, envelope));
         }
-        let is_meant = package.target == target(*place) || *place == Place::Elsewhere;
+        let is_meant = envelope.target == target(*place) || *place == Place::Elsewhere;
         world.compare("the target of what arrives (R3)", Some(true), is_meant);
         world.tell("arrived", |spec| {
             spec.routes.arrived(number, *place, is_control)
@@ -32,17 +32,17 @@ impl At {
     }
 }
 
-impl PackageReceiver for At {
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        self.take(package, false)
+impl EnvelopeReceiver for At {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.take(envelope, false)
     }
 
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.take(package, true)
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.take(envelope, true)
     }
 }
 
-/// Returns the PID of packages for a place.
+/// Returns the PID of envelopes for a place.
 fn target(place: Place) -> Pid {
     let Ok(pid) = match place {
         Place::Host => "{simulated@other|7}",
@@ -100,21 +100,21 @@ fn peer() -> NodeName {
         .unwrap_or_else(|| unreachable!("a peer is a node"))
 }
 
-/// Sends a package to a place in the name of a process, by way of `through`.
+/// Sends an envelope to a place in the name of a process, by way of `through`.
 pub(crate) fn send(
     world: &World,
     source: Pid,
     far: Far,
-    through: impl FnOnce(Package) -> Result<(), SendError>,
+    through: impl FnOnce(Envelope) -> Result<(), SendError>,
 ) {
     let number = world.number();
     let expected = world.ask(
         |answer| Call::Far(number, far, answer),
         |spec| Ok(spec.routes.send(source, number, far)),
     );
-    let package = Package::new(source, target(far.place), "far", number);
-    let found = come_back(world, number, through(package));
-    // A late package counts as accepted, even if it comes back.
+    let envelope = Envelope::new(source, target(far.place), "far", number);
+    let found = come_back(world, number, through(envelope));
+    // A late envelope counts as accepted, even if it comes back.
     let expected = expected.filter(|_| found != Sent::Accepted);
     world.reach("a send far away (R2, R3)", expected, found);
     if found != Sent::Accepted {
@@ -122,11 +122,11 @@ pub(crate) fn send(
     }
 }
 
-/// Checks the packages that came back late.
+/// Checks the envelopes that came back late.
 pub(crate) fn look_at_returned(world: &World, rt: &Rt<'_>) {
     for error in rt.returned() {
         let found = Sent::refused(error.kind);
-        let number = number_in(&error.into_package());
+        let number = number_in(&error.into_envelope());
         world.reach("what comes back later (R2, R3)", None, found);
         world.tell("comes back later", |spec| {
             let number = number.ok_or("something else comes back")?;

@@ -46,7 +46,7 @@ mod guide {
     #[doc = include_str!("../../../docs/guide/links.md")]
     struct Links;
     #[doc = include_str!("../../../docs/guide/functions.md")]
-    struct Functions;
+    struct Services;
     #[doc = include_str!("../../../docs/guide/timers.md")]
     struct Timers;
     #[doc = include_str!("../../../docs/guide/async.md")]

@@ -83,7 +83,7 @@ pub enum Op {
         /// The act of the process at every third message.
         act: Act,
     },
-    /// Send a package beyond the scheduler, in the name of a process.
+    /// Send an envelope beyond the scheduler, in the name of a process.
     Far(Target, Far),
     /// Add a place beyond the scheduler, or remove it.
     Place(Place, bool),
@@ -128,7 +128,7 @@ pub enum Way {
     Terminated,
 }
 
-/// A package to a place beyond the scheduler.
+/// An envelope to a place beyond the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Far {
     /// Where to.
@@ -229,7 +229,7 @@ pub enum Act {
     Pass(Target, Passed),
     /// Send something to another process, or to itself, and have it wait for room.
     Wait(Target, Passed),
-    /// Send a package beyond the scheduler.
+    /// Send an envelope beyond the scheduler.
     Far(Far),
     /// Start a process.
     Spawn(Nature, Start),

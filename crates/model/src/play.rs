@@ -60,7 +60,7 @@ pub fn play(plan: &Plan) -> Played {
     let sim = sim.spares(plan.blocks.unwrap_or(0)).faults(Faults {
         worker_stalls: 30,
         step_blocks: if plan.blocks.is_some() { 50 } else { 0 },
-        package_is_late: 200,
+        envelope_is_late: 200,
         ..Faults::some()
     });
     let hooks = Arc::clone(&hub);
@@ -135,11 +135,11 @@ fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
         } => _ = aim(to).map(|to| volley(world, rt, to, vec![each; senders], act)),
         Op::Far(from, call) => {
             _ = aim(from).map(|from| {
-                far::send(world, from, call, |package| {
+                far::send(world, from, call, |envelope| {
                     if call.control {
-                        rt.send_control(package)
+                        rt.send_control(envelope)
                     } else {
-                        rt.send(package)
+                        rt.send(envelope)
                     }
                 });
             });

@@ -5,7 +5,7 @@ use crate::calls::{allow_for_a_stop, come_back};
 use crate::notes::{Call, Number, Sent};
 use crate::plan::Act;
 use crate::world::World;
-use ganger_proc_api::{Package, Pid};
+use ganger_proc_api::{Envelope, Pid};
 use ganger_sched::{Handle, SendAsync};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(crate) fn begin(world: &World, handle: &Handle, to: Pid, act: Act) {
     );
     let mut waiting = Waiting {
         number,
-        send: handle.send_async(Package::new(to, to, "act", number)),
+        send: handle.send_async(Envelope::new(to, to, "act", number)),
         woken: Arc::default(),
     };
     let found = waiting.look(world);

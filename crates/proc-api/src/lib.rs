@@ -27,9 +27,9 @@ pub use process::{
 };
 pub use raw::{Exclusive, Kind};
 pub use values::{
-    BoxError, EndKind, HostName, InternError, IntoPayloads, MAX_INLINE_BYTES, MAX_INTERNED,
-    MAX_NAME_BYTES, MAX_PARSED, MAX_SYMBOL_BYTES, Message, NameError, NameProblem, NodeName,
-    Package, ParsePidError, Payload, Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
+    BoxError, EndKind, Envelope, HostName, InternError, IntoPayloads, MAX_INLINE_BYTES,
+    MAX_INTERNED, MAX_NAME_BYTES, MAX_PARSED, MAX_SYMBOL_BYTES, Message, NameError, NameProblem,
+    NodeName, ParsePidError, Payload, Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
     TypePair, WrongType,
 };
 

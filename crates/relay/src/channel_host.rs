@@ -1,9 +1,9 @@
 //! Channels for PIDs.
 //!
 //! **Problem.** Code outside of any process wants answers, and a test wants to see the sent
-//! packages. A link to another node wants the packages of one PID in a queue. Each needs a channel
-//! at the end of a PID. A PID may get and lose its channel at any moment, unseen by its senders,
-//! and no package may be lost.
+//! envelopes. A link to another node wants the envelopes of one PID in a queue. Each needs a
+//! channel at the end of a PID. A PID may get and lose its channel at any moment, unseen by its
+//! senders, and no envelope may be lost.
 //!
 //! **Rejected**
 //! - Ids of a scheduler for receivers without a process. Two allocators would share one name space,
@@ -14,16 +14,16 @@
 //!
 //! **Sender**
 //! 1. Look the channel up by id. Without a channel, the receiver behind the channel host gets the
-//!    package.
+//!    envelope.
 //! 2. Push, without a lock. If the channel has been closed meanwhile, the send fails with `Closed`.
 //!
 //! **Receiver that closes or is dropped**
 //! 1. Take its own channel out of the table, but not the channel of a newer receiver of the same
 //!    PID. Later sends fail with `NotFound`.
-//! 2. Close the channel. A sender between its two steps gets its package back.
+//! 2. Close the channel. A sender between its two steps gets its envelope back.
 //!
 //! **Detaching from outside** does only step 1. A sender between its two steps still holds the
-//! sending end, so the receiver sees its package before the end of the channel.
+//! sending end, so the receiver sees its envelope before the end of the channel.
 //!
 //! **Why nothing is lost.** A push before the close reaches the receiver; a push after the close is
 //! refused. **Order.** The pushes of one sender into one channel keep their order. After the next
@@ -34,26 +34,26 @@ use crate::empty_host::EmptyHost;
 use crate::error::AttachError;
 use crate::host_address::HostAddress;
 use crate::inbox::Inbox;
-use crate::receiver::{PackageReceiver, TARGET};
+use crate::receiver::{EnvelopeReceiver, TARGET};
 use crate::table::Table;
-use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError};
+use ganger_proc_api::{Envelope, HostName, NodeName, Pid, SendError};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 use std::sync::Arc;
 
-/// A host that hands the packages of PIDs to channels.
+/// A host that hands the envelopes of PIDs to channels.
 ///
 /// With its own host name ([`new`](Self::new)) it also gives out PIDs ([`open`](Self::open)). It
 /// can stand in front of another receiver of the same host, such as a scheduler
-/// ([`in_front_of`](Self::in_front_of)). Then packages for attached PIDs go to their channels, and
-/// all other packages to the receiver behind.
+/// ([`in_front_of`](Self::in_front_of)). Then envelopes for attached PIDs go to their channels, and
+/// all other envelopes to the receiver behind.
 ///
 /// A PID without a node means a PID of the channel host's node. When the channel host is dropped,
-/// its inboxes get the packages left in their channels, and then see the end.
+/// its inboxes get the envelopes left in their channels, and then see the end.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, Payload};
-/// use ganger_relay::{ChannelHost, Node, PackageReceiver};
+/// use ganger_relay::{ChannelHost, Node, EnvelopeReceiver};
 /// use std::sync::Arc;
 ///
 /// let node = Node::new(NodeName::new("here")?);
@@ -97,19 +97,19 @@ impl ChannelHost {
     }
 }
 
-impl<R: PackageReceiver> ChannelHost<R> {
+impl<R: EnvelopeReceiver> ChannelHost<R> {
     /// Creates channels for some PIDs of `host` on `node`, in front of `behind`, which gets the
-    /// packages for all other PIDs. Add the channel host to the node in place of `behind`.
+    /// envelopes for all other PIDs. Add the channel host to the node in place of `behind`.
     ///
     /// An attached PID hides the process with the same id behind the channels. So attach only PIDs
-    /// to be diverted, or PIDs never given out by `behind`. A package sent inside `behind` reaches
-    /// a channel only if `behind` passes it on, as a scheduler with `route_unknown` does.
+    /// to be diverted, or PIDs never given out by `behind`. An envelope sent inside `behind`
+    /// reaches a channel only if `behind` passes it on, as a scheduler with `route_unknown` does.
     ///
     /// ```
     /// use ganger_proc_api::{HostName, Message, NodeName, SendError, SendErrorKind};
-    /// use ganger_relay::{ChannelHost, PackageReceiver, receiver_fn};
+    /// use ganger_relay::{ChannelHost, EnvelopeReceiver, receiver_fn};
     ///
-    /// let full = receiver_fn(|package| Err(SendError::new(SendErrorKind::Full, package)));
+    /// let full = receiver_fn(|envelope| Err(SendError::new(SendErrorKind::Full, envelope)));
     /// let (here, main) = (NodeName::new("here")?, HostName::new("main")?);
     /// let channels = ChannelHost::in_front_of(full, here, main);
     /// let inbox = channels.attach("{main|7}".parse()?)?;
@@ -153,19 +153,19 @@ impl<R: PackageReceiver> ChannelHost<R> {
         if !self.channels.address.has(pid) {
             return Err(AttachError::Elsewhere { pid, node, host });
         }
-        let (sender, packages) = ganger_mpsc::channel();
+        let (sender, envelopes) = ganger_mpsc::channel();
         let sender = Arc::new(sender);
         let attachment = Attachment::new(pid, &self.channels, &sender);
         if self.channels.by_id.insert(pid.id(), sender).is_err() {
             return Err(AttachError::AlreadyAttached(pid));
         }
         tracing::debug!(target: TARGET, %pid, "channel attached");
-        Ok(Inbox::new(attachment, packages))
+        Ok(Inbox::new(attachment, envelopes))
     }
 
     /// Ends the attachment of `pid`, and returns whether it was attached. O(1).
     ///
-    /// The receiver gets the packages sent before, and then sees the end. The PID can be attached
+    /// The receiver gets the envelopes sent before, and then sees the end. The PID can be attached
     /// again at once.
     pub fn detach(&self, pid: Pid) -> bool {
         let is_removed =
@@ -188,26 +188,26 @@ impl<R: PackageReceiver> ChannelHost<R> {
     }
 }
 
-impl<R: PackageReceiver> PackageReceiver for ChannelHost<R> {
-    /// Puts the package into its target's channel, or passes it to the receiver behind. O(1).
+impl<R: EnvelopeReceiver> EnvelopeReceiver for ChannelHost<R> {
+    /// Puts the envelope into its target's channel, or passes it to the receiver behind. O(1).
     ///
     /// # Errors
     /// [`SendErrorKind::Closed`](ganger_proc_api::SendErrorKind::Closed) if the channel is closed
     /// during the send. For a PID without a channel, the error of the receiver behind:
     /// [`SendErrorKind::NotFound`](ganger_proc_api::SendErrorKind::NotFound) from an [`EmptyHost`].
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        match self.channels.find(package.target) {
-            Some(sender) => push(&sender, package),
-            None => self.behind.send(package),
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        match self.channels.find(envelope.target) {
+            Some(sender) => push(&sender, envelope),
+            None => self.behind.send(envelope),
         }
     }
 
     /// Sends a control message, as [`send`](Self::send) does. In a channel it overtakes no other
-    /// package. The receiver behind the channel host gets it as a control message.
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        match self.channels.find(package.target) {
-            Some(sender) => push(&sender, package),
-            None => self.behind.send_control(package),
+    /// envelope. The receiver behind the channel host gets it as a control message.
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        match self.channels.find(envelope.target) {
+            Some(sender) => push(&sender, envelope),
+            None => self.behind.send_control(envelope),
         }
     }
 }
@@ -229,7 +229,7 @@ mod tests {
 
     // pins: R2
     #[test]
-    fn a_receiver_that_goes_between_a_senders_two_steps_refuses_the_package() {
+    fn a_receiver_that_goes_between_a_senders_two_steps_refuses_the_envelope() {
         let channels = ChannelHost::new(
             NodeName::new("here").unwrap(),
             HostName::new("box").unwrap(),
@@ -240,20 +240,20 @@ mod tests {
         drop(inbox);
         let error = push(&found, Message::new("late", 7_u64).to(pid)).unwrap_err();
         assert_eq!(error.kind, SendErrorKind::Closed);
-        let package = error.into_package();
+        let envelope = error.into_envelope();
         assert_eq!(
-            (package.target, package.message.topic),
+            (envelope.target, envelope.message.topic),
             (pid, "late".into())
         );
         assert_eq!(
-            package.message.payloads.first().and_then(Payload::as_u64),
+            envelope.message.payloads.first().and_then(Payload::as_u64),
             Some(7)
         );
     }
 
     // pins: R5
     #[test]
-    fn a_package_between_its_two_steps_holds_the_end_of_a_detached_channel_back() {
+    fn an_envelope_between_its_two_steps_holds_the_end_of_a_detached_channel_back() {
         let channels = ChannelHost::new(
             NodeName::new("here").unwrap(),
             HostName::new("box").unwrap(),

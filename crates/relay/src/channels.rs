@@ -4,18 +4,18 @@ use crate::host_address::HostAddress;
 use crate::receiver::{TARGET, refused};
 use crate::table::Table;
 use ganger_mpsc::Sender;
-use ganger_proc_api::{Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{Envelope, Pid, SendError, SendErrorKind};
 use std::sync::{Arc, Weak};
 
 /// The sending ends. Only the channel host keeps them alive.
 pub(crate) struct Channels {
     pub(crate) address: HostAddress,
-    pub(crate) by_id: Table<u64, Arc<Sender<Package>>>,
+    pub(crate) by_id: Table<u64, Arc<Sender<Envelope>>>,
 }
 
 impl Channels {
     /// Finds the channel of `pid`: the sender's first step.
-    pub(crate) fn find(&self, pid: Pid) -> Option<Arc<Sender<Package>>> {
+    pub(crate) fn find(&self, pid: Pid) -> Option<Arc<Sender<Envelope>>> {
         if self.address.has(pid) {
             self.by_id.get(pid.id())
         } else {
@@ -30,12 +30,12 @@ pub(crate) struct Attachment {
     channels: Weak<Channels>,
     /// Distinguishes this channel from a later channel of the same PID. While this pointer exists,
     /// no other channel gets its address.
-    sender: Weak<Sender<Package>>,
+    sender: Weak<Sender<Envelope>>,
 }
 
 impl Attachment {
     /// Refers to the entry of `sender` in `channels`.
-    pub(crate) fn new(pid: Pid, channels: &Arc<Channels>, sender: &Arc<Sender<Package>>) -> Self {
+    pub(crate) fn new(pid: Pid, channels: &Arc<Channels>, sender: &Arc<Sender<Envelope>>) -> Self {
         Self {
             pid,
             channels: Arc::downgrade(channels),
@@ -56,10 +56,10 @@ impl Attachment {
     }
 }
 
-/// Pushes a package: the sender's second step. Fails if the receiver has closed the channel since
+/// Pushes an envelope: the sender's second step. Fails if the receiver has closed the channel since
 /// the first step.
-pub(crate) fn push(sender: &Sender<Package>, package: Package) -> Result<(), SendError> {
+pub(crate) fn push(sender: &Sender<Envelope>, envelope: Envelope) -> Result<(), SendError> {
     sender
-        .send(package)
+        .send(envelope)
         .map_err(|error| refused(SendErrorKind::Closed, error.into_inner()))
 }

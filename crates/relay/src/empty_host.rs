@@ -1,10 +1,10 @@
 //! A host without processes.
 
 use crate::host_address::HostAddress;
-use crate::receiver::{PackageReceiver, refused};
-use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
+use crate::receiver::{EnvelopeReceiver, refused};
+use ganger_proc_api::{Envelope, HostName, NodeName, SendError, SendErrorKind};
 
-/// A host without processes: refuses every package. It stands behind a
+/// A host without processes: refuses every envelope. It stands behind a
 /// [`ChannelHost`](crate::ChannelHost) with its own host name.
 #[derive(Debug, Clone, Copy)]
 pub struct EmptyHost {
@@ -21,20 +21,20 @@ impl EmptyHost {
     }
 }
 
-impl PackageReceiver for EmptyHost {
-    /// Refuses the package. O(1).
+impl EnvelopeReceiver for EmptyHost {
+    /// Refuses the envelope. O(1).
     ///
     /// # Errors
     /// Always: [`SendErrorKind::NodeNotFound`] or [`SendErrorKind::HostNotFound`] if the target
     /// lives elsewhere, else [`SendErrorKind::NotFound`].
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        let kind = if self.address.has(package.target) {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        let kind = if self.address.has(envelope.target) {
             SendErrorKind::NotFound
-        } else if self.address.is_node_of(package.target) {
+        } else if self.address.is_node_of(envelope.target) {
             SendErrorKind::HostNotFound
         } else {
             SendErrorKind::NodeNotFound
         };
-        Err(refused(kind, package))
+        Err(refused(kind, envelope))
     }
 }

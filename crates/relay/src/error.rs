@@ -1,6 +1,6 @@
 //! Errors of adding a receiver, and of attaching a channel.
 
-use crate::receiver::PackageReceiver;
+use crate::receiver::EnvelopeReceiver;
 use ganger_proc_api::{HostName, NodeName, Pid};
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub enum AddError {
         /// The host's name.
         host: HostName,
         /// The refused receiver.
-        receiver: Arc<dyn PackageReceiver>,
+        receiver: Arc<dyn EnvelopeReceiver>,
     },
     /// The router already has a peer with this name, which is unchanged.
     #[error("there is a peer {peer} already")]
@@ -25,22 +25,22 @@ pub enum AddError {
         /// The peer's name.
         peer: NodeName,
         /// The refused receiver.
-        receiver: Arc<dyn PackageReceiver>,
+        receiver: Arc<dyn EnvelopeReceiver>,
     },
-    /// The peer has the local node's name. Packages for the local node never go to a peer.
+    /// The peer has the local node's name. Envelopes for the local node never go to a peer.
     #[error("{node} is the local node and can't be a peer")]
     LocalNode {
         /// The local node's name.
         node: NodeName,
         /// The refused receiver.
-        receiver: Arc<dyn PackageReceiver>,
+        receiver: Arc<dyn EnvelopeReceiver>,
     },
 }
 
 impl AddError {
     /// Returns the refused receiver.
     #[must_use]
-    pub fn into_receiver(self) -> Arc<dyn PackageReceiver> {
+    pub fn into_receiver(self) -> Arc<dyn EnvelopeReceiver> {
         match self {
             Self::HostExists { receiver, .. }
             | Self::PeerExists { receiver, .. }

@@ -1,6 +1,6 @@
 //! The guard against routing loops.
 //!
-//! **Problem.** Receivers may pass packages on to one another in a loop. Each of them may also try
+//! **Problem.** Receivers may pass envelopes on to one another in a loop. Each of them may also try
 //! a second receiver if the first has refused. A limit on the depth alone does not suffice: with
 //! two tries at each level, the number of sends doubles with every level.
 //!
@@ -11,15 +11,15 @@
 //! **Why it ends.** After a refusal, the levels above find the limit lowered, so their other tries
 //! are refused at once. The number of sends then grows with the limit, and not exponentially.
 //!
-//! The limit stays at or above [`MIN_LIMIT`], so a sender of many packages is not refused because a
-//! few of them met loops. After [`MANY_REFUSALS`] refusals it falls further, because each of these
-//! levels may try many receivers.
+//! The limit stays at or above [`MIN_LIMIT`], so a sender of many envelopes is not refused because
+//! a few of them met loops. After [`MANY_REFUSALS`] refusals it falls further, because each of
+//! these levels may try many receivers.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::thread::LocalKey;
 
-/// How many routers may pass packages on to other nodes, nested on one thread.
+/// How many routers may pass envelopes on to other nodes, nested on one thread.
 const MAX_ROUTERS: usize = 32;
 
 /// How many hosts may be sent to, nested on one thread. A stack has room for this many.
@@ -85,7 +85,7 @@ thread_local! {
     static HOSTS: Cell<Hops> = const { Cell::new(Hops::new(MAX_HOSTS)) };
 }
 
-/// One level of nesting: this thread passes a package on until the hop is dropped.
+/// One level of nesting: this thread passes an envelope on until the hop is dropped.
 #[doc(hidden)]
 #[must_use]
 #[derive(Debug)]

@@ -2,26 +2,26 @@
 
 use crate::channels::Attachment;
 use ganger_mpsc::{Batch, Iter, RecvError, RecvTimeoutError, TryRecvError};
-use ganger_proc_api::{Package, Pid};
+use ganger_proc_api::{Envelope, Pid};
 use std::fmt;
 use std::time::Duration;
 
-/// Receives the packages of one PID: see [`ChannelHost::attach`](crate::ChannelHost::attach) and
+/// Receives the envelopes of one PID: see [`ChannelHost::attach`](crate::ChannelHost::attach) and
 /// [`ChannelHost::open`](crate::ChannelHost::open).
 ///
-/// Only one thread at a time uses an inbox. Packages of one sender arrive in the order of their
-/// sends. Dropping the inbox detaches the PID and drops the packages left in it.
+/// Only one thread at a time uses an inbox. Envelopes of one sender arrive in the order of their
+/// sends. Dropping the inbox detaches the PID and drops the envelopes left in it.
 /// [`close`](Self::close) returns them instead.
 pub struct Inbox {
     attachment: Attachment,
-    packages: ganger_mpsc::Receiver<Package>,
+    envelopes: ganger_mpsc::Receiver<Envelope>,
 }
 
 impl Inbox {
-    pub(crate) fn new(attachment: Attachment, packages: ganger_mpsc::Receiver<Package>) -> Self {
+    pub(crate) fn new(attachment: Attachment, envelopes: ganger_mpsc::Receiver<Envelope>) -> Self {
         Self {
             attachment,
-            packages,
+            envelopes,
         }
     }
 
@@ -31,61 +31,62 @@ impl Inbox {
         self.attachment.pid
     }
 
-    /// Takes the oldest package, if the inbox has one. Never blocks.
+    /// Takes the oldest envelope, if the inbox has one. Never blocks.
     ///
     /// # Errors
     /// [`TryRecvError::Empty`] if the inbox is empty. [`TryRecvError::Disconnected`] if it is
     /// empty, and the PID has been detached or the channel host dropped.
-    pub fn try_recv(&self) -> Result<Package, TryRecvError> {
-        self.packages.try_recv()
+    pub fn try_recv(&self) -> Result<Envelope, TryRecvError> {
+        self.envelopes.try_recv()
     }
 
-    /// Takes the oldest package; blocks while the inbox is empty.
+    /// Takes the oldest envelope; blocks while the inbox is empty.
     ///
     /// # Errors
     /// [`RecvError`] if the inbox is empty, and the PID has been detached or the channel host
     /// dropped.
-    pub fn recv(&self) -> Result<Package, RecvError> {
-        self.packages.recv()
+    pub fn recv(&self) -> Result<Envelope, RecvError> {
+        self.envelopes.recv()
     }
 
-    /// Takes the oldest package; blocks while the inbox is empty, but no longer than `timeout`.
+    /// Takes the oldest envelope; blocks while the inbox is empty, but no longer than `timeout`.
     ///
     /// # Errors
-    /// [`RecvTimeoutError::Timeout`] if no package came in time. [`RecvTimeoutError::Disconnected`]
-    /// if the inbox is empty, and the PID has been detached or the channel host dropped.
-    pub fn recv_timeout(&self, timeout: Duration) -> Result<Package, RecvTimeoutError> {
-        self.packages.recv_timeout(timeout)
+    /// [`RecvTimeoutError::Timeout`] if no envelope came in time.
+    /// [`RecvTimeoutError::Disconnected`] if the inbox is empty, and the PID has been detached or
+    /// the channel host dropped.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<Envelope, RecvTimeoutError> {
+        self.envelopes.recv_timeout(timeout)
     }
 
-    /// Takes all packages that have arrived, the oldest first. Never blocks. O(n).
+    /// Takes all envelopes that have arrived, the oldest first. Never blocks. O(n).
     #[must_use]
-    pub fn drain(&self) -> Batch<Package> {
-        self.packages.drain()
+    pub fn drain(&self) -> Batch<Envelope> {
+        self.envelopes.drain()
     }
 
-    /// Returns the packages as they arrive. Blocks between them, and ends when [`recv`](Self::recv)
-    /// fails.
+    /// Returns the envelopes as they arrive. Blocks between them, and ends when
+    /// [`recv`](Self::recv) fails.
     #[must_use]
-    pub fn iter(&self) -> Iter<'_, Package> {
-        self.packages.iter()
+    pub fn iter(&self) -> Iter<'_, Envelope> {
+        self.envelopes.iter()
     }
 
-    /// Returns whether no package can arrive any more: the PID has been detached or the channel
-    /// host dropped, and no send is under way. Packages may still wait in the inbox. Once `true`,
+    /// Returns whether no envelope can arrive any more: the PID has been detached or the channel
+    /// host dropped, and no send is under way. Envelopes may still wait in the inbox. Once `true`,
     /// it stays `true`.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.packages.is_closed()
+        self.envelopes.is_closed()
     }
 
-    /// Detaches the PID and returns the packages left in the inbox. Never blocks. O(n).
+    /// Detaches the PID and returns the envelopes left in the inbox. Never blocks. O(n).
     ///
-    /// Later senders get their packages back.
+    /// Later senders get their envelopes back.
     ///
     /// ```
     /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-    /// use ganger_relay::{ChannelHost, PackageReceiver};
+    /// use ganger_relay::{ChannelHost, EnvelopeReceiver};
     ///
     /// let channels = ChannelHost::new(NodeName::new("here")?, HostName::new("box")?);
     /// let inbox = channels.open();
@@ -96,10 +97,10 @@ impl Inbox {
     /// assert_eq!(error.kind, SendErrorKind::NotFound);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use = "dropping the receiver frees the packages as well"]
-    pub fn close(self) -> Batch<Package> {
+    #[must_use = "dropping the receiver frees the envelopes as well"]
+    pub fn close(self) -> Batch<Envelope> {
         self.attachment.end();
-        self.packages.close()
+        self.envelopes.close()
     }
 }
 
@@ -111,10 +112,10 @@ impl Drop for Inbox {
 }
 
 impl<'a> IntoIterator for &'a Inbox {
-    type Item = Package;
-    type IntoIter = Iter<'a, Package>;
+    type Item = Envelope;
+    type IntoIter = Iter<'a, Envelope>;
 
-    fn into_iter(self) -> Iter<'a, Package> {
+    fn into_iter(self) -> Iter<'a, Envelope> {
         self.iter()
     }
 }

@@ -19,12 +19,12 @@ mod router;
 pub use channel_host::ChannelHost;
 pub use empty_host::EmptyHost;
 pub use error::{AddError, AttachError};
-/// For receivers that pass packages on as nodes do, such as a scheduler.
+/// For receivers that pass envelopes on as nodes do, such as a scheduler.
 #[doc(hidden)]
 pub use hop::Hop;
 pub use inbox::Inbox;
 pub use node::Node;
-pub use receiver::{PackageReceiver, ReceiverFn, receiver_fn};
+pub use receiver::{EnvelopeReceiver, ReceiverFn, receiver_fn};
 pub use router::Router;
 
 /// The types in the methods of an [`Inbox`].

@@ -2,20 +2,20 @@
 
 use crate::error::AddError;
 use crate::hop::Hop;
-use crate::receiver::{PackageReceiver, PassOn, TARGET, refused};
+use crate::receiver::{EnvelopeReceiver, PassOn, TARGET, refused};
 use crate::table::Table;
-use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
+use ganger_proc_api::{Envelope, HostName, NodeName, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::Arc;
 
-/// A node: passes each package to the host of its target.
+/// A node: passes each envelope to the host of its target.
 ///
-/// Hosts may be added and removed while packages are sent. A PID without a node means a PID of this
-/// node. The host gets the package as it was sent, so it must accept both forms.
+/// Hosts may be added and removed while envelopes are sent. A PID without a node means a PID of
+/// this node. The host gets the envelope as it was sent, so it must accept both forms.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-/// use ganger_relay::{Node, PackageReceiver, receiver_fn};
+/// use ganger_relay::{Node, EnvelopeReceiver, receiver_fn};
 /// use std::sync::Arc;
 ///
 /// let node = Node::new(NodeName::new("here")?);
@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// ```
 pub struct Node {
     name: NodeName,
-    hosts: Table<HostName, Arc<dyn PackageReceiver>>,
+    hosts: Table<HostName, Arc<dyn EnvelopeReceiver>>,
 }
 
 impl Node {
@@ -49,14 +49,14 @@ impl Node {
         self.name
     }
 
-    /// Adds a host, which now gets the packages for its PIDs. O(1).
+    /// Adds a host, which now gets the envelopes for its PIDs. O(1).
     ///
     /// # Errors
     /// [`AddError::HostExists`], with `receiver` inside, if the node has a host with this name.
     pub fn add_host(
         &self,
         host: HostName,
-        receiver: Arc<dyn PackageReceiver>,
+        receiver: Arc<dyn EnvelopeReceiver>,
     ) -> Result<(), AddError> {
         let node = self.name;
         match self.hosts.insert(host, receiver) {
@@ -75,7 +75,7 @@ impl Node {
     /// Removes a host and returns it. `None` if the node has no host with this name. O(1).
     ///
     /// Does not wait for sends under way, which may still reach the host.
-    pub fn remove_host(&self, host: HostName) -> Option<Arc<dyn PackageReceiver>> {
+    pub fn remove_host(&self, host: HostName) -> Option<Arc<dyn EnvelopeReceiver>> {
         let receiver = self.hosts.remove(host)?;
         tracing::debug!(target: TARGET, node = %self.name, %host, "host removed");
         Some(receiver)
@@ -90,39 +90,40 @@ impl Node {
     }
 
     #[inline]
-    fn pass(&self, package: Package, pass_on: PassOn) -> Result<(), SendError> {
-        let target = package.target;
+    fn pass(&self, envelope: Envelope, pass_on: PassOn) -> Result<(), SendError> {
+        let target = envelope.target;
         if target.node().is_some_and(|node| node != self.name) {
-            return Err(refused(SendErrorKind::NodeNotFound, package));
+            return Err(refused(SendErrorKind::NodeNotFound, envelope));
         }
         let Some(host) = self.hosts.get(target.host()) else {
-            return Err(refused(SendErrorKind::HostNotFound, package));
+            return Err(refused(SendErrorKind::HostNotFound, envelope));
         };
         let Some(_hop) = Hop::between_hosts() else {
             tracing::warn!(
-                target: TARGET, node = %self.name, pid = %target, "hosts pass a package in a circle"
+                target: TARGET, node = %self.name, pid = %target,
+                "hosts pass an envelope in a circle"
             );
-            return Err(refused(SendErrorKind::HostNotFound, package));
+            return Err(refused(SendErrorKind::HostNotFound, envelope));
         };
-        pass_on(&*host, package)
+        pass_on(&*host, envelope)
     }
 }
 
-impl PackageReceiver for Node {
-    /// Passes the package to its target's host. O(1), plus the work of the host.
+impl EnvelopeReceiver for Node {
+    /// Passes the envelope to its target's host. O(1), plus the work of the host.
     ///
     /// # Errors
     /// [`SendErrorKind::NodeNotFound`] for a PID of another node. [`SendErrorKind::HostNotFound`]
     /// if the node does not have the host, or if hosts form a routing loop. Else the host's own
     /// error.
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        self.pass(package, |to, package| to.send(package))
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.pass(envelope, |to, envelope| to.send(envelope))
     }
 
     /// Sends a control message, as [`send`](Self::send) does. The host gets it as a control
     /// message.
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.pass(package, |to, package| to.send_control(package))
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.pass(envelope, |to, envelope| to.send_control(envelope))
     }
 }
 

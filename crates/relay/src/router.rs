@@ -3,35 +3,35 @@
 use crate::error::AddError;
 use crate::hop::Hop;
 use crate::node::Node;
-use crate::receiver::{PackageReceiver, PassOn, TARGET, refused};
+use crate::receiver::{EnvelopeReceiver, PassOn, TARGET, refused};
 use crate::table::Table;
-use ganger_proc_api::{NodeName, Package, SendError, SendErrorKind};
+use ganger_proc_api::{Envelope, NodeName, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Routes each package: to the local node, else to a registered peer, else to the fallback.
+/// Routes each envelope: to the local node, else to a registered peer, else to the fallback.
 ///
-/// A **peer** takes the packages for one other node. It is the end of a connection, or the router
-/// of a node in the same program. The **fallback** takes the packages for nodes that are not peers.
-/// It may open a connection, or pass the package to a node with more routes. The first responsible
-/// receiver gives the final answer: if it refuses, the router does not try the next.
+/// A **peer** takes the envelopes for one other node. It is the end of a connection, or the router
+/// of a node in the same program. The **fallback** takes the envelopes for nodes that are not
+/// peers. It may open a connection, or pass the envelope to a node with more routes. The first
+/// responsible receiver gives the final answer: if it refuses, the router does not try the next.
 ///
-/// A source without a node belongs to the local node. A package that leaves the node gets the node
-/// into its source, so receivers anywhere can answer it. PIDs in the payloads are sent unchanged:
-/// see [`Pid::with_node`](ganger_proc_api::Pid::with_node).
+/// A source without a node belongs to the local node. An envelope that leaves the node gets the
+/// node into its source, so receivers anywhere can answer it. PIDs in the payloads are sent
+/// unchanged: see [`Pid::with_node`](ganger_proc_api::Pid::with_node).
 ///
-/// Peers and the fallback may be added and removed while packages are sent. Packages of one sender
-/// for one PID stay in order while their route stays the same. Code that changes a route must first
-/// see that the old route is empty.
+/// Peers and the fallback may be added and removed while envelopes are sent. Envelopes of one
+/// sender for one PID stay in order while their route stays the same. Code that changes a route
+/// must first see that the old route is empty.
 ///
 /// Routers that are each other's fallback form a routing loop for nodes unknown to both. After 32
-/// routers on one thread, the package is refused with `NodeNotFound`. Two routers that are each
+/// routers on one thread, the envelope is refused with `NodeNotFound`. Two routers that are each
 /// other's peers keep each other alive. Let one of them hold the other as a
 /// [`Weak`](std::sync::Weak), which is a receiver, too.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-/// use ganger_relay::{ChannelHost, Node, PackageReceiver, Router};
+/// use ganger_relay::{ChannelHost, Node, EnvelopeReceiver, Router};
 /// use std::sync::Arc;
 ///
 /// let (here, there) = (NodeName::new("here")?, NodeName::new("there")?);
@@ -46,15 +46,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// assert_eq!(error.kind, SendErrorKind::NodeNotFound);
 ///
 /// router.add_peer(there, Arc::new(other))?;
-/// router.send(error.into_package())?;
+/// router.send(error.into_envelope())?;
 /// assert_eq!(inbox.recv()?.message.topic, "hello");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Router {
     local: Arc<Node>,
-    peers: Table<NodeName, Arc<dyn PackageReceiver>>,
+    peers: Table<NodeName, Arc<dyn EnvelopeReceiver>>,
     /// The lock is held only to clone or replace the pointer.
-    fallback: RwLock<Option<Arc<dyn PackageReceiver>>>,
+    fallback: RwLock<Option<Arc<dyn EnvelopeReceiver>>>,
 }
 
 impl Router {
@@ -74,7 +74,7 @@ impl Router {
         &self.local
     }
 
-    /// Adds a peer, which now gets the packages for the node `peer`. O(1).
+    /// Adds a peer, which now gets the envelopes for the node `peer`. O(1).
     ///
     /// # Errors
     /// With `receiver` inside: [`AddError::PeerExists`] if the router has a peer with this name,
@@ -82,7 +82,7 @@ impl Router {
     pub fn add_peer(
         &self,
         peer: NodeName,
-        receiver: Arc<dyn PackageReceiver>,
+        receiver: Arc<dyn EnvelopeReceiver>,
     ) -> Result<(), AddError> {
         if peer == self.local.name() {
             let node = peer;
@@ -100,7 +100,7 @@ impl Router {
     /// Removes a peer and returns it. `None` if the router has no peer with this name. O(1).
     ///
     /// Does not wait for sends under way, which may still reach the peer.
-    pub fn remove_peer(&self, peer: NodeName) -> Option<Arc<dyn PackageReceiver>> {
+    pub fn remove_peer(&self, peer: NodeName) -> Option<Arc<dyn EnvelopeReceiver>> {
         let receiver = self.peers.remove(peer)?;
         tracing::debug!(target: TARGET, node = %self.local.name(), %peer, "peer removed");
         Some(receiver)
@@ -117,15 +117,15 @@ impl Router {
     /// Sets the receiver for nodes that are not peers, and returns the previous fallback.
     pub fn set_fallback(
         &self,
-        receiver: Arc<dyn PackageReceiver>,
-    ) -> Option<Arc<dyn PackageReceiver>> {
+        receiver: Arc<dyn EnvelopeReceiver>,
+    ) -> Option<Arc<dyn EnvelopeReceiver>> {
         let old = self.replace_fallback(Some(receiver));
         tracing::debug!(target: TARGET, node = %self.local.name(), "internode fallback set");
         old
     }
 
     /// Removes the receiver for nodes that are not peers, and returns it.
-    pub fn clear_fallback(&self) -> Option<Arc<dyn PackageReceiver>> {
+    pub fn clear_fallback(&self) -> Option<Arc<dyn EnvelopeReceiver>> {
         let old = self.replace_fallback(None)?;
         tracing::debug!(target: TARGET, node = %self.local.name(), "internode fallback cleared");
         Some(old)
@@ -133,8 +133,8 @@ impl Router {
 
     fn replace_fallback(
         &self,
-        new: Option<Arc<dyn PackageReceiver>>,
-    ) -> Option<Arc<dyn PackageReceiver>> {
+        new: Option<Arc<dyn EnvelopeReceiver>>,
+    ) -> Option<Arc<dyn EnvelopeReceiver>> {
         let mut fallback = self
             .fallback
             .write()
@@ -142,7 +142,7 @@ impl Router {
         std::mem::replace(&mut *fallback, new)
     }
 
-    fn fallback(&self) -> Option<Arc<dyn PackageReceiver>> {
+    fn fallback(&self) -> Option<Arc<dyn EnvelopeReceiver>> {
         self.fallback
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -150,61 +150,61 @@ impl Router {
     }
 
     #[inline]
-    fn pass(&self, package: Package, pass_on: PassOn) -> Result<(), SendError> {
-        let node = match package.target.node() {
+    fn pass(&self, envelope: Envelope, pass_on: PassOn) -> Result<(), SendError> {
+        let node = match envelope.target.node() {
             Some(node) if node != self.local.name() => node,
-            _ => return pass_on(&*self.local, package),
+            _ => return pass_on(&*self.local, envelope),
         };
         match self.peers.get(node).or_else(|| self.fallback()) {
-            Some(receiver) => self.pass_out(package, &*receiver, pass_on),
-            None => Err(refused(SendErrorKind::NodeNotFound, package)),
+            Some(receiver) => self.pass_out(envelope, &*receiver, pass_on),
+            None => Err(refused(SendErrorKind::NodeNotFound, envelope)),
         }
     }
 
-    /// Passes a package to another node. The source gets this node's name: without a node it would
-    /// mean a process of the node that reads it.
+    /// Passes an envelope to another node. The source gets this node's name: without a node it
+    /// would mean a process of the node that reads it.
     fn pass_out(
         &self,
-        mut package: Package,
-        receiver: &dyn PackageReceiver,
+        mut envelope: Envelope,
+        receiver: &dyn EnvelopeReceiver,
         pass_on: PassOn,
     ) -> Result<(), SendError> {
         let Some(_hop) = Hop::between_routers() else {
             tracing::warn!(
-                target: TARGET, node = %self.local.name(), pid = %package.target,
-                "routers pass a package in a circle"
+                target: TARGET, node = %self.local.name(), pid = %envelope.target,
+                "routers pass an envelope in a circle"
             );
-            return Err(refused(SendErrorKind::NodeNotFound, package));
+            return Err(refused(SendErrorKind::NodeNotFound, envelope));
         };
-        let Some(source) = package.message.source.filter(|it| it.node().is_none()) else {
-            return pass_on(receiver, package);
+        let Some(source) = envelope.message.source.filter(|it| it.node().is_none()) else {
+            return pass_on(receiver, envelope);
         };
-        package.message.source = Some(source.with_node(Some(self.local.name())));
-        pass_on(receiver, package).map_err(|error| {
-            // The sender gets the package back as it was sent.
+        envelope.message.source = Some(source.with_node(Some(self.local.name())));
+        pass_on(receiver, envelope).map_err(|error| {
+            // The sender gets the envelope back as it was sent.
             let kind = error.kind;
-            let mut package = error.into_package();
-            package.message.source = Some(source);
-            refused(kind, package)
+            let mut envelope = error.into_envelope();
+            envelope.message.source = Some(source);
+            refused(kind, envelope)
         })
     }
 }
 
-impl PackageReceiver for Router {
-    /// Passes the package to the local node, a peer or the fallback. O(1), plus the work of this
+impl EnvelopeReceiver for Router {
+    /// Passes the envelope to the local node, a peer or the fallback. O(1), plus the work of this
     /// receiver.
     ///
     /// # Errors
     /// [`SendErrorKind::NodeNotFound`] if the target's node is neither local nor a peer and the
     /// router has no fallback, or if routers form a loop. Else the error of the receiver.
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        self.pass(package, |to, package| to.send(package))
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.pass(envelope, |to, envelope| to.send(envelope))
     }
 
     /// Sends a control message, as [`send`](Self::send) does. The receiver gets it as a control
     /// message.
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.pass(package, |to, package| to.send_control(package))
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.pass(envelope, |to, envelope| to.send_control(envelope))
     }
 }
 

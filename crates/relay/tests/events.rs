@@ -3,7 +3,7 @@
 #![cfg(not(ganger_loom))]
 
 use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-use ganger_relay::{ChannelHost, Node, PackageReceiver, Router, receiver_fn};
+use ganger_relay::{ChannelHost, EnvelopeReceiver, Node, Router, receiver_fn};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::lock;
 use std::fmt::{Debug, Write};
@@ -20,7 +20,7 @@ fn node(name: &str) -> NodeName {
     NodeName::new(name).unwrap()
 }
 
-fn sink() -> Arc<dyn PackageReceiver> {
+fn sink() -> Arc<dyn EnvelopeReceiver> {
     Arc::new(receiver_fn(|_| Ok(())))
 }
 
@@ -111,7 +111,7 @@ fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
     for target in ["{box|1}", "{here@box|1}", "{there@a|1}", "{unknown@a|1}"] {
         send(target).unwrap();
     }
-    assert!(told().is_empty(), "a package that is taken is no event");
+    assert!(told().is_empty(), "an envelope that is taken is no event");
 
     channels.detach(one.pid());
     drop((one, two));
@@ -129,10 +129,10 @@ fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
             "message=channel detached pid={here@box|2}",
             "message=internode fallback cleared node=here",
             "message=peer removed node=here peer=there",
-            "message=package refused pid={box|1} reason=no process with that PID",
-            "message=package refused pid={there@a|1} reason=no route to that node",
+            "message=envelope refused pid={box|1} reason=no process with that PID",
+            "message=envelope refused pid={there@a|1} reason=no route to that node",
             "message=host removed node=here host=box",
-            "message=package refused pid={box|1} reason=no host with that name on the node",
+            "message=envelope refused pid={box|1} reason=no host with that name on the node",
         ]
     );
 
@@ -146,7 +146,7 @@ fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
     let warnings = told.iter().filter(|line| line.starts_with("WARN"));
     assert_eq!(
         warnings.collect::<Vec<_>>(),
-        ["WARN message=hosts pass a package in a circle node=here pid={itself|1}"]
+        ["WARN message=hosts pass an envelope in a circle node=here pid={itself|1}"]
     );
 }
 

@@ -65,7 +65,7 @@ pub use api::system_send::{SystemEvent, SystemSendError};
 pub use api::typed::{ContextExt, Recipient, WrongAddress};
 #[doc(hidden)]
 pub use api::waits::{choose, may_block};
-pub use base::clock::Moment;
+pub use base::clock::Instant;
 pub use base::config::BuildError;
 pub use base::dead_letters::{DeadLetter, DeadLetters, DeadReason};
 pub use base::failures::{Failure, FailureReport};

@@ -308,7 +308,7 @@ impl Process for Spins {
         if self.has_command && self.left.is_multiple_of(self.asks_at_each) {
             out.yield_command(Command::new(UNKNOWN, ()), 1);
         }
-        out.go_on();
+        out.step_again();
         Ok(())
     }
 }

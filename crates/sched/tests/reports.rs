@@ -146,7 +146,7 @@ fn beside_a_crowd(
                 if is_over.load(Ordering::SeqCst) {
                     out.done(7);
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });

@@ -5,7 +5,7 @@
 mod support;
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, Message, Package, Payload,
+    BoxError, Command, CommandId, Completer, Context, Envelope, Event, Events, Message, Payload,
     Payloads, Process, StepOutput, StepResult, SubmitErrorKind,
 };
 use ganger_sched::{Handle, Scheduler, StopError, WeakHandle};
@@ -42,7 +42,7 @@ fn an_error_after_an_answer_is_no_stale_completion() {
             let handle = weak.upgrade().ok_or("gone")?;
             if sends_first {
                 let pid = completer.pid().ok_or("no sink")?;
-                handle.send(Package::new(pid, pid, "first", ()))?;
+                handle.send(Envelope::new(pid, pid, "first", ()))?;
             }
             completer.complete(7_u64);
             Err("too late".into())

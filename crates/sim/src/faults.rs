@@ -57,13 +57,13 @@ pub struct Faults {
     pub process_is_upgraded: u32,
     /// Such a factory panics.
     pub upgrade_fails: u32,
-    /// The scheduler's [router](crate::Rt::router) refuses a package that the scheduler sends; it
+    /// The scheduler's [router](crate::Rt::router) refuses an envelope that the scheduler sends; it
     /// comes back.
-    pub package_is_refused: u32,
-    /// Such a package arrives later, by up to [`LATE`]. Later packages of the same sender for the
-    /// same receiver stay behind it. If it is refused on arrival, its sender is not told: see
+    pub envelope_is_refused: u32,
+    /// Such an envelope arrives later, by up to [`LATE`]. Later envelopes of the same sender for
+    /// the same receiver stay behind it. If it is refused on arrival, its sender is not told: see
     /// [`Rt::returned`](crate::Rt::returned).
-    pub package_is_late: u32,
+    pub envelope_is_late: u32,
     /// Before a move, some host or peer of the router disappears for up to [`LATE`].
     pub place_disappears: u32,
     /// At a [moment](Self#moments), a sleeping worker is woken without work, as when a wake-up
@@ -116,8 +116,8 @@ impl Faults {
             handler_answers_twice: 0,
             process_is_upgraded: 0,
             upgrade_fails: 0,
-            package_is_refused: 0,
-            package_is_late: 0,
+            envelope_is_refused: 0,
+            envelope_is_late: 0,
             place_disappears: 0,
             worker_wakes_in_vain: 0,
             keeper_wakes_early: 50,

@@ -1,11 +1,11 @@
 //! The world beyond a simulated scheduler: its node, a router with peers, and a link to them that
-//! refuses or delays packages.
+//! refuses or delays envelopes.
 
 use crate::faults::LATE;
 use crate::rt::Rt;
 use crate::timers::SimClock;
-use ganger_proc_api::{HostName, NameError, NodeName, Package, Pid, SendError, SendErrorKind};
-use ganger_relay::{Node, PackageReceiver, Router};
+use ganger_proc_api::{Envelope, HostName, NameError, NodeName, Pid, SendError, SendErrorKind};
+use ganger_relay::{EnvelopeReceiver, Node, Router};
 use ganger_sched::sim;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,12 +32,12 @@ struct Inner {
     traffic: Mutex<Traffic>,
 }
 
-/// Packages of one sender for one receiver, of one kind. They stay in order.
+/// Envelopes of one sender for one receiver, of one kind. They stay in order.
 type Stream = (Option<Pid>, Pid, bool);
 
 #[derive(Default)]
 struct Traffic {
-    /// How many packages are on their way, and when the last one arrives.
+    /// How many envelopes are on their way, and when the last one arrives.
     late: HashMap<Stream, (usize, Duration)>,
     returned: Vec<SendError>,
 }
@@ -63,8 +63,8 @@ impl Network {
 }
 
 impl Way {
-    fn send_on(&self, package: Package, is_control: bool) -> Result<(), SendError> {
-        if sim::happens("package is refused") {
+    fn send_on(&self, envelope: Envelope, is_control: bool) -> Result<(), SendError> {
+        if sim::happens("envelope is refused") {
             let kinds = [
                 SendErrorKind::Full,
                 SendErrorKind::HostNotFound,
@@ -72,17 +72,17 @@ impl Way {
             ];
             let kind = kinds[sim::pick(kinds.len())];
             sim::tell(format!(
-                "fault: a package for {} is refused: {kind}",
-                package.target
+                "fault: an envelope for {} is refused: {kind}",
+                envelope.target
             ));
-            return Err(SendError::new(kind, package));
+            return Err(SendError::new(kind, envelope));
         }
-        let is_late = sim::happens("package is late");
+        let is_late = sim::happens("envelope is late");
         let inner = &self.0;
-        let stream = (package.message.source, package.target, is_control);
+        let stream = (envelope.message.source, envelope.target, is_control);
         let before = inner.traffic().late.get(&stream).copied();
         if before.is_none() && !is_late {
-            return inner.arrive(package, is_control);
+            return inner.arrive(envelope, is_control);
         }
         let (count, last) = before.unwrap_or_default();
         let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
@@ -90,8 +90,8 @@ impl Way {
         if is_late {
             let delay = Duration::from_micros(delay);
             sim::tell(format!(
-                "fault: a package for {} is {delay:?} late",
-                package.target
+                "fault: an envelope for {} is {delay:?} late",
+                envelope.target
             ));
         }
         let now = inner.clock.now();
@@ -100,7 +100,7 @@ impl Way {
         let way = Arc::clone(inner);
         inner.clock.after(due.saturating_sub(now), move || {
             way.leave(stream);
-            if let Err(error) = way.arrive(package, is_control) {
+            if let Err(error) = way.arrive(envelope, is_control) {
                 way.traffic().returned.push(error);
             }
         });
@@ -109,15 +109,15 @@ impl Way {
 }
 
 impl Inner {
-    fn arrive(&self, package: Package, is_control: bool) -> Result<(), SendError> {
+    fn arrive(&self, envelope: Envelope, is_control: bool) -> Result<(), SendError> {
         if is_control {
-            self.to.send_control(package)
+            self.to.send_control(envelope)
         } else {
-            self.to.send(package)
+            self.to.send(envelope)
         }
     }
 
-    /// One package fewer is on its way.
+    /// One envelope fewer is on its way.
     fn leave(&self, stream: Stream) {
         let mut traffic = self.traffic();
         if let Some((count, _)) = traffic.late.get_mut(&stream) {
@@ -133,13 +133,13 @@ impl Inner {
     }
 }
 
-impl PackageReceiver for Way {
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        self.send_on(package, false)
+impl EnvelopeReceiver for Way {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.send_on(envelope, false)
     }
 
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.send_on(package, true)
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.send_on(envelope, true)
     }
 }
 
@@ -147,8 +147,8 @@ impl Rt<'_> {
     /// The router behind the scheduler. Its local node `simulated` has the scheduler as its host
     /// `sim`; a test adds other hosts, and peers.
     ///
-    /// Packages that the scheduler's processes send through it may be refused or late, and any of
-    /// its hosts and peers may disappear for a while: see [`Faults`](crate::Faults). Packages that
+    /// Envelopes that the scheduler's processes send through it may be refused or late, and any of
+    /// its hosts and peers may disappear for a while: see [`Faults`](crate::Faults). Envelopes that
     /// the test sends to the router itself are neither refused nor late.
     ///
     /// The router is unused when the simulation's [`builder`](crate::Sim::builder) sets another
@@ -158,7 +158,7 @@ impl Rt<'_> {
         &self.network.router
     }
 
-    /// The packages that came late and were then refused, since the last call. As in a network,
+    /// The envelopes that came late and were then refused, since the last call. As in a network,
     /// their senders are not told.
     #[must_use]
     pub fn returned(&self) -> Vec<SendError> {
@@ -193,14 +193,14 @@ impl Place {
         }
     }
 
-    fn remove(self, router: &Router) -> Option<Arc<dyn PackageReceiver>> {
+    fn remove(self, router: &Router) -> Option<Arc<dyn EnvelopeReceiver>> {
         match self {
             Self::Host(host) => router.local().remove_host(host),
             Self::Peer(peer) => router.remove_peer(peer),
         }
     }
 
-    fn add(self, router: &Router, receiver: Arc<dyn PackageReceiver>) {
+    fn add(self, router: &Router, receiver: Arc<dyn EnvelopeReceiver>) {
         drop(match self {
             Self::Host(host) => router.local().add_host(host, receiver),
             Self::Peer(peer) => router.add_peer(peer, receiver),

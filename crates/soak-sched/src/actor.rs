@@ -242,8 +242,8 @@ impl Actor {
         }
         match next? {
             // The events left behind would not wake the process.
-            Next::GoOn => out.go_on(),
-            Next::Wait if has_left => out.go_on(),
+            Next::GoOn => out.step_again(),
+            Next::Wait if has_left => out.step_again(),
             Next::Wait => {}
             Next::Done(result) => out.done(result),
             Next::Become(behaviour) => {
@@ -321,11 +321,11 @@ impl Turn<'_> {
     pub(crate) fn send(&mut self, to: Pid, lane: Lane, hops: u32) -> bool {
         let ctx = self.ctx;
         self.sender.send(to, lane, hops, |message| {
-            let package = message.from_pid(ctx.pid()).to(to);
+            let envelope = message.from_pid(ctx.pid()).to(to);
             match lane {
-                Lane::Ordinary => ctx.send_package(package),
+                Lane::Ordinary => ctx.send_envelope(envelope),
                 Lane::Control => {
-                    ctx.send_control(to, package.message.topic, package.message.payloads)
+                    ctx.send_control(to, envelope.message.topic, envelope.message.payloads)
                 }
             }
         })

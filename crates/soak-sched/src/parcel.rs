@@ -135,7 +135,7 @@ impl Sender {
             return true;
         };
         let kind = error.kind;
-        match Parcel::of(error.into_package().message.payloads) {
+        match Parcel::of(error.into_envelope().message.payloads) {
             Ok(mut parcel) => parcel.fate = Fate::Returned,
             Err(what) => self.account.fault(format!("refused with {kind}: {what}")),
         }

@@ -263,7 +263,7 @@ pub(crate) fn wait(watch: &Watch, handle: ProcessHandle) -> ExitReason {
 mod tests {
     use super::*;
     use crate::actor::{FIRST_TIMER, Mail, Next, Turn};
-    use ganger::prelude::{Package, Payload};
+    use ganger::prelude::{Envelope, Payload};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     /// A payload whose destructor waits.
@@ -279,18 +279,18 @@ mod tests {
         }
     }
 
-    /// Sets a timer behind a refused package, and goes on until both are due.
+    /// Sets a timer behind a refused envelope, and goes on until both are due.
     struct Late {
         timers: Arc<Timers>,
-        package: Option<Package>,
+        envelope: Option<Envelope>,
     }
 
     const SOON: Duration = Duration::from_millis(1);
 
     impl Behaviour for Late {
         fn turn(&mut self, _: Vec<Mail>, turn: &mut Turn<'_>) -> Result<Next, BoxError> {
-            if let Some(package) = self.package.take() {
-                let _ = self.timers.send_after(SOON, package);
+            if let Some(envelope) = self.envelope.take() {
+                let _ = self.timers.send_after(SOON, envelope);
                 turn.sleep(SOON, FIRST_TIMER);
                 return Ok(Next::GoOn);
             }
@@ -351,7 +351,7 @@ mod tests {
         let gate = Payload::any(Gate { entered, opened });
         let late = Late {
             timers: Timers::of(&site.runtime).unwrap(),
-            package: Some(Package::new(None, pid, "late", gate)),
+            envelope: Some(Envelope::new(None, pid, "late", gate)),
         };
         let late = site.submit(kit.actor(late, 1)).unwrap();
         enters.recv().unwrap();

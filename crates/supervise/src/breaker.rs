@@ -9,7 +9,7 @@
 //! a probe of that kind another one may follow.
 
 use crate::plan::BackOff;
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ const SOON: Duration = Duration::from_millis(1);
 /// overloaded. Clones are the same breaker.
 ///
 /// ```
-/// use ganger_sched::Moment;
+/// use ganger_sched::Instant;
 /// use ganger_supervise::Breaker;
 /// use std::time::Duration;
 ///
 /// // It opens after two failures in a row: for a second, then for two, and so on.
 /// let breaker = Breaker::new(2, Duration::from_secs(1));
-/// let now = Moment::from_nanos(0); // A process has `ctx.now()`.
+/// let now = Instant::from_nanos(0); // A process has `ctx.now()`.
 /// for _ in 0..2 {
 ///     breaker.admit(now).unwrap().failed(now);
 /// }
@@ -60,9 +60,9 @@ struct State {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Closed,
-    Open(Moment),
+    Open(Instant),
     /// One tries.
-    Probed(Moment),
+    Probed(Instant),
 }
 
 /// The breaker is open: nothing is to be tried now.
@@ -72,7 +72,7 @@ enum Phase {
 pub struct BreakerOpen {
     /// When to try again: a moment to come. While a probe is under way, whose end is not known, it
     /// is the first wait of the breaker from now on.
-    pub until: Moment,
+    pub until: Instant,
 }
 
 /// The right to try once. What has come of it is to be [said](Self::succeeded).
@@ -106,7 +106,7 @@ impl Breaker {
     ///
     /// # Errors
     /// [`BreakerOpen`] while it is open, and while another one tries as a probe.
-    pub fn admit(&self, now: Moment) -> Result<Attempt, BreakerOpen> {
+    pub fn admit(&self, now: Instant) -> Result<Attempt, BreakerOpen> {
         let mut state = lock(&self.inner.state);
         match state.phase {
             Phase::Open(until) if until <= now => state.phase = Phase::Probed(until),
@@ -145,7 +145,7 @@ impl Attempt {
     }
 
     /// What was tried has failed, at that moment.
-    pub fn failed(self, now: Moment) {
+    pub fn failed(self, now: Instant) {
         self.over(|state, breaker| {
             state.failures += 1;
             if state.phase == Phase::Closed && state.failures < breaker.most {

@@ -1,7 +1,7 @@
 //! What a user says of a child: how it is made, and what is to happen when it ends.
 
 use crate::in_place::{Incarnation, Keeping, MakeIncarnation, Note, Poison};
-use crate::plan::{BackOff, Restart, Rules, StopTime};
+use crate::plan::{BackOff, Restart, Rules, ShutdownTimeout};
 use crate::supervisor::Supervisor;
 use crate::view::View;
 use ganger_proc_api::{Actor, ActorProcess, BoxError, Process};
@@ -25,7 +25,7 @@ pub struct Child {
     pub(crate) name: Arc<str>,
     pub(crate) make: Make,
     rules: Rules,
-    stop: Option<StopTime>,
+    stop: Option<ShutdownTimeout>,
     /// The name of its processes in the scheduler.
     pub(crate) registered: Option<Arc<str>>,
     /// Of its mailbox; inside, `None` for any number of messages.
@@ -142,7 +142,7 @@ impl Child {
     /// How long it has to finish when it is asked to. By default 5 seconds, and for a supervisor
     /// as long as it needs.
     #[must_use]
-    pub fn stop(mut self, stop: StopTime) -> Self {
+    pub fn stop(mut self, stop: ShutdownTimeout) -> Self {
         self.stop = Some(stop);
         self
     }
@@ -150,7 +150,7 @@ impl Child {
     /// It is terminated when it has not finished that long after it was asked to.
     #[must_use]
     pub fn stop_within(self, time: Duration) -> Self {
-        self.stop(StopTime::Within(time))
+        self.stop(ShutdownTimeout::Within(time))
     }
 
     /// How long to wait before it is restarted. By default it is restarted at once.

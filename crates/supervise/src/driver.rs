@@ -25,7 +25,7 @@ use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Message, Pid, Process,
     Reply, StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
-use ganger_sched::{ContextExt, Moment, WeakHandle};
+use ganger_sched::{ContextExt, Instant, WeakHandle};
 use ganger_sync::sync::Mutex;
 use ganger_time::{TimerOutput, Timers};
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub(crate) struct Driver {
     window: Arc<Mutex<Window>>,
     max_children: usize,
     /// The moment for which the timer runs.
-    armed: Moment,
+    armed: Instant,
     /// Why it was asked to stop.
     reason: Option<CancelReason>,
     /// The failure of a child that came last.
@@ -108,7 +108,7 @@ impl Driver {
             children: BTreeMap::new(),
             by_pid: BTreeMap::new(),
             max_children,
-            armed: Moment::NEVER,
+            armed: Instant::NEVER,
             reason: None,
             failure: None,
             orphaned: Vec::new(),
@@ -180,7 +180,7 @@ impl Driver {
             match event {
                 Event::Exit(notice) => self.ended(ctx, *notice),
                 Event::Cancel(reason) => self.cancelled(reason),
-                Event::Completion(_) => self.armed = Moment::NEVER,
+                Event::Completion(_) => self.armed = Instant::NEVER,
                 Event::Message(message) => self.ordered(message.take::<Order>()?.0),
                 Event::Control(message) => self.ordered(message.take::<Order>()?.0),
                 _ => {}
@@ -211,7 +211,7 @@ impl Driver {
         let due = self.plan.due();
         if due != self.armed {
             out.cancel(DUE);
-            if due < Moment::NEVER {
+            if due < Instant::NEVER {
                 out.sleep_until(due, DUE);
             }
             self.armed = due;
@@ -220,7 +220,7 @@ impl Driver {
     }
 
     fn cancelled(&mut self, reason: CancelReason) {
-        let mut by = Moment::NEVER;
+        let mut by = Instant::NEVER;
         if reason == CancelReason::Shutdown
             && let Some(left) = self.scheduler.upgrade().and_then(|it| it.time_to_stop())
         {
@@ -336,7 +336,7 @@ impl Driver {
         let is_stopping = (error.downcast_ref::<SubmitError>())
             .is_some_and(|error| matches!(error.kind, SubmitErrorKind::Stopping));
         if is_stopping && !self.plan.is_starting() {
-            self.plan.stop(Verdict::Stopped, Moment::NEVER);
+            self.plan.stop(Verdict::Stopped, Instant::NEVER);
         }
         match below {
             Some(below) if below.has_orphans(|| ctx.waker()) => {
@@ -354,7 +354,7 @@ impl Driver {
         self.show(id);
     }
 
-    fn cancel(&mut self, ctx: &Context, id: ChildId, by: Moment) {
+    fn cancel(&mut self, ctx: &Context, id: ChildId, by: Instant) {
         let Some(pid) = self.children.get(&id).and_then(|it| it.pid) else {
             return;
         };

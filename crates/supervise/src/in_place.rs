@@ -24,7 +24,7 @@ use ganger_proc_api::{
     Actor, BoxError, Completion, Context, Event, Events, ExitCause, Payloads, Process, StepOutput,
     StepResult, Tag, UpgradeRequest, WrongType,
 };
-use ganger_sched::{ContextExt, Moment};
+use ganger_sched::{ContextExt, Instant};
 use ganger_sync::failing;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::{TimerOutput, Timers};
@@ -81,7 +81,7 @@ pub(crate) struct Place {
     /// Why the one before has failed; `None` for the first.
     before: Option<Before>,
     /// Without an incarnation: when one is made.
-    due: Moment,
+    due: Instant,
     /// The timer runs.
     is_armed: bool,
 }
@@ -98,7 +98,7 @@ impl Place {
             incarnation: None,
             streak: Streak::default(),
             before: None,
-            due: Moment::NEVER,
+            due: Instant::NEVER,
             is_armed: false,
         }
     }
@@ -133,7 +133,7 @@ impl Place {
     }
 
     /// Counts a failure. Says until when to wait for the restart, if there may be one.
-    fn permit(&mut self, ctx: &Context, cause: &dyn fmt::Display) -> Option<Moment> {
+    fn permit(&mut self, ctx: &Context, cause: &dyn fmt::Display) -> Option<Instant> {
         let now = self.site.timers.now();
         if ctx.is_cancelled() || !lock(&self.site.window).permits(now) {
             return None;
@@ -182,7 +182,7 @@ impl Place {
 
     /// Another place takes this one's, and goes on with what was `before`. What the incarnation has
     /// registered goes.
-    fn give_way_to(&self, before: Before, due: Moment, cause: ExitCause, out: &mut StepOutput) {
+    fn give_way_to(&self, before: Before, due: Instant, cause: ExitCause, out: &mut StepOutput) {
         let next = Self {
             site: Arc::clone(&self.site),
             incarnation: None,

@@ -24,7 +24,7 @@ pub use child::{Child, IntoProcess, OfActor, OfProcess, OfResult};
 pub use error::SuperviseError;
 pub use in_place::Poison;
 pub use order::{ChildRef, Order};
-pub use plan::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
+pub use plan::{AutoShutdown, BackOff, Restart, ShutdownTimeout, Strategy};
 pub use pool::{Overload, Pool, PoolError, PoolHandle, PoolRemote, PoolStats, Refused, Routing};
 pub use supervisor::Supervisor;
 pub use tree::{AddressError, Tree, TreeEnd, TreeHandle};

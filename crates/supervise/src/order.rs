@@ -2,7 +2,7 @@
 
 use crate::child::Child;
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Reply, Tag, Withdrawal};
-use ganger_sched::{Address, ExitAction, Handle, Moment, SystemEvent, here};
+use ganger_sched::{Address, ExitAction, Handle, Instant, SystemEvent, here};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     /// All children, and then the supervisor. The answer says which were too slow.
     StopAll(Option<Pid>, Reply<Vec<String>>),
     /// All has to have ended by that moment.
-    StopBy(Moment),
+    StopBy(Instant),
 }
 
 /// Tells a process that has had a child started of the child's end.
@@ -75,13 +75,13 @@ pub enum ChildRef {
 
 /// When the children of a process have to have ended, where there is so much time left for all: the
 /// rest is for that process and for those above it.
-pub(crate) fn time_for_children(now: Moment, left: Duration) -> Moment {
+pub(crate) fn time_for_children(now: Instant, left: Duration) -> Instant {
     now.after(left - left / 8)
 }
 
 /// Tells a process, if it is a supervisor, by when it has to have stopped.
-pub(crate) fn must_stop_by(scheduler: &Handle, pid: Pid, by: Moment) {
-    if by < Moment::NEVER
+pub(crate) fn must_stop_by(scheduler: &Handle, pid: Pid, by: Instant) {
+    if by < Instant::NEVER
         && let Some(supervisor) = scheduler.address(pid)
         && let Ok(supervisor) = supervisor.typed::<Order>()
     {

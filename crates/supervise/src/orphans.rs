@@ -7,7 +7,7 @@ use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, ExitCause, Payloads, Pid, Process, StepOutput,
     StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
-use ganger_sched::{ContextExt, ExitAction, Handle, Moment, WeakHandle};
+use ganger_sched::{ContextExt, ExitAction, Handle, Instant, WeakHandle};
 use ganger_sync::sync::Mutex;
 use ganger_time::{TimerOutput, Timers};
 use std::collections::BTreeMap;
@@ -166,14 +166,14 @@ fn stop_them(
             children.insert(plan.add_running(rules, now), orphan);
         }
     }
-    plan.stop(Verdict::Stopped, Moment::NEVER);
+    plan.stop(Verdict::Stopped, Instant::NEVER);
     let guardian = Guardian {
         plan,
         children,
         orphaned: Vec::new(),
         view: Arc::clone(view),
         timers,
-        armed: Moment::NEVER,
+        armed: Instant::NEVER,
     };
     scheduler.spawn_boxed::<ganger_proc_api::Message>(Box::new(guardian), METHOD)?;
     Ok(())
@@ -187,7 +187,7 @@ struct Guardian {
     orphaned: Vec<ChildId>,
     view: Arc<View>,
     timers: Arc<Timers>,
-    armed: Moment,
+    armed: Instant,
 }
 
 #[derive(Clone)]
@@ -235,7 +235,7 @@ impl Process for Guardian {
                         self.plan.must_stop_by(by);
                     }
                 }
-                Event::Completion(_) => self.armed = Moment::NEVER,
+                Event::Completion(_) => self.armed = Instant::NEVER,
                 _ => {}
             }
         }
@@ -267,7 +267,7 @@ impl Process for Guardian {
         let due = self.plan.due();
         if due != self.armed {
             out.cancel(DUE);
-            if due < Moment::NEVER {
+            if due < Instant::NEVER {
                 out.sleep_until(due, DUE);
             }
             self.armed = due;

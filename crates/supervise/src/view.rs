@@ -7,7 +7,7 @@
 //! Each change is counted, here and in the views above, and wakes those that wait: see `watch.rs`.
 
 use crate::log::contain;
-use crate::plan::{ChildId, Restart, State, StopTime, Strategy};
+use crate::plan::{ChildId, Restart, ShutdownTimeout, State, Strategy};
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::wake_all;
@@ -113,7 +113,7 @@ const SLOW: usize = 64;
 pub(crate) struct Entry {
     pub(crate) name: Arc<str>,
     pub(crate) restart: Restart,
-    pub(crate) stop: StopTime,
+    pub(crate) stop: ShutdownTimeout,
     /// While it runs.
     pub(crate) pid: Option<Pid>,
     pub(crate) state: ChildState,

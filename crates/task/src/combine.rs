@@ -147,6 +147,6 @@ macro_rules! combine {
     };
 }
 
-combine!(OneOf2, Selecting2, Joining2, 2: 0 a A Y, 1 b B Z);
-combine!(OneOf3, Selecting3, Joining3, 3: 0 a A X, 1 b B Y, 2 c C Z);
-combine!(OneOf4, Selecting4, Joining4, 4: 0 a A W, 1 b B X, 2 c C Y, 3 d D Z);
+combine!(Either, Selecting2, Joining2, 2: 0 a A Y, 1 b B Z);
+combine!(Either3, Selecting3, Joining3, 3: 0 a A X, 1 b B Y, 2 c C Z);
+combine!(Either4, Selecting4, Joining4, 4: 0 a A W, 1 b B X, 2 c C Y, 3 d D Z);

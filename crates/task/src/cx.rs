@@ -251,7 +251,7 @@ impl<M: Send + 'static> Cx<M> {
                     return Poll::Ready(());
                 }
                 since = Some(now);
-                step.step_again(Then::GiveWay, context.waker());
+                step.step_again(Then::YieldNow, context.waker());
                 Poll::Pending
             })
         })
@@ -360,7 +360,7 @@ impl<M: Send + 'static> Cx<M> {
     }
 
     /// Waits for the first of several futures, and drops the others: a tuple of two to four gives
-    /// [`OneOf2`](crate::OneOf2) to [`OneOf4`](crate::OneOf4). Of several that are ready each is
+    /// [`Either`](crate::Either) to [`Either4`](crate::Either4). Of several that are ready each is
     /// as often the first. A select that is ready counts as a wait, whatever its futures are.
     ///
     /// For sends and receives at channels there is the `select` of Ganger's channels, which moves
@@ -369,12 +369,12 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use std::time::Duration;
-    /// use ganger_task::{Cx, OneOf2};
+    /// use ganger_task::{Cx, Either};
     ///
     /// # async fn body(cx: Cx<u64>) -> Result<(), BoxError> {
     /// match cx.select((cx.recv(), cx.sleep(Duration::from_millis(5)))).await {
-    ///     OneOf2::A(message) => println!("{message:?}"),
-    ///     OneOf2::B(slept) => slept?,
+    ///     Either::A(message) => println!("{message:?}"),
+    ///     Either::B(slept) => slept?,
     /// }
     /// # Ok(())
     /// # }
@@ -407,7 +407,7 @@ impl<M: Send + 'static> Cx<M> {
     /// [`SendError`], with the message inside, when it was refused.
     pub fn send<N: Send + 'static>(&self, target: Pid, message: N) -> Result<(), SendError> {
         let message = Message::of(message).from_pid(self.pid());
-        self.ctx.send_package(message.to(target))
+        self.ctx.send_envelope(message.to(target))
     }
 
     /// The task's own address, for others to send to it.

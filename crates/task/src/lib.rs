@@ -26,7 +26,7 @@ mod wait;
 mod waits;
 
 pub use around::{Cancelled, Shielded, Timeout, UntilCancelled};
-pub use combine::{Join, OneOf2, OneOf3, OneOf4, Select};
+pub use combine::{Either, Either3, Either4, Join, Select};
 pub use cx::Cx;
 pub use error::{ChildError, ChildLost, TaskError, WaitError};
 pub use group::{Child, Group};

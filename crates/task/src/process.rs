@@ -156,8 +156,8 @@ where
         match polled {
             Poll::Pending => match then {
                 Then::Wait => {}
-                Then::GoOn => out.go_on(),
-                Then::GiveWay => out.give_way(),
+                Then::StepAgain => out.step_again(),
+                Then::YieldNow => out.yield_now(),
             },
             Poll::Ready(Ok(result)) => out.done(result),
             Poll::Ready(Err(error)) => match waits.take_cancel() {

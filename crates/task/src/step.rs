@@ -26,8 +26,8 @@ pub(crate) const BUDGET: u32 = 256;
 pub(crate) enum Then {
     #[default]
     Wait,
-    GoOn,
-    GiveWay,
+    StepAgain,
+    YieldNow,
 }
 
 /// A step of a task.
@@ -75,7 +75,7 @@ impl Step<'_, '_> {
             return true;
         }
         self.waits.refuse(mark);
-        self.step_again(Then::GoOn, waker);
+        self.step_again(Then::StepAgain, waker);
         false
     }
 

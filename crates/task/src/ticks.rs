@@ -4,7 +4,7 @@ use crate::cx::Cx;
 use crate::error::WaitError;
 use crate::wait::Answer;
 use ganger_proc_api::{Context, Tag};
-use ganger_time::{Every, Missed, TimerContext};
+use ganger_time::{Interval, MissedTicks, TimerContext};
 use std::fmt;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const NO_TAG: Tag = 0;
 pub struct Ticks {
     ctx: Context,
     task: u64,
-    every: Every,
+    every: Interval,
 }
 
 impl<M: Send + 'static> Cx<M> {
@@ -41,7 +41,7 @@ impl<M: Send + 'static> Cx<M> {
     #[must_use]
     pub fn every(&self, period: Duration) -> Ticks {
         let ctx = self.context().clone();
-        let mut every = Every::new(period, NO_TAG);
+        let mut every = Interval::new(period, NO_TAG);
         every.begin(ctx.now().after(period));
         Ticks {
             ctx,
@@ -52,15 +52,15 @@ impl<M: Send + 'static> Cx<M> {
 }
 
 impl Ticks {
-    /// What happens about ticks that the task is too late for. Default: [`Missed::Skip`].
+    /// What happens about ticks that the task is too late for. Default: [`MissedTicks::Skip`].
     #[must_use]
-    pub fn missed(self, missed: Missed) -> Self {
+    pub fn missed(self, missed: MissedTicks) -> Self {
         let every = self.every.missed(missed);
         Self { every, ..self }
     }
 
     /// Waits for the next tick. Returns how many it stands for, from one up: see
-    /// [`Every::tick`]. Dropping the wait loses no tick.
+    /// [`Interval::tick`]. Dropping the wait loses no tick.
     ///
     /// # Errors
     /// [`WaitError::Cancelled`] when the task is asked to finish, and `Command` with

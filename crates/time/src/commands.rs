@@ -3,14 +3,14 @@
 use crate::timers::Inner;
 use crate::within;
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, Completion, Handler, Payloads};
-use ganger_sched::{CommandRegistry, Moment};
+use ganger_sched::{CommandRegistry, Instant};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Completes after so many nanoseconds, the first payload. `u64::MAX` is never.
 pub const SLEEP: CommandId = CommandId::SLEEP;
 
-/// Completes at a moment: so many nanoseconds on the scheduler's clock ([`Moment`]).
+/// Completes at a moment: so many nanoseconds on the scheduler's clock ([`Instant`]).
 pub const TIMER: CommandId = CommandId::new(11);
 
 /// As [`TIMER`]; the second payload is the period, in nanoseconds. A period of zero is an error.
@@ -44,10 +44,10 @@ pub(crate) fn register(registry: &CommandRegistry, timers: &Arc<Inner>) {
         Ok(timers.now().after(Duration::from_nanos(nanos)))
     });
     add(registry, timers, TIMER, "timer", |_, payloads| {
-        Ok(Moment::from_nanos(number(payloads.next())?))
+        Ok(Instant::from_nanos(number(payloads.next())?))
     });
     add(registry, timers, TICKER, "ticker", |_, payloads| {
-        let at = Moment::from_nanos(number(payloads.next())?);
+        let at = Instant::from_nanos(number(payloads.next())?);
         match number(payloads.next())? {
             0 => Err(ZeroPeriod.into()),
             _ => Ok(at),
@@ -90,7 +90,7 @@ fn add(
     timers: &Arc<Inner>,
     id: CommandId,
     name: &'static str,
-    when: impl Fn(&Inner, &mut Arguments) -> Result<Moment, BoxError> + Send + Sync + 'static,
+    when: impl Fn(&Inner, &mut Arguments) -> Result<Instant, BoxError> + Send + Sync + 'static,
 ) {
     let timers = Arc::clone(timers);
     let handler = move |command: Command, completer: Completer| {

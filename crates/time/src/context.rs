@@ -2,8 +2,8 @@
 
 use crate::timer::Timer;
 use crate::timers::Timers;
-use ganger_proc_api::{Context, IntoPayloads, Package, Pid, Symbol, Withdrawal};
-use ganger_sched::{ContextExt, ExitAction, Moment};
+use ganger_proc_api::{Context, Envelope, IntoPayloads, Pid, Symbol, Withdrawal};
+use ganger_sched::{ContextExt, ExitAction, Instant};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub trait TimerContext {
     fn timers(&self) -> Arc<Timers>;
 
     /// The time, by the clock of the scheduler.
-    fn now(&self) -> Moment;
+    fn now(&self) -> Instant;
 
     /// Sends a message after that time, from this process: see [`Timers::send_after`]. It is sent
     /// also when this process has ended by then. One to this process itself is taken back when a
@@ -35,7 +35,7 @@ impl TimerContext for Context {
         self.source().unwrap_or_else(|| no_timers(self))
     }
 
-    fn now(&self) -> Moment {
+    fn now(&self) -> Instant {
         borrowed(self).now()
     }
 
@@ -46,8 +46,8 @@ impl TimerContext for Context {
         topic: impl Into<Symbol>,
         payloads: impl IntoPayloads,
     ) -> Timer {
-        let package = Package::new(self.pid(), target, topic, payloads);
-        let timer = borrowed(self).send_after(delay, package);
+        let envelope = Envelope::new(self.pid(), target, topic, payloads);
+        let timer = borrowed(self).send_after(delay, envelope);
         if target == self.pid() {
             end_with_incarnation(self, &timer);
         }

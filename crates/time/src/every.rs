@@ -2,12 +2,12 @@
 
 use crate::commands::TICKER;
 use ganger_proc_api::{Command, StepOutput, Tag};
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::time::Duration;
 
 /// What an interval does about ticks that its process has been too late for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Missed {
+pub enum MissedTicks {
     /// They come at once, one after the other, until the interval has caught up.
     Burst,
     /// The next one comes a period after the late one was taken: all later ones move.
@@ -25,12 +25,12 @@ pub enum Missed {
 /// ```
 /// use ganger_proc_api::{BoxError, Event, process_fn};
 /// use ganger_sched::Scheduler;
-/// use ganger_time::{Every, TimerContext, Timers};
+/// use ganger_time::{Interval, TimerContext, Timers};
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
 /// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
-/// let mut every = Every::new(Duration::from_millis(2), 1);
+/// let mut every = Interval::new(Duration::from_millis(2), 1);
 /// let mut ticks = 0;
 /// let counts = scheduler.spawn(process_fn(move |ctx, events, out| {
 ///     match events.next() {
@@ -50,46 +50,46 @@ pub enum Missed {
 /// # Ok::<(), BoxError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Every {
+pub struct Interval {
     period: Duration,
-    missed: Missed,
+    missed: MissedTicks,
     tag: Tag,
-    next: Moment,
+    next: Instant,
 }
 
-impl Every {
+impl Interval {
     /// An interval of that period, whose ticks have that tag. It begins with
     /// [`start`](Self::start).
     #[must_use]
     pub fn new(period: Duration, tag: Tag) -> Self {
         Self {
             period,
-            missed: Missed::default(),
+            missed: MissedTicks::default(),
             tag,
-            next: Moment::NEVER,
+            next: Instant::NEVER,
         }
     }
 
-    /// What happens about ticks that come too late. Default: [`Missed::Skip`].
+    /// What happens about ticks that come too late. Default: [`MissedTicks::Skip`].
     #[must_use]
-    pub fn missed(self, missed: Missed) -> Self {
+    pub fn missed(self, missed: MissedTicks) -> Self {
         Self { missed, ..self }
     }
 
     /// Begins: the first tick comes after a period. A period of zero completes with
     /// [`ZeroPeriod`](crate::ZeroPeriod) as its error.
-    pub fn start(&mut self, now: Moment, out: &mut StepOutput) {
+    pub fn start(&mut self, now: Instant, out: &mut StepOutput) {
         self.start_at(now.after(self.period), out);
     }
 
     /// Begins, with the first tick at that moment.
-    pub fn start_at(&mut self, first: Moment, out: &mut StepOutput) {
+    pub fn start_at(&mut self, first: Instant, out: &mut StepOutput) {
         self.begin(first);
         self.arm(out);
     }
 
     /// As [`start_at`](Self::start_at), for code that yields [`command`](Self::command) itself.
-    pub fn begin(&mut self, first: Moment) {
+    pub fn begin(&mut self, first: Instant) {
         self.next = first;
     }
 
@@ -107,8 +107,8 @@ impl Every {
     }
 
     /// The process has taken a tick: sets the next one, and returns how many this one stands for,
-    /// from one up. Under [`Missed::Burst`] that is one.
-    pub fn tick(&mut self, now: Moment, out: &mut StepOutput) -> u64 {
+    /// from one up. Under [`MissedTicks::Burst`] that is one.
+    pub fn tick(&mut self, now: Instant, out: &mut StepOutput) -> u64 {
         let count = self.take(now);
         self.arm(out);
         count
@@ -116,14 +116,14 @@ impl Every {
 
     /// As [`tick`](Self::tick), for code that yields [`command`](Self::command) itself.
     #[must_use = "how many ticks it stands for"]
-    pub fn take(&mut self, now: Moment) -> u64 {
+    pub fn take(&mut self, now: Instant) -> u64 {
         let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
         let late = now.as_nanos().saturating_sub(self.next.as_nanos());
         let missed = late.checked_div(period).unwrap_or(0);
         let (next, count) = match self.missed {
-            Missed::Burst => (self.next.after(self.period), 1),
-            Missed::Delay => (now.after(self.period), missed + 1),
-            Missed::Skip => {
+            MissedTicks::Burst => (self.next.after(self.period), 1),
+            MissedTicks::Delay => (now.after(self.period), missed + 1),
+            MissedTicks::Skip => {
                 let skipped = Duration::from_nanos(period.saturating_mul(missed));
                 (self.next.after(skipped).after(self.period), missed + 1)
             }

@@ -15,8 +15,8 @@ mod within;
 
 pub use commands::{ASK_WITHIN, SLEEP, TICKER, TIMER, ZeroPeriod};
 pub use context::TimerContext;
-pub use every::{Every, Missed};
-pub use ganger_sched::Moment;
+pub use every::{Interval, MissedTicks};
+pub use ganger_sched::Instant;
 pub use keyed::KeyedTimers;
 pub use output::TimerOutput;
 pub use rate_limiter::{RateLimitError, RateLimiter};

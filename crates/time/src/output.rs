@@ -2,7 +2,7 @@
 
 use crate::commands::{ASK_WITHIN, SLEEP, TIMER};
 use ganger_proc_api::{Asked, Command, Payload, StepOutput, Tag, TypedCommand};
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::time::Duration;
 
 /// What this crate adds to [`StepOutput`]: yields that complete later.
@@ -16,10 +16,10 @@ use std::time::Duration;
 /// use ganger_sched::Scheduler;
 /// use ganger_time::{TimerOutput, Timers};
 /// use std::sync::Arc;
-/// use std::time::{Duration, Instant};
+/// use std::time::Duration;
 ///
 /// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
-/// let begin = Instant::now();
+/// let begin = std::time::Instant::now();
 /// let sleeper = scheduler.spawn(process_fn(|_, events, out| {
 ///     match events.next() {
 ///         None => out.sleep(Duration::from_millis(5), 1),
@@ -38,7 +38,7 @@ pub trait TimerOutput {
 
     /// A yield that completes at that moment, and never before. One that has passed completes at
     /// once.
-    fn sleep_until(&mut self, at: Moment, tag: Tag);
+    fn sleep_until(&mut self, at: Instant, tag: Tag);
 
     /// Asks as [`StepOutput::ask`] does, but waits no longer than that time for the answer: then
     /// the completion is [`CommandError::Timeout`](ganger_proc_api::CommandError::Timeout), and the
@@ -96,7 +96,7 @@ impl TimerOutput for StepOutput {
         self.yield_command(Command::new(SLEEP, nanos), tag);
     }
 
-    fn sleep_until(&mut self, at: Moment, tag: Tag) {
+    fn sleep_until(&mut self, at: Instant, tag: Tag) {
         self.yield_command(Command::new(TIMER, at.as_nanos()), tag);
     }
 

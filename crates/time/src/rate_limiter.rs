@@ -22,7 +22,7 @@
 
 use crate::timers::{Inner as TimersInner, Timers};
 use ganger_proc_api::{EndWatch, Reply};
-use ganger_sched::{Call, Handle, Moment, WeakHandle};
+use ganger_sched::{Call, Handle, Instant, WeakHandle};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -97,7 +97,7 @@ impl RateLimiter {
             queue: BTreeMap::new(),
             queued: 0,
             next: 0,
-            armed: Moment::NEVER,
+            armed: Instant::NEVER,
             is_stopped: false,
         };
         let shared = Shared {
@@ -213,7 +213,7 @@ struct State {
     /// The number of the next request.
     next: u64,
     /// For when a timer runs.
-    armed: Moment,
+    armed: Instant,
     is_stopped: bool,
 }
 
@@ -294,13 +294,13 @@ impl Shared {
                 // It is due by now.
                 Some(mut refill) => refill.0 = None,
             }
-            lock(&self.state).armed = Moment::NEVER;
+            lock(&self.state).armed = Instant::NEVER;
         }
     }
 }
 
 impl State {
-    fn try_take(&mut self, now: Moment, tokens: u32) -> Result<(), RateLimitError> {
+    fn try_take(&mut self, now: Instant, tokens: u32) -> Result<(), RateLimitError> {
         let burst = self.bucket.burst;
         if tokens > burst {
             return Err(RateLimitError::AboveBurst { burst });
@@ -324,7 +324,7 @@ impl State {
     }
 
     /// Takes out the requests for which there are tokens.
-    fn serve(&mut self, now: Moment) -> Vec<Request> {
+    fn serve(&mut self, now: Instant) -> Vec<Request> {
         let mut served = Vec::new();
         while let Some((&number, first)) = self.queue.first_key_value()
             && self.bucket.take(now, first.tokens).is_ok()
@@ -335,7 +335,7 @@ impl State {
     }
 
     /// For when a timer is to be set, if none runs that is as early.
-    fn arm(&mut self) -> Option<Moment> {
+    fn arm(&mut self) -> Option<Instant> {
         let (_, first) = self.queue.first_key_value()?;
         let due = self.bucket.at(START, first.tokens.into());
         if due >= self.armed {
@@ -357,7 +357,7 @@ impl Refill {
             let mut state = lock(&shared.state);
             // Another one may run that was set later.
             if state.armed <= now {
-                state.armed = Moment::NEVER;
+                state.armed = Instant::NEVER;
             }
             drop(state);
             shared.serve();
@@ -381,7 +381,7 @@ impl Drop for Refill {
 }
 
 /// The first moment.
-const START: Moment = Moment::from_nanos(0);
+const START: Instant = Instant::from_nanos(0);
 
 /// Times in the bucket are in parts of a nanosecond: so many bits are behind the point. A rate is
 /// exact to about one in a billion up to a token a nanosecond.
@@ -420,7 +420,7 @@ impl Bucket {
     }
 
     /// Takes tokens, or says when they will be there.
-    fn take(&mut self, now: Moment, tokens: u32) -> Result<(), Moment> {
+    fn take(&mut self, now: Instant, tokens: u32) -> Result<(), Instant> {
         let at = self.at(now, tokens.into());
         if at > now {
             return Err(at);
@@ -430,15 +430,15 @@ impl Bucket {
     }
 
     /// When so many tokens are there, from `now` on; more than the burst one after the other.
-    fn at(&self, now: Moment, tokens: u64) -> Moment {
+    fn at(&self, now: Instant, tokens: u64) -> Instant {
         let depth = self.time_of(self.burst.into());
         let at = self.full_after(now, tokens).saturating_sub(depth);
         let nanos = at.div_ceil(1 << POINT);
-        Moment::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).max(now)
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).max(now)
     }
 
     /// When it is full again, if so many are taken now.
-    fn full_after(&self, now: Moment, tokens: u64) -> u128 {
+    fn full_after(&self, now: Instant, tokens: u64) -> u128 {
         let from = self.full.max(u128::from(now.as_nanos()) << POINT);
         from.saturating_add(self.time_of(tokens))
     }
@@ -447,7 +447,7 @@ impl Bucket {
         self.interval.saturating_mul(tokens.into())
     }
 
-    fn available(&self, now: Moment) -> u32 {
+    fn available(&self, now: Instant) -> u32 {
         let lacks = self
             .full
             .saturating_sub(u128::from(now.as_nanos()) << POINT);
@@ -486,10 +486,10 @@ mod tests {
             for (pause, tokens) in acts {
                 now += pause;
                 plain = depth.min(plain + pause);
-                let moment = Moment::from_nanos(now);
+                let moment = Instant::from_nanos(now);
                 let price = u64::from(tokens) * interval;
                 prop_assert_eq!(u64::from(bucket.available(moment)), plain / interval);
-                let expected = Moment::from_nanos(now + price.saturating_sub(plain));
+                let expected = Instant::from_nanos(now + price.saturating_sub(plain));
                 prop_assert_eq!(bucket.at(moment, tokens.into()), expected);
                 if tokens <= burst {
                     let taken = bucket.take(moment, tokens);
@@ -512,7 +512,7 @@ mod tests {
             let (mut now, mut taken) = (0, Vec::new());
             for (pause, tokens) in acts {
                 now += pause * interval / 1_000;
-                let moment = Moment::from_nanos(now);
+                let moment = Instant::from_nanos(now);
                 if bucket.take(moment, tokens).is_ok() {
                     taken.push((moment, tokens));
                 }

@@ -17,8 +17,8 @@
 use crate::rate_limiter::Refill;
 use crate::timers::TimerStats;
 use crate::within::Within;
-use ganger_proc_api::{Completer, EndWatch, Package, Pid};
-use ganger_sched::{Alarm, Moment, Seat};
+use ganger_proc_api::{Completer, EndWatch, Envelope, Pid};
+use ganger_sched::{Alarm, Instant, Seat};
 use ganger_wheel::{Key, Wheel};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -41,8 +41,8 @@ pub(crate) enum Entry {
 
 /// A message that is sent later, and can be taken back until a step is shown it.
 pub(crate) struct Message {
-    pub(crate) package: Package,
-    pub(crate) at: Moment,
+    pub(crate) envelope: Envelope,
+    pub(crate) at: Instant,
     number: Number,
 }
 
@@ -75,9 +75,9 @@ pub(crate) struct Shard {
     /// The number of the newest message.
     newest: Number,
     /// What the alarm has been told: nothing is due earlier.
-    due: Moment,
+    due: Instant,
     /// The wheel knows the time, but for less than [`STALE`], until then.
-    stale: Moment,
+    stale: Instant,
     is_closed: bool,
     armed: u64,
     fired: u64,
@@ -90,8 +90,8 @@ impl Default for Shard {
             wheel: None,
             sent: BTreeMap::new(),
             newest: 0,
-            due: Moment::NEVER,
-            stale: Moment::from_nanos(0),
+            due: Instant::NEVER,
+            stale: Instant::from_nanos(0),
             is_closed: false,
             armed: 0,
             fired: 0,
@@ -121,8 +121,8 @@ impl Shard {
     pub(crate) fn put(
         &mut self,
         (alarm, seat): (&Alarm, Seat),
-        now: Moment,
-        at: Moment,
+        now: Instant,
+        at: Instant,
         make: impl FnOnce(Key) -> Entry,
     ) -> (Key, Earlier) {
         debug_assert!(!self.is_closed && at > now);
@@ -147,36 +147,36 @@ impl Shard {
     pub(crate) fn put_message(
         &mut self,
         place: (&Alarm, Seat),
-        now: Moment,
-        at: Moment,
-        package: Package,
+        now: Instant,
+        at: Instant,
+        envelope: Envelope,
     ) -> (Number, Key, Earlier) {
-        let message = self.number(at, package);
+        let message = self.number(at, envelope);
         let number = message.number;
         let (key, is_earlier) = self.put(place, now, at, |_| Entry::Send(message));
         (number, key, is_earlier)
     }
 
     /// Puts a message in that is sent now.
-    pub(crate) fn put_sent(&mut self, at: Moment, package: Package) -> Number {
-        let message = self.number(at, package);
+    pub(crate) fn put_sent(&mut self, at: Instant, envelope: Envelope) -> Number {
+        let message = self.number(at, envelope);
         let number = message.number;
         self.sent.insert(number, message);
         number
     }
 
-    fn number(&mut self, at: Moment, package: Package) -> Box<Message> {
+    fn number(&mut self, at: Instant, envelope: Envelope) -> Box<Message> {
         self.newest += 1;
         Box::new(Message {
-            package,
+            envelope,
             at,
             number: self.newest,
         })
     }
 
     /// When it is due.
-    pub(crate) fn deadline(&self, key: Key) -> Option<Moment> {
-        self.wheel.as_ref()?.deadline(key).map(Moment::from_nanos)
+    pub(crate) fn deadline(&self, key: Key) -> Option<Instant> {
+        self.wheel.as_ref()?.deadline(key).map(Instant::from_nanos)
     }
 
     /// Takes a timer out, if it has not fired.
@@ -211,10 +211,10 @@ impl Shard {
     pub(crate) fn take_sent(
         &mut self,
         number: Number,
-        is_wanted: impl FnOnce(&Package) -> bool,
+        is_wanted: impl FnOnce(&Envelope) -> bool,
     ) -> Option<Box<Message>> {
         let message = self.sent.get(&number)?;
-        if is_wanted(&message.package) {
+        if is_wanted(&message.envelope) {
             self.sent.remove(&number)
         } else {
             None
@@ -226,7 +226,7 @@ impl Shard {
         &mut self,
         alarm: &Alarm,
         seat: Seat,
-        now: Moment,
+        now: Instant,
         most: usize,
     ) -> AllDue {
         let mut due = AllDue::new();
@@ -241,7 +241,7 @@ impl Shard {
                 Entry::Expire(within) => Due::Expire(within),
                 Entry::Refill(refill) => Due::Refill(refill),
                 Entry::Send(message) => {
-                    let (number, target) = (message.number, message.package.target);
+                    let (number, target) = (message.number, message.envelope.target);
                     sent.insert(number, message);
                     Due::Send(number, target)
                 }
@@ -262,7 +262,7 @@ impl Shard {
 
     /// Tells the alarm when the earliest is due. Returns whether that is earlier than before.
     fn tell(&mut self, alarm: &Alarm, seat: Seat, due: Option<u64>) -> Earlier {
-        self.due = due.map_or(Moment::NEVER, Moment::from_nanos);
+        self.due = due.map_or(Instant::NEVER, Instant::from_nanos);
         alarm.set(seat, self.due)
     }
 

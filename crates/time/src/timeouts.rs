@@ -3,7 +3,7 @@
 use crate::commands::expect_time;
 use crate::output::TimerOutput;
 use ganger_proc_api::{Completion, StepOutput, Tag};
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::time::Duration;
 
 /// Is over when a process has heard nothing for some time.
@@ -54,7 +54,7 @@ pub struct ReceiveTimeout {
     time: Duration,
     tag: Tag,
     /// When it is over, if nothing is heard.
-    end: Option<Moment>,
+    end: Option<Instant>,
 }
 
 impl ReceiveTimeout {
@@ -67,14 +67,14 @@ impl ReceiveTimeout {
     }
 
     /// Begins, or begins anew.
-    pub fn start(&mut self, now: Moment, out: &mut StepOutput) {
+    pub fn start(&mut self, now: Instant, out: &mut StepOutput) {
         self.stop(out);
         self.end = Some(now.after(self.time));
         out.sleep(self.time, self.tag);
     }
 
     /// The process has heard something that counts. Without a timeout that runs it does nothing.
-    pub fn heard(&mut self, now: Moment) {
+    pub fn heard(&mut self, now: Instant) {
         self.end = self.end.map(|end| end.max(now.after(self.time)));
     }
 
@@ -84,7 +84,7 @@ impl ReceiveTimeout {
     /// # Panics
     /// When the timer has failed, because the scheduler has no [`Timers`](crate::Timers).
     #[track_caller]
-    pub fn is_over(&mut self, completion: &Completion, now: Moment, out: &mut StepOutput) -> bool {
+    pub fn is_over(&mut self, completion: &Completion, now: Instant, out: &mut StepOutput) -> bool {
         match self.end {
             Some(end) if completion.tag == self.tag => {
                 expect_time(completion);

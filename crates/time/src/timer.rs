@@ -1,14 +1,14 @@
-//! A handle to a package that is sent later.
+//! A handle to an envelope that is sent later.
 
 use crate::shard::{Message, Number};
 use crate::timers::Inner;
-use ganger_sched::{Moment, Seat};
+use ganger_sched::{Instant, Seat};
 use ganger_wheel::Key;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A package that is to be sent later: from [`send_after`](crate::Timers::send_after).
+/// An envelope that is to be sent later: from [`send_after`](crate::Timers::send_after).
 ///
 /// Dropping it changes nothing. Any thread may call it.
 #[must_use = "dropping it changes nothing; `let _ = …` says that it is not to be cancelled"]
@@ -31,7 +31,7 @@ impl Timer {
         }
     }
 
-    /// Another handle to the same package.
+    /// Another handle to the same envelope.
     pub(crate) fn twin(&self) -> Self {
         Self::new(&self.timers, self.seat, self.key, self.number)
     }
@@ -41,12 +41,12 @@ impl Timer {
     ///
     /// `None` when a step has been shown the message, or it was refused, or was cancelled before.
     /// So it is when it was sent to another scheduler. O(1).
-    pub fn cancel(&self) -> Option<Moment> {
+    pub fn cancel(&self) -> Option<Instant> {
         let message = self.take()?;
         Some(message.at)
     }
 
-    /// Has the package sent after another time, counted from now. Returns `false`, and does
+    /// Has the envelope sent after another time, counted from now. Returns `false`, and does
     /// nothing, when [`cancel`](Self::cancel) would return `None`. Otherwise no step is shown the
     /// message before that time. O(1).
     pub fn reset(&mut self, delay: Duration) -> bool {
@@ -54,10 +54,10 @@ impl Timer {
     }
 
     /// As [`reset`](Self::reset), to that moment.
-    pub fn reset_at(&mut self, at: Moment) -> bool {
+    pub fn reset_at(&mut self, at: Instant) -> bool {
         match self.take() {
             Some(message) => {
-                *self = Inner::send_at(&self.timers, self.timers.now(), at, message.package);
+                *self = Inner::send_at(&self.timers, self.timers.now(), at, message.envelope);
                 true
             }
             None => false,

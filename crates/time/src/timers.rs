@@ -5,9 +5,9 @@ use crate::rate_limiter::Refill;
 use crate::shard::{AllDue, Due, Entry, Message, Number, Shard};
 use crate::timer::Timer;
 use crate::within::Within;
-use ganger_proc_api::{BoxError, Command, Completer, Package, Payload, Pid};
+use ganger_proc_api::{BoxError, Command, Completer, Envelope, Payload, Pid};
 use ganger_sched::{
-    Alarm, Builder, CommandRegistry, DeadLetter, DeadReason, Handle, Moment, Seat, Source,
+    Alarm, Builder, CommandRegistry, DeadLetter, DeadReason, Handle, Instant, Seat, Source,
 };
 use ganger_sync::CachePadded;
 use ganger_wheel::Key;
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// that are no workers.
 ///
 /// ```
-/// use ganger_proc_api::{BoxError, Event, Package, process_fn};
+/// use ganger_proc_api::{BoxError, Event, Envelope, process_fn};
 /// use ganger_sched::Scheduler;
 /// use ganger_time::Timers;
 /// use std::sync::Arc;
@@ -36,8 +36,8 @@ use std::time::Duration;
 ///     }
 ///     Ok(())
 /// }))?;
-/// let package = Package::new(None, waits.pid(), "later", 42);
-/// timers.send_after(Duration::from_millis(5), package);
+/// let envelope = Envelope::new(None, waits.pid(), "later", 42);
+/// timers.send_after(Duration::from_millis(5), envelope);
 /// assert_eq!(waits.wait().into_result()?.as_i64(), Some(42));
 /// # Ok::<(), BoxError>(())
 /// ```
@@ -62,7 +62,7 @@ pub struct TimerStats {
     /// Those that were taken away: cancelled, set anew, of processes that have ended, and those
     /// that were there when the scheduler halted.
     pub cancelled: u64,
-    /// Packages that were refused when they were due, because the process was gone or its mailbox
+    /// Envelopes that were refused when they were due, because the process was gone or its mailbox
     /// full.
     pub refused: u64,
 }
@@ -113,25 +113,25 @@ impl Timers {
 
     /// The time, by the clock of the scheduler: the machine's monotonic one, or a simulation's.
     #[must_use]
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> Instant {
         self.inner.attached().alarm.now()
     }
 
-    /// Has the package sent after that time, as an ordinary message. When the process is gone by
-    /// then, or its mailbox full, the package is dropped and counted. O(1).
+    /// Has the envelope sent after that time, as an ordinary message. When the process is gone by
+    /// then, or its mailbox full, the envelope is dropped and counted. O(1).
     ///
-    /// The package is kept until it is due, also when its process ends before: [`Timer::cancel`]
+    /// The envelope is kept until it is due, also when its process ends before: [`Timer::cancel`]
     /// takes it away.
     ///
     /// A delay of zero sends it at once. One that is too long for the clock is never over.
-    pub fn send_after(&self, delay: Duration, package: Package) -> Timer {
+    pub fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
         let now = self.now();
-        Inner::send_at(&self.inner, now, now.after(delay), package)
+        Inner::send_at(&self.inner, now, now.after(delay), envelope)
     }
 
-    /// Has the package sent at that moment: see [`send_after`](Self::send_after).
-    pub fn send_at(&self, at: Moment, package: Package) -> Timer {
-        Inner::send_at(&self.inner, self.now(), at, package)
+    /// Has the envelope sent at that moment: see [`send_after`](Self::send_after).
+    pub fn send_at(&self, at: Instant, envelope: Envelope) -> Timer {
+        Inner::send_at(&self.inner, self.now(), at, envelope)
     }
 
     /// What has become of all timers so far. O(workers).
@@ -158,7 +158,7 @@ impl Source for Timers {
         commands::register(registry, &self.inner);
     }
 
-    fn deliver(&self, seat: Seat, now: Moment, most: usize) {
+    fn deliver(&self, seat: Seat, now: Instant, most: usize) {
         let Attached { alarm, shards } = self.inner.attached();
         let due = lock(&shards[seat.number()]).advance(alarm, seat, now, most);
         self.inner.fire_each(seat, due);
@@ -172,15 +172,15 @@ impl Source for Timers {
         }
     }
 
-    fn take_package(
+    fn take_envelope(
         &self,
         seat: Seat,
         number: Number,
-        is_wanted: &mut dyn FnMut(&Package) -> bool,
-    ) -> Option<Package> {
+        is_wanted: &mut dyn FnMut(&Envelope) -> bool,
+    ) -> Option<Envelope> {
         let shard = &self.inner.attached().shards[seat.number()];
         let message = lock(shard).take_sent(number, is_wanted);
-        message.map(|message| message.package)
+        message.map(|message| message.envelope)
     }
 
     fn release_memory(&self) {
@@ -234,7 +234,7 @@ impl Inner {
         attached.expect("no scheduler has been built with these timers: `Builder::source`")
     }
 
-    pub(crate) fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> Instant {
         self.attached().alarm.now()
     }
 
@@ -263,7 +263,7 @@ impl Inner {
             return;
         };
         let reason = DeadReason::of_late(&error.kind);
-        let Package { target, message } = &*error.package;
+        let Envelope { target, message } = &*error.envelope;
         let letter = DeadLetter::new(reason, message.source, *target, message.topic, alarm.now());
         scheduler.tell_of_dead_letter(&letter);
         self.count_refused();
@@ -272,27 +272,32 @@ impl Inner {
     fn count_refused(&self) {
         // Ordering: Relaxed: a count.
         self.refused.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(target: "ganger::time", "a package was refused when it was due");
+        tracing::debug!(target: "ganger::time", "an envelope was refused when it was due");
     }
 
-    /// Has a package sent, by a timer at the seat of this thread.
-    pub(crate) fn send_at(this: &Arc<Self>, now: Moment, at: Moment, package: Package) -> Timer {
+    /// Has an envelope sent, by a timer at the seat of this thread.
+    pub(crate) fn send_at(
+        this: &Arc<Self>,
+        now: Instant,
+        at: Instant,
+        envelope: Envelope,
+    ) -> Timer {
         let Attached { alarm, shards } = this.attached();
         let seat = alarm.seat();
         let mut shard = lock(&shards[seat.number()]);
         if shard.is_closed() {
-            // The package is dropped without the lock.
+            // The envelope is dropped without the lock.
             drop(shard);
             return Timer::new(this, seat, None, 0);
         }
         if at <= now {
-            let target = package.target;
-            let number = shard.put_sent(at, package);
+            let target = envelope.target;
+            let number = shard.put_sent(at, envelope);
             drop(shard);
             this.send(seat, number, target);
             return Timer::new(this, seat, None, number);
         }
-        let (number, key, is_earlier) = shard.put_message((alarm, seat), now, at, package);
+        let (number, key, is_earlier) = shard.put_message((alarm, seat), now, at, envelope);
         drop(shard);
         if is_earlier {
             alarm.ring(at);
@@ -313,7 +318,7 @@ impl Inner {
 
     /// Completes a yield at that moment, unless its process ends or takes it back before. In a
     /// handler.
-    pub(crate) fn complete_at(self: &Arc<Self>, at: Moment, completer: Completer) {
+    pub(crate) fn complete_at(self: &Arc<Self>, at: Instant, completer: Completer) {
         let Attached { alarm, shards } = self.attached();
         let (seat, now) = (alarm.seat(), alarm.now());
         if at <= now {
@@ -359,7 +364,7 @@ impl Inner {
 
     /// Sets a timer for that moment, in a handler. None when it has come, or the scheduler has
     /// halted.
-    pub(crate) fn expire_at(&self, at: Moment, within: Arc<Within>) -> Option<(Seat, Key)> {
+    pub(crate) fn expire_at(&self, at: Instant, within: Arc<Within>) -> Option<(Seat, Key)> {
         let Attached { alarm, shards } = self.attached();
         let (seat, now) = (alarm.seat(), alarm.now());
         if at <= now {
@@ -381,7 +386,7 @@ impl Inner {
     }
 
     /// Sets a timer for that moment, on any thread. Gives back what is due.
-    pub(crate) fn refill_at(&self, at: Moment, refill: Refill) -> Option<Refill> {
+    pub(crate) fn refill_at(&self, at: Instant, refill: Refill) -> Option<Refill> {
         let Attached { alarm, shards } = self.attached();
         let (seat, now) = (alarm.seat(), alarm.now());
         if at <= now {
@@ -414,7 +419,7 @@ impl Inner {
     }
 
     /// When a timer is due, if it has not fired.
-    pub(crate) fn deadline(&self, seat: Seat, key: Key) -> Option<Moment> {
+    pub(crate) fn deadline(&self, seat: Seat, key: Key) -> Option<Instant> {
         lock(&self.attached().shards[seat.number()]).deadline(key)
     }
 }

@@ -61,7 +61,7 @@ fn of_timers(scheduler: &Scheduler, fire: bool) -> usize {
         }
         out.sleep(time, 1);
         if !fire {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     }));

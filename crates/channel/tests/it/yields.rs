@@ -88,7 +88,7 @@ fn a_yield_that_is_taken_back_or_whose_process_ends_leaves_no_place() {
                 Some(Event::Message(_)) if ends => out.done(()),
                 Some(Event::Message(_)) => {
                     out.cancel(1);
-                    out.go_on();
+                    out.step_again();
                 }
                 Some(_) => return Err("nothing was sent".into()),
             }

@@ -32,9 +32,9 @@ fn behind_channels() -> (Scheduler, Arc<ChannelHost<WeakHandle>>) {
 /// A scheduler that is there later on.
 type Later = Arc<OnceLock<WeakHandle>>;
 
-fn send_to(scheduler: &Later, package: Package) -> Result<(), SendError> {
+fn send_to(scheduler: &Later, envelope: Envelope) -> Result<(), SendError> {
     let handle = scheduler.get().and_then(WeakHandle::upgrade);
-    handle.expect("it is there").send(package)
+    handle.expect("it is there").send(envelope)
 }
 
 fn pid(text: &str) -> Pid {
@@ -42,13 +42,13 @@ fn pid(text: &str) -> Pid {
 }
 
 fn send(scheduler: &Scheduler, text: &str) -> Result<(), SendError> {
-    scheduler.send(Package::new(None, pid(text), "topic", 1_u64))
+    scheduler.send(Envelope::new(None, pid(text), "topic", 1_u64))
 }
 
 fn assert_refused(scheduler: &Scheduler, text: &str, kind: SendErrorKind) {
     let refused = send(scheduler, text).unwrap_err();
     assert_eq!(refused.kind, kind, "{text}");
-    assert_eq!(refused.into_package().message.topic, "topic");
+    assert_eq!(refused.into_envelope().message.topic, "topic");
 }
 
 // pins: R5
@@ -58,12 +58,12 @@ fn processes_answer_whom_is_attached_in_front_of_their_scheduler() {
     for text in ["{main|7}", "{here@main|7}"] {
         let inbox = channels.attach(pid(text)).unwrap();
         let echo = scheduler.submit(Echo, "main", ()).unwrap();
-        let question = Package::new(inbox.pid(), echo.pid(), "question", 7_u64);
+        let question = Envelope::new(inbox.pid(), echo.pid(), "question", 7_u64);
         scheduler.send(question).unwrap();
         let exit = echo.wait();
         assert!(exit.is_done(), "{exit:?}");
         assert_eq!(inbox.recv().unwrap().message.topic, "answer");
-        let control = Package::new(None, inbox.pid(), "control", ());
+        let control = Envelope::new(None, inbox.pid(), "control", ());
         scheduler.send_control(control).unwrap();
         assert_eq!(inbox.recv().unwrap().message.topic, "control");
     }
@@ -80,17 +80,17 @@ fn what_nobody_takes_is_not_found() {
     assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
 }
 
-/// Otherwise the package would come back to the receiver for ever.
+/// Otherwise the envelope would come back to the receiver for ever.
 // pins: R2
 #[test]
 fn who_is_in_front_may_ask_twice() {
     let (place, asked) = (Later::default(), Arc::new(AtomicU64::new(0)));
     let (later, count) = (Arc::clone(&place), Arc::clone(&asked));
-    let front = receiver_fn(move |package| {
+    let front = receiver_fn(move |envelope| {
         let before = count.fetch_add(1, Ordering::SeqCst);
         assert!(before < 10, "it asks itself for ever");
-        let first = send_to(&later, package);
-        first.or_else(|error| send_to(&later, error.into_package()))
+        let first = send_to(&later, envelope);
+        first.or_else(|error| send_to(&later, error.into_envelope()))
     });
     let builder = Scheduler::builder().workers(1).host("main");
     let builder = builder.router(Arc::new(front)).route_unknown(true);
@@ -107,12 +107,12 @@ fn who_is_in_front_may_send_to_another_there() {
     let channels = channels_of(&scheduler, &node);
     let inbox = channels.attach(pid("{main|8}")).unwrap();
     let weak = scheduler.downgrade();
-    let front = receiver_fn(move |package: Package| match package.target.id() {
+    let front = receiver_fn(move |envelope: Envelope| match envelope.target.id() {
         7 => {
             let handle = weak.upgrade().expect("it sends");
-            handle.send(Package::new(None, pid("{main|8}"), "noted", 1_u64))
+            handle.send(Envelope::new(None, pid("{main|8}"), "noted", 1_u64))
         }
-        _ => channels.send(package),
+        _ => channels.send(envelope),
     });
     node.add_host(scheduler.host_name(), Arc::new(front))
         .unwrap();
@@ -132,7 +132,7 @@ fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
         assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
         for name in ["main", "other"] {
             let handle = scheduler.handle();
-            let again = receiver_fn(move |package| handle.send(package));
+            let again = receiver_fn(move |envelope| handle.send(envelope));
             let name = HostName::new(name).unwrap();
             node.add_host(name, Arc::new(again)).unwrap();
         }
@@ -147,14 +147,14 @@ fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
     }
 }
 
-/// Each sends unknown packages on to the other.
+/// Each sends unknown envelopes on to the other.
 // pins: R2
 #[test]
 fn schedulers_that_route_to_each_other_refuse_whom_neither_knows() {
     let [first, second] = [(); 2].map(|()| Later::default());
     let build = |host: &str, own: &Later, other: &Later| {
         let other = Arc::clone(other);
-        let router = receiver_fn(move |package| send_to(&other, package));
+        let router = receiver_fn(move |envelope| send_to(&other, envelope));
         let builder = Scheduler::builder().workers(1).host(host);
         let builder = builder.router(Arc::new(router)).route_unknown(true);
         let scheduler = builder.build().unwrap();
@@ -169,7 +169,7 @@ fn schedulers_that_route_to_each_other_refuse_whom_neither_knows() {
         ("{x@a|7}", SendErrorKind::NodeNotFound),
     ] {
         assert_refused(&schedulers[0], text, kind);
-        let control = Package::new(None, pid(text), "topic", 1_u64);
+        let control = Envelope::new(None, pid(text), "topic", 1_u64);
         let refused = schedulers[0].send_control(control).unwrap_err();
         assert_eq!(refused.kind, kind, "a control message to {text}");
     }

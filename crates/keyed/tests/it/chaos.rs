@@ -2,7 +2,7 @@
 //! and stops. All is accounted for.
 
 use crate::support::Slow;
-use ganger_keyed::{KeyedAddress, Kinds, Registry};
+use ganger_keyed::{Keyed, KeyedAddress, Kinds};
 use ganger_proc_api::{
     Actor, BoxError, CancelReason, Completion, Context, Reply, StepOutput, StepResult,
 };
@@ -147,7 +147,7 @@ impl Actor for Ledger {
     }
 }
 
-fn ledgers(rt: &Rt<'_>, store: &Shared) -> Registry<Entry, Slow> {
+fn ledgers(rt: &Rt<'_>, store: &Shared) -> Keyed<Entry, Slow> {
     let store = Arc::clone(store);
     let kind = rt.kind::<Entry>("ledger").keyed_by::<Slow>();
     let kind = kind.start(move |key, _| Ledger {
@@ -167,7 +167,7 @@ async fn sender(
     cx: Cx,
     own: u64,
     ledgers: Vec<KeyedAddress<Entry, Slow>>,
-    registry: Registry<Entry, Slow>,
+    registry: Keyed<Entry, Slow>,
     store: Shared,
     mut random: fastrand::Rng,
 ) -> Result<u64, BoxError> {
@@ -201,7 +201,7 @@ async fn sender(
 }
 
 /// Runs the senders, and then until all is quiet.
-fn play(rt: &Rt<'_>, store: &Shared) -> (Registry<Entry, Slow>, Option<u64>) {
+fn play(rt: &Rt<'_>, store: &Shared) -> (Keyed<Entry, Slow>, Option<u64>) {
     let ledgers = ledgers(rt, store);
     let senders = (0..SENDERS).map(|own| {
         let random = fastrand::Rng::with_seed(rt.choose(1 << 20) as u64);
@@ -221,7 +221,7 @@ fn play(rt: &Rt<'_>, store: &Shared) -> (Registry<Entry, Slow>, Option<u64>) {
 }
 
 /// Nothing is left, and each sender's messages were taken once and in order. Returns how many.
-fn settle(store: &Shared, ledgers: &Registry<Entry, Slow>) -> u64 {
+fn settle(store: &Shared, ledgers: &Keyed<Entry, Slow>) -> u64 {
     assert!(ledgers.is_empty());
     let store = lock(store);
     for (key, sender, number) in &store.accepted {

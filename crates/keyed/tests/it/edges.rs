@@ -1,7 +1,7 @@
 //! What stands in the way of an end: messages that are left, own questions, small batches.
 
 use crate::support::*;
-use ganger_keyed::{Kinds, Registry};
+use ganger_keyed::{Keyed, Kinds};
 use ganger_proc_api::{
     Actor, BoxError, CancelReason, Completion, Context, Pid, Reply, StepOutput, StepResult,
     actor_fn, process_fn,
@@ -84,7 +84,7 @@ impl Actor for AsksItself {
     }
 
     fn cancelled(&mut self, ctx: &Context, _: CancelReason, out: &mut StepOutput) -> StepResult {
-        let own = ctx.inherited::<Registry<Own>>().ok_or("no registry")?;
+        let own = ctx.inherited::<Keyed<Own>>().ok_or("no registry")?;
         out.defer_cancel();
         out.ask(own.of("ann").call(Own::Ask), 5);
         Ok(())

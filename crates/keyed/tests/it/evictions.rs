@@ -118,7 +118,7 @@ fn a_process_may_ask_itself_to_leave() {
             .start_task(move |key: String, cx: Cx<Own>| {
                 let scheduler = scheduler.clone();
                 async move {
-                    let own = cx.context().inherited::<ganger_keyed::Registry<Own>>();
+                    let own = cx.context().inherited::<ganger_keyed::Keyed<Own>>();
                     let own = own.ok_or("it is inherited")?;
                     let _scheduler = scheduler.upgrade().ok_or("gone")?;
                     while let Some(message) = cx.recv().await {

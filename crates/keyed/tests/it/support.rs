@@ -1,6 +1,6 @@
 //! Processes that keep account of what they are sent.
 
-use ganger_keyed::{KindBuilder, Kinds, Registry};
+use ganger_keyed::{Keyed, KindBuilder, Kinds};
 use ganger_proc_api::{Actor, BoxError, Context, Pid, Reply, StepOutput, StepResult};
 use ganger_sched::{Handle, Scheduler, WeakHandle};
 use ganger_sim::{Faults, Sim};
@@ -119,7 +119,7 @@ pub(crate) fn kind(scheduler: &Handle, book: &Book) -> KindBuilder<Act> {
         .idle_after(IDLE)
 }
 
-pub(crate) fn clerks(scheduler: &Handle, book: &Book) -> Registry<Act> {
+pub(crate) fn clerks(scheduler: &Handle, book: &Book) -> Keyed<Act> {
     kind(scheduler, book).build().unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, Strings, exit, puppet};
 use ganger_link::commands::{Link, Unlink};
-use ganger_link::{Groups, Lane, LinkContext, Lookup, Target};
+use ganger_link::{Groups, Lane, LinkContext, Registry, Target};
 use ganger_proc_api::{
     Context, ExitCause, ExitNotice, Message, Pid, Process, StepOutput, StepResult, UpgradeRequest,
     process_fn,
@@ -142,7 +142,7 @@ const CASES: &[Case] = &[
         two.scheduler.terminate(two.named.pid()).unwrap();
         format!("{added} {:?}", told.recv_timeout(PATIENCE).ok())
     }),
-    ("Lookup::end_of", |two, pid| {
+    ("Registry::end_of", |two, pid| {
         let end = two.scheduler.end_of(pid);
         two.scheduler.terminate(two.named.pid()).unwrap();
         end.map_or_else(

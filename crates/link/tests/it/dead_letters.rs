@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{Message, process_fn};
-use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Moment, Scheduler};
+use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Instant, Scheduler};
 use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ fn each_message_that_is_dropped_is_told_of_once_and_a_refused_one_is_not() {
     assert!(exit(target).is_done());
     assert!(address.send(Message::new("refused", ())).is_err());
     let letters = std::mem::take(&mut *noted.0.lock().unwrap());
-    let at = Moment::from_nanos(0);
+    let at = Instant::from_nanos(0);
     let letters = letters
         .into_iter()
         .map(|it| DeadLetter::new(it.reason, it.source, it.target, it.topic, at));

@@ -1,7 +1,7 @@
 //! Several waiters for one end.
 
 use crate::support::*;
-use ganger_link::Lookup;
+use ganger_link::Registry;
 use ganger_proc_api::{Context, ExitCause};
 use std::pin::{Pin, pin};
 use std::sync::Arc;

@@ -1,7 +1,9 @@
 //! Functions that are called by their names.
 
 use crate::support::*;
-use ganger_link::{FunctionErrorKind, FunctionTypes, Functions, Lookup, RegisterFunctionErrorKind};
+use ganger_link::{
+    FunctionErrorKind, FunctionTypes, RegisterFunctionErrorKind, Registry, Services,
+};
 use ganger_proc_api::{
     Actor, BoxError, CommandError, Completion, Context, ExitCause, Reply, StepOutput, StepResult,
     actor_fn,
@@ -47,7 +49,7 @@ impl Actor for Caller {
             out.cancel(1);
             return Ok(());
         }
-        let functions = Functions::of_process(ctx).ok_or("no scheduler")?;
+        let functions = Services::of_process(ctx).ok_or("no scheduler")?;
         out.ask(functions.call::<u64, u64>(self.name, number)?, 1);
         Ok(())
     }
@@ -62,7 +64,7 @@ impl Actor for Caller {
 #[test]
 fn processes_and_threads_call_by_name_what_processes_and_code_carry_out() {
     let scheduler = start(2);
-    let functions = Functions::of(&scheduler);
+    let functions = Services::of(&scheduler);
     let doubler = doubler(&scheduler);
     functions
         .register_process("process", doubler.address(), message)
@@ -91,7 +93,7 @@ fn processes_and_threads_call_by_name_what_processes_and_code_carry_out() {
 #[test]
 fn an_unknown_name_and_a_wrong_type_give_the_input_back() {
     let scheduler = start(1);
-    let functions = Functions::of(&scheduler);
+    let functions = Services::of(&scheduler);
     let error = functions.call::<_, u64>("length", "text").unwrap_err();
     assert_eq!(error.kind, FunctionErrorKind::NoSuchFunction);
     assert_eq!((&*error.name, error.input), ("length", "text"));
@@ -116,7 +118,7 @@ fn an_unknown_name_and_a_wrong_type_give_the_input_back() {
 #[test]
 fn a_caller_that_gives_up_or_has_waited_long_enough_is_seen() {
     let scheduler = start(2);
-    let functions = Functions::of(&scheduler);
+    let functions = Services::of(&scheduler);
     let (keeper, asked) = keeper(&scheduler);
     let nested = functions.clone();
     functions
@@ -155,7 +157,7 @@ fn a_caller_that_gives_up_or_has_waited_long_enough_is_seen() {
 #[test]
 fn a_function_of_a_process_goes_with_it_before_others_are_told() {
     let scheduler = start(2);
-    let functions = Functions::of(&scheduler);
+    let functions = Services::of(&scheduler);
     let (one, asked) = keeper(&scheduler);
     functions
         .register_process("keep", one.address(), message)
@@ -201,12 +203,12 @@ impl Actor for Oneself {
     type Message = Asked;
 
     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
-        let functions = Functions::of_process(ctx).ok_or("no scheduler")?;
+        let functions = Services::of_process(ctx).ok_or("no scheduler")?;
         Ok(functions.register_process("oneself", &ctx.address()?, message)?)
     }
 
     fn receive(&mut self, ctx: &Context, _: Asked, out: &mut StepOutput) -> StepResult {
-        let functions = Functions::of_process(ctx).ok_or("no scheduler")?;
+        let functions = Services::of_process(ctx).ok_or("no scheduler")?;
         out.ask(functions.call::<u64, u64>("oneself", 1)?, 1);
         Ok(())
     }
@@ -221,7 +223,7 @@ impl Actor for Oneself {
 #[test]
 fn a_function_that_panics_fails_or_is_the_callers_own_is_an_error_of_the_call() {
     let scheduler = start(1);
-    let functions = Functions::of(&scheduler);
+    let functions = Services::of(&scheduler);
     functions
         .register("panics", |text: String| -> Result<u64, BoxError> {
             panic!("{text}")
@@ -254,7 +256,7 @@ fn a_function_that_panics_fails_or_is_the_callers_own_is_an_error_of_the_call() 
 #[test]
 fn what_is_not_registered_comes_back_and_a_stop_drops_what_is() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let functions = Functions::of(&scheduler);
+    let functions = Services::of(&scheduler);
     scheduler.start().unwrap();
     let doubler = doubler(&scheduler);
     let kept = Arc::new(());

@@ -1,7 +1,7 @@
 //! Groups: beside a plain model, and rule by rule.
 
 use crate::support::*;
-use ganger_link::{Delivered, Group, GroupChange, GroupNotice, Groups, JoinError, Pick};
+use ganger_link::{Delivered, Group, GroupChange, GroupNotice, GroupRouting, Groups, JoinError};
 use ganger_proc_api::{Pid, StepResult, actor_fn};
 use ganger_sched::{Handle, ProcessHandle, Scheduler};
 use ganger_sim::Sim;
@@ -238,7 +238,10 @@ fn a_broadcast_says_how_many_have_it_were_full_gone_or_mistaken() {
     assert_eq!(group.members(), [other.pid()]);
     let none = Groups::of(&scheduler, "other scope").group("three");
     assert_eq!(none.broadcast(&7_u64), Delivered::default());
-    assert!(none.pick(Pick::RoundRobin).is_none() && none.pick(Pick::key("x")).is_none());
+    assert!(
+        none.pick(GroupRouting::RoundRobin).is_none()
+            && none.pick(GroupRouting::key("x")).is_none()
+    );
 }
 
 // pins: N5
@@ -247,10 +250,10 @@ fn members_are_picked_in_turn_and_a_key_leads_to_the_same_one() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let (group, members) = three(&scheduler);
     group.join(&members[1]).unwrap();
-    let picked = |_| group.pick(Pick::RoundRobin).unwrap().pid();
+    let picked = |_| group.pick(GroupRouting::RoundRobin).unwrap().pid();
     let pids: Vec<_> = members.iter().map(ProcessHandle::pid).collect();
     assert!((0..6).map(picked).eq(pids.iter().chain(&pids).copied()));
-    let of_key = |key: u64| group.pick(Pick::key(key)).unwrap().pid();
+    let of_key = |key: u64| group.pick(GroupRouting::key(key)).unwrap().pid();
     let before: Vec<_> = (0..300).map(of_key).collect();
     for pid in &pids {
         let share = before.iter().filter(|it| *it == pid).count();
@@ -281,7 +284,7 @@ fn the_member_of_a_key_differs_from_group_to_group() {
     let picked = |(scope, group): (u32, u32)| {
         let group = Groups::of(&scheduler, &scope.to_string()).group(&group.to_string());
         members.iter().for_each(|it| group.join(it).unwrap());
-        group.pick(Pick::key("key")).unwrap().pid()
+        group.pick(GroupRouting::key("key")).unwrap().pid()
     };
     let of_scopes: HashSet<_> = (0..40).map(|scope| picked((scope, 0))).collect();
     let of_groups: HashSet<_> = (0..40).map(|group| picked((7, group))).collect();

@@ -140,7 +140,7 @@ fn a_child_whose_init_fails_is_an_error_and_no_signal() {
     });
     // Two more steps, so that anything that was sent has come.
     parent.have(|_, out| {
-        out.go_on();
+        out.step_again();
         Ok(())
     });
     parent.have(|_, _| Ok(()));
@@ -360,7 +360,7 @@ fn an_unlink_withdraws_each_notice_of_a_peer_that_was_linked_to_anew() {
                 }
                 _ => return Err("too many steps".into()),
             }
-            out.go_on();
+            out.step_again();
             Ok(())
         }
     }));

@@ -1,7 +1,7 @@
 //! Processes by their names.
 
 use crate::support::*;
-use ganger_link::{ByNameErrorKind, LinkContext, Lookup, LookupError};
+use ganger_link::{ByNameErrorKind, LinkContext, LookupError, Registry};
 use ganger_proc_api::{
     Actor, BoxError, CommandError, Context, Event, ExitCause, Reply, SendErrorKind, StepOutput,
     StepResult, SubmitErrorKind, actor_fn, process_fn,

@@ -49,7 +49,7 @@ fn ticker(rt: &Rt<'_>, steps: &Arc<AtomicUsize>) -> Pid {
         if events.next().is_some() {
             out.done(());
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     });

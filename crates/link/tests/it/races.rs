@@ -51,11 +51,11 @@ fn a_peer_that_has_unlinked_lives_on_whenever_the_other_one_fails() {
                 one.tell(move |ctx, out| {
                     ctx.unlink(its_pid)?;
                     *its.lock().unwrap() = Some(told.lock().unwrap().len());
-                    out.go_on();
+                    out.step_again();
                     Ok(())
                 });
                 one.tell(|_, out| {
-                    out.go_on();
+                    out.step_again();
                     Ok(())
                 });
                 rt.settle();
@@ -224,7 +224,7 @@ impl Process for Citizen {
             };
         }
         self.act(ctx);
-        out.go_on();
+        out.step_again();
         Ok(())
     }
 }

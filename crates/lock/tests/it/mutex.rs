@@ -185,7 +185,7 @@ fn a_yield_that_is_taken_back_leaves_no_trace() {
         steps += 1;
         if steps == 1 {
             out.ask(Until::new(Arc::clone(&own).lock_owned()), 1);
-            out.go_on();
+            out.step_again();
         } else {
             out.cancel(1);
             out.done(());

@@ -1,4 +1,4 @@
-//! Packages to places beyond the scheduler: which receiver must get them, and in which order.
+//! Envelopes to places beyond the scheduler: which receiver must get them, and in which order.
 
 use super::Broken;
 use crate::notes::{Number, Sent};
@@ -6,19 +6,19 @@ use crate::plan::{Far, Place};
 use ganger_proc_api::Pid;
 use std::collections::{HashMap, VecDeque};
 
-/// Packages from a sender to a place, of the same kind: they stay in order (R4).
+/// Envelopes from a sender to a place, of the same kind: they stay in order (R4).
 type Stream = (Pid, Place, bool);
 
-/// The places that exist, and the packages on their way to them.
+/// The places that exist, and the envelopes on their way to them.
 #[derive(Debug)]
 pub(crate) struct Routes {
     there: [bool; 3],
-    packages: HashMap<Number, Package>,
+    envelopes: HashMap<Number, Envelope>,
     on_their_way: HashMap<Stream, VecDeque<Number>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Package {
+struct Envelope {
     stream: Stream,
     is_refused: bool,
     /// Its place had no receiver at some time since it was sent.
@@ -29,7 +29,7 @@ struct Package {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     OnItsWay,
-    /// A later package of its stream has arrived: this package must have been refused on its way.
+    /// A later envelope of its stream has arrived: this envelope must have been refused on its way.
     Overtaken,
     Over,
 }
@@ -38,14 +38,14 @@ impl Default for Routes {
     fn default() -> Self {
         Self {
             there: [true; 3],
-            packages: HashMap::new(),
+            envelopes: HashMap::new(),
             on_their_way: HashMap::new(),
         }
     }
 }
 
 impl Routes {
-    /// The place whose receiver takes packages for `place`: the place itself or, for an unknown
+    /// The place whose receiver takes envelopes for `place`: the place itself or, for an unknown
     /// peer, the receiver of all other nodes (R3).
     fn taker(&self, place: Place) -> Option<Place> {
         let places = match place {
@@ -61,23 +61,23 @@ impl Routes {
         let before = std::mem::replace(&mut self.there[place as usize], is_there);
         let missed =
             [Place::Host, Place::Peer, Place::Elsewhere].map(|place| self.taker(place).is_none());
-        for package in self.packages.values_mut() {
-            package.may_miss |= missed[package.stream.1 as usize];
+        for envelope in self.envelopes.values_mut() {
+            envelope.may_miss |= missed[envelope.stream.1 as usize];
         }
         before != is_there
     }
 
-    /// A package is sent. Returns the result, unless the package is late and so accepted.
+    /// An envelope is sent. Returns the result, unless the envelope is late and so accepted.
     pub(crate) fn send(&mut self, source: Pid, number: Number, far: Far) -> Sent {
         let stream = (source, far.place, far.control);
         let taker = self.taker(far.place);
-        let package = Package {
+        let envelope = Envelope {
             stream,
             is_refused: far.is_refused,
             may_miss: taker.is_none(),
             stage: Stage::OnItsWay,
         };
-        self.packages.insert(number, package);
+        self.envelopes.insert(number, envelope);
         self.on_their_way
             .entry(stream)
             .or_default()
@@ -89,20 +89,20 @@ impl Routes {
         }
     }
 
-    /// Returns whether the receiver of this package refuses it.
+    /// Returns whether the receiver of this envelope refuses it.
     pub(crate) fn is_refused(&self, number: Number) -> bool {
-        self.packages.get(&number).is_some_and(|it| it.is_refused)
+        self.envelopes.get(&number).is_some_and(|it| it.is_refused)
     }
 
-    /// A receiver has taken a package.
+    /// A receiver has taken an envelope.
     pub(crate) fn arrived(
         &mut self,
         number: Number,
         at: Place,
         is_control: bool,
     ) -> Result<(), Broken> {
-        let package = self.package(number)?;
-        let (stream, stage) = (package.stream, package.stage);
+        let envelope = self.envelope(number)?;
+        let (stream, stage) = (envelope.stream, envelope.stage);
         if stage != Stage::OnItsWay {
             return Err(format!("{number} arrives, and is {stage:?} (R2, R4)"));
         }
@@ -113,8 +113,8 @@ impl Routes {
         while let Some(next) = queue.pop_front() {
             let is_it = next == number;
             let stage = if is_it { Stage::Over } else { Stage::Overtaken };
-            if let Some(package) = self.packages.get_mut(&next) {
-                package.stage = stage;
+            if let Some(envelope) = self.envelopes.get_mut(&next) {
+                envelope.stage = stage;
             }
             if is_it {
                 return Ok(());
@@ -123,17 +123,17 @@ impl Routes {
         Err(format!("{number} arrives out of order (R4)"))
     }
 
-    /// A package has come back, at once or later.
+    /// An envelope has come back, at once or later.
     pub(crate) fn came_back(&mut self, number: Number, why: Sent) -> Result<(), Broken> {
-        let package = self.package(number)?;
-        let Package { stream, stage, .. } = *package;
-        package.stage = Stage::Over;
+        let envelope = self.envelope(number)?;
+        let Envelope { stream, stage, .. } = *envelope;
+        envelope.stage = Stage::Over;
         if stage == Stage::Over {
             return Err(format!("{number} comes back, and is over (R2)"));
         }
         let is_right = match why {
-            Sent::Full => package.is_refused,
-            why => package.may_miss && why == nobody(stream.1),
+            Sent::Full => envelope.is_refused,
+            why => envelope.may_miss && why == nobody(stream.1),
         };
         if !is_right {
             return Err(format!(
@@ -146,18 +146,21 @@ impl Routes {
         Ok(())
     }
 
-    /// No package is on its way any more.
+    /// No envelope is on its way any more.
     pub(super) fn settled(&self) -> Result<(), Broken> {
-        let lost = self.packages.iter().find(|(_, it)| it.stage != Stage::Over);
+        let lost = self
+            .envelopes
+            .iter()
+            .find(|(_, it)| it.stage != Stage::Over);
         match lost {
-            Some((number, package)) => Err(format!("{number} is lost: {package:?} (R2)")),
+            Some((number, envelope)) => Err(format!("{number} is lost: {envelope:?} (R2)")),
             None => Ok(()),
         }
     }
 
-    fn package(&mut self, number: Number) -> Result<&mut Package, Broken> {
-        let package = self.packages.get_mut(&number);
-        package.ok_or_else(|| format!("{number} was never sent far away"))
+    fn envelope(&mut self, number: Number) -> Result<&mut Envelope, Broken> {
+        let envelope = self.envelopes.get_mut(&number);
+        envelope.ok_or_else(|| format!("{number} was never sent far away"))
     }
 }
 

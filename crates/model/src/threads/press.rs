@@ -85,7 +85,7 @@ fn begin(
         let (say, start) = (say.clone(), Arc::clone(&start));
         thread::spawn(move || {
             start.wait();
-            let send = |package| handle.send_blocking(package);
+            let send = |envelope| handle.send_blocking(envelope);
             let what = "a send that blocks (R2, P13)";
             let sent = volley::send_in_order(&world, to, &stream, what, send);
             // The receiver may have given up on this thread.

@@ -6,7 +6,7 @@ use crate::notes::{Call, Number, Sent};
 use crate::plan::Act;
 use crate::waits;
 use crate::world::World;
-use ganger_proc_api::{Package, Pid, SendError};
+use ganger_proc_api::{Envelope, Pid, SendError};
 use ganger_sched::Handle;
 
 /// Returns the messages of all senders; every third message makes the receiver do `act`.
@@ -57,7 +57,7 @@ pub(super) fn send(world: &World, handle: &Handle, to: Pid, sizes: [usize; 2], a
     let receiver = begin(world, to, &streams);
     let sent = at_once(&streams, |stream, meet| {
         meet();
-        let send = |package| handle.send(package);
+        let send = |envelope| handle.send(envelope);
         send_in_order(world, to, stream, "a send among others (R2)", send)
     });
     end(world, receiver, &sent);
@@ -70,13 +70,13 @@ pub(super) fn send_in_order(
     to: Pid,
     stream: &[Number],
     what: &'static str,
-    send: impl Fn(Package) -> Result<(), SendError>,
+    send: impl Fn(Envelope) -> Result<(), SendError>,
 ) -> Vec<(Number, Sent)> {
     let is_limited = world.state().spec.limits().mailbox.is_some();
     let mut is_gone = false;
     let mut sent = Vec::with_capacity(stream.len());
     for &number in stream {
-        let result = send(Package::new(to, to, "act", number));
+        let result = send(Envelope::new(to, to, "act", number));
         let found = calls::come_back(world, number, result);
         let is_right = match found {
             Sent::Accepted => !is_gone,

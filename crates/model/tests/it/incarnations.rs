@@ -1,7 +1,7 @@
 //! The state that a failed incarnation leaves to the next, and the state that goes with it.
 
 use ganger::lock::CancellationToken;
-use ganger_link::{Functions, GroupNotice, Groups, Lane, LinkContext};
+use ganger_link::{GroupNotice, Groups, Lane, LinkContext, Services};
 use ganger_proc_api::{
     Actor, BoxError, Context, ExitCause, ExitNotice, Message, Pid, Process, Reply, StepOutput,
     StepResult, actor_fn, process_fn,
@@ -79,7 +79,7 @@ impl Actor for Everything {
         let scheduler = ctx.scheduler().ok_or("no scheduler")?;
         let number = ctx.incarnation();
         let own = ctx.address::<Told>()?;
-        Functions::of(&scheduler).register_process("asked", &own, Told::Asked)?;
+        Services::of(&scheduler).register_process("asked", &own, Told::Asked)?;
         let group = Groups::of(&scheduler, "scope").group("joined");
         group.join(&own)?;
         group.join(&own)?;
@@ -194,7 +194,7 @@ fn what_an_incarnation_has_registered_goes_with_it_and_what_others_have_stays() 
                 "a helper goes with its incarnation"
             );
             assert_eq!(joined.members(), [pid; 3]);
-            let double = Functions::of(rt).call::<u32, u32>("asked", 21).unwrap();
+            let double = Services::of(rt).call::<u32, u32>("asked", 21).unwrap();
             assert_eq!(rt.answer(double).unwrap(), 42);
             let is_cancelled: Vec<_> = {
                 let tokens = tokens.lock().unwrap();
@@ -222,7 +222,7 @@ fn what_an_incarnation_has_registered_goes_with_it_and_what_others_have_stays() 
             _ = rt.wait(tree.into_handle());
             rt.settle();
             assert!(log.take().contains(&"the child ended".to_owned()));
-            assert!(joined.members().is_empty() && Functions::of(rt).list().is_empty());
+            assert!(joined.members().is_empty() && Services::of(rt).list().is_empty());
             rt.terminate(other.pid()).unwrap();
             rt.settle();
         }

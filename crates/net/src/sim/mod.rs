@@ -15,7 +15,7 @@ use crate::by_number;
 use crate::net::Net;
 pub(crate) use datagrams::SimUdp;
 pub(crate) use end::{End, SimListening};
-use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Moment, Seat, Source};
+use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Instant, Seat, Source};
 #[cfg_attr(not(unix), allow(unused_imports, reason = "there are no signals"))]
 pub(crate) use signals::SimSignal;
 use std::fmt;
@@ -215,7 +215,7 @@ impl Source for SimNet {
         self.world.attach(alarm);
     }
 
-    fn deliver(&self, seat: Seat, now: Moment, most: usize) {
+    fn deliver(&self, seat: Seat, now: Instant, most: usize) {
         let due = self.world.deliver(seat, now, most);
         self.net.reactor().tell_due(due);
     }

@@ -4,7 +4,7 @@ use super::traffic::{Event, Told, Traffic};
 use super::{Faults, Site};
 use crate::net::lock;
 use crate::timers::{Alarm as Deadline, Key};
-use ganger_sched::{Alarm, Moment, Seat};
+use ganger_sched::{Alarm, Instant, Seat};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ enum Happens {
 impl State {
     /// Puts it at the seat of the thread. Returns when that seat is due, if that is earlier than
     /// before and is to be rung for.
-    fn put(&mut self, alarm: &Alarm, at: u64, what: Happens) -> (Key, Option<Moment>) {
+    fn put(&mut self, alarm: &Alarm, at: u64, what: Happens) -> (Key, Option<Instant>) {
         let seat = alarm.seat();
         self.put += 1;
         let key = (at, self.put);
@@ -50,9 +50,9 @@ impl State {
         (Key::Simulated(seat.number(), key), ring)
     }
 
-    fn due(&self, seat: Seat) -> Moment {
+    fn due(&self, seat: Seat) -> Instant {
         let first = self.seats[seat.number()].first_key_value();
-        first.map_or(Moment::NEVER, |(&(at, _), _)| Moment::from_nanos(at))
+        first.map_or(Instant::NEVER, |(&(at, _), _)| Instant::from_nanos(at))
     }
 }
 
@@ -112,7 +112,7 @@ impl World {
     }
 
     /// Carries out what is due at a seat. Returns the deadlines that have passed.
-    pub(crate) fn deliver(&self, seat: Seat, now: Moment, most: usize) -> Vec<Deadline> {
+    pub(crate) fn deliver(&self, seat: Seat, now: Instant, most: usize) -> Vec<Deadline> {
         let (mut events, mut deadlines) = (Vec::new(), Vec::new());
         let mut state = lock(&self.state);
         for _ in 0..most {
@@ -150,7 +150,7 @@ impl World {
         state.is_over = true;
         for seat in 0..state.seats.len() {
             state.seats[seat].clear();
-            let _ = self.alarm().set(Seat::from_number(seat), Moment::NEVER);
+            let _ = self.alarm().set(Seat::from_number(seat), Instant::NEVER);
         }
     }
 

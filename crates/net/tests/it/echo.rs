@@ -127,7 +127,7 @@ fn busy_workers_keep_no_socket_waiting() {
                 if over.load(Ordering::Relaxed) {
                     out.done(());
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });

@@ -4,7 +4,7 @@ use super::{Process, RegisterNameError, RegisterNameErrorKind, SubmitError, Subm
 use crate::commands::{CommandError, Tag};
 use crate::events::{CancelReason, MonitorError};
 use crate::raw::Kind;
-use crate::values::{NodeName, Package, Payloads, Pid, SendError, SendErrorKind, Symbol};
+use crate::values::{Envelope, NodeName, Payloads, Pid, SendError, SendErrorKind, Symbol};
 use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
@@ -34,18 +34,18 @@ pub trait ContextBackend: Send + Sync {
         None
     }
 
-    /// Sends a package to a process of the same host, or on to the router. Never blocks.
+    /// Sends an envelope to a process of the same host, or on to the router. Never blocks.
     ///
     /// # Errors
-    /// [`SendError`] with the package inside.
-    fn send(&self, package: Package) -> Result<(), SendError>;
+    /// [`SendError`] with the envelope inside.
+    fn send(&self, envelope: Envelope) -> Result<(), SendError>;
 
     /// Sends a control message. A backend without control messages sends an ordinary one.
     ///
     /// # Errors
-    /// [`SendError`] with the package inside.
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.send(package)
+    /// [`SendError`] with the envelope inside.
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.send(envelope)
     }
 
     /// Submits another process.
@@ -179,8 +179,8 @@ impl ContextBackend for Detached {
         self.0
     }
 
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        Err(SendError::new(SendErrorKind::HostNotFound, package))
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        Err(SendError::new(SendErrorKind::HostNotFound, envelope))
     }
 
     fn submit(

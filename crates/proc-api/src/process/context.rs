@@ -4,7 +4,7 @@ use super::backend::{ContextBackend, Detached};
 use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError};
 use crate::commands::{CommandError, Tag};
 use crate::events::{CancelReason, MonitorError};
-use crate::values::{IntoPayloads, Message, NodeName, Package, Payloads, Pid, SendError, Symbol};
+use crate::values::{Envelope, IntoPayloads, Message, NodeName, Payloads, Pid, SendError, Symbol};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -112,22 +112,22 @@ impl Context {
     /// Sends a message by PID, with this process as its source. Never blocks.
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when it was refused.
+    /// [`SendError`], with the envelope inside, when it was refused.
     pub fn send(
         &self,
         target: Pid,
         topic: impl Into<Symbol>,
         payloads: impl IntoPayloads,
     ) -> Result<(), SendError> {
-        self.send_package(Package::new(self.pid(), target, topic, payloads))
+        self.send_envelope(Envelope::new(self.pid(), target, topic, payloads))
     }
 
-    /// Sends a package as it is: its source stays. Never blocks.
+    /// Sends an envelope as it is: its source stays. Never blocks.
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when it was refused.
-    pub fn send_package(&self, package: Package) -> Result<(), SendError> {
-        self.backend.send(package)
+    /// [`SendError`], with the envelope inside, when it was refused.
+    pub fn send_envelope(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.backend.send(envelope)
     }
 
     /// Sends a control message by PID, with this process as its source. Never blocks.
@@ -138,15 +138,15 @@ impl Context {
     /// message: not every receiver passes control messages on as such.
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when it was refused.
+    /// [`SendError`], with the envelope inside, when it was refused.
     pub fn send_control(
         &self,
         target: Pid,
         topic: impl Into<Symbol>,
         payloads: impl IntoPayloads,
     ) -> Result<(), SendError> {
-        let package = Package::new(self.pid(), target, topic, payloads);
-        self.backend.send_control(package)
+        let envelope = Envelope::new(self.pid(), target, topic, payloads);
+        self.backend.send_control(envelope)
     }
 
     /// Starts another process on the same scheduler: [`submit`](Self::submit) with the method
@@ -388,9 +388,10 @@ impl Context {
         }
     }
 
-    /// Whether this step should return with [`go_on`](crate::StepOutput::go_on): it has used up its
-    /// share of time, while other processes wait and no worker is free for them. The share is 10 ms
-    /// by default (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
+    /// Whether this step should return with [`step_again`](crate::StepOutput::step_again): it has
+    /// used up its share of time, while other processes wait and no worker is free for them. The
+    /// share is 10 ms by default (`Builder::chain_limit`). Costs a call and a few loads, and writes
+    /// nothing.
     ///
     /// Call it from inside a step, on the step's own thread; elsewhere it is `false`.
     #[must_use]
@@ -438,8 +439,8 @@ mod tests {
             Pid::new(HostName::new("test").unwrap(), 1)
         }
 
-        fn send(&self, package: Package) -> Result<(), SendError> {
-            Err(SendError::new(SendErrorKind::HostNotFound, package))
+        fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+            Err(SendError::new(SendErrorKind::HostNotFound, envelope))
         }
 
         fn submit(

@@ -27,9 +27,9 @@ pub enum Outcome {
     #[default]
     Wait,
     /// Step again as soon as the process's turn comes, even if no event has arrived.
-    GoOn,
-    /// As `GoOn`, behind the other processes that are ready.
-    GiveWay,
+    StepAgain,
+    /// As `StepAgain`, behind the other processes that are ready.
+    YieldNow,
     /// The process is finished, with this result.
     Done(Payload),
     /// Put another process in its place.
@@ -40,7 +40,7 @@ pub enum Outcome {
 /// 1,024 yields need no allocation once it has grown.
 ///
 /// There is one outcome. A step that writes none waits for the next event ([`Outcome::Wait`]).
-/// [`go_on`](Self::go_on) and [`give_way`](Self::give_way) ask for another step, and
+/// [`step_again`](Self::step_again) and [`yield_now`](Self::yield_now) ask for another step, and
 /// [`wait`](Self::wait) takes that back. [`done`](Self::done) and [`upgrade`](Self::upgrade) are
 /// final: return after them. The process ends, whatever else the step says, with the first of them.
 /// Another outcome after one of them is a mistake, and a panic in debug builds, but for a second
@@ -97,14 +97,14 @@ pub struct StepOutput {
 enum OutcomeKind {
     #[default]
     Wait,
-    GoOn,
-    GiveWay,
+    StepAgain,
+    YieldNow,
     /// `Wait` of a step that is shown a cancellation, and has not deferred it.
     CancelledWait,
-    /// `GoOn` of such a step.
-    CancelledGoOn,
-    /// `GiveWay` of such a step.
-    CancelledGiveWay,
+    /// `StepAgain` of such a step.
+    CancelledStepAgain,
+    /// `YieldNow` of such a step.
+    CancelledYieldNow,
     Final,
 }
 
@@ -173,26 +173,26 @@ impl StepOutput {
     /// # Panics
     /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
     #[inline]
-    pub fn go_on(&mut self) {
-        self.decide(OutcomeKind::GoOn);
+    pub fn step_again(&mut self) {
+        self.decide(OutcomeKind::StepAgain);
     }
 
-    /// As [`go_on`](Self::go_on), but behind the other processes that are ready: for a process that
-    /// has much to do, and whose work is less urgent than theirs.
+    /// As [`step_again`](Self::step_again), but behind the other processes that are ready: for a
+    /// process that has much to do, and whose work is less urgent than theirs.
     ///
     /// The process goes to the end of the queue that all workers share. That costs more than
-    /// `go_on`.
+    /// `step_again`.
     ///
     /// # Panics
     /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
     #[inline]
-    pub fn give_way(&mut self) {
-        self.decide(OutcomeKind::GiveWay);
+    pub fn yield_now(&mut self) {
+        self.decide(OutcomeKind::YieldNow);
     }
 
     /// Wait for a new event: the default. For a step that takes an earlier
-    /// [`go_on`](Self::go_on) back. An event that this step leaves does not wake the process, but
-    /// its next step sees it.
+    /// [`step_again`](Self::step_again) back. An event that this step leaves does not wake the
+    /// process, but its next step sees it.
     ///
     /// # Panics
     /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
@@ -284,8 +284,8 @@ impl StepOutput {
     pub fn defer_cancel(&mut self) {
         self.kind = match self.kind {
             OutcomeKind::CancelledWait => OutcomeKind::Wait,
-            OutcomeKind::CancelledGoOn => OutcomeKind::GoOn,
-            OutcomeKind::CancelledGiveWay => OutcomeKind::GiveWay,
+            OutcomeKind::CancelledStepAgain => OutcomeKind::StepAgain,
+            OutcomeKind::CancelledYieldNow => OutcomeKind::YieldNow,
             other => other,
         };
     }
@@ -304,7 +304,9 @@ impl StepOutput {
     pub fn take_cancel(&mut self) -> Option<CancelReason> {
         let is_cancelled = matches!(
             self.kind,
-            OutcomeKind::CancelledWait | OutcomeKind::CancelledGoOn | OutcomeKind::CancelledGiveWay
+            OutcomeKind::CancelledWait
+                | OutcomeKind::CancelledStepAgain
+                | OutcomeKind::CancelledYieldNow
         );
         self.cancel.take().filter(|_| is_cancelled)
     }
@@ -313,7 +315,7 @@ impl StepOutput {
     fn decide(&mut self, kind: OutcomeKind) {
         if matches!(
             self.kind,
-            OutcomeKind::Wait | OutcomeKind::GoOn | OutcomeKind::GiveWay
+            OutcomeKind::Wait | OutcomeKind::StepAgain | OutcomeKind::YieldNow
         ) {
             self.kind = kind;
         } else {
@@ -326,8 +328,8 @@ impl StepOutput {
     fn decide_otherwise(&mut self, kind: OutcomeKind) {
         self.kind = match (self.kind, kind) {
             (OutcomeKind::Final, _) => return Self::decided_again(),
-            (_, OutcomeKind::GoOn) => OutcomeKind::CancelledGoOn,
-            (_, OutcomeKind::GiveWay) => OutcomeKind::CancelledGiveWay,
+            (_, OutcomeKind::StepAgain) => OutcomeKind::CancelledStepAgain,
+            (_, OutcomeKind::YieldNow) => OutcomeKind::CancelledYieldNow,
             _ => OutcomeKind::CancelledWait,
         };
     }
@@ -379,12 +381,12 @@ impl StepOutput {
     #[inline]
     pub fn outcome(&self) -> &Outcome {
         const WAIT: &Outcome = &Outcome::Wait;
-        const GO_ON: &Outcome = &Outcome::GoOn;
-        const GIVE_WAY: &Outcome = &Outcome::GiveWay;
+        const STEP_AGAIN: &Outcome = &Outcome::StepAgain;
+        const YIELD_NOW: &Outcome = &Outcome::YieldNow;
         match self.kind {
             OutcomeKind::Wait | OutcomeKind::CancelledWait => WAIT,
-            OutcomeKind::GoOn | OutcomeKind::CancelledGoOn => GO_ON,
-            OutcomeKind::GiveWay | OutcomeKind::CancelledGiveWay => GIVE_WAY,
+            OutcomeKind::StepAgain | OutcomeKind::CancelledStepAgain => STEP_AGAIN,
+            OutcomeKind::YieldNow | OutcomeKind::CancelledYieldNow => YIELD_NOW,
             OutcomeKind::Final => &self.end,
         }
     }
@@ -397,12 +399,13 @@ impl StepOutput {
         self.kind == OutcomeKind::Wait
     }
 
-    /// Whether the outcome is [`Outcome::GoOn`]. If so, leaves [`Outcome::Wait`]. For schedulers.
+    /// Whether the outcome is [`Outcome::StepAgain`]. If so, leaves [`Outcome::Wait`]. For
+    /// schedulers.
     #[doc(hidden)]
     #[must_use]
     #[inline]
-    pub fn take_go_on(&mut self) -> bool {
-        let goes_on = self.kind == OutcomeKind::GoOn;
+    pub fn take_step_again(&mut self) -> bool {
+        let goes_on = self.kind == OutcomeKind::StepAgain;
         if goes_on {
             self.kind = OutcomeKind::Wait;
         }
@@ -465,8 +468,8 @@ impl StepOutput {
     pub fn take_outcome(&mut self) -> Outcome {
         match mem::take(&mut self.kind) {
             OutcomeKind::Wait | OutcomeKind::CancelledWait => Outcome::Wait,
-            OutcomeKind::GoOn | OutcomeKind::CancelledGoOn => Outcome::GoOn,
-            OutcomeKind::GiveWay | OutcomeKind::CancelledGiveWay => Outcome::GiveWay,
+            OutcomeKind::StepAgain | OutcomeKind::CancelledStepAgain => Outcome::StepAgain,
+            OutcomeKind::YieldNow | OutcomeKind::CancelledYieldNow => Outcome::YieldNow,
             OutcomeKind::Final => mem::take(&mut self.end),
         }
     }

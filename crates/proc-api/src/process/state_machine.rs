@@ -78,7 +78,7 @@ pub trait Process: Send + 'static {
     /// Takes events, and writes commands and an outcome. The first step may see no events.
     ///
     /// **A step that writes no outcome waits** for the next event. One that has more to do calls
-    /// [`out.go_on()`](StepOutput::go_on). Return after [`done`](StepOutput::done) and
+    /// [`out.step_again()`](StepOutput::step_again). Return after [`done`](StepOutput::done) and
     /// [`upgrade`](StepOutput::upgrade), which are final.
     ///
     /// A step should not block its thread and should return soon: other processes wait for the

@@ -39,8 +39,8 @@ impl Message {
     /// The message addressed to `target`.
     #[must_use]
     #[inline]
-    pub fn to(self, target: Pid) -> Package {
-        Package {
+    pub fn to(self, target: Pid) -> Envelope {
+        Envelope {
             target,
             message: self,
         }
@@ -52,20 +52,20 @@ impl Message {
 /// ```
 /// use ganger_proc_api::{Message, Pid};
 /// let target: Pid = "{main|7}".parse()?;
-/// let package = Message::new("greet", "hello").to(target);
-/// assert_eq!(package.target, target);
-/// assert_eq!(package.message.topic, "greet");
+/// let envelope = Message::new("greet", "hello").to(target);
+/// assert_eq!(envelope.target, target);
+/// assert_eq!(envelope.message.topic, "greet");
 /// # Ok::<(), ganger_proc_api::ParsePidError>(())
 /// ```
 #[derive(Debug)]
-pub struct Package {
+pub struct Envelope {
     /// The receiver.
     pub target: Pid,
     /// The message.
     pub message: Message,
 }
 
-impl Package {
+impl Envelope {
     /// A message from `source` to `target`.
     #[must_use]
     #[inline]
@@ -84,31 +84,31 @@ impl Package {
     }
 }
 
-/// A send was refused. The package is inside, so nothing is lost.
+/// A send was refused. The envelope is inside, so nothing is lost.
 #[derive(Debug, thiserror::Error)]
-#[error("can't send to {}: {kind}", .package.target)]
+#[error("can't send to {}: {kind}", .envelope.target)]
 pub struct SendError {
     /// Why the send was refused.
     pub kind: SendErrorKind,
-    /// The package.
-    pub package: Box<Package>,
+    /// The envelope.
+    pub envelope: Box<Envelope>,
 }
 
 impl SendError {
-    /// The refusal of `package` for the reason `kind`.
+    /// The refusal of `envelope` for the reason `kind`.
     #[must_use]
     #[inline]
-    pub fn new(kind: SendErrorKind, package: Package) -> Self {
+    pub fn new(kind: SendErrorKind, envelope: Envelope) -> Self {
         Self {
             kind,
-            package: Box::new(package),
+            envelope: Box::new(envelope),
         }
     }
 
-    /// The package, to be sent elsewhere or later.
+    /// The envelope, to be sent elsewhere or later.
     #[must_use]
-    pub fn into_package(self) -> Package {
-        *self.package
+    pub fn into_envelope(self) -> Envelope {
+        *self.envelope
     }
 
     /// The message, if it is one value of type `M`: see [`Message::take`].
@@ -116,7 +116,7 @@ impl SendError {
     /// # Errors
     /// [`WrongType`], with the values inside.
     pub fn into_message<M: Any>(self) -> Result<M, WrongType> {
-        self.package.message.take()
+        self.envelope.message.take()
     }
 }
 

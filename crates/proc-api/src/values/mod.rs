@@ -18,7 +18,7 @@ mod typed;
 
 pub use cause::{CancelReason, EndKind, ExitCause};
 pub use interner::{MAX_INTERNED, MAX_PARSED};
-pub use message::{Message, Package, SendError, SendErrorKind};
+pub use message::{Envelope, Message, SendError, SendErrorKind};
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
 pub use payload::{MAX_INLINE_BYTES, Payload};
 pub use payloads::{IntoPayloads, Payloads};

@@ -1,7 +1,7 @@
 //! Along the causes of an error, no text comes twice, and none is missing.
 
 use ganger_proc_api::{
-    BoxError, CommandError, CommandId, HostName, Message, NodeName, Package, Payloads, Pid,
+    BoxError, CommandError, CommandId, Envelope, HostName, Message, NodeName, Payloads, Pid,
     SendError, SendErrorKind, SubmitError, SubmitErrorKind, Symbol, UnknownMethod, UpgradeError,
 };
 use std::error::Error;
@@ -67,7 +67,7 @@ fn what_a_user_reports_is_said_once_with_its_causes() {
 #[test]
 fn errors_that_show_what_they_hold_do_not_return_it_as_well() {
     let pid = Pid::new(HostName::new("host").unwrap(), 7);
-    let package = Package {
+    let envelope = Envelope {
         target: pid,
         message: Message::new("topic", Payloads::new()),
     };
@@ -92,7 +92,7 @@ fn errors_that_show_what_they_hold_do_not_return_it_as_well() {
         Box::new(UpgradeError::UnknownFactory(Symbol::new("name"))),
         Box::new(UpgradeError::FactoryPanicked("text".into())),
         Box::new(UpgradeError::InitPanicked("text".into())),
-        Box::new(SendError::new(SendErrorKind::Full, package)),
+        Box::new(SendError::new(SendErrorKind::Full, envelope)),
         Box::new(UnknownMethod::new("main")),
         Box::new("{a b|0x1}".parse::<Pid>().unwrap_err()),
         Box::new(NodeName::new("").unwrap_err()),

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug, Clone)]
 enum Write {
     Yield(u16, u64),
-    GoOn,
+    StepAgain,
     Wait,
     Done(u64),
     Upgrade,
@@ -22,7 +22,7 @@ enum Write {
 fn write() -> impl Strategy<Value = Write> {
     prop_oneof![
         4 => (any::<u16>(), any::<u64>()).prop_map(|(id, tag)| Write::Yield(id, tag)),
-        1 => Just(Write::GoOn),
+        1 => Just(Write::StepAgain),
         1 => Just(Write::Wait),
         1 => any::<u64>().prop_map(Write::Done),
         1 => Just(Write::Upgrade),
@@ -61,14 +61,14 @@ proptest! {
                     outcome = "Wait".into();
                     continue;
                 }
-                Write::GoOn => "GoOn".into(),
+                Write::StepAgain => "StepAgain".into(),
                 Write::Wait => "Wait".into(),
                 Write::Done(n) => format!("done {n}"),
                 Write::Upgrade => "upgrade".into(),
             };
             let is_mistake = is_end && !(outcome.starts_with("done") && said.starts_with("done"));
             let returned = catch_unwind(AssertUnwindSafe(|| match write {
-                Write::GoOn => out.go_on(),
+                Write::StepAgain => out.step_again(),
                 Write::Wait => out.wait(),
                 Write::Done(n) => out.done(n),
                 _ => out.upgrade(UpgradeRequest::factory("next", "main", ())),
@@ -196,7 +196,7 @@ fn the_first_result_counts_and_the_second_is_dropped_though_its_destructor_panic
 #[cfg(debug_assertions)]
 fn an_outcome_after_an_end_is_a_mistake_that_says_what_to_do() {
     let upgrade = |out: &mut StepOutput| out.upgrade(UpgradeRequest::factory("next", "main", ()));
-    for again in [StepOutput::go_on, StepOutput::wait, upgrade] {
+    for again in [StepOutput::step_again, StepOutput::wait, upgrade] {
         let mut out = StepOutput::new();
         out.done(7_u64);
         let panic = catch_unwind(AssertUnwindSafe(|| again(&mut out))).unwrap_err();

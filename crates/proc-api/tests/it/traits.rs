@@ -1,7 +1,7 @@
 //! Which types may cross threads.
 
 use ganger_proc_api::{
-    CancelToken, Command, CommandError, Completer, Context, Event, ExitReason, Package, Payload,
+    CancelToken, Command, CommandError, Completer, Context, Envelope, Event, ExitReason, Payload,
     SendError, StepOutput, SubmitError, UpgradeRequest,
 };
 
@@ -9,7 +9,7 @@ use ganger_proc_api::{
 fn everything_that_travels_is_send_and_sync() {
     fn travels<T: Send + Sync>() {}
     travels::<Payload>();
-    travels::<Package>();
+    travels::<Envelope>();
     travels::<Command>();
     travels::<Event>();
     travels::<StepOutput>();

@@ -3,7 +3,7 @@
 use crate::common::*;
 use ganger_proc_api::{Message, Payload, Pid, SendErrorKind};
 use ganger_relay::{
-    AttachError, ChannelHost, EmptyHost, Inbox, Node, PackageReceiver, RecvTimeoutError, Router,
+    AttachError, ChannelHost, EmptyHost, EnvelopeReceiver, Inbox, Node, RecvTimeoutError, Router,
     TryRecvError,
 };
 use ganger_sync::atomic::{AtomicUsize, Ordering};
@@ -21,12 +21,12 @@ fn assert_next(inbox: &Inbox, target: &str, expected: u64) {
 
 // pins: R5
 #[test]
-fn an_attached_pid_gets_its_packages_and_no_others() {
+fn an_attached_pid_gets_its_envelopes_and_no_others() {
     let channels = in_box();
     let one = channels.attach(pid("{box|1}")).unwrap();
     let two = channels.attach(pid("{box|2}")).unwrap();
     for (target, number) in [("{box|1}", 10), ("{box|2}", 20), ("{box|1}", 11)] {
-        channels.send(package(target, number)).unwrap();
+        channels.send(envelope(target, number)).unwrap();
     }
     assert_next(&one, "{box|1}", 10);
     assert_next(&one, "{box|1}", 11);
@@ -46,7 +46,7 @@ fn the_local_node_may_be_named_or_not() {
         let inbox = channels.attach(pid(attached)).unwrap();
         assert_eq!(inbox.pid(), pid(attached));
         for target in ["{box|1}", "{here@box|1}"] {
-            router.send(package(target, 1)).unwrap();
+            router.send(envelope(target, 1)).unwrap();
             assert_next(&inbox, target, 1);
             assert_eq!(
                 channels.attach(pid(target)).unwrap_err(),
@@ -63,11 +63,11 @@ fn the_local_node_may_be_named_or_not() {
 fn a_second_attach_is_refused_and_the_first_untouched() {
     let channels = in_box();
     let inbox = channels.attach(pid("{box|1}")).unwrap();
-    channels.send(package("{box|1}", 1)).unwrap();
+    channels.send(envelope("{box|1}", 1)).unwrap();
     let error = channels.attach(pid("{box|1}")).unwrap_err();
     assert_eq!(error, AttachError::AlreadyAttached(pid("{box|1}")));
     assert_eq!(error.to_string(), "{box|1} has a receiver already");
-    channels.send(package("{box|1}", 2)).unwrap();
+    channels.send(envelope("{box|1}", 2)).unwrap();
     assert_next(&inbox, "{box|1}", 1);
     assert_next(&inbox, "{box|1}", 2);
 }
@@ -105,7 +105,7 @@ fn what_no_channel_takes_comes_back_whole() {
     let channels = in_box();
     let _inbox = channels.attach(pid("{box|1}")).unwrap();
     let empty = EmptyHost::new(node("here"), host("box"));
-    for receiver in [&channels as &dyn PackageReceiver, &empty] {
+    for receiver in [&channels as &dyn EnvelopeReceiver, &empty] {
         assert_refused(receiver, "{box|2}", SendErrorKind::NotFound);
         assert_refused(receiver, "{here@box|2}", SendErrorKind::NotFound);
         assert_refused(receiver, "{main|1}", SendErrorKind::HostNotFound);
@@ -120,7 +120,7 @@ fn dropping_the_receiver_detaches() {
     drop(channels.attach(pid("{box|1}")).unwrap());
     assert_refused(&channels, "{box|1}", SendErrorKind::NotFound);
     let inbox = channels.attach(pid("{box|1}")).unwrap();
-    channels.send(package("{box|1}", 1)).unwrap();
+    channels.send(envelope("{box|1}", 1)).unwrap();
     assert_next(&inbox, "{box|1}", 1);
 }
 
@@ -156,13 +156,13 @@ fn closing_gives_out_what_was_not_taken() {
     let channels = in_box();
     let inbox = channels.attach(pid("{box|1}")).unwrap();
     for number in 1..=3 {
-        channels.send(package("{box|1}", number)).unwrap();
+        channels.send(envelope("{box|1}", number)).unwrap();
     }
     assert_next(&inbox, "{box|1}", 1);
     let rest: Vec<_> = inbox
         .close()
         .into_iter()
-        .map(|package| number(package, "{box|1}"))
+        .map(|envelope| number(envelope, "{box|1}"))
         .collect();
     assert_eq!(rest, [2, 3]);
     assert_refused(&channels, "{box|1}", SendErrorKind::NotFound);
@@ -173,7 +173,7 @@ fn closing_gives_out_what_was_not_taken() {
 fn a_detached_receiver_gets_what_was_sent_and_then_sees_the_end() {
     let channels = in_box();
     let old = channels.attach(pid("{box|1}")).unwrap();
-    channels.send(package("{box|1}", 1)).unwrap();
+    channels.send(envelope("{box|1}", 1)).unwrap();
     assert!(!old.is_closed());
     assert!(channels.detach(pid("{box|1}")));
     assert!(old.is_closed());
@@ -181,12 +181,12 @@ fn a_detached_receiver_gets_what_was_sent_and_then_sees_the_end() {
     assert_refused(&channels, "{box|1}", SendErrorKind::NotFound);
 
     let new = channels.attach(pid("{box|1}")).unwrap();
-    channels.send(package("{box|1}", 2)).unwrap();
+    channels.send(envelope("{box|1}", 2)).unwrap();
     assert_next(&old, "{box|1}", 1);
     assert_eq!(old.try_recv().unwrap_err(), TryRecvError::Disconnected);
 
     drop(old);
-    channels.send(package("{box|1}", 3)).unwrap();
+    channels.send(envelope("{box|1}", 3)).unwrap();
     assert_next(&new, "{box|1}", 2);
     assert_next(&new, "{box|1}", 3);
 }
@@ -251,17 +251,17 @@ fn in_front_of_a_receiver_it_takes_what_is_attached_only() {
     let channels = ChannelHost::in_front_of(scheduler.clone(), node("here"), host("main"));
     let inbox = channels.attach(pid("{main|1}")).unwrap();
 
-    channels.send(package("{main|1}", 1)).unwrap();
-    channels.send(package("{here@main|1}", 2)).unwrap();
+    channels.send(envelope("{main|1}", 1)).unwrap();
+    channels.send(envelope("{here@main|1}", 2)).unwrap();
     for other in ["{main|2}", "{there@main|1}", "{other|1}"] {
-        channels.send(package(other, 3)).unwrap();
+        channels.send(envelope(other, 3)).unwrap();
         assert_eq!(number(scheduler.take().remove(0), other), 3);
     }
     assert_next(&inbox, "{main|1}", 1);
     assert_next(&inbox, "{here@main|1}", 2);
 
     drop(inbox);
-    channels.send(package("{main|1}", 4)).unwrap();
+    channels.send(envelope("{main|1}", 4)).unwrap();
     assert_eq!(scheduler.take_one("{main|1}"), 4);
 
     for kind in ALL_KINDS {
@@ -281,7 +281,7 @@ fn every_way_to_receive() {
         RecvTimeoutError::Timeout
     );
     for number in 1..=5 {
-        channels.send(package("{box|1}", number)).unwrap();
+        channels.send(envelope("{box|1}", number)).unwrap();
     }
     assert_eq!(number(inbox.recv().unwrap(), "{box|1}"), 1);
     assert_eq!(number(inbox.recv_timeout(timeout).unwrap(), "{box|1}"), 2);

@@ -1,7 +1,7 @@
 //! Shared helpers of the tests.
 
-use ganger_proc_api::{HostName, NodeName, Package, Payload, Pid, SendError, SendErrorKind};
-use ganger_relay::{PackageReceiver, receiver_fn};
+use ganger_proc_api::{Envelope, HostName, NodeName, Payload, Pid, SendError, SendErrorKind};
+use ganger_relay::{EnvelopeReceiver, receiver_fn};
 use ganger_sync::sync::lock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -19,83 +19,84 @@ pub(crate) fn pid(text: &str) -> Pid {
     text.parse().unwrap()
 }
 
-/// Returns a package with a `number`, by which a test recognises it.
-pub(crate) fn package(target: &str, number: u64) -> Package {
-    Package::new(source(), pid(target), "topic", Payload::any(Mark(number)))
+/// Returns an envelope with a `number`, by which a test recognises it.
+pub(crate) fn envelope(target: &str, number: u64) -> Envelope {
+    Envelope::new(source(), pid(target), "topic", Payload::any(Mark(number)))
 }
 
 fn source() -> Pid {
     pid("{source|1}")
 }
 
-/// A value without a copy. A test that finds it again knows that the package is the same.
+/// A value without a copy. A test that finds it again knows that the envelope is the same.
 struct Mark(u64);
 
-/// Checks that a package is unchanged, and addressed to `target`. Returns its number.
-pub(crate) fn number(package: Package, target: &str) -> u64 {
-    number_from(package, target, source())
+/// Checks that an envelope is unchanged, and addressed to `target`. Returns its number.
+pub(crate) fn number(envelope: Envelope, target: &str) -> u64 {
+    number_from(envelope, target, source())
 }
 
-/// Checks a package, as [`number`] does, after a router of the node `here` has passed it on. Its
-/// source names the node `here` if the package has left this node.
-pub(crate) fn number_passed_on(package: Package, target: &str) -> u64 {
+/// Checks an envelope, as [`number`] does, after a router of the node `here` has passed it on. Its
+/// source names the node `here` if the envelope has left this node.
+pub(crate) fn number_passed_on(envelope: Envelope, target: &str) -> u64 {
     let here = node("here");
     let leaves = pid(target).node().is_some_and(|node| node != here);
-    number_from(package, target, source().with_node(leaves.then_some(here)))
+    number_from(envelope, target, source().with_node(leaves.then_some(here)))
 }
 
-fn number_from(package: Package, target: &str, source: Pid) -> u64 {
-    assert_eq!(package.target, pid(target));
-    assert_eq!(package.message.source, Some(source));
-    assert_eq!(package.message.topic, "topic");
-    assert_eq!(package.message.payloads.len(), 1);
-    let payload = package.message.payloads.into_first();
+fn number_from(envelope: Envelope, target: &str, source: Pid) -> u64 {
+    assert_eq!(envelope.target, pid(target));
+    assert_eq!(envelope.message.source, Some(source));
+    assert_eq!(envelope.message.topic, "topic");
+    assert_eq!(envelope.message.payloads.len(), 1);
+    let payload = envelope.message.payloads.into_first();
     payload.downcast::<Mark>().unwrap().0
 }
 
-/// Sends through `receiver`, which must refuse the package for the reason `kind`, and return it
+/// Sends through `receiver`, which must refuse the envelope for the reason `kind`, and return it
 /// unchanged.
 #[track_caller]
-pub(crate) fn assert_refused(receiver: &dyn PackageReceiver, target: &str, kind: SendErrorKind) {
-    let error = receiver.send(package(target, 7)).unwrap_err();
+pub(crate) fn assert_refused(receiver: &dyn EnvelopeReceiver, target: &str, kind: SendErrorKind) {
+    let error = receiver.send(envelope(target, 7)).unwrap_err();
     assert_eq!(error.kind, kind, "{target}");
-    assert_eq!(number(error.into_package(), target), 7);
+    assert_eq!(number(error.into_envelope(), target), 7);
 }
 
-/// Takes every package and remembers it.
+/// Takes every envelope and remembers it.
 #[derive(Default)]
-pub(crate) struct Recorder(Mutex<Vec<Package>>);
+pub(crate) struct Recorder(Mutex<Vec<Envelope>>);
 
 impl Recorder {
     pub(crate) fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Returns the packages since the last call.
-    pub(crate) fn take(&self) -> Vec<Package> {
+    /// Returns the envelopes since the last call.
+    pub(crate) fn take(&self) -> Vec<Envelope> {
         std::mem::take(&mut *lock(&self.0))
     }
 
-    /// Expects a single package since the last call, addressed to `target`, and returns its number.
+    /// Expects a single envelope since the last call, addressed to `target`, and returns its
+    /// number.
     #[track_caller]
     pub(crate) fn take_one(&self, target: &str) -> u64 {
-        let mut packages = self.take();
-        assert_eq!(packages.len(), 1);
-        number_passed_on(packages.remove(0), target)
+        let mut envelopes = self.take();
+        assert_eq!(envelopes.len(), 1);
+        number_passed_on(envelopes.remove(0), target)
     }
 }
 
-impl PackageReceiver for Recorder {
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        lock(&self.0).push(package);
+impl EnvelopeReceiver for Recorder {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        lock(&self.0).push(envelope);
         Ok(())
     }
 }
 
-/// Refuses every package for the reason `kind`.
-pub(crate) fn refuser(kind: SendErrorKind) -> Arc<dyn PackageReceiver> {
-    Arc::new(receiver_fn(move |package| {
-        Err(SendError::new(kind, package))
+/// Refuses every envelope for the reason `kind`.
+pub(crate) fn refuser(kind: SendErrorKind) -> Arc<dyn EnvelopeReceiver> {
+    Arc::new(receiver_fn(move |envelope| {
+        Err(SendError::new(kind, envelope))
     }))
 }
 
@@ -110,7 +111,7 @@ pub(crate) const ALL_KINDS: [SendErrorKind; 6] = [
 ];
 
 /// Returns whether `a` and `b` are the same object.
-pub(crate) fn is_same<R>(a: &Arc<dyn PackageReceiver>, b: &Arc<R>) -> bool {
+pub(crate) fn is_same<R>(a: &Arc<dyn EnvelopeReceiver>, b: &Arc<R>) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
 }
 

@@ -1,10 +1,10 @@
-//! Random changes of hosts, peers, the fallback and channels, with packages in between. Plain maps
-//! in the model tell where each package must go.
+//! Random changes of hosts, peers, the fallback and channels, with envelopes in between. Plain maps
+//! in the model tell where each envelope must go.
 
-use crate::common::{host, is_same, node, number, number_passed_on, package, pid};
-use ganger_proc_api::{Package, SendError, SendErrorKind};
+use crate::common::{envelope, host, is_same, node, number, number_passed_on, pid};
+use ganger_proc_api::{Envelope, SendError, SendErrorKind};
 use ganger_relay::{
-    AddError, AttachError, ChannelHost, Inbox, Node, PackageReceiver, Router, TryRecvError,
+    AddError, AttachError, ChannelHost, EnvelopeReceiver, Inbox, Node, Router, TryRecvError,
 };
 use ganger_sync::sync::lock;
 use proptest::collection::vec;
@@ -19,18 +19,18 @@ const HOSTS: [&str; 4] = ["a", "b", BOX, "nowhere"];
 const NODES: [&str; 3] = [HERE, "there", "yonder"];
 const IDS: u64 = 3;
 
-/// Takes every package, and remembers which of them were control messages.
+/// Takes every envelope, and remembers which of them were control messages.
 #[derive(Default)]
-struct Place(Mutex<Vec<(bool, Package)>>);
+struct Place(Mutex<Vec<(bool, Envelope)>>);
 
-impl PackageReceiver for Place {
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        lock(&self.0).push((false, package));
+impl EnvelopeReceiver for Place {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        lock(&self.0).push((false, envelope));
         Ok(())
     }
 
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        lock(&self.0).push((true, package));
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        lock(&self.0).push((true, envelope));
         Ok(())
     }
 }
@@ -103,22 +103,22 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A receiving end, and the expected packages in its channel.
+/// A receiving end, and the expected envelopes in its channel.
 struct Kept {
     id: u64,
     receiver: Inbox,
-    packages: VecDeque<(String, u64)>,
+    envelopes: VecDeque<(String, u64)>,
     is_attached: bool,
 }
 
-/// The expected packages of a place: whether it is a control message, its target, its number.
+/// The expected envelopes of a place: whether it is a control message, its target, its number.
 type Sent = Vec<(bool, String, u64)>;
 
 /// A router, and the model of its behaviour.
 struct Model {
     router: Router,
     channels: Arc<ChannelHost>,
-    /// Each receiver ever added, with its expected packages since the last check.
+    /// Each receiver ever added, with its expected envelopes since the last check.
     places: Vec<(Arc<Place>, Sent)>,
     /// The index of each host's receiver; `None` for the channel host.
     hosts: BTreeMap<&'static str, Option<usize>>,
@@ -155,7 +155,7 @@ impl Model {
 
     fn is_the_one(
         &self,
-        found: Option<&Arc<dyn PackageReceiver>>,
+        found: Option<&Arc<dyn EnvelopeReceiver>>,
         expected: Option<usize>,
     ) -> bool {
         match (found, expected) {
@@ -265,11 +265,11 @@ impl Model {
                 let count = self.inboxes.len();
                 if count > 0 {
                     let inbox = &mut self.inboxes[nth % count];
-                    let expected = inbox.packages.pop_front();
+                    let expected = inbox.envelopes.pop_front();
                     match inbox.receiver.try_recv() {
-                        Ok(package) => {
+                        Ok(envelope) => {
                             let (text, expected) = expected.unwrap();
-                            prop_assert_eq!(number(package, &text), expected);
+                            prop_assert_eq!(number(envelope, &text), expected);
                         }
                         Err(error) => {
                             prop_assert_eq!(expected, None);
@@ -290,9 +290,9 @@ impl Model {
                 if count > 0 {
                     let inbox = self.inboxes.swap_remove(nth % count);
                     let rest = inbox.receiver.close();
-                    prop_assert_eq!(rest.len(), inbox.packages.len());
-                    for (package, (text, expected)) in rest.into_iter().zip(inbox.packages) {
-                        prop_assert_eq!(number(package, &text), expected);
+                    prop_assert_eq!(rest.len(), inbox.envelopes.len());
+                    for (envelope, (text, expected)) in rest.into_iter().zip(inbox.envelopes) {
+                        prop_assert_eq!(number(envelope, &text), expected);
                     }
                 }
             }
@@ -305,7 +305,7 @@ impl Model {
         self.inboxes.push(Kept {
             id,
             receiver,
-            packages: VecDeque::new(),
+            envelopes: VecDeque::new(),
             is_attached: true,
         });
     }
@@ -331,23 +331,23 @@ impl Model {
             }
             Ok(None) => match self.attached(target.id) {
                 Some(inbox) => {
-                    inbox.packages.push_back((text.clone(), nth));
+                    inbox.envelopes.push_back((text.clone(), nth));
                     Ok(())
                 }
                 None => Err(SendErrorKind::NotFound),
             },
             Err(kind) => Err(kind),
         };
-        let package = package(&text, nth);
+        let envelope = envelope(&text, nth);
         let sent = if control {
-            self.router.send_control(package)
+            self.router.send_control(envelope)
         } else {
-            self.router.send(package)
+            self.router.send(envelope)
         };
         let found = sent.map_err(|error| {
             let kind = error.kind;
             assert_eq!(
-                number(error.into_package(), &text),
+                number(error.into_envelope(), &text),
                 nth,
                 "another came back"
             );
@@ -357,7 +357,7 @@ impl Model {
         Ok(())
     }
 
-    /// Checks all observable state, and all arrived packages.
+    /// Checks all observable state, and all arrived envelopes.
     fn compare(&mut self) -> TestCaseResult {
         let hosts: Vec<_> = self.hosts.keys().map(|name| host(name)).collect();
         prop_assert_eq!(self.router.local().hosts(), hosts);
@@ -371,11 +371,11 @@ impl Model {
         for (place, expected) in &mut self.places {
             let found = std::mem::take(&mut *lock(&place.0));
             prop_assert_eq!(found.len(), expected.len());
-            for ((control, package), (was_control, text, nth)) in
+            for ((control, envelope), (was_control, text, nth)) in
                 found.into_iter().zip(expected.drain(..))
             {
                 prop_assert_eq!(control, was_control);
-                prop_assert_eq!(number_passed_on(package, &text), nth);
+                prop_assert_eq!(number_passed_on(envelope, &text), nth);
             }
         }
         Ok(())

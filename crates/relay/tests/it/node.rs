@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use ganger_proc_api::SendErrorKind;
-use ganger_relay::{AddError, ChannelHost, Node, PackageReceiver, Router, receiver_fn};
+use ganger_relay::{AddError, ChannelHost, EnvelopeReceiver, Node, Router, receiver_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,9 +14,9 @@ fn a_pid_with_and_without_this_node_reaches_the_host_as_it_was_sent() {
     here.add_host(host("a"), a.clone()).unwrap();
     here.add_host(host("b"), b.clone()).unwrap();
 
-    here.send(package("{a|1}", 1)).unwrap();
+    here.send(envelope("{a|1}", 1)).unwrap();
     assert_eq!(a.take_one("{a|1}"), 1);
-    here.send(package("{here@b|1}", 2)).unwrap();
+    here.send(envelope("{here@b|1}", 2)).unwrap();
     assert_eq!(b.take_one("{here@b|1}"), 2);
     assert!(a.take().is_empty());
 }
@@ -61,7 +61,7 @@ fn a_second_host_of_that_name_is_refused_and_handed_back() {
     );
     assert!(is_same(&error.into_receiver(), &second));
 
-    here.send(package("{a|1}", 1)).unwrap();
+    here.send(envelope("{a|1}", 1)).unwrap();
     assert_eq!(first.take_one("{a|1}"), 1, "the first host is untouched");
 }
 
@@ -81,7 +81,7 @@ fn hosts_come_and_go() {
     assert_refused(&here, "{node-b|1}", SendErrorKind::HostNotFound);
 
     here.add_host(host("node-b"), b.clone()).unwrap();
-    here.send(package("{node-b|1}", 1)).unwrap();
+    here.send(envelope("{node-b|1}", 1)).unwrap();
     assert_eq!(b.take_one("{node-b|1}"), 1);
     assert_eq!(
         format!("{here:?}"),
@@ -92,13 +92,13 @@ fn hosts_come_and_go() {
 // pins: R2
 #[test]
 fn references_to_receivers_are_receivers() {
-    fn take(receiver: impl PackageReceiver) {
-        receiver.send(package("{a|1}", 1)).unwrap();
+    fn take(receiver: impl EnvelopeReceiver) {
+        receiver.send(envelope("{a|1}", 1)).unwrap();
     }
     let recorder = Recorder::new();
     take(&*recorder);
     take(Arc::clone(&recorder));
-    take(recorder.clone() as Arc<dyn PackageReceiver>);
+    take(recorder.clone() as Arc<dyn EnvelopeReceiver>);
     assert_eq!(recorder.take().len(), 3);
 }
 
@@ -123,39 +123,39 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
     }
     let sink = Recorder::new();
     here.add_host(host("a"), sink.clone()).unwrap();
-    router.send(package("{a|1}", 1)).unwrap();
+    router.send(envelope("{a|1}", 1)).unwrap();
     assert_eq!(sink.take_one("{a|1}"), 1);
 }
 
-/// The limit counts nested sends, even if each of them has a different package.
+/// The limit counts nested sends, even if each of them has a different envelope.
 // pins: R2
 #[test]
 fn a_host_sends_on_what_it_gets_in_parts() {
     let here = Arc::new(Node::new(node("here")));
     let weak = Arc::downgrade(&here);
-    let in_parts = receiver_fn(move |package_| match package_.target.id() {
+    let in_parts = receiver_fn(move |envelope_| match envelope_.target.id() {
         1 => Ok(()),
         left => {
             let here = weak.upgrade().expect("it sends");
-            here.send(package(&format!("{{a|{}}}", left - 1), left))
+            here.send(envelope(&format!("{{a|{}}}", left - 1), left))
         }
     });
     here.add_host(host("a"), Arc::new(in_parts)).unwrap();
-    here.send(package("{a|60}", 60)).unwrap();
+    here.send(envelope("{a|60}", 60)).unwrap();
 }
 
-/// Adds a host that sends each package back to its own node, up to `times` times. Returns the count
-/// of its packages.
+/// Adds a host that sends each envelope back to its own node, up to `times` times. Returns the
+/// count of its envelopes.
 fn add_one_that_tries(here: &Arc<Node>, times: usize) -> Arc<AtomicUsize> {
     let asked = Arc::new(AtomicUsize::new(0));
     let (weak, count) = (Arc::downgrade(here), Arc::clone(&asked));
-    let tries = receiver_fn(move |package| {
+    let tries = receiver_fn(move |envelope| {
         let before = count.fetch_add(1, Ordering::Relaxed);
         assert!(before < 10_000, "it is asked without end");
         let here = weak.upgrade().expect("it sends");
-        let first = here.send(package);
+        let first = here.send(envelope);
         (1..times).fold(first, |sent, _| {
-            sent.or_else(|error| here.send(error.into_package()))
+            sent.or_else(|error| here.send(error.into_envelope()))
         })
     });
     here.add_host(host("tries"), Arc::new(tries)).unwrap();
@@ -193,11 +193,11 @@ fn one_that_sends_to_many_reaches_all_whatever_circles_there_are_beside_them() {
         let here = weak.upgrade().expect("it sends");
         for _ in 0..200 {
             assert_refused(&*here, "{itself|1}", SendErrorKind::HostNotFound);
-            here.send(package("{a|1}", 1))?;
+            here.send(envelope("{a|1}", 1))?;
         }
         Ok(())
     });
     here.add_host(host("many"), Arc::new(to_many)).unwrap();
-    here.send(package("{many|1}", 1)).unwrap();
+    here.send(envelope("{many|1}", 1)).unwrap();
     assert_eq!(sink.take().len(), 200);
 }

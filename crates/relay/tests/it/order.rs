@@ -1,19 +1,19 @@
-//! The order of packages between one sender and one receiver.
+//! The order of envelopes between one sender and one receiver.
 
 use crate::common::*;
-use ganger_proc_api::{Message, Package, Payload, Payloads, Pid};
-use ganger_relay::{ChannelHost, Node, PackageReceiver, Router};
+use ganger_proc_api::{Envelope, Message, Payload, Payloads, Pid};
+use ganger_relay::{ChannelHost, EnvelopeReceiver, Node, Router};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
 const SENDERS: usize = 4;
 const PACKAGES: u64 = 20_000;
-/// A package that takes longer than this counts as lost.
+/// An envelope that takes longer than this counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn sender_and_number(package: &Package) -> (usize, u64) {
-    let mut values = package.message.payloads.iter().filter_map(Payload::as_u64);
+fn sender_and_number(envelope: &Envelope) -> (usize, u64) {
+    let mut values = envelope.message.payloads.iter().filter_map(Payload::as_u64);
     let (sender, number) = (values.next().unwrap(), values.next().unwrap());
     (usize::try_from(sender).unwrap(), number)
 }
@@ -30,7 +30,7 @@ impl Drop for SetWhenDropped<'_> {
 
 // pins: R4
 #[test]
-fn each_senders_packages_arrive_in_its_order_while_others_attach_and_detach() {
+fn each_senders_envelopes_arrive_in_its_order_while_others_attach_and_detach() {
     let router = Router::new(Arc::new(Node::new(node("here"))));
     let channels = Arc::new(ChannelHost::new(node("here"), host("box")));
     router

@@ -2,8 +2,8 @@
 //! the router that called them.
 
 use crate::common::*;
-use ganger_proc_api::{Message, Package, Payload, SendError};
-use ganger_relay::{ChannelHost, Node, PackageReceiver, Router};
+use ganger_proc_api::{Envelope, Message, Payload, SendError};
+use ganger_relay::{ChannelHost, EnvelopeReceiver, Node, Router};
 use std::sync::{Arc, Weak};
 
 /// A router with a host, a peer, a fallback and a channel host, and a recorder to send to.
@@ -37,7 +37,8 @@ impl World {
         })
     }
 
-    /// Uses every operation, and leaves everything as before except for a package in the recorder.
+    /// Uses every operation, and leaves everything as before except for an envelope in the
+    /// recorder.
     fn use_everything(&self) {
         let local = self.router.local();
         for n in 0..MANY {
@@ -62,15 +63,15 @@ impl World {
             Some(fallback) => self.router.set_fallback(fallback),
             None => self.router.clear_fallback(),
         };
-        self.router.send(package("{rec|1}", 1)).unwrap();
+        self.router.send(envelope("{rec|1}", 1)).unwrap();
     }
 }
 
 /// Uses every operation on each send and when dropped.
 struct Reentrant(Weak<World>);
 
-impl PackageReceiver for Reentrant {
-    fn send(&self, _package: Package) -> Result<(), SendError> {
+impl EnvelopeReceiver for Reentrant {
+    fn send(&self, _envelope: Envelope) -> Result<(), SendError> {
         let world = self.0.upgrade().unwrap();
         world.use_everything();
         // The receiver removes itself as well, from every place where it may be.
@@ -107,12 +108,12 @@ fn a_receiver_may_use_everything_that_it_was_called_through() {
         router.add_peer(peer, reentrant(&world)).unwrap();
         router.set_fallback(reentrant(&world));
         for target in ["{reentrant|1}", "{reentrant@a|1}", "{unknown@a|1}"] {
-            router.send(package(target, 1)).unwrap();
+            router.send(envelope(target, 1)).unwrap();
             assert_eq!(world.recorder.take_one("{rec|1}"), 1);
         }
         let front = ChannelHost::in_front_of(reentrant(&world), node("here"), name);
         let behind = front.attach(pid("{reentrant|2}")).unwrap();
-        front.send(package("{reentrant|1}", 1)).unwrap();
+        front.send(envelope("{reentrant|1}", 1)).unwrap();
         assert_eq!(world.recorder.take_one("{rec|1}"), 1);
         assert!(behind.close().is_empty());
     });
@@ -152,8 +153,8 @@ fn a_receiver_may_use_everything_when_it_is_dropped() {
 /// A receiver that takes itself out of the table; only the call keeps it alive.
 struct Leaver(Reentrant);
 
-impl PackageReceiver for Leaver {
-    fn send(&self, _package: Package) -> Result<(), SendError> {
+impl EnvelopeReceiver for Leaver {
+    fn send(&self, _envelope: Envelope) -> Result<(), SendError> {
         let world = self.0.0.upgrade().unwrap();
         drop(world.router.local().remove_host(host("leaver")).unwrap());
         assert!(world.recorder.take().is_empty(), "not dropped yet");
@@ -172,7 +173,7 @@ fn a_receiver_may_leave_during_its_own_send() {
             .local()
             .add_host(host("leaver"), leaver)
             .unwrap();
-        world.router.send(package("{leaver|1}", 1)).unwrap();
+        world.router.send(envelope("{leaver|1}", 1)).unwrap();
         assert_eq!(world.recorder.take_one("{rec|1}"), 1, "dropped once");
     });
 }

@@ -1,8 +1,8 @@
 //! The order in which a router looks for a receiver.
 
 use crate::common::*;
-use ganger_proc_api::{Message, Package, SendError, SendErrorKind};
-use ganger_relay::{AddError, Node, PackageReceiver, Router, receiver_fn};
+use ganger_proc_api::{Envelope, Message, SendError, SendErrorKind};
+use ganger_relay::{AddError, EnvelopeReceiver, Node, Router, receiver_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,13 +19,13 @@ fn local_node_then_peer_then_fallback() {
     router.add_peer(node("there"), peer.clone()).unwrap();
     assert!(router.set_fallback(fallback.clone()).is_none());
 
-    router.send(package("{a|1}", 1)).unwrap();
+    router.send(envelope("{a|1}", 1)).unwrap();
     assert_eq!(local.take_one("{a|1}"), 1);
-    router.send(package("{here@a|1}", 2)).unwrap();
+    router.send(envelope("{here@a|1}", 2)).unwrap();
     assert_eq!(local.take_one("{here@a|1}"), 2);
-    router.send(package("{there@a|1}", 3)).unwrap();
+    router.send(envelope("{there@a|1}", 3)).unwrap();
     assert_eq!(peer.take_one("{there@a|1}"), 3);
-    router.send(package("{elsewhere@a|1}", 4)).unwrap();
+    router.send(envelope("{elsewhere@a|1}", 4)).unwrap();
     assert_eq!(fallback.take_one("{elsewhere@a|1}"), 4);
 
     for other in [local, peer, fallback] {
@@ -80,7 +80,7 @@ fn a_second_peer_of_that_name_is_refused_and_handed_back() {
     assert!(matches!(error, AddError::PeerExists { peer, .. } if peer == node("there")));
     assert!(is_same(&error.into_receiver(), &second));
 
-    router.send(package("{there@a|1}", 1)).unwrap();
+    router.send(envelope("{there@a|1}", 1)).unwrap();
     assert_eq!(first.take_one("{there@a|1}"), 1);
 }
 
@@ -116,21 +116,21 @@ fn peers_and_the_fallback_come_and_go() {
     assert!(is_same(&router.remove_peer(node("there")).unwrap(), &peer));
     assert!(router.remove_peer(node("there")).is_none());
     assert_eq!(router.peers(), ["peer-a", "peer-b"].map(node));
-    router.send(package("{there@a|1}", 1)).unwrap();
+    router.send(envelope("{there@a|1}", 1)).unwrap();
     assert_eq!(fallback.take_one("{there@a|1}"), 1);
 
     assert!(is_same(
         &router.set_fallback(next.clone()).unwrap(),
         &fallback
     ));
-    router.send(package("{there@a|1}", 2)).unwrap();
+    router.send(envelope("{there@a|1}", 2)).unwrap();
     assert_eq!(next.take_one("{there@a|1}"), 2);
     assert!(is_same(&router.clear_fallback().unwrap(), &next));
     assert!(router.clear_fallback().is_none());
     assert_refused(&router, "{there@a|1}", SendErrorKind::NodeNotFound);
 
     router.add_peer(node("there"), peer.clone()).unwrap();
-    router.send(package("{there@a|1}", 3)).unwrap();
+    router.send(envelope("{there@a|1}", 3)).unwrap();
     assert_eq!(peer.take_one("{there@a|1}"), 3);
     assert!(fallback.take().is_empty());
 }
@@ -142,7 +142,7 @@ fn a_router_is_a_peer_of_another() {
     let recorder = Recorder::new();
     other.local().add_host(host("a"), recorder.clone()).unwrap();
     router.add_peer(node("there"), Arc::new(other)).unwrap();
-    router.send(package("{there@a|1}", 1)).unwrap();
+    router.send(envelope("{there@a|1}", 1)).unwrap();
     assert_eq!(recorder.take_one("{there@a|1}"), 1);
     assert_refused(&router, "{there@b|1}", SendErrorKind::HostNotFound);
     let text = format!("{router:?}");
@@ -155,7 +155,7 @@ fn a_router_is_a_peer_of_another() {
 /// A receiver can answer the source of a message, through a third node as well.
 // pins: R3
 #[test]
-fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
+fn an_envelope_that_leaves_its_node_says_from_which_one_it_is() {
     let (here, there) = (
         Arc::new(here()),
         Arc::new(Router::new(Arc::new(Node::new(node("there"))))),
@@ -170,8 +170,8 @@ fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
     there.add_peer(node("far"), far.clone()).unwrap();
     here.set_fallback(there.clone());
 
-    here.send(package("{there@a|1}", 1)).unwrap();
-    here.send_control(package("{there@a|1}", 2)).unwrap();
+    here.send(envelope("{there@a|1}", 1)).unwrap();
+    here.send_control(envelope("{there@a|1}", 2)).unwrap();
     for arrived in echo.take() {
         let source = arrived.message.source.unwrap();
         assert_eq!(source, pid("{here@source|1}"));
@@ -179,7 +179,7 @@ fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
     }
     assert_eq!(asker.take().len(), 2);
 
-    here.send(package("{far@a|1}", 3)).unwrap();
+    here.send(envelope("{far@a|1}", 3)).unwrap();
     let passed = far.take().remove(0);
     assert_eq!(passed.message.source, Some(pid("{here@source|1}")));
     here.send(Message::new("without a source", ()).to(pid("{there@a|1}")))
@@ -206,7 +206,7 @@ fn a_loop_of_routers_refuses_what_none_of_them_knows() {
     }
     let far = Recorder::new();
     routers[2].add_peer(node("far"), far.clone()).unwrap();
-    routers[0].send(package("{far@a|1}", 1)).unwrap();
+    routers[0].send(envelope("{far@a|1}", 1)).unwrap();
     assert_eq!(far.take().len(), 1);
 }
 
@@ -222,10 +222,10 @@ fn routers_that_try_one_another_refuse_soon_what_none_of_them_knows() {
     for (n, router) in routers.iter().enumerate() {
         let [first, second] = [1, 2].map(|step| Arc::downgrade(&routers[(n + step) % 3]));
         let asked = Arc::clone(&asked);
-        let either = receiver_fn(move |package| {
+        let either = receiver_fn(move |envelope| {
             let before = asked.fetch_add(1, Ordering::Relaxed);
             assert!(before < 10_000, "they are asked without end");
-            (first.send(package)).or_else(|error| second.send(error.into_package()))
+            (first.send(envelope)).or_else(|error| second.send(error.into_envelope()))
         });
         router.set_fallback(Arc::new(either));
     }
@@ -250,33 +250,33 @@ fn thirty_three_routers_may_stand_behind_one_another() {
     let sink = Recorder::new();
     let last = routers[32].local();
     last.add_host(host("a"), sink.clone()).unwrap();
-    routers[0].send(package("{row-32@a|1}", 1)).unwrap();
+    routers[0].send(envelope("{row-32@a|1}", 1)).unwrap();
     assert_eq!(sink.take().len(), 1);
 }
 
 /// Ordinary messages go to the first receiver, control messages to the second.
 struct ByKind(Arc<Recorder>, Arc<Recorder>);
 
-impl PackageReceiver for ByKind {
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        self.0.send(package)
+impl EnvelopeReceiver for ByKind {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.0.send(envelope)
     }
 
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.1.send(package)
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.1.send(envelope)
     }
 }
 
 // pins: R2
 #[test]
-fn a_receiver_that_is_gone_gives_the_package_back() {
+fn a_receiver_that_is_gone_gives_the_envelope_back() {
     let (router, ordinary, control) = (here(), Recorder::new(), Recorder::new());
     let peer = Arc::new(ByKind(ordinary.clone(), control.clone()));
     router
         .add_peer(node("there"), Arc::new(Arc::downgrade(&peer)))
         .unwrap();
-    router.send(package("{there@a|1}", 1)).unwrap();
-    router.send_control(package("{there@a|1}", 2)).unwrap();
+    router.send(envelope("{there@a|1}", 1)).unwrap();
+    router.send_control(envelope("{there@a|1}", 2)).unwrap();
     assert_eq!(ordinary.take_one("{there@a|1}"), 1);
     assert_eq!(control.take_one("{there@a|1}"), 2);
     drop(peer);

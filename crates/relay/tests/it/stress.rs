@@ -2,17 +2,17 @@
 //!
 //! Four threads send in turn to eight targets: a host and channels of the local node and of another
 //! node. Meanwhile five threads add and remove the host, the peer and the fallback, and attach,
-//! close, detach and drop the receivers. Each package carries a ticket, which is stamped exactly
+//! close, detach and drop the receivers. Each envelope carries a ticket, which is stamped exactly
 //! once: received, returned in an error, or freed with a receiver. Only one target's receiver is
-//! dropped, so only its packages may be freed. At each place, the packages of one sender must
+//! dropped, so only its envelopes may be freed. At each place, the envelopes of one sender must
 //! arrive in the order of their sends.
 //!
-//! Each state lasts until enough packages have been sent for every target to meet it, so every
+//! Each state lasts until enough envelopes have been sent for every target to meet it, so every
 //! outcome occurs. `GANGER_STRESS` multiplies the number of states.
 
 use crate::common::{host, node, pid};
-use ganger_proc_api::{Message, Package, Payload, Pid, SendError, SendErrorKind};
-use ganger_relay::{ChannelHost, Inbox, Node, PackageReceiver, Router, receiver_fn};
+use ganger_proc_api::{Envelope, Message, Payload, Pid, SendError, SendErrorKind};
+use ganger_relay::{ChannelHost, EnvelopeReceiver, Inbox, Node, Router, receiver_fn};
 use ganger_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::hint::spin_loop;
 use ganger_sync::sync::lock;
@@ -30,18 +30,18 @@ const TARGETS: [&str; 8] = [
     "{there@box|3}",
     "{here@box|3}",
 ];
-/// The only target whose receiver is dropped with packages inside.
+/// The only target whose receiver is dropped with envelopes inside.
 const DROPPED: &str = "{box|2}";
 const ROUNDS: u64 = 1_000;
 /// After this many sends, some thread has sent to every target.
 const MANY_SENDS: u64 = 4 * (SENDERS * (TARGETS.len() + 2)) as u64;
 
-/// The fate of a package: the sum of the stamps on it.
+/// The fate of an envelope: the sum of the stamps on it.
 const RECEIVED: u64 = 1;
 const RETURNED: u64 = 1 << 20;
 const FREED: u64 = 1 << 40;
 
-/// Travels in a package, and stamps its fate when it is dropped.
+/// Travels in an envelope, and stamps its fate when it is dropped.
 struct Ticket {
     sender: usize,
     number: u64,
@@ -50,8 +50,8 @@ struct Ticket {
 }
 
 impl Ticket {
-    fn of(package: Package) -> Self {
-        let payload = package.message.payloads.into_first();
+    fn of(envelope: Envelope) -> Self {
+        let payload = envelope.message.payloads.into_first();
         payload.downcast().unwrap()
     }
 
@@ -67,13 +67,13 @@ impl Drop for Ticket {
     }
 }
 
-/// A place where packages arrive. It checks the order of each sender's packages.
+/// A place where envelopes arrive. It checks the order of each sender's envelopes.
 #[derive(Default)]
 struct Arrivals(Mutex<[Option<u64>; SENDERS]>);
 
 impl Arrivals {
-    fn take(&self, package: Package) {
-        let ticket = Ticket::of(package);
+    fn take(&self, envelope: Envelope) {
+        let ticket = Ticket::of(envelope);
         let last = lock(&self.0)[ticket.sender].replace(ticket.number);
         assert!(
             last < Some(ticket.number),
@@ -85,9 +85,9 @@ impl Arrivals {
     }
 }
 
-impl PackageReceiver for Arrivals {
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        self.take(package);
+impl EnvelopeReceiver for Arrivals {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.take(envelope);
         Ok(())
     }
 }
@@ -108,7 +108,7 @@ impl Progress {
         }
     }
 
-    /// Calls `body` until enough packages have been sent to reach every target.
+    /// Calls `body` until enough envelopes have been sent to reach every target.
     fn while_many_are_sent(&self, mut body: impl FnMut()) {
         // Ordering: Relaxed here and in all of this type, because the numbers guard no other data.
         let end = self.sent.load(Ordering::Relaxed) + MANY_SENDS;
@@ -143,7 +143,7 @@ struct Sent {
 fn send_while_churning(
     sender: usize,
     targets: &[&str],
-    receiver: &dyn PackageReceiver,
+    receiver: &dyn EnvelopeReceiver,
     progress: &Progress,
 ) -> Sent {
     let _counted = Counted(&progress.senders);
@@ -164,12 +164,12 @@ fn send_while_churning(
             let message = Message::new("ticket", Payload::any(ticket)).from_pid(source);
             if let Err(error) = receiver.send(message.to(target)) {
                 *sent.errors.entry(error.kind).or_default() += 1;
-                let package = error.into_package();
+                let envelope = error.into_envelope();
                 assert_eq!(
-                    (package.target, package.message.source),
+                    (envelope.target, envelope.message.source),
                     (target, Some(source))
                 );
-                let ticket = Ticket::of(package);
+                let ticket = Ticket::of(envelope);
                 assert_eq!((ticket.sender, ticket.number), (sender, number));
                 ticket.settle(RETURNED);
             }
@@ -204,7 +204,7 @@ fn churn_peer(router: &Router, other: &Arc<Router>, rounds: u64, progress: &Prog
         });
         if round % 2 == 0 {
             let other = Arc::clone(other);
-            router.set_fallback(Arc::new(receiver_fn(move |package| other.send(package))));
+            router.set_fallback(Arc::new(receiver_fn(move |envelope| other.send(envelope))));
         }
         router.remove_peer(there).unwrap();
         progress.while_many_are_sent(|| assert!(router.remove_peer(there).is_none()));
@@ -218,8 +218,8 @@ fn churn_channel(channels: &ChannelHost, target: Pid, rounds: u64, progress: &Pr
     let arrivals = Arrivals::default();
     let ends = if target == pid(DROPPED) { 4 } else { 3 };
     let take_all = |inbox: &Inbox| {
-        while let Ok(package) = inbox.try_recv() {
-            arrivals.take(package);
+        while let Ok(envelope) = inbox.try_recv() {
+            arrivals.take(envelope);
         }
     };
     for round in 0..rounds {
@@ -232,12 +232,12 @@ fn churn_channel(channels: &ChannelHost, target: Pid, rounds: u64, progress: &Pr
             0 => inbox.close().into_iter().for_each(|p| arrivals.take(p)),
             1 => {
                 assert!(channels.detach(target));
-                inbox.iter().for_each(|package| arrivals.take(package));
+                inbox.iter().for_each(|envelope| arrivals.take(envelope));
             }
             2 => {
                 assert!(channels.detach(target));
                 let next = channels.attach(target).unwrap();
-                inbox.iter().for_each(|package| arrivals.take(package));
+                inbox.iter().for_each(|envelope| arrivals.take(envelope));
                 drop(inbox);
                 progress.while_many_are_sent(|| take_all(&next));
                 next.close().into_iter().for_each(|p| arrivals.take(p));
@@ -256,7 +256,7 @@ fn factor() -> u64 {
     std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap())
 }
 
-/// Checks that each package has exactly one fate, and counts the packages of each fate.
+/// Checks that each envelope has exactly one fate, and counts the envelopes of each fate.
 fn count_fates(results: &[Sent], targets: &[&str]) -> HashMap<u64, u64> {
     let mut count: HashMap<u64, u64> = HashMap::new();
     for (sender, sent) in results.iter().enumerate() {
@@ -265,12 +265,12 @@ fn count_fates(results: &[Sent], targets: &[&str]) -> HashMap<u64, u64> {
             let fate = fate.load(Ordering::Relaxed);
             assert!(
                 [RECEIVED, RETURNED, FREED].contains(&fate),
-                "package {number} of sender {sender}: stamped {fate:#x}"
+                "envelope {number} of sender {sender}: stamped {fate:#x}"
             );
             let target = targets[number % targets.len()];
             assert!(
                 fate != FREED || target == DROPPED,
-                "package {number} of sender {sender} was lost on its way to {target}"
+                "envelope {number} of sender {sender} was lost on its way to {target}"
             );
             *count.entry(fate).or_default() += 1;
         }
@@ -280,7 +280,7 @@ fn count_fates(results: &[Sent], targets: &[&str]) -> HashMap<u64, u64> {
 
 // pins: R2, R3, R4, R5
 #[test]
-fn every_package_is_received_or_returned_or_freed_once_and_in_order() {
+fn every_envelope_is_received_or_returned_or_freed_once_and_in_order() {
     let rounds = ROUNDS * factor();
 
     let [router, other] =
@@ -343,7 +343,7 @@ fn every_package_is_received_or_returned_or_freed_once_and_in_order() {
 
 // pins: R2, R4, R5
 #[test]
-fn no_package_is_lost_between_a_send_and_a_close() {
+fn no_envelope_is_lost_between_a_send_and_a_close() {
     const TARGET: &str = "{box|1}";
     let channels = ChannelHost::new(node("here"), host("box"));
     let progress = Progress::new(1);
@@ -358,7 +358,7 @@ fn no_package_is_lost_between_a_send_and_a_close() {
             let _counted = Counted(&progress.churners);
             let arrivals = Arrivals::default();
             let (mut rounds, mut met) = (0, 0);
-            // A round without a package checks nothing. A wait for a package would take the
+            // A round without an envelope checks nothing. A wait for an envelope would take the
             // receiver off its core, and then the two threads would never act at once.
             while rounds < 30_000 * factor() || met == 0 {
                 let inbox = channels.attach(pid(TARGET)).unwrap();

@@ -10,7 +10,7 @@ use crate::core::sources::Source;
 use crate::stop;
 use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
-use ganger_relay::PackageReceiver;
+use ganger_relay::EnvelopeReceiver;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -365,17 +365,18 @@ impl<S> Builder<S> {
         self.with(|config| config.on_failure = OnFailure::Quiet)
     }
 
-    /// Takes the packages whose PID names another host or node. Default: no router; they come back
+    /// Takes the envelopes whose PID names another host or node. Default: no router; they come back
     /// with `HostNotFound` or `NodeNotFound`.
-    pub fn router(self, router: Arc<dyn PackageReceiver>) -> Self {
+    pub fn router(self, router: Arc<dyn EnvelopeReceiver>) -> Self {
         self.with(|config| config.router = Some(router))
     }
 
-    /// Whether a package for a PID of this scheduler that has no process goes to the router, once.
-    /// Default: no, it comes back with `NotFound`. So does a package that the router refuses.
+    /// Whether an envelope for a PID of this scheduler that has no process goes to the router,
+    /// once. Default: no, it comes back with `NotFound`. So does an envelope that the router
+    /// refuses.
     ///
     /// For channels in front of the scheduler (`ganger_relay::Mailbox::in_front_of`), so that its
-    /// own processes reach them, too. Packages for live processes do not come by there.
+    /// own processes reach them, too. Envelopes for live processes do not come by there.
     pub fn route_unknown(self, routes_unknown: bool) -> Self {
         self.with(|config| config.routes_unknown = routes_unknown)
     }

@@ -7,7 +7,7 @@ use crate::core::local;
 use crate::probe::Probe;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
-    CancelReason, CommandError, ContextBackend, Kind, MonitorError, NodeName, NotFound, Package,
+    CancelReason, CommandError, ContextBackend, Envelope, Kind, MonitorError, NodeName, NotFound,
     Payloads, Pid, Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
 };
 use std::any::Any;
@@ -43,14 +43,14 @@ impl ContextBackend for ProcessCell {
         self.shared.node
     }
 
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        let result = self.shared.route(package);
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        let result = self.shared.route(envelope);
         self.called("send");
         result
     }
 
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        let result = self.shared.route_control(package);
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        let result = self.shared.route_control(envelope);
         self.called("send_control");
         result
     }

@@ -26,7 +26,7 @@ use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
 use ganger_proc_api::{
-    CancelReason, CommandId, Handler, HostName, IntoPayloads, NodeName, NotFound, Package, Pid,
+    CancelReason, CommandId, Envelope, Handler, HostName, IntoPayloads, NodeName, NotFound, Pid,
     Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
 };
 use std::any::Any;
@@ -194,12 +194,12 @@ impl Handle {
         )
     }
 
-    /// Sends a package by PID: to a process of this scheduler, or on to its router. Never blocks.
+    /// Sends an envelope by PID: to a process of this scheduler, or on to its router. Never blocks.
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when it was not accepted.
-    pub fn send(&self, package: Package) -> Result<(), SendError> {
-        let result = self.shared.route(package);
+    /// [`SendError`], with the envelope inside, when it was not accepted.
+    pub fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        let result = self.shared.route(envelope);
         self.called("send");
         result
     }
@@ -212,9 +212,9 @@ impl Handle {
     /// receivers, a link to another program for instance, may deliver it as an ordinary message.
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when it was not accepted.
-    pub fn send_control(&self, package: Package) -> Result<(), SendError> {
-        let result = self.shared.route_control(package);
+    /// [`SendError`], with the envelope inside, when it was not accepted.
+    pub fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        let result = self.shared.route_control(envelope);
         self.called("send_control");
         result
     }

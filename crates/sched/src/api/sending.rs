@@ -13,7 +13,7 @@ use crate::limits::waiters::{Entered, Left, Look, Ticket, Waiters};
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::ThreadWaker;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, Message, Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{Envelope, Event, Message, Pid, SendError, SendErrorKind};
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -77,7 +77,7 @@ impl<M: Send + 'static> Address<M> {
     ///     ) -> StepResult {
     ///         if let Some(Event::Message(_)) = events.next() {
     ///             self.0 += 1;
-    ///             out.go_on();
+    ///             out.step_again();
     ///         }
     ///         if self.0 == 100 {
     ///             out.done(self.0);
@@ -114,7 +114,7 @@ impl<M: Send + 'static> Address<M> {
     /// nothing until it is polled.
     ///
     /// A future that is dropped before it is ready takes its message along, unless that has been
-    /// accepted: then it is delivered. [`SendAsync::into_package`] gives the message back instead.
+    /// accepted: then it is delivered. [`SendAsync::into_envelope`] gives the message back instead.
     /// The future keeps no other sender waiting, polled or not. Polling it never blocks, also
     /// inside of a step.
     ///
@@ -134,9 +134,9 @@ impl<M: Send + 'static> Address<M> {
     /// }
     /// ```
     pub fn send_async(&self, message: M) -> SendAsync {
-        let package = Message::of(message).to(self.task.pid);
+        let envelope = Message::of(message).to(self.task.pid);
         SendAsync {
-            stage: Stage::Unsent(Arc::clone(&self.task), package),
+            stage: Stage::Unsent(Arc::clone(&self.task), envelope),
         }
     }
 
@@ -148,48 +148,48 @@ impl<M: Send + 'static> Address<M> {
 }
 
 impl Handle {
-    /// Sends a package by PID, and blocks until there is room for it: see
-    /// [`Address::send_blocking`]. It waits for processes of this scheduler alone; a package that
+    /// Sends an envelope by PID, and blocks until there is room for it: see
+    /// [`Address::send_blocking`]. It waits for processes of this scheduler alone; an envelope that
     /// goes on to the router is sent as by [`send`](Self::send).
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when it was not accepted; `Closed`, `Stopping` or
+    /// [`SendError`], with the envelope inside, when it was not accepted; `Closed`, `Stopping` or
     /// `Cancelled` when the wait was ended; `Full` from inside a step that may not wait, as there.
     #[cfg_attr(feature = "sim", track_caller)]
-    pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
-        self.send_within(package, None)
+    pub fn send_blocking(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.send_within(envelope, None)
     }
 
     /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with
     /// zero not at all.
     ///
     /// # Errors
-    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the envelope inside, when
     /// there was no room for it by then.
     #[cfg_attr(feature = "sim", track_caller)]
-    pub fn send_timeout(&self, package: Package, timeout: Duration) -> Result<(), SendError> {
-        self.send_within(package, Some(timeout))
+    pub fn send_timeout(&self, envelope: Envelope, timeout: Duration) -> Result<(), SendError> {
+        self.send_within(envelope, Some(timeout))
     }
 
     /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID
     /// is looked up when it is polled first.
     ///
     /// # Errors
-    /// The future's, with the package inside, when it was not accepted; `Closed` or `Stopping` when
-    /// the wait was ended.
-    pub fn send_async(&self, package: Package) -> SendAsync {
+    /// The future's, with the envelope inside, when it was not accepted; `Closed` or `Stopping`
+    /// when the wait was ended.
+    pub fn send_async(&self, envelope: Envelope) -> SendAsync {
         SendAsync {
-            stage: Stage::Unrouted(self.clone(), package),
+            stage: Stage::Unrouted(self.clone(), envelope),
         }
     }
 
     #[cfg_attr(feature = "sim", track_caller)]
-    fn send_within(&self, package: Package, timeout: Option<Duration>) -> Result<(), SendError> {
-        let Some(task) = self.shared.find(package.target) else {
-            return self.shared.route(package);
+    fn send_within(&self, envelope: Envelope, timeout: Option<Duration>) -> Result<(), SendError> {
+        let Some(task) = self.shared.find(envelope.target) else {
+            return self.shared.route(envelope);
         };
-        let delivered = task.deliver_within(package.message, timeout);
-        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(package.target)))
+        let delivered = task.deliver_within(envelope.message, timeout);
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(envelope.target)))
     }
 }
 
@@ -204,19 +204,19 @@ pub struct SendAsync {
 
 enum Stage {
     /// The PID has not been looked up yet.
-    Unrouted(Handle, Package),
-    Unsent(Task, Package),
+    Unrouted(Handle, Envelope),
+    Unsent(Task, Envelope),
     Waiting(Waiter, Pid),
     Done,
 }
 
 impl SendAsync {
-    /// Takes the package back, if it has not been sent. None when it has been accepted, or refused
+    /// Takes the envelope back, if it has not been sent. None when it has been accepted, or refused
     /// with an error that had it inside.
-    #[must_use = "the package is here, and nowhere else"]
-    pub fn into_package(self) -> Option<Package> {
+    #[must_use = "the envelope is here, and nowhere else"]
+    pub fn into_envelope(self) -> Option<Envelope> {
         match self.stage {
-            Stage::Unrouted(_, package) | Stage::Unsent(_, package) => Some(package),
+            Stage::Unrouted(_, envelope) | Stage::Unsent(_, envelope) => Some(envelope),
             Stage::Waiting(waiter, target) => waiter.leave().map(|message| message.to(target)),
             Stage::Done => None,
         }
@@ -242,26 +242,26 @@ impl Future for SendAsync {
             *stage = Stage::Done;
             return Poll::Ready(sent);
         }
-        let (task, package) = match mem::replace(stage, Stage::Done) {
-            Stage::Unrouted(handle, package) => match handle.shared.find(package.target) {
-                Some(task) => (task, package),
-                None => return Poll::Ready(handle.shared.route(package)),
+        let (task, envelope) = match mem::replace(stage, Stage::Done) {
+            Stage::Unrouted(handle, envelope) => match handle.shared.find(envelope.target) {
+                Some(task) => (task, envelope),
+                None => return Poll::Ready(handle.shared.route(envelope)),
             },
-            Stage::Unsent(task, package) => (task, package),
+            Stage::Unsent(task, envelope) => (task, envelope),
             Stage::Waiting(..) | Stage::Done => {
                 panic!("a SendAsync was polled after it had completed")
             }
         };
-        let Package { target, message } = package;
+        let Envelope { target, message } = envelope;
         let refused = |(kind, message): Refused| SendError::new(kind, message.to(target));
         let message = match task.deliver(message) {
             Err((SendErrorKind::Full, message)) => message,
             result => return Poll::Ready(result.map_err(refused)),
         };
-        // To clone the waker is a call of users' code. If it panics, the package is still here.
+        // To clone the waker is a call of users' code. If it panics, the envelope is still here.
         *stage = Stage::Unsent(task, message.to(target));
         let waker = context.waker().clone();
-        let Stage::Unsent(task, Package { message, .. }) = mem::replace(stage, Stage::Done) else {
+        let Stage::Unsent(task, Envelope { message, .. }) = mem::replace(stage, Stage::Done) else {
             unreachable!("it has just been put there");
         };
         match task.wait_for_room(message, waker) {
@@ -281,7 +281,7 @@ impl Unpin for SendAsync {}
 impl fmt::Debug for SendAsync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let target = match &self.stage {
-            Stage::Unrouted(_, package) | Stage::Unsent(_, package) => Some(package.target),
+            Stage::Unrouted(_, envelope) | Stage::Unsent(_, envelope) => Some(envelope.target),
             Stage::Waiting(_, target) => Some(*target),
             Stage::Done => None,
         };

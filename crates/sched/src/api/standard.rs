@@ -34,8 +34,8 @@ use crate::core::local;
 use crate::handlers::calls::Delivery;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandError, CommandId, Completer, EndWatch, ExitCause,
-    ExitReason, Package, Payload, Payloads, Pid, Process, Symbol, Tag, TypedCommand,
+    BoxError, CancelReason, Command, CommandError, CommandId, Completer, EndWatch, Envelope,
+    ExitCause, ExitReason, Payload, Payloads, Pid, Process, Symbol, Tag, TypedCommand,
 };
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
@@ -47,7 +47,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// Sends a message, with the process as its source: see
 /// [`Context::send`](ganger_proc_api::Context::send). Its error is a
-/// [`SendError`](ganger_proc_api::SendError), with the package inside.
+/// [`SendError`](ganger_proc_api::SendError), with the envelope inside.
 #[derive(Debug)]
 pub struct Send {
     /// To this process.
@@ -205,8 +205,8 @@ macro_rules! acts {
 
 acts! {
     1 Send -> (), |it, task| {
-        let package = Package::new(task.pid, it.target, it.topic, it.payloads);
-        task.shared.route(package)?;
+        let envelope = Envelope::new(task.pid, it.target, it.topic, it.payloads);
+        task.shared.route(envelope)?;
     };
     2 Spawn -> Pid, |it, task| {
         let process = ProcessBox::boxed(it.process);

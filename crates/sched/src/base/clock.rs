@@ -2,7 +2,7 @@
 
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::ops::{Add, Sub};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Tells how much time has passed since some fixed moment.
 pub(crate) trait Clock {
@@ -17,19 +17,19 @@ pub(crate) trait Clock {
 /// So `-` does not panic.
 ///
 /// ```
-/// use ganger_sched::Moment;
+/// use ganger_sched::Instant;
 /// use std::time::Duration;
 ///
-/// let now = Moment::from_nanos(500);
+/// let now = Instant::from_nanos(500);
 /// let later = now + Duration::from_nanos(70); // The same as `now.after(..)`.
 /// assert_eq!((later.as_nanos(), later - now), (570, Duration::from_nanos(70)));
 /// assert_eq!((later.since(now), later - Duration::from_nanos(70)), (later - now, now));
-/// assert_eq!((now - later, now + Duration::MAX), (Duration::ZERO, Moment::NEVER));
+/// assert_eq!((now - later, now + Duration::MAX), (Duration::ZERO, Instant::NEVER));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(u64);
+pub struct Instant(u64);
 
-impl Moment {
+impl Instant {
     /// The moment that does not come.
     pub const NEVER: Self = Self(u64::MAX);
 
@@ -59,8 +59,8 @@ impl Moment {
     }
 }
 
-/// That much later: [`after`](Moment::after).
-impl Add<Duration> for Moment {
+/// That much later: [`after`](Instant::after).
+impl Add<Duration> for Instant {
     type Output = Self;
 
     #[inline]
@@ -70,7 +70,7 @@ impl Add<Duration> for Moment {
 }
 
 /// That much earlier, or the first moment if that is too early.
-impl Sub<Duration> for Moment {
+impl Sub<Duration> for Instant {
     type Output = Self;
 
     #[inline]
@@ -79,8 +79,8 @@ impl Sub<Duration> for Moment {
     }
 }
 
-/// How much later it is: [`since`](Moment::since).
-impl Sub for Moment {
+/// How much later it is: [`since`](Instant::since).
+impl Sub for Instant {
     type Output = Duration;
 
     #[inline]
@@ -92,13 +92,13 @@ impl Sub for Moment {
 /// The machine's monotonic clock.
 #[derive(Clone, Copy)]
 pub(crate) struct MonotonicClock {
-    origin: Instant,
+    origin: std::time::Instant,
 }
 
 impl MonotonicClock {
     pub(crate) fn new() -> Self {
         Self {
-            origin: Instant::now(),
+            origin: std::time::Instant::now(),
         }
     }
 }
@@ -165,7 +165,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 /// A moment in the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Since {
-    start: Instant,
+    start: std::time::Instant,
     more: Duration,
 }
 
@@ -173,7 +173,7 @@ impl Since {
     /// That long ago.
     pub(crate) fn before(more: Duration) -> Self {
         Self {
-            start: Instant::now(),
+            start: std::time::Instant::now(),
             more,
         }
     }
@@ -187,7 +187,7 @@ impl Since {
 /// A moment until which a thread waits.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {
-    start: Instant,
+    start: std::time::Instant,
     length: Duration,
 }
 
@@ -196,7 +196,7 @@ impl Deadline {
     #[inline]
     pub(crate) fn after(length: Duration) -> Self {
         Self {
-            start: Instant::now(),
+            start: std::time::Instant::now(),
             length,
         }
     }

@@ -4,7 +4,7 @@ use crate::base::dead_letters::DeadLetters;
 use crate::base::failures::OnFailure;
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
-use ganger_relay::PackageReceiver;
+use ganger_relay::EnvelopeReceiver;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) struct Config {
     pub(crate) lifecycle: Option<Arc<dyn Lifecycle>>,
     pub(crate) dead_letters: Option<Arc<dyn DeadLetters>>,
     pub(crate) on_failure: OnFailure,
-    pub(crate) router: Option<Arc<dyn PackageReceiver>>,
+    pub(crate) router: Option<Arc<dyn EnvelopeReceiver>>,
     pub(crate) routes_unknown: bool,
     /// For the checker, and for simulations, which check and repeat.
     pub(crate) is_checked: bool,

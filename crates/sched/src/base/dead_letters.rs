@@ -1,6 +1,6 @@
 //! Messages that no process takes and no sender gets back.
 
-use crate::base::clock::Moment;
+use crate::base::clock::Instant;
 use ganger_proc_api::{Pid, SendErrorKind, Symbol};
 
 /// Is told of each message that no process takes and no sender gets back: see
@@ -26,7 +26,7 @@ pub struct DeadLetter {
     /// What it is about.
     pub topic: Symbol,
     /// When it is dropped, to about ten milliseconds.
-    pub at: Moment,
+    pub at: Instant,
 }
 
 /// Why a message is dropped.
@@ -65,7 +65,7 @@ impl DeadLetter {
         source: Option<Pid>,
         target: Pid,
         topic: Symbol,
-        at: Moment,
+        at: Instant,
     ) -> Self {
         Self {
             reason,

@@ -37,9 +37,9 @@ pub(crate) struct Core {
     /// gives it back, and no command counts one. None once the process has ended.
     pub(crate) cached_self_ref: Option<Task>,
     /// Above 0: step even if there is no event. So are the first step, one that shows system
-    /// events, and the one after `go_on`, a wake or an upgrade. Counts the steps in a row that have
-    /// said `go_on` without a new event, up to a bound.
-    pub(crate) go_ons: u16,
+    /// events, and the one after `step_again`, a wake or an upgrade. Counts the steps in a row that
+    /// have said `step_again` without a new event, up to a bound.
+    pub(crate) repeats: u16,
     /// A warning says that the process goes on without an event.
     pub(crate) has_warned: bool,
     /// So many answers of this turn have come before their handlers returned, and nothing else is
@@ -82,7 +82,7 @@ impl Core {
     pub(crate) fn new(process: ProcessBox) -> Self {
         Self {
             process: Some(process),
-            go_ons: 1,
+            repeats: 1,
             ..Self::default()
         }
     }
@@ -285,7 +285,7 @@ impl Core {
             let answers = self.answers as usize;
             if answers <= limit && self.aside.is_none() {
                 self.answers = 0;
-                self.go_ons = 0;
+                self.repeats = 0;
                 return Gathered::Step(answers);
             }
             self.expect_answers();
@@ -346,7 +346,7 @@ impl Core {
         if taken > 0 {
             state.take_system(taken);
             if !matches!(share, BatchPlan::Upgrade(_) | BatchPlan::Signal(_)) {
-                self.go_ons = 1;
+                self.repeats = 1;
             }
         }
         share
@@ -403,7 +403,7 @@ impl Core {
 
     /// A step follows, even if there is no event.
     pub(crate) fn must_step(&mut self) {
-        self.go_ons = self.go_ons.max(1);
+        self.repeats = self.repeats.max(1);
     }
 
     /// Goes on with [`gather`](Self::gather) behind the first `events` of `pending`, where there is
@@ -482,9 +482,9 @@ impl Core {
 
     #[inline]
     fn step(&mut self, events: usize) -> Gathered {
-        if self.go_ons > 0 {
+        if self.repeats > 0 {
             if events > 0 {
-                self.go_ons = 1;
+                self.repeats = 1;
             }
             return Gathered::Step(events);
         }

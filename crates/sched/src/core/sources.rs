@@ -19,14 +19,14 @@
 //! seats, and the monitor calls for what is later still. So a worker that does not come out of a
 //! step delays nothing for long.
 
-use crate::base::clock::{Clock, Moment, MonotonicClock, nanos};
+use crate::base::clock::{Clock, Instant, MonotonicClock, nanos};
 use crate::base::contain::contain_and_report;
 use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::handlers::commands::CommandRegistry;
 use crate::probe::{Decide, Decider};
 use crate::queues::keeper::Dues;
-use ganger_proc_api::{Completer, Package, Pid, Ticket};
+use ganger_proc_api::{Completer, Envelope, Pid, Ticket};
 use ganger_sync::atomic::{Ordering, fence};
 use std::any::Any;
 use std::fmt;
@@ -54,7 +54,7 @@ pub trait Source: Any + Send + Sync {
     /// seat's next is due; that is in the past where there is more.
     ///
     /// Several threads may call it at a time. It wakes nothing while it holds a lock.
-    fn deliver(&self, seat: Seat, now: Moment, most: usize);
+    fn deliver(&self, seat: Seat, now: Instant, most: usize);
 
     /// The yield whose completer it [keeps](Alarm::keep) there is not wanted any longer: its
     /// process has ended, has been upgraded, or has taken it back. Forgets the completer, if it is
@@ -66,12 +66,12 @@ pub trait Source: Any + Send + Sync {
     /// A message that the source [has sent](Alarm::send_kept) and keeps is about to be shown to a
     /// step, or dropped with its process. Gives it away if it is there, and `is_wanted` says so,
     /// which is short and calls nothing of users.
-    fn take_package(
+    fn take_envelope(
         &self,
         seat: Seat,
         key: u64,
-        is_wanted: &mut dyn FnMut(&Package) -> bool,
-    ) -> Option<Package> {
+        is_wanted: &mut dyn FnMut(&Envelope) -> bool,
+    ) -> Option<Envelope> {
         let _ = (seat, key, is_wanted);
         None
     }
@@ -124,9 +124,9 @@ impl Alarm {
     /// The time.
     #[must_use]
     #[inline]
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> Instant {
         let now = Decider::time().unwrap_or_else(|| self.clock.now());
-        Moment::from_nanos(nanos(now))
+        Instant::from_nanos(nanos(now))
     }
 
     /// How many seats there are.
@@ -148,7 +148,7 @@ impl Alarm {
     /// A thread makes it earlier at its own seat alone, and then [rings](Self::ring).
     #[must_use = "what is earlier has to be rung for"]
     #[inline]
-    pub fn set(&self, seat: Seat, at: Moment) -> bool {
+    pub fn set(&self, seat: Seat, at: Instant) -> bool {
         self.dues.set(self.source, seat.0, at.as_nanos())
     }
 
@@ -174,7 +174,7 @@ impl Alarm {
     /// Something is due at the caller's own seat that is earlier than what was there before. Call
     /// it without the lock.
     #[inline]
-    pub fn ring(&self, at: Moment) {
+    pub fn ring(&self, at: Instant) {
         self.with_queue(|queue| match queue {
             Some(queue) => ring_here(queue, at.as_nanos(), Ring::Now),
             None => self.ring_from_outside(at.as_nanos()),
@@ -184,7 +184,7 @@ impl Alarm {
     /// As [`ring`](Self::ring), in a handler that returns at once: what is owed is done before the
     /// next turn. So no thread is woken for a worker that is about to sleep until then.
     #[inline]
-    pub fn ring_in_handler(&self, at: Moment) {
+    pub fn ring_in_handler(&self, at: Instant) {
         self.with_queue(|queue| match queue {
             Some(queue) => ring_here(queue, at.as_nanos(), Ring::BeforeNextTurn),
             None => self.ring_from_outside(at.as_nanos()),
@@ -299,18 +299,18 @@ impl Shared {
         sources.find_map(|it| (&**it as &dyn Any).downcast_ref())
     }
 
-    /// The package that a source keeps, if it is there and `is_wanted` says so.
+    /// The envelope that a source keeps, if it is there and `is_wanted` says so.
     pub(crate) fn take_kept(
         &self,
         ticket: Ticket,
-        mut is_wanted: impl FnMut(&Package) -> bool,
-    ) -> Option<Package> {
+        mut is_wanted: impl FnMut(&Envelope) -> bool,
+    ) -> Option<Envelope> {
         let source = (self.sources).get(usize::from(ticket.source.get()) - 1)?;
-        let mut package = None;
+        let mut envelope = None;
         self.contain_source(|| {
-            package = source.take_package(Seat(ticket.seat.into()), ticket.key, &mut is_wanted);
+            envelope = source.take_envelope(Seat(ticket.seat.into()), ticket.key, &mut is_wanted);
         });
-        package
+        envelope
     }
 
     /// The time, by the clock, in nanoseconds.
@@ -342,7 +342,7 @@ impl Shared {
             if self.keeper.dues.get(source, seat.0) <= now {
                 was_due = true;
                 local::delivering(|| {
-                    self.contain_source(|| it.deliver(seat, Moment::from_nanos(now), MOST));
+                    self.contain_source(|| it.deliver(seat, Instant::from_nanos(now), MOST));
                 });
             }
         }

@@ -1,4 +1,4 @@
-//! Which process, or which router, a package goes to.
+//! Which process, or which router, an envelope goes to.
 
 use crate::base::contain::log;
 use crate::core::cell::ProcessCell;
@@ -9,15 +9,15 @@ use crate::core::local;
 use crate::core::shared::Shared;
 use crate::send::delivery::Put;
 use ganger_mpsc::Single;
-use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
-use ganger_relay::{Hop, PackageReceiver};
+use ganger_proc_api::{CancelReason, Envelope, NotFound, Pid, SendError, SendErrorKind};
+use ganger_relay::{EnvelopeReceiver, Hop};
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;
 use tracing::Level;
 
-/// Gives a package to a receiver that knows other hosts.
-type PassOn = fn(&dyn PackageReceiver, Package) -> Result<(), SendError>;
+/// Gives an envelope to a receiver that knows other hosts.
+type PassOn = fn(&dyn EnvelopeReceiver, Envelope) -> Result<(), SendError>;
 
 impl Shared {
     /// Whether the PID is one of this scheduler's.
@@ -46,43 +46,44 @@ impl Shared {
         ended.map(drop).ok_or(NotFound { pid })
     }
 
-    /// Sends a package to a process of this scheduler, or on to the router; also when there is no
+    /// Sends an envelope to a process of this scheduler, or on to the router; also when there is no
     /// such process, if that has been asked for: the PID may be one of a channel in front of this
     /// scheduler (R5).
-    pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
-        if self.is_local(package.target) {
-            let delivered = self.deliver_here(package);
-            return delivered.or_else(|error| self.pass_on(error, |to, package| to.send(package)));
+    pub(crate) fn route(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
+        if self.is_local(envelope.target) {
+            let delivered = self.deliver_here(envelope);
+            return delivered
+                .or_else(|error| self.pass_on(error, |to, envelope| to.send(envelope)));
         }
-        self.pass_out(package, |to, package| to.send(package))
+        self.pass_out(envelope, |to, envelope| to.send(envelope))
     }
 
     /// As [`route`](Self::route), for a control message.
-    pub(crate) fn route_control(&self, package: Package) -> Result<(), SendError> {
-        if self.is_local(package.target) {
-            let delivered = self.deliver_control(package);
+    pub(crate) fn route_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        if self.is_local(envelope.target) {
+            let delivered = self.deliver_control(envelope);
             return delivered
-                .or_else(|error| self.pass_on(error, |to, package| to.send_control(package)));
+                .or_else(|error| self.pass_on(error, |to, envelope| to.send_control(envelope)));
         }
-        self.pass_out(package, |to, package| to.send_control(package))
+        self.pass_out(envelope, |to, envelope| to.send_control(envelope))
     }
 
     /// Gives the router what is for another host.
-    fn pass_out(&self, package: Package, send: PassOn) -> Result<(), SendError> {
-        let target = package.target;
+    fn pass_out(&self, envelope: Envelope, send: PassOn) -> Result<(), SendError> {
+        let target = envelope.target;
         let Some(router) = self.config.router.as_deref() else {
-            return Err(SendError::new(self.unroutable(target), package));
+            return Err(SendError::new(self.unroutable(target), envelope));
         };
         let Some(_hop) = Hop::between_hosts() else {
             log(Level::WARN, || {
                 tracing::warn!(
                     target: "ganger::sched", host = %self.host, pid = %target,
-                    "routers pass a package in a circle"
+                    "routers pass an envelope in a circle"
                 );
             });
-            return Err(SendError::new(self.unroutable(target), package));
+            return Err(SendError::new(self.unroutable(target), envelope));
         };
-        send(router, package)
+        send(router, envelope)
     }
 
     /// Gives the router what was refused because there is no such process here.
@@ -93,40 +94,40 @@ impl Shared {
         let Some(router) = self.config.router.as_deref().filter(|_| is_wanted) else {
             return Err(error);
         };
-        let Some(_passing) = Passing::begin(self, error.package.target.id()) else {
+        let Some(_passing) = Passing::begin(self, error.envelope.target.id()) else {
             return Err(error);
         };
-        send(router, error.into_package()).map_err(|error| match error.kind {
+        send(router, error.into_envelope()).map_err(|error| match error.kind {
             // The router need not know this scheduler.
             SendErrorKind::HostNotFound | SendErrorKind::NodeNotFound => {
-                SendError::new(SendErrorKind::NotFound, error.into_package())
+                SendError::new(SendErrorKind::NotFound, error.into_envelope())
             }
             _ => error,
         })
     }
 
-    /// Sends a package to a process of this scheduler.
+    /// Sends an envelope to a process of this scheduler.
     #[inline]
-    pub(crate) fn deliver(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
-        if self.is_local(package.target) {
-            self.deliver_here(package)
+    pub(crate) fn deliver(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
+        if self.is_local(envelope.target) {
+            self.deliver_here(envelope)
         } else {
-            Err(SendError::new(self.unroutable(package.target), package))
+            Err(SendError::new(self.unroutable(envelope.target), envelope))
         }
     }
 
     /// As [`deliver`](Self::deliver), for a target that is this scheduler's.
     #[inline]
-    fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
-        let id = package.target.id();
+    fn deliver_here(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
+        let id = envelope.target.id();
         // The message is in its node before the look-up, which the end of the process waits for.
-        let message = item::of_message(package.message);
+        let message = item::of_message(envelope.message);
         local::with_either(self, |queue| {
             match self.put(id, message) {
                 Ok(None) => {}
                 Ok(Some(token)) => self.schedule_on(queue, token),
                 Err((kind, message)) => {
-                    return Err(item::refused(kind, message, &package.target));
+                    return Err(item::refused(kind, message, &envelope.target));
                 }
             }
             Ok(())
@@ -149,8 +150,8 @@ impl Shared {
     }
 
     /// Sends a control message to a process of this scheduler.
-    pub(crate) fn deliver_control(&self, package: Package) -> Result<(), SendError> {
-        let Package { target, message } = package;
+    pub(crate) fn deliver_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        let Envelope { target, message } = envelope;
         let (kind, message) = if !self.is_local(target) {
             (self.unroutable(target), message)
         } else if let Some(task) = self.registry.get(target.id()) {
@@ -183,8 +184,8 @@ impl Shared {
 }
 
 thread_local! {
-    /// Of which schedulers routers have packages on this thread that those have no process for, and
-    /// for which ids.
+    /// Of which schedulers routers have envelopes on this thread that those have no process for,
+    /// and for which ids.
     static PASSING: RefCell<Vec<(*const Shared, u64)>> = const { RefCell::new(Vec::new()) };
 }
 

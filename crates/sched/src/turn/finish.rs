@@ -1,7 +1,7 @@
 //! The end of a process: the state and the mailbox first, then `close`, then the PID, then the
 //! waiters.
 
-use crate::base::clock::{Moment, nanos};
+use crate::base::clock::{Instant, nanos};
 use crate::base::contain::{
     contain_and_report, discard, discard_each, discard_in_place, log, text_of_chain,
 };
@@ -78,8 +78,8 @@ fn settle_kept(items: &mut Batch<Item>, task: &Task) {
     for item in mem::take(items) {
         match item {
             Item::Kept(ticket) => {
-                if let Some(package) = task.shared.take_kept(ticket, |_| true) {
-                    let event = Event::Message(package.message);
+                if let Some(envelope) = task.shared.take_kept(ticket, |_| true) {
+                    let event = Event::Message(envelope.message);
                     task.shared.probe.arrived_next(task.pid, &event);
                     rest.push_back(Item::Event(event));
                 }
@@ -97,7 +97,7 @@ fn tell_of_dead(items: &Batch<Item>, task: &Task, counters: &Counters) {
         return;
     };
     let time = Decider::time().unwrap_or_else(|| task.shared.time.read());
-    let at = Moment::from_nanos(nanos(time));
+    let at = Instant::from_nanos(nanos(time));
     let messages = items.iter().filter_map(|item| match item {
         Item::Event(event) => event.message(),
         _ => None,

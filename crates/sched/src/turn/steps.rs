@@ -27,7 +27,7 @@ use tracing::Level;
 const INLINE_STEPS: u32 = 16;
 
 /// A process that goes on so many times in a row, without an event or a command, is warned of.
-const MANY_GO_ONS: u16 = 10_000;
+const MANY_REPEATS: u16 = 10_000;
 
 /// What a turn ends with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,21 +122,21 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         if out.waits() {
             // The process goes on, perhaps in this turn.
             dropped::answer(|| CommandError::Dropped);
-            self.core.go_ons = 0;
+            self.core.repeats = 0;
             return Stepped::Waits;
         }
-        if !out.take_go_on() {
+        if !out.take_step_again() {
             return self.apart().apply(out);
         }
-        self.count_go_on();
+        self.count_repeat();
         Stepped::Ready
     }
 
     #[inline]
-    fn count_go_on(&mut self) {
-        self.core.go_ons += 1;
-        if self.core.go_ons == MANY_GO_ONS {
-            self.apart().look_at_go_ons();
+    fn count_repeat(&mut self) {
+        self.core.repeats += 1;
+        if self.core.repeats == MANY_REPEATS {
+            self.apart().look_at_repeats();
         }
     }
 
@@ -144,9 +144,9 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// it has something to do: events that it has left, or commands that are outstanding.
     #[cold]
     #[inline(never)]
-    fn look_at_go_ons(self) {
+    fn look_at_repeats(self) {
         let Self { core, task, .. } = self;
-        core.go_ons = 1;
+        core.repeats = 1;
         if core.has_warned || core.has_left() || !core.yields.is_empty() {
             return;
         }
@@ -155,9 +155,9 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         log(Level::WARN, || {
             tracing::warn!(
                 target: "ganger::sched", pid = %task.pid, method = %task.method,
-                r#type = type_name, steps = MANY_GO_ONS,
+                r#type = type_name, steps = MANY_REPEATS,
                 "a process goes on without an event or a command, and keeps a core busy: a step \
-                 that has nothing to do returns without `go_on`, and so waits"
+                 that has nothing to do returns without `step_again`, and so waits"
             );
         });
     }
@@ -183,8 +183,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                     let Self { core, task, .. } = &mut self;
                     let shared = &task.shared;
                     let is_shown = core.settle_kept(|ticket| {
-                        let package = shared.take_kept(ticket, |_| true)?;
-                        let event = Event::Message(package.message);
+                        let envelope = shared.take_kept(ticket, |_| true)?;
+                        let event = Event::Message(envelope.message);
                         shared.probe.arrived_next(task.pid, &event);
                         Some(event)
                     });
@@ -262,8 +262,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 Ok(()) => Stepped::Ready,
                 Err(error) => self.end(ExitReason::UpgradeFailed(error)),
             },
-            Outcome::GiveWay => {
-                self.count_go_on();
+            Outcome::YieldNow => {
+                self.count_repeat();
                 Stepped::GivesWay
             }
             _ => Stepped::Ready,

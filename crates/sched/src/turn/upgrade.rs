@@ -49,7 +49,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             .forget_at_sources(&self.core.yields.take_tickets());
         self.core.forget_yields(task.pid, counters);
         self.shared.probe.upgraded(task.pid);
-        self.core.go_ons = 1;
+        self.core.repeats = 1;
         self.core.has_warned = false;
         task.state.count_upgrade();
         counters.upgrades.bump();

@@ -26,7 +26,7 @@ fn taker(seed: u64, limit: usize, taken: Taken) -> impl Process {
     process(move |ctx, events, out| {
         let is_message = |event: &Event| matches!(event, Event::Message(_));
         if random.bool() {
-            out.go_on();
+            out.step_again();
         }
         let mut shown = 0;
         let _none = events.take_where(|event| {
@@ -68,7 +68,7 @@ fn send_or_take_back(to: &Address, message: Message, looks: usize) -> Result<(),
         }
         thread::yield_now();
     }
-    let left = future.into_package();
+    let left = future.into_envelope();
     left.map_or(Ok(()), |it| Err(SendError::new(SendErrorKind::Timeout, it)))
 }
 
@@ -107,7 +107,10 @@ fn send_numbers(to: &Address, sender: usize, limit: usize, mut random: Rng) -> u
             Ok(()) => n += 1,
             Err(error) => {
                 let kind = error.kind;
-                assert_eq!(number(&error.into_package().message), 8 * n + sender as u64);
+                assert_eq!(
+                    number(&error.into_envelope().message),
+                    8 * n + sender as u64
+                );
                 match kind {
                     SendErrorKind::Full | SendErrorKind::Timeout => is_refused = true,
                     SendErrorKind::Ended(_) | SendErrorKind::Stopping => break,

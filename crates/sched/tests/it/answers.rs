@@ -48,7 +48,7 @@ fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
         if asked.answered.load(Ordering::Relaxed) == enough {
             out.done(());
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     })

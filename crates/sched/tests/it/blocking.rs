@@ -135,7 +135,7 @@ fn what_waits_behind_a_blocked_step_runs_though_the_spare_is_never_without_work(
             if until.load(Ordering::SeqCst) {
                 out.done(7);
             } else {
-                out.go_on();
+                out.step_again();
             }
             Ok(())
         });
@@ -396,7 +396,7 @@ fn others_run_while_the_destructor_of_a_result_blocks() {
     let pid = handle.pid();
     drop(handle);
     scheduler
-        .send(ganger_proc_api::Package::new(None, pid, "end", ()))
+        .send(ganger_proc_api::Envelope::new(None, pid, "end", ()))
         .unwrap();
     until("it has ended", || scheduler.stats().ended() == 1);
     assert_eq!(

@@ -47,19 +47,19 @@ fn one_that_says_nothing_ends_whether_it_takes_the_event_or_not() {
         |_, events, out| {
             let other = events.take_where(|event| !is_cancel(event));
             assert!(other.is_none());
-            out.go_on();
+            out.step_again();
             Ok(())
         },
         |_, events, out| {
-            out.go_on();
+            out.step_again();
             assert!(events.take_where(is_cancel).is_some());
             out.wait();
             Ok(())
         },
         |_, _, out| {
-            out.go_on();
+            out.step_again();
             out.wait();
-            out.go_on();
+            out.step_again();
             Ok(())
         },
     ];

@@ -110,7 +110,7 @@ fn others_have_their_turns_meanwhile() {
         if now == MESSAGES {
             out.done(());
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     });
@@ -174,7 +174,7 @@ fn a_cancel_event_comes_before_the_turns_of_others() {
         if others.fetch_add(1, Ordering::SeqCst) == 100 {
             out.done(());
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     });

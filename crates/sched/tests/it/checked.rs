@@ -75,7 +75,7 @@ impl Crowd {
                 if turns > 0 {
                     turns -= 1;
                     give_way(10, || false);
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });
@@ -111,7 +111,7 @@ fn start_hogs(scheduler: &Handle, count: usize, is_over: &Arc<AtomicBool>) {
             if is_over.load(Ordering::SeqCst) {
                 out.done(());
             } else {
-                out.go_on();
+                out.step_again();
             }
             Ok(())
         });

@@ -65,7 +65,7 @@ fn a_scheduler_that_has_stopped_says_so_and_the_message_comes_back() -> Result<(
         assert!(error.kind.is_closed());
         let text = format!("can't send to {pid}: its scheduler is stopping, or has stopped");
         assert_eq!(error.to_string(), text);
-        assert_eq!(error.into_package().message.topic, "late");
+        assert_eq!(error.into_envelope().message.topic, "late");
     }
     Ok(())
 }

@@ -185,7 +185,7 @@ fn of_what_a_panicking_step_had_written() {
         if steps == 3 {
             out.done("of the second");
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     });

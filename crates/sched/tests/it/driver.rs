@@ -258,7 +258,7 @@ fn busy_workers_do_not_keep_the_driver_waiting() {
                 if is_over.load(Ordering::SeqCst) {
                     out.done(());
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });

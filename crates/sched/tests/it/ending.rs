@@ -104,7 +104,7 @@ fn terminate_lets_a_running_step_finish_and_starts_no_other() {
             counted(&calls, move |_, _, out| {
                 entered.send(()).unwrap();
                 may_leave.recv().unwrap();
-                out.go_on();
+                out.step_again();
                 Ok(())
             }),
             "main",

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Command, CommandId, Completer, EndKind, Event, Message, Package, Pid, SendErrorKind,
+    Command, CommandId, Completer, EndKind, Envelope, Event, Message, Pid, SendErrorKind,
 };
 use ganger_sched::{ProcessState, Scheduler};
 use std::sync::{Arc, Mutex, mpsc};
@@ -217,7 +217,7 @@ fn continue_steps_again_without_events() {
         if steps == 1_000 {
             out.done(steps);
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     });
@@ -229,7 +229,7 @@ fn continue_steps_again_without_events() {
 
 // pins: P13, R2
 #[test]
-fn a_full_mailbox_gives_the_package_back_and_takes_system_events() {
+fn a_full_mailbox_gives_the_envelope_back_and_takes_system_events() {
     const LIMIT: usize = 3;
     let scheduler = Scheduler::builder()
         .workers(1)
@@ -260,25 +260,25 @@ fn a_full_mailbox_gives_the_package_back_and_takes_system_events() {
     });
     let handle = scheduler.submit(process, "main", ()).unwrap();
     let sender: Pid = "{main|99}".parse().unwrap();
-    let package = |n: u64| Package::new(sender, handle.pid(), "n", n);
+    let envelope = |n: u64| Envelope::new(sender, handle.pid(), "n", n);
     for n in 0..3 {
-        scheduler.send(package(n)).unwrap();
+        scheduler.send(envelope(n)).unwrap();
     }
     for error in [
-        scheduler.send(package(3)).unwrap_err(),
-        handle.send(package(3).message).unwrap_err(),
+        scheduler.send(envelope(3)).unwrap_err(),
+        handle.send(envelope(3).message).unwrap_err(),
     ] {
         assert_eq!(error.kind, SendErrorKind::Full);
         assert!(
             error.to_string().ends_with("its mailbox is full"),
             "{error}"
         );
-        let package = error.into_package();
+        let envelope = error.into_envelope();
         assert_eq!(
-            (package.target, package.message.source),
+            (envelope.target, envelope.message.source),
             (handle.pid(), Some(sender))
         );
-        assert_eq!(package.message.payloads.into_first().as_u64(), Some(3));
+        assert_eq!(envelope.message.payloads.into_first().as_u64(), Some(3));
     }
     scheduler.start().unwrap();
     until("the command was yielded", || {
@@ -289,7 +289,7 @@ fn a_full_mailbox_gives_the_package_back_and_takes_system_events() {
     // in all the same.
     let completer = kept.lock().unwrap().pop().unwrap();
     for n in 3..6 {
-        scheduler.send(package(n)).unwrap();
+        scheduler.send(envelope(n)).unwrap();
     }
     completer.complete(());
     scheduler.cancel(handle.pid(), "enough").unwrap();
@@ -323,7 +323,7 @@ fn a_mailbox_limit_is_exact_under_concurrent_sends() {
 
 // pins: R2, R4
 #[test]
-fn sends_that_reach_nobody_give_the_package_back() {
+fn sends_that_reach_nobody_give_the_envelope_back() {
     let scheduler = start(1);
     let ended = scheduler.submit(waiter(), "main", ()).unwrap();
     let address = ended.address().clone();
@@ -350,7 +350,7 @@ fn sends_that_reach_nobody_give_the_package_back() {
         let error = result.unwrap_err();
         assert_eq!(error.kind, kind);
         assert_eq!(
-            error.into_package().message.payloads.into_first().as_u64(),
+            error.into_envelope().message.payloads.into_first().as_u64(),
             Some(7)
         );
     }

@@ -34,7 +34,7 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
             if count() {
                 out.done(());
             } else {
-                out.go_on();
+                out.step_again();
             }
             Ok(())
         });
@@ -140,7 +140,7 @@ fn those_that_always_continue_share_a_worker_evenly() {
                 if stop.load(Ordering::Relaxed) {
                     out.done(());
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });
@@ -175,7 +175,7 @@ fn the_chain_limit_rotates_before_the_61st_pick() {
         if stopped.load(Ordering::SeqCst) {
             out.done(());
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     });
@@ -359,7 +359,7 @@ fn the_oldest_of_a_deque_gets_its_turn_while_the_global_queue_is_never_empty() {
         if noted.load(Ordering::SeqCst) > 0 {
             out.done(());
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     });

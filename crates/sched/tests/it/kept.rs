@@ -1,8 +1,8 @@
 //! Messages that a source keeps until a step is about to be shown them.
 
 use crate::support::{exit_number, process};
-use ganger_proc_api::{Event, Package};
-use ganger_sched::{Alarm, CommandRegistry, Moment, Scheduler, Seat, Source};
+use ganger_proc_api::{Envelope, Event};
+use ganger_sched::{Alarm, CommandRegistry, Instant, Scheduler, Seat, Source};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 #[derive(Default)]
 struct Keeps {
     alarm: OnceLock<Alarm>,
-    kept: Mutex<BTreeMap<u64, Package>>,
+    kept: Mutex<BTreeMap<u64, Envelope>>,
 }
 
 impl Source for Keeps {
@@ -18,14 +18,14 @@ impl Source for Keeps {
         assert!(self.alarm.set(alarm).is_ok());
     }
 
-    fn deliver(&self, _: Seat, _: Moment, _: usize) {}
+    fn deliver(&self, _: Seat, _: Instant, _: usize) {}
 
-    fn take_package(
+    fn take_envelope(
         &self,
         _: Seat,
         key: u64,
-        is_wanted: &mut dyn FnMut(&Package) -> bool,
-    ) -> Option<Package> {
+        is_wanted: &mut dyn FnMut(&Envelope) -> bool,
+    ) -> Option<Envelope> {
         let mut kept = self.kept.lock().unwrap();
         if is_wanted(kept.get(&key)?) {
             kept.remove(&key)
@@ -70,16 +70,16 @@ fn shown_in_step(flood: Flood, batch: usize, kept: u64) -> (u64, u64) {
     let process = scheduler.submit(process, "main", ()).unwrap();
     match flood {
         Flood::Control => {
-            let control = Package::new(None, process.pid(), "again", ());
+            let control = Envelope::new(None, process.pid(), "again", ());
             scheduler.send_control(control).unwrap();
         }
         Flood::Cancel => scheduler.cancel(process.pid(), "again").unwrap(),
     }
     let alarm = keeps.alarm.get().unwrap();
     for key in 1..=kept {
-        let package = Package::new(None, process.pid(), "kept", key);
+        let envelope = Envelope::new(None, process.pid(), "kept", key);
         if key == kept {
-            keeps.kept.lock().unwrap().insert(key, package);
+            keeps.kept.lock().unwrap().insert(key, envelope);
         }
         let sent = alarm.send_kept(&scheduler, process.pid(), Seat::OUTSIDE, key);
         sent.unwrap();

@@ -1,8 +1,10 @@
 //! System events overtake the others in a mailbox, and do not starve them.
 
 use crate::support::*;
-use ganger_proc_api::{Command, CommandId, Completer, Event, Message, Package, Pid, SendErrorKind};
-use ganger_relay::{ChannelHost, Node, PackageReceiver, Router, receiver_fn};
+use ganger_proc_api::{
+    Command, CommandId, Completer, Envelope, Event, Message, Pid, SendErrorKind,
+};
+use ganger_relay::{ChannelHost, EnvelopeReceiver, Node, Router, receiver_fn};
 use ganger_sched::{ProcessState, Scheduler};
 use std::future::Future;
 use std::pin::Pin;
@@ -67,8 +69,8 @@ fn cancel_and_control_messages_overtake_ten_thousand_messages() {
     send_crowd(0);
     handle.send_control(message(1)).unwrap();
     scheduler.cancel(handle.pid(), "now").unwrap();
-    let package = message(2).to(handle.pid());
-    scheduler.send_control(package).unwrap();
+    let envelope = message(2).to(handle.pid());
+    scheduler.send_control(envelope).unwrap();
     send_crowd(CROWD);
     handle.address().send_control(message(3)).unwrap();
     scheduler.start().unwrap();
@@ -181,7 +183,7 @@ fn control_messages_have_an_allowance_of_their_own() {
         }
         let refused = handle.send_control(message(9)).unwrap_err();
         assert_eq!(refused.kind, SendErrorKind::Full);
-        assert_eq!(number(refused.into_package().message), 9);
+        assert_eq!(number(refused.into_envelope().message), 9);
     };
     fill();
     scheduler.start().unwrap();
@@ -332,8 +334,8 @@ fn a_control_message_stays_one_behind_routers_and_nodes() {
     // A receiver that does not tell the two apart takes the control message as a message, and
     // nothing is lost.
     let (taken, takes) = mpsc::channel();
-    let sink = receiver_fn(move |package: Package| {
-        taken.send(number(package.message)).unwrap();
+    let sink = receiver_fn(move |envelope: Envelope| {
+        taken.send(number(envelope.message)).unwrap();
         Ok(())
     });
     node.add_host("sink".parse().unwrap(), Arc::new(sink))

@@ -27,7 +27,7 @@ fn crowded(
         } else {
             assert_eq!(events.take(take).count(), take);
             has_taken = true;
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     });
@@ -54,7 +54,7 @@ fn a_process_that_waits_beside_messages_lets_senders_in() {
 // pins: P13
 #[test]
 fn a_process_that_goes_on_without_messages_lets_senders_in() {
-    let (scheduler, handle, waits) = crowded(1, |_, _, out| out.go_on());
+    let (scheduler, handle, waits) = crowded(1, |_, _, out| out.step_again());
     block_on(waits).unwrap();
     scheduler.terminate(handle.pid()).unwrap();
 }
@@ -135,7 +135,7 @@ fn moody(seed: u64, limit: usize, senders: usize, each: u64) -> impl Process {
         if next.iter().all(|&next| next == each) {
             out.done(each);
         } else if shown > 0 && (take == 0 || random.bool()) {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     })
@@ -170,7 +170,7 @@ fn senders_of_all_kinds_get_through_to_a_process_of_all_moods() {
                             let may_try_again =
                                 matches!(error.kind, SendErrorKind::Full | SendErrorKind::Timeout);
                             assert!(may_try_again, "{error}, seed {seed}");
-                            message = error.into_package().message;
+                            message = error.into_envelope().message;
                             thread::yield_now();
                         }
                     }

@@ -102,7 +102,7 @@ fn a_thread_does_not_wait_for_room_and_has_its_message_back() {
         error.to_string().contains("has not been started"),
         "{error}"
     );
-    let payload: Payload = error.into_package().message.payloads.into_first();
+    let payload: Payload = error.into_envelope().message.payloads.into_first();
     assert_eq!(payload.as_i64(), Some(2));
 }
 

@@ -105,7 +105,7 @@ fn produce(producer: usize, address: &Address, living: &Arc<Living>, tally: &Tal
             Err(error) => {
                 tally.returned.fetch_add(1, Ordering::SeqCst);
                 let kind = error.kind;
-                message = error.into_package().message;
+                message = error.into_envelope().message;
                 match kind {
                     SendErrorKind::Ended(_) => return,
                     SendErrorKind::Full | SendErrorKind::Timeout => thread::yield_now(),
@@ -161,7 +161,7 @@ fn consumer(
         if events.is_empty() {
             return Ok(());
         }
-        out.go_on();
+        out.step_again();
         if may_handle(handled.messages.load(Ordering::SeqCst))
             && let Some(Event::Message(message)) = events.next()
         {

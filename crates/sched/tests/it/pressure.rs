@@ -39,7 +39,7 @@ pub(crate) fn number(message: &Message) -> u64 {
 pub(crate) fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n: u64) {
     let error = sent.unwrap_err();
     assert_eq!(rough(error.kind), kind, "{error}");
-    assert_eq!(number(&error.into_package().message), n);
+    assert_eq!(number(&error.into_envelope().message), n);
 }
 
 /// A process that takes one message a step, and ends after `count` with their numbers as text.
@@ -48,7 +48,7 @@ pub(crate) fn collector(count: u64) -> impl Process {
     process(move |_, events, out| {
         if let Some(Event::Message(message)) = events.next() {
             seen.push(number(&message).to_string());
-            out.go_on();
+            out.step_again();
         }
         if seen.len() as u64 == count {
             out.done(seen.join(" "));
@@ -265,14 +265,14 @@ fn a_future_that_is_dropped_takes_back_what_was_not_accepted_and_nothing_else() 
 
 // pins: P13
 #[test]
-fn a_future_gives_its_package_back_unless_it_has_been_accepted() {
+fn a_future_gives_its_envelope_back_unless_it_has_been_accepted() {
     let scheduler = limited(1).build().unwrap();
     let handle = scheduler.submit(collector(2), "main", ()).unwrap();
     let address = handle.address();
     let number = |future: ganger_sched::SendAsync| {
-        let package = future.into_package()?;
-        assert_eq!(package.target, handle.pid());
-        package.message.payloads.into_first().as_u64()
+        let envelope = future.into_envelope()?;
+        assert_eq!(envelope.target, handle.pid());
+        envelope.message.payloads.into_first().as_u64()
     };
     assert_eq!(number(address.send_async(numbered(7))), Some(7));
     let by_pid = numbered(8).to(handle.pid());
@@ -282,7 +282,7 @@ fn a_future_gives_its_package_back_unless_it_has_been_accepted() {
     let accepted = waiting(address.send_async(numbered(1)));
     scheduler.start().unwrap();
     assert_eq!(collected(handle), "0 1");
-    assert!(accepted.into_package().is_none());
+    assert!(accepted.into_envelope().is_none());
 }
 
 // pins: P13
@@ -302,10 +302,10 @@ fn when_the_last_who_waits_has_given_up_sends_have_the_room_again() {
 fn by_pid_it_waits_for_processes_of_the_scheduler_alone() {
     let scheduler = limited(1).build().unwrap();
     let handle = scheduler.submit(collector(4), "main", ()).unwrap();
-    let package = |n| numbered(n).to(handle.pid());
-    scheduler.send_blocking(package(0)).unwrap();
-    let waits = waiting(scheduler.send_async(package(1)));
-    let timed = scheduler.send_timeout(package(2), Duration::from_millis(1));
+    let envelope = |n| numbered(n).to(handle.pid());
+    scheduler.send_blocking(envelope(0)).unwrap();
+    let waits = waiting(scheduler.send_async(envelope(1)));
+    let timed = scheduler.send_timeout(envelope(2), Duration::from_millis(1));
     assert_refused(timed, SendErrorKind::Timeout, 2);
     assert!(format!("{waits:?}").contains("is_waiting: true"));
     for (text, kind) in [
@@ -313,16 +313,16 @@ fn by_pid_it_waits_for_processes_of_the_scheduler_alone() {
         ("{other|1}", SendErrorKind::HostNotFound),
         ("{far@main|1}", SendErrorKind::NodeNotFound),
     ] {
-        let package = || numbered(7).to(text.parse().unwrap());
-        assert_refused(scheduler.send_blocking(package()), kind, 7);
-        assert_refused(scheduler.send_timeout(package(), NEVER), kind, 7);
-        assert_refused(block_on(scheduler.send_async(package())), kind, 7);
+        let envelope = || numbered(7).to(text.parse().unwrap());
+        assert_refused(scheduler.send_blocking(envelope()), kind, 7);
+        assert_refused(scheduler.send_timeout(envelope(), NEVER), kind, 7);
+        assert_refused(block_on(scheduler.send_async(envelope())), kind, 7);
     }
     scheduler.start().unwrap();
     block_on(waits).unwrap();
-    let (other, last) = (scheduler.handle(), package(3));
+    let (other, last) = (scheduler.handle(), envelope(3));
     joined(thread::spawn(move || other.send_blocking(last))).unwrap();
-    block_on(scheduler.send_async(package(4))).unwrap();
+    block_on(scheduler.send_async(envelope(4))).unwrap();
     assert_eq!(collected(handle), "0 1 3 4");
 }
 
@@ -420,7 +420,7 @@ fn steps_that_no_thread_is_left_for_do_not_wait() {
                 if sent == COUNT {
                     out.done(sent);
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Message, Package, Process,
+    BoxError, Command, CommandId, Completer, Context, Envelope, Event, Message, Process,
 };
 use ganger_sched::Scheduler;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,7 +65,7 @@ fn what_a_handler_sends_comes_before_its_error() {
     let handler = move |_: Command, completer: Completer| -> Result<(), BoxError> {
         let pid = completer.pid().ok_or("no process")?;
         let handle = weak.upgrade().ok_or("gone")?;
-        handle.send(Package::new(pid, pid, "first", ()))?;
+        handle.send(Envelope::new(pid, pid, "first", ()))?;
         Err("then this".into())
     };
     scheduler.register(DO, "do", handler).unwrap();

@@ -1,7 +1,7 @@
 //! Schedulers as hosts of nodes: messages by PID from one to another.
 
 use crate::support::*;
-use ganger_proc_api::{Event, Message, NodeName, Package, Pid, SendErrorKind};
+use ganger_proc_api::{Envelope, Event, Message, NodeName, Pid, SendErrorKind};
 use ganger_relay::{ChannelHost, Node, Router, receiver_fn};
 use ganger_sched::{Scheduler, WeakHandle};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -105,9 +105,9 @@ fn what_no_route_leads_to_comes_back_to_the_process() {
         drop(one.submit(sender, "main", ()).unwrap());
         let error = reports.recv().unwrap().unwrap_err();
         assert_eq!(error.kind, kind, "{target}");
-        let package = error.into_package();
-        assert_eq!(package.target, target);
-        assert_eq!(package.message.payloads.into_first().as_u64(), Some(7));
+        let envelope = error.into_envelope();
+        assert_eq!(envelope.target, target);
+        assert_eq!(envelope.message.payloads.into_first().as_u64(), Some(7));
     }
 }
 
@@ -127,8 +127,8 @@ fn peers_and_mailboxes_are_reached_from_steps() {
         .unwrap();
     let inbox = mailbox.open();
     let (forward, forwarded) = mpsc::channel();
-    let peer = receiver_fn(move |package: Package| {
-        forward.send(package.target).unwrap();
+    let peer = receiver_fn(move |envelope: Envelope| {
+        forward.send(envelope.target).unwrap();
         Ok(())
     });
     place
@@ -159,12 +159,12 @@ fn a_host_outlives_its_scheduler_and_refuses() {
     drop(echo);
     let stopped = {
         drop(one);
-        ganger_relay::PackageReceiver::send(&*place.node, Message::new("m", ()).to(address.pid()))
+        ganger_relay::EnvelopeReceiver::send(&*place.node, Message::new("m", ()).to(address.pid()))
     };
     assert_eq!(stopped.unwrap_err().kind, SendErrorKind::Stopping);
     // The address is the last to keep the scheduler. Without it the host has none behind it.
     drop(address);
-    let gone = ganger_relay::PackageReceiver::send(
+    let gone = ganger_relay::EnvelopeReceiver::send(
         &*place.node,
         Message::new("m", ()).to("{one|1}".parse().unwrap()),
     );
@@ -177,9 +177,9 @@ fn a_host_outlives_its_scheduler_and_refuses() {
 fn a_scheduler_that_is_its_own_router_refuses_whom_it_does_not_know() {
     let own = Arc::new(OnceLock::<WeakHandle>::new());
     let again = Arc::clone(&own);
-    let router = receiver_fn(move |package| {
+    let router = receiver_fn(move |envelope| {
         let handle = again.get().and_then(WeakHandle::upgrade);
-        handle.expect("it is there").send(package)
+        handle.expect("it is there").send(envelope)
     });
     let builder = Scheduler::builder().workers(1).host("a");
     let scheduler = builder.router(Arc::new(router)).build().unwrap();
@@ -190,10 +190,10 @@ fn a_scheduler_that_is_its_own_router_refuses_whom_it_does_not_know() {
             ("{b|7}", SendErrorKind::HostNotFound),
             ("{x@a|7}", SendErrorKind::NodeNotFound),
         ] {
-            let package = Package::new(None, target.parse().unwrap(), "topic", 1_u64);
-            let refused = scheduler.send(package).unwrap_err();
+            let envelope = Envelope::new(None, target.parse().unwrap(), "topic", 1_u64);
+            let refused = scheduler.send(envelope).unwrap_err();
             assert_eq!(refused.kind, kind, "{target}");
-            assert_eq!(refused.into_package().message.topic, "topic");
+            assert_eq!(refused.into_envelope().message.topic, "topic");
         }
     }
 }

@@ -128,7 +128,7 @@ fn what_does_not_finish_is_terminated_and_closed() {
                 let busy = counted(calls, |_, events, out| {
                     events.for_each(drop);
                     out.defer_cancel();
-                    out.go_on();
+                    out.step_again();
                     Ok(())
                 });
                 scheduler.submit(busy, "main", ()).unwrap()

@@ -156,7 +156,7 @@ fn no_step_is_shown_a_notice_that_has_been_withdrawn() {
             );
             all[3].withdraw();
             left_over = true;
-            out.go_on();
+            out.step_again();
             return Ok(());
         }
         let numbers = numbers(events);

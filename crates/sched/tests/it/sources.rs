@@ -2,15 +2,15 @@
 
 use crate::support::{PATIENCE, exit, exit_number, process, until, until_state};
 use ganger_proc_api::ExitReason;
-use ganger_sched::{Alarm, CommandRegistry, Moment, ProcessState, Scheduler, Seat, Source};
+use ganger_sched::{Alarm, CommandRegistry, Instant, ProcessState, Scheduler, Seat, Source};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-type Call = Box<dyn FnOnce(Moment) + Send>;
+type Call = Box<dyn FnOnce(Instant) + Send>;
 
 /// By their moments, and by numbers.
 type Waiting = Mutex<BTreeMap<(u64, usize), Call>>;
@@ -29,20 +29,20 @@ impl Calls {
         self.alarm.get().unwrap()
     }
 
-    fn at(&self, at: Moment, call: impl FnOnce(Moment) + Send + 'static) {
+    fn at(&self, at: Instant, call: impl FnOnce(Instant) + Send + 'static) {
         let seat = self.alarm().seat();
         let key = (at.as_nanos(), self.count.fetch_add(1, Ordering::SeqCst));
         let mut calls = self.seats.get().unwrap()[seat.number()].lock().unwrap();
         calls.insert(key, Box::new(call));
         let (&(earliest, _), _) = calls.first_key_value().unwrap();
-        let is_earlier = self.alarm().set(seat, Moment::from_nanos(earliest));
+        let is_earlier = self.alarm().set(seat, Instant::from_nanos(earliest));
         drop(calls);
         if is_earlier {
             self.alarm().ring(at);
         }
     }
 
-    fn after(&self, time: Duration, call: impl FnOnce(Moment) + Send + 'static) {
+    fn after(&self, time: Duration, call: impl FnOnce(Instant) + Send + 'static) {
         self.at(self.alarm().now().after(time), call);
     }
 }
@@ -53,7 +53,7 @@ impl Source for Calls {
         assert!(self.seats.set(seats).is_ok() && self.alarm.set(alarm).is_ok());
     }
 
-    fn deliver(&self, seat: Seat, now: Moment, most: usize) {
+    fn deliver(&self, seat: Seat, now: Instant, most: usize) {
         let mut calls = self.seats.get().unwrap()[seat.number()].lock().unwrap();
         let mut due = Vec::new();
         while due.len() < most
@@ -63,7 +63,7 @@ impl Source for Calls {
             due.push((first.key().0, first.remove()));
         }
         let next = calls.first_key_value().map(|(&(at, _), _)| at);
-        let next = next.map_or(Moment::NEVER, Moment::from_nanos);
+        let next = next.map_or(Instant::NEVER, Instant::from_nanos);
         let _later = self.alarm().set(seat, next);
         drop(calls);
         for (at, call) in due {
@@ -266,7 +266,7 @@ fn calls_come_beside_processes_that_always_go_on() {
                 if is_over.load(Ordering::SeqCst) {
                     out.done(());
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });
@@ -337,7 +337,7 @@ fn each_of_many_calls_comes_once() {
                 } else if nth.is_multiple_of(50) {
                     calls.after(Duration::from_micros(300), move |_| waker.wake());
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });
@@ -395,11 +395,11 @@ fn what_is_due_later_wakes_no_thread() {
     let sleeps = || scheduler.stats().total.sleeps;
     until("all sleep", sleeping(&scheduler));
     let mut before = sleeps();
-    let mut since = Instant::now();
+    let mut since = std::time::Instant::now();
     until("no worker has woken for a while", || {
         let now = sleeps();
         if now != before {
-            (before, since) = (now, Instant::now());
+            (before, since) = (now, std::time::Instant::now());
         }
         since.elapsed() > Duration::from_millis(100)
     });
@@ -428,7 +428,7 @@ fn everybody_starts_within_the_bound_beside_arrivals() {
                     let waker = ctx.waker();
                     calls.after(Duration::ZERO, move |_| waker.wake());
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });

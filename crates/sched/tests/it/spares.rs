@@ -72,7 +72,7 @@ fn restless(may_end: &Arc<AtomicBool>) -> impl Process {
         if may_end.load(Ordering::SeqCst) {
             out.done(1);
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     })

@@ -196,7 +196,7 @@ fn the_result_of_a_process_that_is_executed_is_the_answer() {
         static STEPS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         match STEPS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
             9 => out.done(9_u64),
-            _ => out.give_way(),
+            _ => out.yield_now(),
         }
         Ok(())
     })));

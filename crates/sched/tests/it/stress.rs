@@ -156,7 +156,7 @@ fn a_hundred_senders_to_one_process_stay_in_order() {
             if sent == EACH {
                 out.done(());
             } else {
-                out.go_on();
+                out.step_again();
             }
             Ok(())
         });
@@ -415,7 +415,7 @@ fn every_message_is_handled_returned_or_counted() {
             if left == 0 {
                 out.done(());
             } else {
-                out.go_on();
+                out.step_again();
             }
             Ok(())
         });

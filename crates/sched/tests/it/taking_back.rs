@@ -203,7 +203,7 @@ fn a_process_that_gives_way_is_behind_the_others() {
     let polite = {
         let (left, mut steps) = (Arc::clone(&left), 0_u64);
         process(move |_, _, out| {
-            out.give_way();
+            out.yield_now();
             if left.load(Ordering::Relaxed) == 0 {
                 out.done(steps);
             }
@@ -216,7 +216,7 @@ fn a_process_that_gives_way_is_behind_the_others() {
         let (left, mut steps) = (Arc::clone(&left), 0);
         let busy = process(move |_, _, out| {
             steps += 1;
-            out.go_on();
+            out.step_again();
             if steps == 100 {
                 left.fetch_sub(1, Ordering::Relaxed);
                 out.done(());
@@ -238,7 +238,7 @@ fn a_lone_process_that_gives_way_goes_on() {
     let mut steps = 0_u64;
     let polite = process(move |_, _, out| {
         steps += 1;
-        out.give_way();
+        out.yield_now();
         if steps == 10_000 {
             out.done(steps);
         }

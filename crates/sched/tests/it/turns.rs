@@ -209,7 +209,7 @@ fn answers_keep_their_order_among_themselves_and_with_messages() {
             if std::mem::take(&mut first) {
                 (1..=3).for_each(|tag| out.yield_command(Command::new(NOW, ()), tag));
                 if !waits {
-                    out.go_on();
+                    out.step_again();
                 }
             } else {
                 out.done(events.map(text).collect::<Vec<_>>().join(", "));
@@ -230,7 +230,7 @@ fn answers_that_were_not_waited_for_come_in_order_in_the_next_turn() {
     let asker = process(move |_, events, out| {
         if std::mem::take(&mut first) {
             (1..=3).for_each(|tag| out.yield_command(Command::new(NOW, ()), tag));
-            out.go_on();
+            out.step_again();
         } else {
             out.done(events.map(text).collect::<Vec<_>>().join(", "));
         }

@@ -3,10 +3,10 @@
 use crate::support::*;
 use ganger_proc_api::{
     Actor, ActorProcess, BoxError, CancelReason, Command, CommandError, CommandId, Completion,
-    Context, EndKind, ExitNotice, ExitReason, Message, Package, Payload, Pid, SendError,
+    Context, EndKind, Envelope, ExitNotice, ExitReason, Message, Payload, Pid, SendError,
     SendErrorKind, StepOutput, StepResult, TypedCommand, UpgradeRequest, WrongType,
 };
-use ganger_relay::PackageReceiver as _;
+use ganger_relay::EnvelopeReceiver as _;
 use ganger_sched::{Address, ContextExt, Recipient, RegisterErrorKind, Scheduler};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -110,14 +110,14 @@ fn a_message_of_another_type_is_refused_by_every_way_of_sending() {
     let scheduler = start(1);
     let total = scheduler.spawn_actor(Total::default()).unwrap();
     let pid = total.pid();
-    let package = || Package::new(None, pid, "", "seven");
+    let envelope = || Envelope::new(None, pid, "", "seven");
     let message = || Message::new("", "seven");
     let untyped = scheduler.address(pid).unwrap();
-    is_refused(scheduler.send(package()));
-    is_refused(scheduler.send_control(package()));
-    is_refused(scheduler.downgrade().send(package()));
-    is_refused(scheduler.send_timeout(package(), Duration::ZERO));
-    is_refused(scheduler.send_blocking(package()));
+    is_refused(scheduler.send(envelope()));
+    is_refused(scheduler.send_control(envelope()));
+    is_refused(scheduler.downgrade().send(envelope()));
+    is_refused(scheduler.send_timeout(envelope(), Duration::ZERO));
+    is_refused(scheduler.send_blocking(envelope()));
     is_refused(untyped.send(message()));
     is_refused(untyped.send_control(message()));
     is_refused(untyped.send_blocking(message()));
@@ -138,7 +138,7 @@ fn a_message_of_another_type_is_refused_by_every_way_of_sending() {
     assert_eq!((error.sent, error.messages.len()), (0, 1));
     // The right type goes through by every way.
     scheduler
-        .send(Package::new(
+        .send(Envelope::new(
             None,
             pid,
             "",
@@ -204,7 +204,7 @@ fn an_upgrade_changes_the_type_and_the_new_process_is_told_of_old_messages() {
             handle
                 .upgrade(pid, UpgradeRequest::process(next, "main", ()))
                 .unwrap();
-            handle.send(Package::new(None, pid, "", "early")).unwrap();
+            handle.send(Envelope::new(None, pid, "", "early")).unwrap();
             out.done(());
             Ok(())
         }
@@ -212,13 +212,15 @@ fn an_upgrade_changes_the_type_and_the_new_process_is_told_of_old_messages() {
     assert!(exit(scheduler.submit(busy, "main", ()).unwrap()).is_done());
     let mistake = mistakes.recv().unwrap();
     assert_eq!(mistake.payloads.take::<String>().unwrap(), "early");
-    is_refused(scheduler.send(Package::new(None, pid, "", "seven")));
+    is_refused(scheduler.send(Envelope::new(None, pid, "", "seven")));
     // And back to a process that takes everything.
     scheduler
         .upgrade(pid, UpgradeRequest::process(waiter(), "main", ()))
         .unwrap();
     until("it takes everything", || {
-        scheduler.send(Package::new(None, pid, "", "seven")).is_ok()
+        scheduler
+            .send(Envelope::new(None, pid, "", "seven"))
+            .is_ok()
     });
     scheduler.cancel(pid, CancelReason::Shutdown).unwrap();
     drop(exit(old));
@@ -263,7 +265,7 @@ impl Actor for Child {
             return Ok(ctx.send(own, "", 22_u64)?);
         }
         self.0.send(2 * number)?;
-        out.go_on();
+        out.step_again();
         out.done(());
         Ok(())
     }
@@ -396,13 +398,13 @@ fn a_plain_process_may_say_what_it_takes() {
     let numbers = scheduler.submit(Numbers, "main", ()).unwrap();
     let pid: Pid = numbers.pid();
     let error = scheduler
-        .send(Package::new(None, pid, "", true))
+        .send(Envelope::new(None, pid, "", true))
         .unwrap_err();
     let SendErrorKind::WrongType(types) = error.kind else {
         panic!("{error}");
     };
     assert_eq!((types.expected(), types.got()), ("u64", "bool"));
-    scheduler.send(Package::new(None, pid, "", 7_u32)).unwrap();
+    scheduler.send(Envelope::new(None, pid, "", 7_u32)).unwrap();
     assert!(exit(numbers).is_done());
 }
 

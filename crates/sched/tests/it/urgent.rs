@@ -173,7 +173,7 @@ fn one_that_is_told_while_it_runs_is_queued_before_the_rest() {
                 out.done(());
             } else {
                 if continues {
-                    out.go_on();
+                    out.step_again();
                 }
                 ctx.send_control(ctx.pid(), "on", ())?;
             }
@@ -247,7 +247,7 @@ fn everybody_starts_within_the_bound_beside_an_urgent_process() {
                 out.done(());
                 return Ok(());
             }
-            out.go_on();
+            out.step_again();
             if is_urgent {
                 ctx.send_control(ctx.pid(), "again", ())?;
             }
@@ -305,7 +305,7 @@ fn one_in_the_lane_starts_within_the_bound_of_the_lane() {
                     if are_done.load(Ordering::SeqCst) > 0 {
                         out.done(());
                     } else {
-                        out.go_on();
+                        out.step_again();
                     }
                     Ok(())
                 });

@@ -167,8 +167,11 @@ fn a_waker_that_cannot_be_cloned_loses_no_message() {
         }
         let panicked = catch_unwind(AssertUnwindSafe(|| poll(&mut send, &waker)));
         assert!(panicked.is_err());
-        let package = send.into_package().expect("it is not lost");
-        assert_eq!(package.message.topic, "second", "was waiting: {is_waiting}");
+        let envelope = send.into_envelope().expect("it is not lost");
+        assert_eq!(
+            envelope.message.topic, "second",
+            "was waiting: {is_waiting}"
+        );
     }
 }
 
@@ -185,7 +188,7 @@ fn a_waker_that_cannot_be_dropped_loses_no_message() {
     // The second poll drops the waker of the first.
     assert!(poll(&mut back, &waker).is_pending());
     assert_eq!(scheduler.stats().total.panics, 1);
-    assert!(back.into_package().is_some());
+    assert!(back.into_envelope().is_some());
     assert_eq!(scheduler.stats().total.panics, 2);
     stop_unstarted(&scheduler, Duration::ZERO);
     full.wait_timeout(PATIENCE).expect("it has ended");
@@ -193,5 +196,5 @@ fn a_waker_that_cannot_be_dropped_loses_no_message() {
         panic!("nobody has taken it");
     };
     assert_eq!(error.kind, SendErrorKind::Stopping);
-    assert_eq!(error.into_package().message.topic, "second");
+    assert_eq!(error.into_envelope().message.topic, "second");
 }

@@ -29,7 +29,7 @@ fn numbered(n: u64) -> Message {
 fn outcome(sent: Result<(), SendError>) -> Result<(), (SendErrorKind, u64)> {
     sent.map_err(|error| {
         let kind = rough(error.kind);
-        let number = error.into_package().message.payloads.into_first().as_u64();
+        let number = error.into_envelope().message.payloads.into_first().as_u64();
         (kind, number.expect("a numbered message"))
     })
 }

@@ -116,7 +116,7 @@ impl Process for Hog {
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     }

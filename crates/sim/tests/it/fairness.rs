@@ -3,7 +3,7 @@
 use ganger_proc_api::BoxError;
 use ganger_sched::ProcessHandle;
 use ganger_sim::{Rt, Sim};
-use ganger_task::{Cx, OneOf2, SpawnTask, StartTask, WaitError};
+use ganger_task::{Cx, Either, SpawnTask, StartTask, WaitError};
 use std::future::{poll_fn, ready};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -132,7 +132,7 @@ fn messages_are_taken_beside_what_is_always_ready() {
         let task = rt.spawn_task(async |cx: Cx<u64>| {
             let mut sum = 0;
             while sum < MESSAGES {
-                if let OneOf2::A(number) = cx.select((cx.recv(), ready(()))).await {
+                if let Either::A(number) = cx.select((cx.recv(), ready(()))).await {
                     sum += number.ok_or("cancelled")?;
                 }
             }

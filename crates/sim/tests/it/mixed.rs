@@ -26,8 +26,8 @@ const LIVELY: Faults = Faults {
     handler_answers_twice: 100,
     process_is_upgraded: 5,
     upgrade_fails: 200,
-    package_is_refused: 50,
-    package_is_late: 200,
+    envelope_is_refused: 50,
+    envelope_is_late: 200,
     place_disappears: 5,
     worker_wakes_in_vain: 20,
     keeper_wakes_early: 20,
@@ -100,7 +100,7 @@ fn is_waiting(sending: &mut SendAsync) -> bool {
         Poll::Pending => true,
         Poll::Ready(Ok(())) => false,
         Poll::Ready(Err(error)) => {
-            assert_eq!(error.into_package().message.topic, "number");
+            assert_eq!(error.into_envelope().message.topic, "number");
             false
         }
     }
@@ -244,7 +244,7 @@ fn a_trace_shows_what_others_have_done() {
         "fault: sim disappears for a while",
         "fault: there disappears for a while",
         "fault: the factory panics",
-        "fault: a package for ",
+        "fault: an envelope for ",
         "fault: echo of {sim|",
         ": its completer is dropped",
         ": it fails",

@@ -1,8 +1,8 @@
-//! Processes that send beyond their scheduler, over a link that refuses packages, delays them, or
+//! Processes that send beyond their scheduler, over a link that refuses envelopes, delays them, or
 //! loses its peer.
 
 use ganger_proc_api::{
-    Command, CommandId, Completer, Context, Event, Events, Message, NodeName, Package, Pid,
+    Command, CommandId, Completer, Context, Envelope, Event, Events, Message, NodeName, Pid,
     Process, SendErrorKind, StepOutput, StepResult,
 };
 use ganger_relay::receiver_fn;
@@ -17,7 +17,7 @@ const MESSAGES: u64 = 20;
 /// Sends numbers to a distant process, each again until it is accepted, and ends with the last.
 struct Caller {
     next: u64,
-    unsent: Option<Package>,
+    unsent: Option<Envelope>,
     account: Arc<Mutex<Account>>,
 }
 
@@ -39,23 +39,23 @@ impl Process for Caller {
         let messages = |event: &Event| matches!(event, Event::Message(_));
         account.answered += events.filter(messages).count() as u64;
         let target: Pid = "{there@far|7}".parse()?;
-        let package = self.unsent.take().unwrap_or_else(|| {
+        let envelope = self.unsent.take().unwrap_or_else(|| {
             self.next += 1;
-            Package::new(ctx.pid(), target, "number", self.next)
+            Envelope::new(ctx.pid(), target, "number", self.next)
         });
         drop(account);
-        let sent = ctx.send_package(package);
+        let sent = ctx.send_envelope(envelope);
         account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = sent {
-            let package = error.into_package();
+            let envelope = error.into_envelope();
             assert_eq!(
-                number(&package.message),
+                number(&envelope.message),
                 Some(self.next),
                 "it comes back as it was"
             );
-            assert_eq!(package.target, target);
+            assert_eq!(envelope.target, target);
             account.refused += 1;
-            self.unsent = Some(package);
+            self.unsent = Some(envelope);
         } else if self.next == MESSAGES {
             out.done(());
             return Ok(());
@@ -75,16 +75,16 @@ fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
     rt.register(PAUSE, "pause", pause).unwrap();
     let account = Arc::new(Mutex::new(Account::default()));
     let (theirs, back) = (Arc::clone(&account), Arc::downgrade(rt.router()));
-    let far = receiver_fn(move |package: Package| {
-        let source = package.message.source.unwrap();
-        let number = number(&package.message).unwrap();
+    let far = receiver_fn(move |envelope: Envelope| {
+        let source = envelope.message.source.unwrap();
+        let number = number(&envelope.message).unwrap();
         let mut account = theirs.lock().unwrap();
         account.arrived.entry(source).or_default().push(number);
         drop(account);
         if let Some(router) = Weak::upgrade(&back) {
             // A caller that has ended needs no answer.
             let answer = Message::new("answer", number);
-            _ = ganger_relay::PackageReceiver::send(&*router, answer.to(source));
+            _ = ganger_relay::EnvelopeReceiver::send(&*router, answer.to(source));
         }
         Ok(())
     });
@@ -116,8 +116,8 @@ fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
 #[test]
 fn what_is_sent_far_away_arrives_in_order_or_comes_back() {
     let faults = Faults {
-        package_is_refused: 100,
-        package_is_late: 300,
+        envelope_is_refused: 100,
+        envelope_is_late: 300,
         place_disappears: 20,
         ..Faults::some()
     };

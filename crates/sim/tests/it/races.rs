@@ -135,7 +135,7 @@ fn what_two_steps_check_before_they_act_is_sold_twice() {
         for _ in 0..2 {
             let stock = Arc::clone(&stock);
             let clerk = rt.spawn(Clerk { stock, ledger }).unwrap();
-            rt.send(ganger_proc_api::Package::new(
+            rt.send(ganger_proc_api::Envelope::new(
                 clerk.pid(),
                 clerk.pid(),
                 "buy",
@@ -190,7 +190,7 @@ fn a_lock_that_is_released_before_a_call_does_no_harm() {
             all.lock().unwrap().push(pid);
         }
         let first = all.lock().unwrap()[0];
-        rt.send(ganger_proc_api::Package::new(first, first, "next", ()))
+        rt.send(ganger_proc_api::Envelope::new(first, first, "next", ()))
             .unwrap();
         rt.settle();
         assert!(steps.load(Ordering::SeqCst) > 50);

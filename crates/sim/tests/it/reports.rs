@@ -213,7 +213,7 @@ struct Goes;
 impl Process for Goes {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.defer_cancel();
-        out.go_on();
+        out.step_again();
         Ok(())
     }
 }

@@ -278,7 +278,7 @@ fn a_run_that_does_not_end_is_found() {
     struct Goes;
     impl Process for Goes {
         fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-            out.go_on();
+            out.step_again();
             Ok(())
         }
     }
@@ -307,7 +307,7 @@ fn a_process_that_never_waits_is_forced_to_end_at_the_deadline() {
     impl Process for Goes {
         fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             out.defer_cancel();
-            out.go_on();
+            out.step_again();
             Ok(())
         }
     }

@@ -53,7 +53,7 @@ impl Process for Sink {
             }
         }
         if !events.is_empty() {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use ganger_proc_api::{
     Actor, BoxError, Context, ExitReason, Message, Pid, StepOutput, StepResult, TypedCommand,
 };
 use ganger_sim::{Faults, Rt, Sim, Strategy};
-use ganger_task::{Cx, OneOf2, SpawnTask, SpawnTaskExt, WaitError};
+use ganger_task::{Cx, Either, SpawnTask, SpawnTaskExt, WaitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -76,7 +76,7 @@ impl Actor for Boss {
             self.workers.push(ctx.spawn_task(worker)?.pid());
         }
         for (number, &worker) in (1..=JOBS).zip(self.workers.iter().cycle()) {
-            ctx.send_package(Message::of(Job(number, ctx.pid())).to(worker))?;
+            ctx.send_envelope(Message::of(Job(number, ctx.pid())).to(worker))?;
         }
         Ok(())
     }
@@ -153,8 +153,8 @@ fn family(rt: &Rt<'_>) {
                         .select((cx.command(Square(number)), cx.sleep(ms(9))))
                         .await
                     {
-                        OneOf2::A(square) => Ok(square?),
-                        OneOf2::B(slept) => Err(slept.err().map_or("late".into(), Into::into)),
+                        Either::A(square) => Ok(square?),
+                        Either::B(slept) => Err(slept.err().map_or("late".into(), Into::into)),
                     }
                 })?;
             }

@@ -81,7 +81,7 @@ impl Process for Actor {
         let end = self.world.ledger().end(self.number);
         match end {
             None => out.done(()),
-            Some((_, true)) => out.go_on(),
+            Some((_, true)) => out.step_again(),
             Some((_, false)) => {}
         }
         for send in end.into_iter().flat_map(|(sends, _)| sends) {

@@ -63,8 +63,8 @@ impl Behaviour for Member {
 
 /// Takes the reports from inside.
 fn drain(outside: &Inbox, order: &mut Order, job: &Job<'_>) {
-    while let Ok(package) = outside.try_recv() {
-        match Parcel::take(package.message.payloads) {
+    while let Ok(envelope) = outside.try_recv() {
+        match Parcel::take(envelope.message.payloads) {
             Ok(parcel) => order.check(&parcel),
             Err(what) => job.site.account.fault(what),
         }

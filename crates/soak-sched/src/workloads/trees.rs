@@ -9,7 +9,8 @@ use fastrand::Rng;
 use ganger::Scheduler;
 use ganger::prelude::{
     Actor, BoxError, CancelReason, Child, Context, ContextExt, ExitReason, Group, Groups, Handle,
-    Lifecycle, LinkContext, Pid, StepOutput, StepResult, StopTime, Supervisor, Symbol, TreeHandle,
+    Lifecycle, LinkContext, Pid, ShutdownTimeout, StepOutput, StepResult, Supervisor, Symbol,
+    TreeHandle,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,7 +187,7 @@ fn tree(
         match random.u32(0..4) {
             0 => child.in_place(),
             1 => child.stop_within(Duration::from_micros(random.u64(0..3_000))),
-            2 => child.stop(StopTime::Unlimited),
+            2 => child.stop(ShutdownTimeout::Unlimited),
             _ => child.back_off(Duration::from_micros(random.u64(1..500))),
         }
     };

@@ -51,7 +51,7 @@ struct NeverEnds;
 impl Process for NeverEnds {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         thread::yield_now();
-        out.go_on();
+        out.step_again();
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use crate::error::SuperviseError;
 use crate::order::{ChildRef, Kind, time_for_children};
 use crate::plan::{ChildId, Verdict};
 use ganger_proc_api::{BoxError, Pid, Reply};
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::mem;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Driver {
                     Some(asker) => reply.fail(SuperviseError::WaitsForItself(asker)),
                     None => self.stopping.push(reply),
                 }
-                self.plan.stop(Verdict::Stopped, Moment::NEVER);
+                self.plan.stop(Verdict::Stopped, Instant::NEVER);
             }
             _ if self.plan.is_stopping() => order.refuse(SuperviseError::Stopping),
             Kind::Start(child, watcher, reply) => match self.add(*child) {

@@ -25,10 +25,10 @@ mod rules;
 mod window;
 
 pub(crate) use self::rules::Streak;
-pub use self::rules::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
+pub use self::rules::{AutoShutdown, BackOff, Restart, ShutdownTimeout, Strategy};
 pub(crate) use self::window::Window;
 
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
@@ -43,7 +43,7 @@ pub(crate) struct ChildId(pub(crate) u64);
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rules {
     pub(crate) restart: Restart,
-    pub(crate) stop: StopTime,
+    pub(crate) stop: ShutdownTimeout,
     pub(crate) back_off: Option<BackOff>,
     pub(crate) significant: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) enum Act {
     /// Start it; then call [`Plan::started`] or [`Plan::not_started`].
     Start(ChildId),
     /// Ask it to finish by that moment.
-    Cancel(ChildId, Moment),
+    Cancel(ChildId, Instant),
     Terminate(ChildId),
     /// The child is known no more.
     Forget(ChildId),
@@ -93,17 +93,17 @@ pub(crate) struct Plan {
     window: Arc<Mutex<Window>>,
     mode: Mode,
     /// When all has to have ended.
-    stop_by: Moment,
+    stop_by: Instant,
     next_id: u64,
     children: BTreeMap<ChildId, Child>,
     /// Those that are wanted and do not run, by the moment from which they may be started.
-    to_start: BTreeSet<(Moment, ChildId)>,
+    to_start: BTreeSet<(Instant, ChildId)>,
     /// Those that run and are to end.
     leaving: BTreeSet<ChildId>,
     /// Those of them that have not been asked to.
     to_ask: BTreeSet<ChildId>,
     /// When those that have been asked are terminated.
-    kills: BTreeSet<(Moment, ChildId)>,
+    kills: BTreeSet<(Instant, ChildId)>,
     forgotten: VecDeque<ChildId>,
     /// How many significant children have not ended.
     significant: usize,
@@ -125,9 +125,9 @@ struct Child {
     /// Whether it is to run.
     wanted: bool,
     /// From when on it may be started.
-    due: Moment,
+    due: Instant,
     /// When it is terminated, if it has been asked to finish.
-    kill_at: Moment,
+    kill_at: Instant,
     streak: Streak,
     /// It has never run.
     is_new: bool,
@@ -159,7 +159,7 @@ impl Plan {
             auto,
             window,
             mode: Mode::Begins,
-            stop_by: Moment::NEVER,
+            stop_by: Instant::NEVER,
             next_id: 0,
             children: BTreeMap::new(),
             to_start: BTreeSet::new(),
@@ -173,7 +173,7 @@ impl Plan {
     }
 
     /// A new child, which is to be started.
-    pub(crate) fn add(&mut self, rules: Rules, now: Moment) -> ChildId {
+    pub(crate) fn add(&mut self, rules: Rules, now: Instant) -> ChildId {
         let id = ChildId(self.next_id);
         self.next_id += 1;
         self.significant += usize::from(rules.significant);
@@ -182,7 +182,7 @@ impl Plan {
             state: State::Off,
             wanted: true,
             due: now,
-            kill_at: Moment::NEVER,
+            kill_at: Instant::NEVER,
             streak: Streak::default(),
             is_new: true,
             is_removed: false,
@@ -194,7 +194,7 @@ impl Plan {
     }
 
     /// A child that runs already.
-    pub(crate) fn add_running(&mut self, rules: Rules, now: Moment) -> ChildId {
+    pub(crate) fn add_running(&mut self, rules: Rules, now: Instant) -> ChildId {
         let id = self.add(rules, now);
         self.to_start.remove(&(now, id));
         self.started(id, now);
@@ -231,22 +231,22 @@ impl Plan {
         self.leaving.contains(&id)
     }
 
-    pub(crate) fn stop_time(&self, id: ChildId) -> StopTime {
+    pub(crate) fn stop_time(&self, id: ChildId) -> ShutdownTimeout {
         self.children
             .get(&id)
-            .map_or(StopTime::AtOnce, |it| it.rules.stop)
+            .map_or(ShutdownTimeout::AtOnce, |it| it.rules.stop)
     }
 
     /// The child has as long as it needs to stop.
     pub(crate) fn has_time(&mut self, id: ChildId) {
         if let Some(child) = self.children.get_mut(&id) {
-            child.rules.stop = StopTime::Unlimited;
+            child.rules.stop = ShutdownTimeout::Unlimited;
         }
     }
 
     /// A stop has to be over by that moment. Children that have been asked to finish are asked
     /// again, as they may have less time now.
-    pub(crate) fn must_stop_by(&mut self, by: Moment) {
+    pub(crate) fn must_stop_by(&mut self, by: Instant) {
         if by >= self.stop_by {
             return;
         }
@@ -254,7 +254,7 @@ impl Plan {
         for id in &self.leaving {
             if let Some(child) = self.children.get(id)
                 && child.state == State::Asked
-                && child.rules.stop != StopTime::AtOnce
+                && child.rules.stop != ShutdownTimeout::AtOnce
             {
                 self.to_ask.insert(*id);
             }
@@ -267,7 +267,7 @@ impl Plan {
     }
 
     /// The child has been started.
-    pub(crate) fn started(&mut self, id: ChildId, now: Moment) {
+    pub(crate) fn started(&mut self, id: ChildId, now: Instant) {
         if let Some(child) = self.children.get_mut(&id) {
             child.state = State::Runs;
             child.streak.started(now);
@@ -276,12 +276,12 @@ impl Plan {
     }
 
     /// The child's start has failed.
-    pub(crate) fn not_started(&mut self, id: ChildId, now: Moment) {
+    pub(crate) fn not_started(&mut self, id: ChildId, now: Instant) {
         let Some(child) = self.children.get_mut(&id) else {
             return;
         };
         match self.mode {
-            Mode::Begins => self.stop(Verdict::NotStarted(id), Moment::NEVER),
+            Mode::Begins => self.stop(Verdict::NotStarted(id), Instant::NEVER),
             Mode::Runs if child.is_new => self.forget(id),
             Mode::Runs if child.wanted => self.failed(id, now),
             _ => child.wanted = false,
@@ -289,7 +289,7 @@ impl Plan {
     }
 
     /// The child has ended.
-    pub(crate) fn ended(&mut self, id: ChildId, how: Ended, now: Moment) {
+    pub(crate) fn ended(&mut self, id: ChildId, how: Ended, now: Instant) {
         let Some(child) = self.children.get_mut(&id) else {
             return;
         };
@@ -338,7 +338,7 @@ impl Plan {
                 AutoShutdown::All => self.significant == 0,
             };
             if is_over && !was_asked {
-                self.stop(Verdict::Finished, Moment::NEVER);
+                self.stop(Verdict::Finished, Instant::NEVER);
             }
         }
         if is_forgotten {
@@ -355,9 +355,9 @@ impl Plan {
     }
 
     /// The child has failed, or its start has, and it is wanted.
-    fn failed(&mut self, id: ChildId, now: Moment) {
+    fn failed(&mut self, id: ChildId, now: Instant) {
         if !lock(&self.window).permits(now) {
-            return self.stop(Verdict::GaveUp(id), Moment::NEVER);
+            return self.stop(Verdict::GaveUp(id), Instant::NEVER);
         }
         let chance = self.chance();
         let Some(child) = self.children.get_mut(&id) else {
@@ -379,7 +379,7 @@ impl Plan {
     }
 
     /// The child is to end if it runs, and to be started from that moment on, if it is wanted.
-    fn replace(&mut self, id: ChildId, due: Moment) {
+    fn replace(&mut self, id: ChildId, due: Instant) {
         let Some(child) = self.children.get_mut(&id) else {
             return;
         };
@@ -424,7 +424,7 @@ impl Plan {
     /// The child is to run: a new one, if it runs already. It does not count as a failure. `false`
     /// when the child is not to run any more, because it is being forgotten.
     #[must_use]
-    pub(crate) fn restart_child(&mut self, id: ChildId, now: Moment) -> bool {
+    pub(crate) fn restart_child(&mut self, id: ChildId, now: Instant) -> bool {
         if self.is_stopping() {
             return false;
         }
@@ -449,7 +449,7 @@ impl Plan {
 
     /// All children are to end, and then the supervisor. The first reason counts, and the earliest
     /// moment.
-    pub(crate) fn stop(&mut self, verdict: Verdict, by: Moment) {
+    pub(crate) fn stop(&mut self, verdict: Verdict, by: Instant) {
         self.must_stop_by(by);
         if self.is_stopping() {
             return;
@@ -474,7 +474,7 @@ impl Plan {
 
     /// What is to be done now, until there is nothing. O(log n).
     #[must_use]
-    pub(crate) fn next(&mut self, now: Moment) -> Option<Act> {
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Act> {
         if self.mode == Mode::IsOver {
             return None;
         }
@@ -503,7 +503,7 @@ impl Plan {
         }
     }
 
-    fn next_start(&mut self, now: Moment) -> Option<ChildId> {
+    fn next_start(&mut self, now: Instant) -> Option<ChildId> {
         let &(due, id) = self.to_start.first()?;
         if due > now || (self.is_ordered() && !self.leaving.is_empty()) {
             return None;
@@ -512,14 +512,14 @@ impl Plan {
         Some(id)
     }
 
-    fn ask(&mut self, id: ChildId, now: Moment) -> Option<Act> {
+    fn ask(&mut self, id: ChildId, now: Instant) -> Option<Act> {
         let (share, last) = (self.share(now), self.stop_by);
         let child = self.children.get_mut(&id)?;
         let was_asked = mem::replace(&mut child.state, State::Asked) == State::Asked;
         let time = match child.rules.stop {
-            StopTime::AtOnce => return Some(Act::Terminate(id)),
-            StopTime::Within(time) => time,
-            StopTime::Unlimited => Duration::MAX,
+            ShutdownTimeout::AtOnce => return Some(Act::Terminate(id)),
+            ShutdownTimeout::Within(time) => time,
+            ShutdownTimeout::Unlimited => Duration::MAX,
         };
         let mut by = now.after(time.min(share)).min(last).max(now);
         if was_asked {
@@ -527,7 +527,7 @@ impl Plan {
             self.kills.remove(&(child.kill_at, id));
         }
         child.kill_at = by;
-        if by < Moment::NEVER {
+        if by < Instant::NEVER {
             self.kills.insert((by, id));
         }
         Some(Act::Cancel(id, by))
@@ -535,8 +535,8 @@ impl Plan {
 
     /// What the next child that stops may have of the time in which all have to. Most need hardly
     /// any, and which do is not known: a part for each would be too little for these.
-    fn share(&self, now: Moment) -> Duration {
-        if self.stop_by == Moment::NEVER {
+    fn share(&self, now: Instant) -> Duration {
+        if self.stop_by == Instant::NEVER {
             return Duration::MAX;
         }
         let left = self.stop_by.since(now);
@@ -548,11 +548,11 @@ impl Plan {
     }
 
     /// When [`next`](Self::next) has something to do without a further event.
-    pub(crate) fn due(&self) -> Moment {
-        let kill = self.kills.first().map_or(Moment::NEVER, |it| it.0);
+    pub(crate) fn due(&self) -> Instant {
+        let kill = self.kills.first().map_or(Instant::NEVER, |it| it.0);
         let waits = self.is_stopping() || (self.is_ordered() && !self.leaving.is_empty());
         let start = self.to_start.first().filter(|_| !waits);
-        kill.min(start.map_or(Moment::NEVER, |it| it.0))
+        kill.min(start.map_or(Instant::NEVER, |it| it.0))
     }
 
     /// From 0 to 1. (SplitMix64)

@@ -1,6 +1,6 @@
 //! What a user says of a supervisor and of its children.
 
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::time::Duration;
 
 /// Which children are restarted when one fails.
@@ -35,7 +35,7 @@ pub enum Restart {
 
 /// How long a child that is asked to finish has for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopTime {
+pub enum ShutdownTimeout {
     /// It is cancelled, and terminated after that time.
     Within(Duration),
     /// It is cancelled, and has as long as it wants.
@@ -44,7 +44,7 @@ pub enum StopTime {
     AtOnce,
 }
 
-impl Default for StopTime {
+impl Default for ShutdownTimeout {
     fn default() -> Self {
         Self::Within(Duration::from_secs(5))
     }
@@ -161,18 +161,18 @@ impl BackOff {
 pub(crate) struct Streak {
     failures: u32,
     /// `None` while it does not run.
-    since: Option<Moment>,
+    since: Option<Instant>,
 }
 
 impl Streak {
-    pub(crate) fn started(&mut self, now: Moment) {
+    pub(crate) fn started(&mut self, now: Instant) {
         self.since = Some(now);
     }
 
     /// It has failed, or could not be started. Returns how long to wait before the next start.
     pub(crate) fn failed(
         &mut self,
-        now: Moment,
+        now: Instant,
         back_off: Option<BackOff>,
         chance: f64,
     ) -> Duration {

@@ -9,7 +9,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A plan, its time, and children that obey it.
 struct Play {
     plan: Plan,
-    now: Moment,
+    now: Instant,
     /// What has been done: `+3` a start, `-3` a cancellation, `!3` a termination, `~3` forgotten.
     log: Vec<String>,
     ids: Vec<ChildId>,
@@ -29,7 +29,7 @@ impl Play {
         let window = Arc::new(Mutex::new(Window::new(most, 5 * SECOND)));
         let mut play = Self {
             plan: Plan::new(strategy, auto, window, 7),
-            now: Moment::from_nanos(1),
+            now: Instant::from_nanos(1),
             log: Vec::new(),
             ids: Vec::new(),
             obey: true,
@@ -106,7 +106,7 @@ fn rules(restart: Restart) -> Rules {
 
 const PERMANENT: Rules = Rules {
     restart: Restart::Permanent,
-    stop: StopTime::Within(SECOND),
+    stop: ShutdownTimeout::Within(SECOND),
     back_off: None,
     significant: false,
 };
@@ -240,15 +240,15 @@ fn children_start_in_order_and_one_that_does_not_ends_those_before_it_backwards(
 #[test]
 fn each_child_has_its_own_time_to_stop() {
     let children = [
-        StopTime::AtOnce,
-        StopTime::Within(SECOND),
-        StopTime::Unlimited,
+        ShutdownTimeout::AtOnce,
+        ShutdownTimeout::Within(SECOND),
+        ShutdownTimeout::Unlimited,
     ]
     .map(|stop| Rules { stop, ..PERMANENT });
     let mut play = Play::new(Strategy::OneForOne, 3, &children);
     play.obey = false;
     play.said();
-    play.plan.stop(Verdict::Stopped, Moment::NEVER);
+    play.plan.stop(Verdict::Stopped, Instant::NEVER);
     play.settle();
     assert_eq!(play.said(), "-2");
     assert_eq!(play.wait(1_000 * SECOND).said(), "");
@@ -260,7 +260,7 @@ fn each_child_has_its_own_time_to_stop() {
 #[test]
 fn a_stop_with_an_end_shares_the_time_that_is_left() {
     let unlimited = Rules {
-        stop: StopTime::Unlimited,
+        stop: ShutdownTimeout::Unlimited,
         ..PERMANENT
     };
     let mut play = Play::new(Strategy::OneForOne, 3, &[unlimited; 4]);
@@ -284,7 +284,7 @@ fn a_stop_that_gets_an_end_asks_again_with_less_time() {
     let mut play = Play::new(Strategy::OneForOne, 3, &[PERMANENT; 3]);
     play.obey = false;
     play.said();
-    play.plan.stop(Verdict::Stopped, Moment::NEVER);
+    play.plan.stop(Verdict::Stopped, Instant::NEVER);
     play.settle();
     assert_eq!(play.said(), "-2");
     let due = play.plan.due();
@@ -309,7 +309,7 @@ fn dynamic_children_stop_all_at_once_and_are_forgotten() {
     play.obey = false;
     play.said();
     assert_eq!(play.ends(1, Ended::Asked).said(), "~1");
-    play.plan.stop(Verdict::Stopped, Moment::NEVER);
+    play.plan.stop(Verdict::Stopped, Instant::NEVER);
     play.settle();
     assert_eq!(play.said(), "-2 -0");
     assert_eq!(play.wait(SECOND).said(), "!0 !2 end");

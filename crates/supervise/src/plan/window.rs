@@ -1,6 +1,6 @@
 //! How many restarts there were of late.
 
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(crate) struct Window {
     most: u32,
     length: Duration,
     /// The last failures, in order: at most one more than may be.
-    failures: VecDeque<Moment>,
+    failures: VecDeque<Instant>,
 }
 
 impl Window {
@@ -25,7 +25,7 @@ impl Window {
 
     /// Counts a failure at that moment. Says whether a restart may follow. O(1), amortised.
     #[must_use]
-    pub(crate) fn permits(&mut self, now: Moment) -> bool {
+    pub(crate) fn permits(&mut self, now: Instant) -> bool {
         while let Some(first) = self.failures.front()
             && (now.since(*first) > self.length || self.failures.len() > self.most as usize)
         {

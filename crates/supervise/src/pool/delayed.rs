@@ -2,14 +2,14 @@
 
 use super::entry::Entry;
 use super::lines::LineOf;
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// O(log n) for each.
 pub(super) struct Delayed<J, A> {
     /// By their numbers, with the lines in which they wait then.
-    jobs: BTreeMap<u64, (Moment, LineOf, Entry<J, A>)>,
-    due: BTreeSet<(Moment, u64)>,
+    jobs: BTreeMap<u64, (Instant, LineOf, Entry<J, A>)>,
+    due: BTreeSet<(Instant, u64)>,
 }
 
 impl<J, A> Delayed<J, A> {
@@ -20,7 +20,7 @@ impl<J, A> Delayed<J, A> {
         }
     }
 
-    pub(super) fn insert(&mut self, due: Moment, of: LineOf, entry: Entry<J, A>) {
+    pub(super) fn insert(&mut self, due: Instant, of: LineOf, entry: Entry<J, A>) {
         self.due.insert((due, entry.number));
         self.jobs.insert(entry.number, (due, of, entry));
     }
@@ -32,12 +32,12 @@ impl<J, A> Delayed<J, A> {
     }
 
     /// When the first is due.
-    pub(super) fn next(&self) -> Moment {
-        self.due.first().map_or(Moment::NEVER, |it| it.0)
+    pub(super) fn next(&self) -> Instant {
+        self.due.first().map_or(Instant::NEVER, |it| it.0)
     }
 
     /// Takes the first out, if it is due at that moment.
-    pub(super) fn pop_due(&mut self, now: Moment) -> Option<(LineOf, Entry<J, A>)> {
+    pub(super) fn pop_due(&mut self, now: Instant) -> Option<(LineOf, Entry<J, A>)> {
         let &(due, number) = self.due.first().filter(|it| it.0 <= now)?;
         self.due.remove(&(due, number));
         let (_, of, entry) = self.jobs.remove(&number)?;

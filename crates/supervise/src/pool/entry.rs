@@ -5,11 +5,11 @@ use super::state::Watch;
 use super::{Overload, PoolError};
 use crate::plan::BackOff;
 use ganger_proc_api::{EndWatch, Reply};
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::time::Duration;
 
 /// Where the time of a job does not count.
-pub(super) const START: Moment = Moment::from_nanos(0);
+pub(super) const START: Instant = Instant::from_nanos(0);
 
 /// A job that was not admitted, with the reason.
 pub(super) type Refusal<J, A> = (Entry<J, A>, PoolError);
@@ -21,7 +21,7 @@ pub(crate) struct Entry<J, A> {
     /// How often it was tried before.
     pub(crate) tries: u32,
     /// When it was admitted, where that counts, and as which one.
-    pub(super) since: Moment,
+    pub(super) since: Instant,
     pub(super) number: u64,
     /// How many priorities are above its own.
     pub(super) rank: usize,
@@ -95,10 +95,10 @@ impl Limits {
     }
 
     /// When a job that was not begun has waited for too long.
-    pub(super) fn expiry<J, A>(&self, entry: &Entry<J, A>) -> Moment {
+    pub(super) fn expiry<J, A>(&self, entry: &Entry<J, A>) -> Instant {
         match self.time_to_live {
             Some(time) => entry.since.after(time),
-            None => Moment::NEVER,
+            None => Instant::NEVER,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::view::View;
 use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, Payloads, Process, StepOutput, StepResult, Tag,
 };
-use ganger_sched::{ContextExt, Moment};
+use ganger_sched::{ContextExt, Instant};
 use ganger_time::{TimerOutput, Timers};
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ pub(super) struct Front<J, A> {
     workers: Option<Tree>,
     timers: Option<Arc<Timers>>,
     /// The moment for which the timer runs.
-    armed: Moment,
+    armed: Instant,
     /// How often in a row workers could not be started.
     streak: Streak,
     /// No worker is started before that moment.
-    again: Moment,
+    again: Instant,
     /// Why it was asked to finish.
     reason: Option<CancelReason>,
 }
@@ -53,7 +53,7 @@ impl<J, A> Front<J, A> {
             view,
             workers: None,
             timers: None,
-            armed: Moment::NEVER,
+            armed: Instant::NEVER,
             streak: Streak::default(),
             again: START,
             reason: None,
@@ -92,7 +92,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
         out.defer_cancel();
         for event in events {
             match event {
-                Event::Completion(it) if it.tag == DUE => self.armed = Moment::NEVER,
+                Event::Completion(it) if it.tag == DUE => self.armed = Instant::NEVER,
                 Event::Completion(it) => match it.result {
                     Ok(_) => self.streak = Streak::default(),
                     Err(_) => {
@@ -114,7 +114,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
                 _ => {}
             }
         }
-        let mut due = Moment::NEVER;
+        let mut due = Instant::NEVER;
         if let Some(workers) = &self.workers {
             let may_start = self.again <= timers.now();
             due = loop {
@@ -143,7 +143,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
         }
         if due != self.armed {
             out.cancel(DUE);
-            if due < Moment::NEVER {
+            if due < Instant::NEVER {
                 out.sleep_until(due, DUE);
             }
             self.armed = due;

@@ -39,7 +39,7 @@ use self::inline::Inline;
 use self::queue::Queue;
 use self::worker::Worker;
 use crate::child::Child;
-use crate::plan::{BackOff, StopTime};
+use crate::plan::{BackOff, ShutdownTimeout};
 use crate::supervisor::Supervisor;
 use ganger_proc_api::{BoxError, SubmitError};
 use ganger_sched::{ContextExt, Handle};
@@ -497,7 +497,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             let (queue, settings) = (Arc::clone(&queue), Arc::clone(&settings));
             Front::new(queue, settings, Arc::clone(&view))
         };
-        supervisor.with(Child::new("front", front).stop(StopTime::Unlimited))
+        supervisor.with(Child::new("front", front).stop(ShutdownTimeout::Unlimited))
     }
 }
 

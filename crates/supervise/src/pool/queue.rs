@@ -9,7 +9,7 @@ use super::state::{Next, Phase, State};
 use super::then::Then;
 use super::{OnRefused, Overload, PoolError, Routing};
 use ganger_proc_api::{BoxError, EndWatch, Pid, Reply};
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::Timers;
 use std::ops::Range;
@@ -50,7 +50,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         result
     }
 
-    fn now(&self) -> Moment {
+    fn now(&self) -> Instant {
         match self.timers.get() {
             Some(timers) if self.limits.has_times() => timers.now(),
             _ => START,
@@ -321,7 +321,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         self.with(|state, then| {
             if state.phase == Phase::Open {
                 state.phase = Phase::Drains;
-                state.release(Moment::NEVER, then);
+                state.release(Instant::NEVER, then);
                 if state.is_suspended {
                     state.suspend(false, then);
                 }

@@ -24,7 +24,7 @@ use super::slot::{Life, Slot};
 use super::then::Then;
 use super::{PoolError, Routing};
 use ganger_proc_api::{EndWatch, Pid, Reply};
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -49,11 +49,11 @@ pub(super) struct State<J, A> {
     /// The callers of jobs with lower numbers tell of their leaving.
     watched: u64,
     /// With patience: when a worker was started for a job last.
-    grown: Moment,
+    grown: Instant,
     /// The front has been told that it may have something to do, and has not looked yet.
     pub(super) front_knows: bool,
     /// When the front looks by itself.
-    front_looks: Moment,
+    front_looks: Instant,
     pub(super) front: Option<Waker>,
     /// The pool's supervisor.
     pub(super) owner: Option<Pid>,
@@ -78,7 +78,7 @@ pub(super) enum Next {
     /// It monitors the process of that worker.
     Monitor(usize, Pid),
     /// It looks again when it is told to, or at that moment.
-    Wait(Moment),
+    Wait(Instant),
 }
 
 /// Has the caller of the job with that number, in that line, tell of its leaving. Nothing when it
@@ -101,7 +101,7 @@ impl<J, A> State<J, A> {
             watched: 0,
             grown: START,
             front_knows: false,
-            front_looks: Moment::NEVER,
+            front_looks: Instant::NEVER,
             front: None,
             owner: None,
             stats: PoolStats::default(),
@@ -221,7 +221,7 @@ impl<J, A> State<J, A> {
     pub(super) fn put_off(
         &mut self,
         entry: Entry<J, A>,
-        due: Moment,
+        due: Instant,
         watch: Watch<'_, A>,
         then: &mut Then<J, A>,
     ) where
@@ -236,7 +236,7 @@ impl<J, A> State<J, A> {
         };
         self.delayed.insert(due, of, entry);
         if self.phase == Phase::Drains {
-            self.release(Moment::NEVER, then);
+            self.release(Instant::NEVER, then);
         } else if due < self.front_looks {
             self.front_looks = due;
             then.wakers.extend(self.front.clone());
@@ -244,7 +244,7 @@ impl<J, A> State<J, A> {
     }
 
     /// Has the jobs wait in their lines whose next try is due.
-    pub(super) fn release(&mut self, now: Moment, then: &mut Then<J, A>) {
+    pub(super) fn release(&mut self, now: Instant, then: &mut Then<J, A>) {
         while let Some((of, entry)) = self.delayed.pop_due(now) {
             self.line(of).insert(entry);
             let woken = self.woken(of.worker, then);
@@ -396,13 +396,13 @@ impl<J, A> State<J, A> {
 
     /// A job that waits for its next try.
     pub(super) fn pop_delayed(&mut self) -> Option<Entry<J, A>> {
-        let (_, entry) = self.delayed.pop_due(Moment::NEVER)?;
+        let (_, entry) = self.delayed.pop_due(Instant::NEVER)?;
         self.stats.queued -= 1;
         Some(entry)
     }
 
     /// Gives up the jobs that have waited for too long. O(1) for each, and O(w) with w workers.
-    pub(super) fn expire(&mut self, limits: &Limits, now: Moment, then: &mut Then<J, A>)
+    pub(super) fn expire(&mut self, limits: &Limits, now: Instant, then: &mut Then<J, A>)
     where
         A: Send + 'static,
     {
@@ -440,13 +440,13 @@ impl<J, A> State<J, A> {
 
     /// When the first job has waited for too long, as it stands. A line has one job at the most
     /// that was begun before, its first.
-    fn expires_at(&self, limits: &Limits) -> Moment {
+    fn expires_at(&self, limits: &Limits) -> Instant {
         let first = |line: &Line<J, A>| {
             let mut not_begun = line.iter().filter(|it| it.tries == 0);
             not_begun.next().map(|it| limits.expiry(it))
         };
         let of_lines = self.lines().filter_map(first);
-        of_lines.min().unwrap_or(Moment::NEVER)
+        of_lines.min().unwrap_or(Instant::NEVER)
     }
 
     /// The worker waits for a job.
@@ -483,7 +483,7 @@ impl<J, A> State<J, A> {
     }
 
     /// With patience: when one more worker is to be started, as it stands.
-    fn grows_at(&self, limits: &Limits) -> Option<Moment> {
+    fn grows_at(&self, limits: &Limits) -> Option<Instant> {
         let patience = limits.patience?;
         if self.starting() > 0 || !self.idle.is_empty() || !self.may_grow() {
             return None;
@@ -494,9 +494,9 @@ impl<J, A> State<J, A> {
     }
 
     /// What the front does next. It starts no worker if it may not.
-    pub(super) fn next(&mut self, limits: &Limits, now: Moment, may_start: bool) -> Next {
+    pub(super) fn next(&mut self, limits: &Limits, now: Instant, may_start: bool) -> Next {
         self.front_knows = false;
-        self.front_looks = Moment::NEVER;
+        self.front_looks = Instant::NEVER;
         let unseen = |it: &(usize, &Slot<J, A>)| it.1.pid.is_some() && !it.1.is_seen;
         let places = self.workers.iter().enumerate().skip(self.always);
         if let Some((index, pid)) = places
@@ -508,7 +508,7 @@ impl<J, A> State<J, A> {
             return Next::Monitor(index, pid);
         }
         if self.phase == Phase::Over {
-            return Next::Wait(Moment::NEVER);
+            return Next::Wait(Instant::NEVER);
         }
         let starts = if self.is_suspended || !may_start {
             Err(None)
@@ -519,7 +519,7 @@ impl<J, A> State<J, A> {
             Ok(index) => Next::Start(index),
             Err(grows_at) => {
                 self.front_knows = grows_at.is_some();
-                let grows_at = grows_at.unwrap_or(Moment::NEVER);
+                let grows_at = grows_at.unwrap_or(Instant::NEVER);
                 let looks = grows_at.min(self.expires_at(limits));
                 self.front_looks = looks.min(self.delayed.next());
                 Next::Wait(self.front_looks)
@@ -528,7 +528,7 @@ impl<J, A> State<J, A> {
     }
 
     /// The worker that is to be started, or when one is.
-    fn start(&mut self, limits: &Limits, now: Moment) -> Result<usize, Option<Moment>> {
+    fn start(&mut self, limits: &Limits, now: Instant) -> Result<usize, Option<Instant>> {
         let grows_at = self.grows_at(limits);
         let is_due = match limits.patience {
             // Those that start take jobs of all.

@@ -201,7 +201,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
             self.queue.served(self.index);
             done.answer();
         }
-        out.go_on();
+        out.step_again();
         Ok(())
     }
 

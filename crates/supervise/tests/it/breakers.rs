@@ -4,7 +4,7 @@ use crate::support::*;
 use ganger_proc_api::{
     Actor, BoxError, CommandError, Completion, Context, Reply, StepOutput, StepResult, actor_fn,
 };
-use ganger_sched::{Address, Moment};
+use ganger_sched::{Address, Instant};
 use ganger_supervise::{BackOff, Breaker};
 use ganger_time::{TimerContext, TimerOutput};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn breaker(failures: u32) -> Breaker {
 #[test]
 fn a_breaker_opens_after_failures_in_a_row_and_lets_one_probe_after_each_wait() {
     let breaker = breaker(3);
-    let mut now = Moment::from_nanos(5);
+    let mut now = Instant::from_nanos(5);
     let fail = |now| breaker.admit(now).unwrap().failed(now);
     fail(now);
     fail(now);
@@ -49,7 +49,7 @@ fn a_breaker_opens_after_failures_in_a_row_and_lets_one_probe_after_each_wait() 
 #[test]
 fn what_was_tried_before_says_nothing_and_a_probe_without_a_result_is_followed_by_another() {
     let breaker = breaker(1);
-    let now = Moment::from_nanos(5);
+    let now = Instant::from_nanos(5);
     let [early, late] = [(); 2].map(|()| breaker.admit(now).unwrap());
     breaker.admit(now).unwrap().failed(now);
     early.succeeded();
@@ -107,7 +107,7 @@ impl Actor for Client {
 fn what_is_refused_during_a_probe_is_told_of_a_moment_to_come() {
     for wait in [ms(0), secs(1)] {
         let breaker = Breaker::new(1, BackOff::from(wait).jitter(0.0));
-        let now = Moment::from_nanos(5);
+        let now = Instant::from_nanos(5);
         breaker.admit(now).unwrap().failed(now);
         let now = now.after(secs(5));
         let probe = breaker.admit(now).unwrap();

@@ -14,7 +14,7 @@ fn steps(task: &mut ByHand, mut between: impl FnMut(&mut ByHand)) -> usize {
     for count in 1.. {
         match task.step().unwrap() {
             Stepped {
-                outcome: Outcome::GoOn,
+                outcome: Outcome::StepAgain,
                 ..
             } => between(task),
             Stepped {
@@ -101,7 +101,7 @@ fn yield_now_lets_those_run_that_are_ready() {
         Ok(())
     }));
     for _ in 0..2 {
-        assert!(matches!(task.step().unwrap().outcome, Outcome::GiveWay));
+        assert!(matches!(task.step().unwrap().outcome, Outcome::YieldNow));
     }
     assert!(matches!(task.step().unwrap().outcome, Outcome::Done(_)));
 }

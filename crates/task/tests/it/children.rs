@@ -3,7 +3,7 @@
 use crate::support::{exit, number, start, until};
 use ganger_proc_api::{BoxError, ExitReason, Message, Pid};
 use ganger_sched::{ContextExt, Scheduler};
-use ganger_task::{ChildError, ChildLost, Cx, OneOf2, Scope, SpawnTask, StartTask};
+use ganger_task::{ChildError, ChildLost, Cx, Either, Scope, SpawnTask, StartTask};
 use std::sync::{Arc, Mutex};
 
 /// What has happened, in order.
@@ -251,7 +251,7 @@ fn a_scope_that_is_dropped_or_terminated_cancels_its_children() {
         });
         assert!(matches!(
             cx.select((scope, cx.recv())).await,
-            OneOf2::B(Some(1))
+            Either::B(Some(1))
         ));
         cx.scope(async |scope| -> Result<(), BoxError> {
             spawn_stays(&scope, &log, "terminated")?;

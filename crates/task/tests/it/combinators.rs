@@ -1,12 +1,12 @@
 //! Futures and combinators of other crates.
 
 use crate::support::{Clock, number, start, until};
-use futures_util::future::{Either, join_all, select};
+use futures_util::future::{self, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{FutureExt, select_biased};
 use ganger_proc_api::{BoxError, Command, CommandId, Reply, TypedCommand};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask};
+use ganger_task::{Cx, Either, Either3, SpawnTask};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -179,16 +179,16 @@ fn a_select_of_any_kind_loses_no_message() {
             let never = || cx.call(Command::new(NEVER, ()));
             sum += match turn % 3 {
                 0 => match select(pin!(cx.recv()), pin!(never())).await {
-                    Either::Left((message, _)) => message.unwrap_or(0),
-                    Either::Right(_) => 0,
+                    future::Either::Left((message, _)) => message.unwrap_or(0),
+                    future::Either::Right(_) => 0,
                 },
                 1 => select_biased! {
                     _ = never().fuse() => 0,
                     message = cx.recv().fuse() => message.unwrap_or(0),
                 },
                 _ => match cx.select((cx.recv(), cx.recv(), never())).await {
-                    OneOf3::A(message) | OneOf3::B(message) => message.unwrap_or(0),
-                    OneOf3::C(_) => 0,
+                    Either3::A(message) | Either3::B(message) => message.unwrap_or(0),
+                    Either3::C(_) => 0,
                 },
             };
         }
@@ -254,7 +254,7 @@ fn futures_whose_types_have_lifetimes_are_waited_for_in_any_way() {
         let (one, other) = cx.join((wait(), wait())).await;
         assert!(std::ptr::eq(one, other));
         match cx.select((wait(), wait())).await {
-            OneOf2::A(it) | OneOf2::B(it) => Ok(it.lock().unwrap().values().sum::<u64>()),
+            Either::A(it) | Either::B(it) => Ok(it.lock().unwrap().values().sum::<u64>()),
         }
     });
     assert_eq!(number(task.unwrap()), 6);

@@ -6,7 +6,7 @@ use ganger_proc_api::{
     TypedCommand,
 };
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, OneOf2, SpawnTask, StartTask, WaitError, process};
+use ganger_task::{Cx, Either, SpawnTask, StartTask, WaitError, process};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -107,8 +107,8 @@ fn a_handler_s_task_is_cancelled_when_its_answer_is_not_wanted() {
     scheduler.start().unwrap();
     let task = scheduler.spawn_task(async |cx: Cx<u64>| {
         match cx.select((cx.command(Forever), cx.recv())).await {
-            OneOf2::A(_) => Err("answered".into()),
-            OneOf2::B(message) => Ok(message.unwrap_or(0)),
+            Either::A(_) => Err("answered".into()),
+            Either::B(message) => Ok(message.unwrap_or(0)),
         }
     });
     let task = task.unwrap();
@@ -159,7 +159,7 @@ fn a_wait_that_is_dropped_takes_its_command_back() {
     let (scheduler, _, kept) = world();
     let task = scheduler.spawn_task(async |cx: Cx<u64>| {
         let call = cx.call(Command::new(LATER, ()));
-        let OneOf2::B(first) = cx.select((call, cx.recv())).await else {
+        let Either::B(first) = cx.select((call, cx.recv())).await else {
             return Err("answered".into());
         };
         // The next wait has the place of the one that was dropped.

@@ -3,7 +3,7 @@
 use crate::support::{ByHand, Clock, Stepped, number, start, until};
 use ganger_proc_api::{BoxError, Event, Outcome};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, OneOf2, SpawnTask, StartTask, WaitError, process};
+use ganger_task::{Cx, Either, SpawnTask, StartTask, WaitError, process};
 use std::future::{poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -180,7 +180,7 @@ fn a_cancelled_task_polls_no_more_of_what_it_waited_for() {
         }
         Ok(())
     }));
-    assert!(matches!(task.step().unwrap().outcome, Outcome::GoOn));
+    assert!(matches!(task.step().unwrap().outcome, Outcome::StepAgain));
     // Ordering: Relaxed: one thread.
     let before = polls.load(Ordering::Relaxed);
     task.events.push_back(Event::Cancel("enough".into()));
@@ -207,12 +207,12 @@ fn each_of_two_that_are_ready_is_as_often_the_first() {
         for _ in 0..TIMES {
             // Ordering: Relaxed: one thread.
             match cx.select((ready(()), ready(()))).await {
-                OneOf2::A(()) => its_firsts.fetch_add(1, Ordering::Relaxed),
-                OneOf2::B(()) => 0,
+                Either::A(()) => its_firsts.fetch_add(1, Ordering::Relaxed),
+                Either::B(()) => 0,
             };
             // Two that take turns with each other must not take turns with themselves.
             let other = cx.select((ready(()), ready(()))).await;
-            inner += usize::from(other == OneOf2::A(()));
+            inner += usize::from(other == Either::A(()));
         }
         about_half(inner);
         Ok(())
@@ -221,7 +221,7 @@ fn each_of_two_that_are_ready_is_as_often_the_first() {
     loop {
         match task.step().unwrap().outcome {
             Outcome::Done(_) => break,
-            Outcome::GoOn => steps += 1,
+            Outcome::StepAgain => steps += 1,
             other => panic!("{other:?}"),
         }
     }
@@ -238,7 +238,7 @@ fn a_full_mailbox_and_what_is_always_ready_win_as_often() {
     let its_messages = Arc::clone(&messages);
     let mut task = ByHand::new(process(async move |cx: Cx<usize>| {
         for _ in 0..TIMES {
-            if let OneOf2::A(Some(_)) = cx.select((cx.recv(), ready(()))).await {
+            if let Either::A(Some(_)) = cx.select((cx.recv(), ready(()))).await {
                 // Ordering: Relaxed: one thread.
                 its_messages.fetch_add(1, Ordering::Relaxed);
             }
@@ -247,7 +247,7 @@ fn a_full_mailbox_and_what_is_always_ready_win_as_often() {
     }));
     (0..TIMES).for_each(|it| task.send(it));
     while let Stepped {
-        outcome: Outcome::GoOn,
+        outcome: Outcome::StepAgain,
         ..
     } = task.step().unwrap()
     {}

@@ -2,7 +2,7 @@
 
 use crate::support::{ByHand, exit, number, start, until};
 use ganger_proc_api::{
-    BoxError, Event, ExitReason, Message, Outcome, Package, SendErrorKind, UpgradeRequest,
+    BoxError, Envelope, Event, ExitReason, Message, Outcome, SendErrorKind, UpgradeRequest,
 };
 use ganger_task::{Cx, SpawnTask, SpawnTaskExt, process};
 
@@ -47,7 +47,7 @@ fn a_message_of_another_type_is_refused_at_the_send() {
     let scheduler = start(1);
     let task = scheduler.spawn_task(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
     let task = task.unwrap();
-    let refused = scheduler.send(Package::new(None, task.pid(), "", "seven"));
+    let refused = scheduler.send(Envelope::new(None, task.pid(), "", "seven"));
     assert!(matches!(
         refused.unwrap_err().kind,
         SendErrorKind::WrongType(_)

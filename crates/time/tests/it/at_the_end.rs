@@ -1,6 +1,6 @@
 //! What is left when a scheduler halts, and timers that a scheduler does not have.
 
-use ganger_proc_api::{Context, Event, Events, Package, Payload, StepOutput, process_fn};
+use ganger_proc_api::{Context, Envelope, Event, Events, Payload, StepOutput, process_fn};
 use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Scheduler};
 use ganger_time::{KeyedTimers, StateTimeout, TimerOutput, Timers};
 use std::sync::{Arc, mpsc};
@@ -29,7 +29,7 @@ fn a_destructor_that_panics_keeps_no_other_timer() {
     let (its, own) = (Arc::clone(&timers), Arc::clone(&held));
     let process = scheduler.spawn(process_fn(move |ctx: &Context, _: &mut Events<'_>, out| {
         let payload = Payload::any(Arc::clone(&own));
-        let _ = its.send_after(LONG, Package::new(None, ctx.pid(), "held", payload));
+        let _ = its.send_after(LONG, Envelope::new(None, ctx.pid(), "held", payload));
         out.done(());
         Ok(())
     }));
@@ -37,7 +37,7 @@ fn a_destructor_that_panics_keeps_no_other_timer() {
     let pid = process.pid();
     assert!(process.wait().is_done());
     for _ in 0..2 {
-        let _ = timers.send_after(LONG, Package::new(None, pid, "bomb", Payload::any(Bomb)));
+        let _ = timers.send_after(LONG, Envelope::new(None, pid, "bomb", Payload::any(Bomb)));
     }
     assert_eq!((timers.stats().pending, Arc::strong_count(&held)), (3, 2));
     scheduler.stop(Duration::ZERO).unwrap();
@@ -130,7 +130,7 @@ fn a_message_that_is_refused_when_it_is_due_is_a_dead_letter() {
     scheduler.terminate(pid).unwrap();
     scheduler.start().unwrap();
     ended.wait();
-    let _timer = timers.send_after(Duration::ZERO, Package::new(None, pid, "late", ()));
+    let _timer = timers.send_after(Duration::ZERO, Envelope::new(None, pid, "late", ()));
     let letter = letters.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(letter, (DeadReason::LateEnded, "late".to_owned()));
     assert!(letters.try_recv().is_err());

@@ -2,12 +2,12 @@
 
 use crate::support::{LATE, assert_in_time, ms, sim, stats, timers};
 use ganger_proc_api::{
-    Actor, Command, CommandError, Completion, Context, Event, ExitReason, Package, StepOutput,
+    Actor, Command, CommandError, Completion, Context, Envelope, Event, ExitReason, StepOutput,
     StepResult, UpgradeRequest, process_fn,
 };
 use ganger_time::{
-    Every, KeyedTimers, Missed, Moment, ReceiveTimeout, SLEEP, StateTimeout, TICKER, TimerContext,
-    TimerOutput, ZeroPeriod,
+    Instant, Interval, KeyedTimers, MissedTicks, ReceiveTimeout, SLEEP, StateTimeout, TICKER,
+    TimerContext, TimerOutput, ZeroPeriod,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,10 +42,10 @@ fn what_is_over_completes_at_once_and_what_is_too_long_never() {
         let sleeper = rt.spawn(process_fn(move |ctx, events, out| {
             if due.is_empty() {
                 out.sleep(Duration::MAX, 1);
-                out.sleep_until(Moment::NEVER, 2);
+                out.sleep_until(Instant::NEVER, 2);
                 out.sleep(Duration::ZERO, 3);
                 out.sleep_until(ctx.now(), 4);
-                out.sleep_until(Moment::from_nanos(0), 5);
+                out.sleep_until(Instant::from_nanos(0), 5);
                 due.push(0);
             }
             for event in events {
@@ -150,7 +150,7 @@ fn the_timers_of_a_process_that_is_terminated_or_fails_end_with_it() {
         rt.run_for(ms(1));
         assert_eq!(stats(rt).pending, 2);
         rt.terminate(terminated.pid()).unwrap();
-        rt.send(Package::new(None, failed.pid(), "fail", ()))
+        rt.send(Envelope::new(None, failed.pid(), "fail", ()))
             .unwrap();
         assert!(matches!(rt.wait(terminated), ExitReason::Terminated));
         assert!(matches!(rt.wait(failed), ExitReason::Failed(_)));
@@ -173,7 +173,7 @@ fn a_timer_that_is_taken_back_costs_no_event() {
         let process = process.unwrap();
         rt.run_for(ms(1));
         for _ in 0..10 {
-            rt.send(Package::new(None, process.pid(), "again", ()))
+            rt.send(Envelope::new(None, process.pid(), "again", ()))
                 .unwrap();
             rt.run_for(ms(1));
         }
@@ -202,7 +202,7 @@ fn the_timers_of_a_process_that_is_upgraded_are_gone() {
         let process = process.unwrap();
         rt.run_for(ms(1));
         assert_eq!(stats(rt).pending, 40);
-        rt.send(Package::new(None, process.pid(), "upgrade", ()))
+        rt.send(Envelope::new(None, process.pid(), "upgrade", ()))
             .unwrap();
         assert!(rt.wait(process).is_done());
         assert_eq!((stats(rt).pending, stats(rt).cancelled), (0, 80));
@@ -210,16 +210,16 @@ fn the_timers_of_a_process_that_is_upgraded_are_gone() {
 }
 
 /// A process that is late for its interval's ticks by 3.5 periods once.
-fn late_ticks(missed: Missed) -> Vec<(u64, Duration)> {
+fn late_ticks(missed: MissedTicks) -> Vec<(u64, Duration)> {
     let ticks = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&ticks);
     sim(8).run(move |rt| {
-        let mut every = Every::new(ms(10), 1).missed(missed);
+        let mut every = Interval::new(ms(10), 1).missed(missed);
         let mut is_late = false;
         let process = rt.spawn(process_fn(move |ctx, events, out| {
             let mut ticks = ticks.lock().unwrap();
             match events.next() {
-                None => every.start_at(Moment::from_nanos(10_000_000), out),
+                None => every.start_at(Instant::from_nanos(10_000_000), out),
                 Some(Event::Completion(it)) if every.is_tick(&it) => {
                     it.result?;
                     if ticks.len() == 1 && !is_late {
@@ -253,15 +253,15 @@ fn ticks_that_were_missed_burst_are_skipped_or_move_the_others() {
     // The second tick is due at 20 ms, and taken at 55 ms.
     for (missed, expected) in [
         (
-            Missed::Burst,
+            MissedTicks::Burst,
             [(1, 10), (1, 55), (1, 55), (1, 55), (1, 55), (1, 60)],
         ),
         (
-            Missed::Skip,
+            MissedTicks::Skip,
             [(1, 10), (4, 55), (1, 60), (1, 70), (1, 80), (1, 90)],
         ),
         (
-            Missed::Delay,
+            MissedTicks::Delay,
             [(1, 10), (4, 55), (1, 65), (1, 75), (1, 85), (1, 95)],
         ),
     ] {
@@ -280,7 +280,7 @@ fn a_period_of_zero_is_an_error() {
     sim(9).run(|rt| {
         let process = rt.spawn(process_fn(|ctx, events, out| {
             match events.next() {
-                None => Every::new(Duration::ZERO, 1).start(ctx.now(), out),
+                None => Interval::new(Duration::ZERO, 1).start(ctx.now(), out),
                 Some(Event::Completion(it)) => {
                     let Err(CommandError::Failed(error)) = it.result else {
                         return Err("it has ticked".into());
@@ -370,8 +370,8 @@ fn silence_counts_from_the_last_message() {
         }));
         let process = process.unwrap();
         for millis in [4, 8, 15] {
-            let package = Package::new(None, process.pid(), "n", ());
-            let _ = timers(rt).send_after(ms(millis), package);
+            let envelope = Envelope::new(None, process.pid(), "n", ());
+            let _ = timers(rt).send_after(ms(millis), envelope);
         }
         assert!(rt.wait(process).is_done());
         assert_in_time(ms(25), rt.now());
@@ -415,7 +415,7 @@ fn an_actor_begins_its_idle_time_when_it_has_started() {
                 .spawn_actor(Idle(ReceiveTimeout::new(ms(10), 1)))
                 .unwrap();
             idle.address().send(false).unwrap();
-            let later = Package::new(None, idle.pid(), "", counts);
+            let later = Envelope::new(None, idle.pid(), "", counts);
             let _ = timers(rt).send_after(ms(4), later);
             assert!(rt.wait(idle).is_done());
             assert_in_time(ms(end), rt.now());

@@ -1,7 +1,7 @@
 //! Messages that are sent later, in virtual time.
 
 use crate::support::{assert_in_time, moment, ms, sim, stats, timers};
-use ganger_proc_api::{Event, Package, Payload, Pid, process_fn};
+use ganger_proc_api::{Envelope, Event, Payload, Pid, process_fn};
 use ganger_sim::{Faults, Rt};
 use ganger_time::{Timer, TimerContext};
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ fn messages_are_sent_later_unless_they_are_cancelled() {
         rt.settle();
         let (timers, begin) = (timers(rt), rt.now());
         let send =
-            |millis: u64| timers.send_after(ms(millis), Package::new(None, pid, "n", millis));
+            |millis: u64| timers.send_after(ms(millis), Envelope::new(None, pid, "n", millis));
         let (first, second, mut third) = (send(10), send(20), send(30));
         let (mut fourth, now) = (send(40), send(0));
         assert_eq!(now.read(), None);
@@ -65,11 +65,11 @@ fn a_message_in_the_mailbox_is_not_seen_after_it_was_cancelled_or_reset() {
         sim(16).run(|rt| {
             let (pid, all) = collects(rt);
             rt.settle();
-            let package = |number: u64| Package::new(None, pid, "n", number);
-            rt.send(package(1)).unwrap();
+            let envelope = |number: u64| Envelope::new(None, pid, "n", number);
+            rt.send(envelope(1)).unwrap();
             let now = rt.now();
-            let mut timer = timers(rt).send_after(Duration::ZERO, package(2));
-            rt.send(package(3)).unwrap();
+            let mut timer = timers(rt).send_after(Duration::ZERO, envelope(2));
+            rt.send(envelope(3)).unwrap();
             if resets {
                 assert!(timer.reset(ms(10)));
             } else {
@@ -92,8 +92,8 @@ fn a_message_in_the_mailbox_of_a_process_that_ends_is_dropped_with_it() {
             let (pid, _) = collects(rt);
             rt.settle();
             let before = rt.stats().total.undelivered;
-            let package = Package::new(None, pid, "n", 1_u64);
-            let timer = timers(rt).send_after(Duration::ZERO, package);
+            let envelope = Envelope::new(None, pid, "n", 1_u64);
+            let timer = timers(rt).send_after(Duration::ZERO, envelope);
             assert_eq!(is_cancelled.then(|| timer.cancel()).is_some(), is_cancelled);
             rt.terminate(pid).unwrap();
             rt.settle();
@@ -113,12 +113,12 @@ fn a_message_that_is_taken_back_from_a_limited_mailbox_leaves_its_place() {
         let (pid, all) = collects(rt);
         rt.settle();
         let timers = timers(rt);
-        let package = |number: u64| Package::new(None, pid, "n", number);
+        let envelope = |number: u64| Envelope::new(None, pid, "n", number);
         for round in 0..5 {
-            let first = timers.send_after(Duration::ZERO, package(3 * round));
-            let _ = timers.send_after(Duration::ZERO, package(3 * round + 1));
+            let first = timers.send_after(Duration::ZERO, envelope(3 * round));
+            let _ = timers.send_after(Duration::ZERO, envelope(3 * round + 1));
             // It is full.
-            let refused = timers.send_after(Duration::ZERO, package(3 * round + 2));
+            let refused = timers.send_after(Duration::ZERO, envelope(3 * round + 2));
             assert_eq!((stats(rt).refused, refused.cancel()), (round + 1, None));
             assert!(first.cancel().is_some());
             rt.settle();
@@ -141,8 +141,8 @@ fn a_message_of_a_type_that_its_process_does_not_take_is_refused_when_it_is_due(
         }));
         let pid = process.unwrap().pid();
         rt.settle();
-        let wrong = Package::new(None, pid, "n", "a text");
-        let right = Package::new(None, pid, "n", Payload::any(7_u32));
+        let wrong = Envelope::new(None, pid, "n", "a text");
+        let right = Envelope::new(None, pid, "n", Payload::any(7_u32));
         let wrong = timers(rt).send_after(ms(1), wrong);
         let right = timers(rt).send_after(ms(1), right);
         rt.settle();
@@ -178,7 +178,7 @@ fn a_process_takes_back_what_it_has_sent_itself() {
                 let delay = Duration::from_micros(turns % 3);
                 timer = Some(ctx.send_after(delay, ctx.pid(), "n", wanted));
                 if turns % 2 == 0 {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             }));
@@ -197,7 +197,7 @@ fn a_message_to_a_process_that_has_ended_is_counted() {
         }));
         let ends = ends.unwrap();
         let pid = ends.pid();
-        let _ = timers(rt).send_after(ms(1), Package::new(None, pid, "n", 1_u64));
+        let _ = timers(rt).send_after(ms(1), Envelope::new(None, pid, "n", 1_u64));
         assert!(rt.wait(ends).is_done());
         rt.settle();
         assert_eq!((stats(rt).fired, stats(rt).refused), (1, 1));

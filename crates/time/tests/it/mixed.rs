@@ -4,7 +4,7 @@
 use crate::support::with_timers;
 use ganger_proc_api::{BoxError, Context, Event, Pid, StepOutput, Tag, process_fn};
 use ganger_sim::{Faults, Sim};
-use ganger_time::{Moment, Timer, TimerContext, TimerOutput, Timers};
+use ganger_time::{Instant, Timer, TimerContext, TimerOutput, Timers};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ const STEPS: u32 = 40;
 struct Ledger {
     made: u64,
     /// When each is due that has been sent, and neither cancelled nor received.
-    due: BTreeMap<u64, Moment>,
+    due: BTreeMap<u64, Instant>,
     received: u64,
     cancelled: u64,
 }
@@ -29,7 +29,7 @@ struct Citizen {
     steps: u32,
     next: Tag,
     /// When each sleep is over that has not completed and was not taken back.
-    sleeps: BTreeMap<Tag, Moment>,
+    sleeps: BTreeMap<Tag, Instant>,
     taken_back: HashSet<Tag>,
     timers: Vec<(u64, Timer)>,
 }
@@ -115,7 +115,7 @@ impl Citizen {
         }
     }
 
-    fn act(&mut self, ctx: &Context, now: Moment, out: &mut StepOutput) {
+    fn act(&mut self, ctx: &Context, now: Instant, out: &mut StepOutput) {
         match self.random.u8(..6) {
             0 | 1 => {
                 let time = self.time();

@@ -1,7 +1,7 @@
 //! Timers on threads, many at a time.
 
 use crate::support::{PATIENCE, ms, start, until};
-use ganger_proc_api::{Event, Package, process_fn};
+use ganger_proc_api::{Envelope, Event, process_fn};
 use ganger_time::{TimerContext, TimerOutput};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,9 +74,9 @@ fn each_message_of_threads_outside_is_sent_or_cancelled() {
                 let mut random = fastrand::Rng::with_seed(nth);
                 let mut before = Vec::new();
                 for number in 0..EACH {
-                    let package = Package::new(None, pid, "n", number);
+                    let envelope = Envelope::new(None, pid, "n", number);
                     let delay = Duration::from_micros(random.u64(..500));
-                    before.push(timers.send_after(delay, package));
+                    before.push(timers.send_after(delay, envelope));
                     if before.len() > 20 {
                         let mut timer = before.swap_remove(random.usize(..20));
                         let act = random.u8(..4);
@@ -155,14 +155,14 @@ fn a_stop_takes_all_timers_along() {
             Ok(())
         });
         let pid = scheduler.spawn(process).unwrap().pid();
-        let package = Package::new(None, pid, "n", ());
-        let _ = timers.send_after(ms(1_000_000), package);
+        let envelope = Envelope::new(None, pid, "n", ());
+        let _ = timers.send_after(ms(1_000_000), envelope);
     }
     until("all sleep", || timers.stats().pending == 100);
     scheduler.stop(Duration::ZERO).unwrap();
     until("all is gone", || {
         timers.stats().pending == 0 && Arc::strong_count(&kept) == 1
     });
-    let refused = Package::new(None, "{main|1}".parse().unwrap(), "n", ());
+    let refused = Envelope::new(None, "{main|1}".parse().unwrap(), "n", ());
     assert_eq!(timers.send_after(ms(1), refused).read(), None);
 }

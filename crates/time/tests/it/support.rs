@@ -2,10 +2,10 @@
 
 use ganger_sched::{Builder, Scheduler};
 use ganger_sim::{Rt, Sim};
-use ganger_time::{Moment, TimerStats, Timers};
+use ganger_time::{Instant, TimerStats, Timers};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a test waits for something that is bound to happen before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,9 +31,9 @@ pub(crate) fn sim(seed: u64) -> Sim {
 }
 
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = std::time::Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < end, "{what}: not in time");
+        assert!(std::time::Instant::now() < end, "{what}: not in time");
         thread::yield_now();
     }
 }
@@ -49,8 +49,8 @@ pub(crate) fn stats(rt: &Rt<'_>) -> TimerStats {
     timers(rt).stats()
 }
 
-pub(crate) fn moment(time: Duration) -> Moment {
-    Moment::from_nanos(u64::try_from(time.as_nanos()).unwrap())
+pub(crate) fn moment(time: Duration) -> Instant {
+    Instant::from_nanos(u64::try_from(time.as_nanos()).unwrap())
 }
 
 #[track_caller]

@@ -86,7 +86,7 @@ fn connections_are_served_beside_processes_that_are_always_ready() {
                 if is_over.load(Ordering::SeqCst) {
                     out.done(());
                 } else {
-                    out.go_on();
+                    out.step_again();
                 }
                 Ok(())
             });

@@ -4,12 +4,12 @@ use super::example::commands::{self, Route};
 use super::example::protocol::Answer;
 use super::example::store::{Store, whole};
 use bytes::Bytes;
-use ganger::time::Moment;
+use ganger::time::Instant;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::time::Duration;
 
-const START: Moment = Moment::from_nanos(0);
+const START: Instant = Instant::from_nanos(0);
 
 fn run(store: &mut Store, line: &str) -> Answer {
     let mut words = line.split(' ');

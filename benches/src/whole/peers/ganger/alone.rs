@@ -28,7 +28,7 @@ impl Process for Stepper {
             out.done(());
         } else {
             self.left -= 1;
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     }
@@ -43,7 +43,7 @@ pub(super) struct Blocker {
 impl Process for Blocker {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.stuck.turn() {
-            out.go_on();
+            out.step_again();
         } else {
             self.gate.hit();
             out.done(());
@@ -70,7 +70,7 @@ impl Process for Racer {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.race.lap() {
             self.laps += 1;
-            out.go_on();
+            out.step_again();
         } else {
             self.race.finish(self.laps);
             self.gate.hit();

@@ -121,7 +121,7 @@ impl Process for Parent {
             self.gate.hit_with(self.told);
             out.done(());
         } else if self.to_start > 0 {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     }

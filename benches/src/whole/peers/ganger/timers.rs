@@ -3,7 +3,7 @@
 use crate::whole::gate::Gate;
 use crate::whole::timed::{Nap, churn_time};
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult, Tag};
-use ganger_sched::Moment;
+use ganger_sched::Instant;
 use ganger_time::{TimerContext, TimerOutput};
 
 /// The number of timers that a process sets in a step that continues.
@@ -35,7 +35,7 @@ impl Process for Churn {
             self.gate.hit();
             out.done(());
         } else {
-            out.go_on();
+            out.step_again();
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl Process for Stepping {
             out.done(());
         } else {
             out.sleep(churn_time(self.left), self.left);
-            out.go_on();
+            out.step_again();
             self.left -= 1;
         }
         Ok(())
@@ -72,7 +72,7 @@ impl Process for Stepping {
 
 /// Hits the gate when it starts, and when a message or a timer ends it.
 pub(super) struct Waiter {
-    pub(super) due: Moment,
+    pub(super) due: Instant,
     pub(super) gate: &'static Gate,
 }
 

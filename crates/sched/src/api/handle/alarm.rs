@@ -2,7 +2,7 @@
 
 use super::Handle;
 use crate::core::sources::{Alarm, Seat};
-use ganger_proc_api::{BoxError, Command, Completer, Package, Pid, SendError};
+use ganger_proc_api::{BoxError, Command, Completer, Envelope, Pid, SendError};
 
 impl Alarm {
     /// The scheduler, unless it is gone. The last handle of a scheduler may drop what its users
@@ -12,15 +12,15 @@ impl Alarm {
         self.shared().map(|shared| Handle { shared })
     }
 
-    /// Sends a message that the source keeps at that seat, and gives to [`take_package`] when the
+    /// Sends a message that the source keeps at that seat, and gives to [`take_envelope`] when the
     /// process is about to be shown it. Until then the source may take it back. Nothing is sent
-    /// when it has done so before. A package for another scheduler is sent as any other, and can't
-    /// be taken back. Never blocks.
+    /// when it has done so before. An envelope for another scheduler is sent as any other, and
+    /// can't be taken back. Never blocks.
     ///
-    /// [`take_package`]: crate::Source::take_package
+    /// [`take_envelope`]: crate::Source::take_envelope
     ///
     /// # Errors
-    /// As for [`Handle::send`], with the package, which the source keeps no longer.
+    /// As for [`Handle::send`], with the envelope, which the source keeps no longer.
     pub fn send_kept(
         &self,
         scheduler: &Handle,
@@ -34,16 +34,16 @@ impl Alarm {
         };
         let task = shared.find(target);
         let refused = task.as_ref().and_then(|task| {
-            let is_refused = |it: &Package| task.accepts.refuses(&it.message).is_some();
+            let is_refused = |it: &Envelope| task.accepts.refuses(&it.message).is_some();
             task.accepts.get()?;
             shared.take_kept(ticket, is_refused)
         });
-        let package = match refused {
+        let envelope = match refused {
             None if task.is_some_and(|task| task.deliver_kept(ticket)) => None,
             None => shared.take_kept(ticket, |_| true),
             refused => refused,
         };
-        package.map_or(Ok(()), |package| scheduler.send(package))
+        envelope.map_or(Ok(()), |envelope| scheduler.send(envelope))
     }
 
     /// Has a command carried out whose answer the completer takes: in a handler of a source.

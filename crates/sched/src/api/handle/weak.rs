@@ -2,8 +2,8 @@
 
 use super::Handle;
 use crate::core::shared::Shared;
-use ganger_proc_api::{Package, SendError, SendErrorKind};
-use ganger_relay::PackageReceiver;
+use ganger_proc_api::{Envelope, SendError, SendErrorKind};
+use ganger_relay::EnvelopeReceiver;
 use std::fmt;
 use std::sync::Weak;
 
@@ -13,7 +13,7 @@ use std::sync::Weak;
 /// handlers until the workers have returned. If one of these keeps a `Handle`, it keeps the
 /// scheduler's memory, and with it itself.
 ///
-/// It is a host for a router's node: it takes packages for the scheduler's own processes, and no
+/// It is a host for a router's node: it takes envelopes for the scheduler's own processes, and no
 /// others.
 ///
 /// ```
@@ -41,18 +41,18 @@ impl WeakHandle {
     }
 }
 
-impl PackageReceiver for WeakHandle {
-    fn send(&self, package: Package) -> Result<(), SendError> {
+impl EnvelopeReceiver for WeakHandle {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
         match self.shared.upgrade() {
-            Some(shared) => shared.deliver(package),
-            None => Err(SendError::new(SendErrorKind::Stopping, package)),
+            Some(shared) => shared.deliver(envelope),
+            None => Err(SendError::new(SendErrorKind::Stopping, envelope)),
         }
     }
 
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
         match self.shared.upgrade() {
-            Some(shared) => shared.deliver_control(package),
-            None => Err(SendError::new(SendErrorKind::Stopping, package)),
+            Some(shared) => shared.deliver_control(envelope),
+            None => Err(SendError::new(SendErrorKind::Stopping, envelope)),
         }
     }
 }

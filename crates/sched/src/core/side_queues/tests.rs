@@ -216,7 +216,7 @@ impl Real {
             Gathered::Kept(_) => unreachable!("no message here can be taken back"),
         };
         // The step does not go on.
-        core.go_ons = 0;
+        core.repeats = 0;
         let cursor = core.cursor(events);
         let (_, mut queue) = core.begin_step(&cursor).unwrap();
         let mut shown = Vec::new();

@@ -133,7 +133,7 @@ fn nobody_waits_for_room_beside_others_when_the_system_grants_no_thread() {
     assert!(matches!(sender.wait(), ExitReason::Done(_)));
     receiver
         .address()
-        .send_blocking(refused.into_package().message)
+        .send_blocking(refused.into_envelope().message)
         .unwrap();
     assert!(matches!(receiver.wait(), ExitReason::Done(_)));
 }

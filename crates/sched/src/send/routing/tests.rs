@@ -1,4 +1,4 @@
-//! A package goes to the process that lives by its PID.
+//! An envelope goes to the process that lives by its PID.
 
 use super::*;
 use crate::Scheduler;
@@ -88,9 +88,9 @@ impl ByHand {
     fn send(&self, id: u64, number: u64) -> Result<(), SendErrorKind> {
         let mut sent = Ok(());
         local::enter(&self.queue, || {
-            let package = Message::new("number", number).to(self.pid(id));
-            sent = self.scheduler.send(package).map_err(|error| {
-                let returned = error.package.message.payloads.first();
+            let envelope = Message::new("number", number).to(self.pid(id));
+            sent = self.scheduler.send(envelope).map_err(|error| {
+                let returned = error.envelope.message.payloads.first();
                 assert_eq!(
                     returned.and_then(|returned| returned.as_u64()),
                     Some(number)
@@ -120,7 +120,7 @@ impl ByHand {
 
 // pins: R2, P7
 #[test]
-fn a_package_for_an_ended_process_comes_back_until_another_has_its_id() {
+fn an_envelope_for_an_ended_process_comes_back_until_another_has_its_id() {
     let by_hand = ByHand::new(None);
     let sum = by_hand.start(1);
     [5, 7, 9]
@@ -139,7 +139,7 @@ fn a_package_for_an_ended_process_comes_back_until_another_has_its_id() {
 
 // pins: P13
 #[test]
-fn a_full_mailbox_takes_packages_again_when_there_is_room() {
+fn a_full_mailbox_takes_envelopes_again_when_there_is_room() {
     let by_hand = ByHand::new(Some(2));
     let sum = by_hand.start(1);
     let sent = [(); 4].map(|()| by_hand.send(1, 1));

@@ -1,11 +1,11 @@
 //! A process that does a bit of everything.
 
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, ExitCause,
-    ExitNotice, Message, NodeName, Outcome, Package, Payloads, Pid, Process, StepOutput,
+    BoxError, CancelReason, Command, CommandId, Completer, Context, Envelope, Event, Events,
+    ExitCause, ExitNotice, Message, NodeName, Outcome, Payloads, Pid, Process, StepOutput,
     StepResult, UpgradeRequest,
 };
-use ganger_relay::{PackageReceiver, receiver_fn};
+use ganger_relay::{EnvelopeReceiver, receiver_fn};
 use ganger_sched::{SystemEvent, WeakHandle};
 use ganger_sim::{Rt, SimClock};
 use std::cell::Cell;
@@ -106,14 +106,14 @@ impl Citizen {
                     ctx.send(pid, "number", half)
                 };
                 if let Err(error) = sent {
-                    let package = error.into_package();
-                    let payload = package.message.payloads.into_first().as_u64();
-                    assert_eq!((package.target, payload), (pid, Some(half)));
+                    let envelope = error.into_envelope();
+                    let payload = envelope.message.payloads.into_first().as_u64();
+                    assert_eq!((envelope.target, payload), (pid, Some(half)));
                 }
             }
         }
         if number.is_multiple_of(3) {
-            // The package may come back at once.
+            // The envelope may come back at once.
             drop(ctx.send(far_away(), "far", number));
         }
         match number % 11 {
@@ -143,8 +143,8 @@ impl Citizen {
                     self.town.move_in(pid);
                 }
             }
-            6 if number.is_multiple_of(2) => out.give_way(),
-            6 => out.go_on(),
+            6 if number.is_multiple_of(2) => out.yield_now(),
+            6 => out.step_again(),
             7 if number.is_multiple_of(2) => {
                 let next = Self::new(&self.town);
                 out.upgrade(UpgradeRequest::process(next, "main", number));
@@ -278,11 +278,11 @@ pub(crate) fn register(rt: &Rt<'_>, town: &Arc<Town>) {
     };
     rt.register(ECHO, "echo", echo).unwrap();
     let router = Arc::downgrade(rt.router());
-    let far = receiver_fn(move |package: Package| {
-        if let (Some(router), Some(source)) = (router.upgrade(), package.message.source) {
+    let far = receiver_fn(move |envelope: Envelope| {
+        if let (Some(router), Some(source)) = (router.upgrade(), envelope.message.source) {
             // The sender may have ended. The answer is a smaller number, so that the exchange has
             // an end.
-            let half = number_of(package.message) / 2;
+            let half = number_of(envelope.message) / 2;
             drop(router.send(Message::new("number", half).to(source)));
         }
         Ok(())

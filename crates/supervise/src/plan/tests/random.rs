@@ -51,12 +51,12 @@ fn child(kind: u8) -> Rules {
 fn play_with_slow_children(strategy: Strategy, most: u32, children: &[Rules], all: &[Happens]) {
     let window = Arc::new(Mutex::new(Window::new(most, 5 * SECOND)));
     let mut plan = Plan::new(strategy, AutoShutdown::Never, window, 7);
-    let mut now = Moment::from_nanos(1);
+    let mut now = Instant::from_nanos(1);
     let mut ids: Vec<_> = children.iter().map(|it| plan.add(*it, now)).collect();
     // Whether it runs, and has been asked to end.
     let mut alive: BTreeMap<ChildId, bool> = BTreeMap::new();
     // By when they have last been asked to.
-    let mut asked: BTreeMap<ChildId, Moment> = BTreeMap::new();
+    let mut asked: BTreeMap<ChildId, Instant> = BTreeMap::new();
     let (mut starts, mut verdict) = (0, None);
     let is_group = matches!(strategy, Strategy::OneForAll | Strategy::RestForOne);
     let mut go_on = |plan: &mut Plan, now, alive: &mut BTreeMap<ChildId, bool>| {
@@ -134,7 +134,7 @@ fn play_with_slow_children(strategy: Strategy, most: u32, children: &[Rules], al
     let by = now.after(3 * SECOND);
     plan.stop(Verdict::Stopped, by);
     go_on(&mut plan, now, &mut alive);
-    while plan.due() < Moment::NEVER {
+    while plan.due() < Instant::NEVER {
         now = plan.due();
         go_on(&mut plan, now, &mut alive);
     }
