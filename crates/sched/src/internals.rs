@@ -4,10 +4,10 @@
 use crate::api::handle::Handle;
 use crate::core::cell::ProcessCell;
 use crate::core::registry::Registry;
+use crate::noop_process::NoopProcess;
 use crate::process::origin::Origin;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
-use crate::still::Still;
 use ganger_proc_api::Pid;
 use std::cell::Cell;
 use std::fmt;
@@ -93,7 +93,7 @@ impl Processes {
             shared,
             pid,
             "main".into(),
-            ProcessBox::boxed(Box::new(Still)),
+            ProcessBox::boxed(Box::new(NoopProcess)),
             Origin::new(0, None, None, false),
         );
         // SAFETY: the id has been claimed, and no other thread uses it.

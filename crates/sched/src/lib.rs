@@ -10,13 +10,13 @@ mod core;
 mod exits;
 mod handlers;
 mod limits;
+#[cfg(any(all(test, not(ganger_loom)), feature = "internals"))]
+mod noop_process;
 mod probe;
 mod process;
 mod progress;
 mod queues;
 mod send;
-#[cfg(any(all(test, not(ganger_loom)), feature = "internals"))]
-mod still;
 mod stop;
 mod turn;
 mod worker;

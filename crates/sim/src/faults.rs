@@ -70,7 +70,7 @@ pub struct Faults {
     /// comes twice. (For a wake-up that comes late see `worker_stalls`.)
     pub worker_wakes_in_vain: u32,
     /// A worker that sleeps until a timer is due wakes when half of that time is over.
-    pub keeper_wakes_early: u32,
+    pub timer_waiter_wakes_early: u32,
     /// When no actor can move and a timer is due next, it is delivered up to [`LATE`] too late, as
     /// on a machine that has other things to do.
     pub delivery_stalls: u32,
@@ -120,7 +120,7 @@ impl Faults {
             envelope_is_late: 0,
             place_disappears: 0,
             worker_wakes_in_vain: 0,
-            keeper_wakes_early: 50,
+            timer_waiter_wakes_early: 50,
             delivery_stalls: 50,
             others_act: 0,
             process_is_terminated: 0,

@@ -516,7 +516,7 @@ impl Driver for Chance {
             "upgrade fails" => self.faults.upgrade_fails,
             "others act" => self.faults.others_act,
             "worker wakes in vain" => self.faults.worker_wakes_in_vain,
-            "keeper wakes early" => self.faults.keeper_wakes_early,
+            "timer waiter wakes early" => self.faults.timer_waiter_wakes_early,
             "step blocks" => self.faults.step_blocks,
             "envelope is refused" => self.faults.envelope_is_refused,
             "envelope is late" => self.faults.envelope_is_late,

@@ -241,7 +241,7 @@ impl Inner {
     fn fire_each(&self, seat: Seat, due: AllDue) {
         for due in &due {
             if let Due::Complete(completer) = due {
-                completer.fetch();
+                completer.prefetch();
             }
         }
         for_each(due, |due| match due {
@@ -259,7 +259,7 @@ impl Inner {
             drop(self.take_back(seat, None, number));
             return self.count_refused();
         };
-        let Err(error) = alarm.send_kept(&scheduler, target, seat, number) else {
+        let Err(error) = alarm.send_held(&scheduler, target, seat, number) else {
             return;
         };
         let reason = DeadReason::of_late(&error.kind);

@@ -161,7 +161,7 @@ impl<T> Wheel<T> {
             let mut fetched = 0;
             while left > 0 {
                 if fetched == 0 {
-                    fetched = self.fetch(slot, left);
+                    fetched = self.prefetch(slot, left);
                 }
                 let Some(item) = self.slots.pop(slot) else {
                     break;
@@ -248,7 +248,7 @@ impl<T> Wheel<T> {
     /// Reads the entries of the timers that leave the slot next, at most `most`, and returns their
     /// number. The reads miss the cache all at the same time; separate misses, at each timer that
     /// moves or fires, take twice as long.
-    fn fetch(&self, slot: SlotId, most: usize) -> usize {
+    fn prefetch(&self, slot: SlotId, most: usize) -> usize {
         let items = self.slots.first_chunk(slot);
         let next = &items[items.len().saturating_sub(most)..];
         let read = |sum, item: &Item| sum ^ self.entries.generation(item.index);

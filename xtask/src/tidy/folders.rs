@@ -129,7 +129,7 @@ const TESTS: [&str; 8] = [
     "models",
     "sim",
     "simulated",
-    "still",
+    "noop_process",
     "tests",
 ];
 

@@ -48,7 +48,7 @@ pub trait CompletionSink: Send + Sync {
 
     /// It is about to be used: the processor may fetch it from memory meanwhile.
     #[doc(hidden)]
-    fn fetch(&self) {}
+    fn prefetch(&self) {}
 
     /// Has the source forget the completer when that process has ended, or has taken the yield
     /// back. `false` when that can't be, as by default: only in the handler of the yield itself.
@@ -228,9 +228,9 @@ impl Completer {
     /// Before many are used one after the other: the waits for their memory overlap then.
     #[doc(hidden)]
     #[inline]
-    pub fn fetch(&self) {
+    pub fn prefetch(&self) {
         if let Some(sink) = &self.sink {
-            sink.fetch();
+            sink.prefetch();
         }
     }
 

@@ -85,7 +85,7 @@ impl Probe for Accounts {
         self.with_account(pid, |account| account.begin_yield(token, tag));
     }
 
-    fn taken_back(&self, pid: Pid, tag: Tag) {
+    fn revoked(&self, pid: Pid, tag: Tag) {
         self.with_account(pid, |account| {
             account.take_back(tag);
             Ok(())

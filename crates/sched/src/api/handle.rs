@@ -426,8 +426,8 @@ impl Handle {
         self.shared.pool.release();
         self.shared.names.release();
         self.shared.registry.release();
-        self.shared.late.release();
-        self.shared.taken_back.release();
+        self.shared.closing_inbox.release();
+        self.shared.revoked.release();
         self.shared.release_sources();
         ganger_mpsc::node_cache::clear();
         trim_heap();

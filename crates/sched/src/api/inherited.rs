@@ -12,7 +12,7 @@ impl Shared {
     pub(super) fn values_of(&self, parent: u64) -> Option<Arc<Values>> {
         // Ordering: Relaxed, because this thread owns the parent's run token, which orders it after
         // the parent's own calls, and after its start. Those of other threads may come too late.
-        if parent == 0 || !self.hands_down.load(Ordering::Relaxed) {
+        if parent == 0 || !self.has_inherited.load(Ordering::Relaxed) {
             return None;
         }
         self.registry
@@ -25,7 +25,7 @@ impl ProcessCell {
     /// Sets a value for this process and for the children that it starts from now on.
     pub(super) fn set_inherited(&self, value: Value) {
         // Ordering: Relaxed pairs with the one in `values_of`.
-        self.shared.hands_down.store(true, Ordering::Relaxed);
+        self.shared.has_inherited.store(true, Ordering::Relaxed);
         drop(self.origin.set(value));
     }
 }

@@ -437,7 +437,7 @@ impl<'a> Place<'a> {
         // So that no other process has its cell before all is told.
         let task = Arc::clone(task);
         self.give_back();
-        let late = shared.late.take(task.key());
+        let late = shared.closing_inbox.take(task.key());
         ExitActions::apply_late(&mut actions, late, task.pid, counters);
         if let Some(actions) = actions {
             actions.tell_not_started(task.pid, &cause, counters);
@@ -511,7 +511,7 @@ fn check(shared: &Shared, pid: Pid) -> Result<(), SubmitErrorKind> {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use crate::still::Still;
+    use crate::noop_process::NoopProcess;
     use std::time::Duration;
 
     /// A stop looks up the processes that can be seen. It comes just before this one can.
@@ -523,7 +523,7 @@ mod tests {
         let scheduler = builder.build().unwrap();
         let shared = &scheduler.shared;
         let stop = |_: &ExitSlot| shared.shutdown.begin_stopping();
-        let (process, input) = (ProcessBox::new(Still), Payloads::new());
+        let (process, input) = (ProcessBox::new(NoopProcess), Payloads::new());
         let begun = shared.begin(
             Birth::default(),
             process,

@@ -148,12 +148,12 @@ impl<'a, C: Clock> Monitor<'a, C> {
         self.shared.has_work() || self.shared.shutdown.is_halted()
     }
 
-    /// Until when it may sleep: as long as it likes where the keeper waits for what is due, and
-    /// else until that is late.
+    /// Until when it may sleep: as long as it likes where the timer waiter waits for what is due,
+    /// and else until that is late.
     fn dozes_until(&self) -> Option<u64> {
         let shared = self.shared;
-        let uncovered = (shared.keeper.is_used())
-            .then(|| shared.keeper.uncovered(shared.seats()))
+        let uncovered = (shared.timer_waiter.is_used())
+            .then(|| shared.timer_waiter.uncovered(shared.seats()))
             .flatten();
         uncovered.map(|due| due.saturating_add(LATE))
     }
@@ -197,12 +197,12 @@ impl<'a, C: Clock> Monitor<'a, C> {
     /// Delivers what is late, and wakes a sleeper to wait for what is not.
     fn look_at_sources(&mut self, now: Duration) {
         let shared = self.shared;
-        if !shared.keeper.is_used() {
+        if !shared.timer_waiter.is_used() {
             return;
         }
         shared.deliver_all(nanos(now).saturating_sub(LATE));
         // A worker that is between two turns goes to sleep by itself, or tells another.
-        let is_uncovered = shared.keeper.uncovered(shared.seats()).is_some();
+        let is_uncovered = shared.timer_waiter.uncovered(shared.seats()).is_some();
         if is_uncovered && mem::replace(&mut self.is_uncovered, is_uncovered) {
             shared.idle.notify();
         }

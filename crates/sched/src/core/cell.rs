@@ -162,7 +162,7 @@ impl ProcessCell {
     /// Has the processor fetch a cell that another processor has written last and that this thread
     /// is about to use. The address need not be valid.
     #[inline]
-    pub(crate) fn fetch(cell: *const Self) {
+    pub(crate) fn prefetch(cell: *const Self) {
         const LINE: usize = 64;
         // From the counts of references on, which are before it.
         const COUNTS: usize = 2 * size_of::<usize>();
@@ -270,7 +270,7 @@ impl Drop for ProcessCell {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use crate::still::Still;
+    use crate::noop_process::NoopProcess;
     use ganger_proc_api::{Events, Kind, Message, Payload, Process, StepOutput, StepResult};
     use ganger_sync::atomic::{AtomicUsize, Ordering};
 
@@ -357,7 +357,7 @@ mod tests {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
-        let home = || ProcessBox::new(Still);
+        let home = || ProcessBox::new(NoopProcess);
         let mut cell = ProcessCell::new(
             shared,
             pid,
@@ -388,7 +388,7 @@ mod tests {
             shared,
             pid,
             "main".into(),
-            ProcessBox::new(Still),
+            ProcessBox::new(NoopProcess),
             Origin::new(0, None, None, false),
         );
         let probe = Arc::new(());

@@ -198,8 +198,8 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::Scheduler;
+    use crate::noop_process::NoopProcess;
     use crate::queues::idle::Snapshot;
-    use crate::still::Still;
     use std::sync::Mutex;
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::thread;
@@ -278,8 +278,8 @@ mod tests {
         };
         for _ in 0..10 {
             until_still();
-            assert!(!shared.keeper.is_used());
-            let handle = scheduler.submit(Still, "main", ()).unwrap();
+            assert!(!shared.timer_waiter.is_used());
+            let handle = scheduler.submit(NoopProcess, "main", ()).unwrap();
             assert!(handle.wait().is_done());
         }
     }

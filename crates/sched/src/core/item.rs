@@ -28,7 +28,7 @@ pub(crate) enum Item {
     /// No step sees it: the worker makes the call between two steps.
     Call(Box<StepsCall>),
     /// A message that a source keeps until then, unless it has been taken back.
-    Kept(Ticket),
+    HeldBySource(Ticket),
 }
 
 // An event is moved out of the mailbox as it is: nothing is written beside it.
@@ -52,7 +52,9 @@ impl Item {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
             Self::Signal(_) => Some(Arrival::Signal),
-            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Call(_) | Self::Kept(_) => None,
+            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Call(_) | Self::HeldBySource(_) => {
+                None
+            }
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::exit_signal::ExitSignal;
 use crate::process::outstanding::{Outstanding, Taken, Tickets};
 use crate::process::process_box::ProcessBox;
+use crate::process::revoked::OwnRevoked;
 use crate::process::state::State;
-use crate::process::taken_back::OwnTakenBack;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, Ticket,
@@ -64,8 +64,8 @@ pub(crate) enum Gathered {
     /// No further step: the process has been terminated, perhaps by what was called for it here.
     Terminated,
     /// Look first whether the message that is next has been taken back, and then go on with
-    /// [`Core::gather_behind_kept`].
-    Kept(Rest),
+    /// [`Core::gather_behind_held`].
+    HeldBySource(Rest),
 }
 
 /// What is left of a batch that has been begun.
@@ -94,7 +94,7 @@ impl Core {
             self.expect_answers();
             let arrived = state.drain();
             if state.may_hold_system() {
-                self.part(arrived);
+                self.partition(arrived);
             } else {
                 self.pending.append(arrived);
             }
@@ -118,9 +118,9 @@ impl Core {
     /// As `receive`, where system events may be among what has arrived.
     #[cold]
     #[inline(never)]
-    fn part(&mut self, arrived: Batch<Item>) {
+    fn partition(&mut self, arrived: Batch<Item>) {
         let aside = self.aside.get_or_insert_default();
-        self.pending.append(aside.part(arrived));
+        self.pending.append(aside.partition(arrived));
         if aside.is_empty() {
             self.aside = None;
         }
@@ -185,7 +185,7 @@ impl Core {
     ) -> (Vec<Weak<EndCall>>, Tickets) {
         let ProcessCell { shared, pid, .. } = &**task;
         self.drop_left(*pid, counters, |completion| completion.tag == tag);
-        let own = || OwnTakenBack::new(&shared.taken_back, pid.id());
+        let own = || OwnRevoked::new(&shared.revoked, pid.id());
         let Taken { tokens, tickets } = self.yields.take_back(tag, own);
         if tokens.is_empty() {
             return (Vec::new(), tickets);
@@ -210,7 +210,7 @@ impl Core {
     /// Carries out what is asked of the end. Returns how much of a batch that costs.
     fn apply(&mut self, request: ExitRequest, counters: &Counters) -> usize {
         if let ExitRequest::Call(it) = &request
-            && self.yields.is_taken_back(it.token)
+            && self.yields.is_revoked(it.token)
         {
             if let Some(call) = it.call.upgrade() {
                 contain_and_report("on_end", None, counters, || call.call());
@@ -364,7 +364,7 @@ impl Core {
     ) -> Gathered {
         match self.gather_more(state, 0, room, counters) {
             Gathered::Step(events) => Gathered::Cancel(reason, events),
-            Gathered::Kept(Rest { room, .. }) => Gathered::Kept(Rest {
+            Gathered::HeldBySource(Rest { room, .. }) => Gathered::HeldBySource(Rest {
                 cancel: Some(reason),
                 room,
             }),
@@ -374,7 +374,7 @@ impl Core {
 
     /// Goes on with the batch, now that its kept message is settled: system events have had their
     /// share of it.
-    pub(crate) fn gather_behind_kept(
+    pub(crate) fn gather_behind_held(
         &mut self,
         state: &State<Item>,
         rest: Rest,
@@ -421,7 +421,7 @@ impl Core {
         // What is for no step takes its time as well.
         let mut spent = 0;
         while gathered.len() + spent < limit
-            && !self.is_kept_next()
+            && !self.is_held_next()
             && let Some(item) = self.pending.pop_front()
         {
             match item {
@@ -443,13 +443,13 @@ impl Core {
                 }
                 Item::Event(_) => gathered.push_back(item),
                 Item::Upgrade(_) | Item::Signal(_) => unreachable!("it is in the system lane"),
-                Item::Kept(_) => unreachable!("it is first, and has been looked for"),
+                Item::HeldBySource(_) => unreachable!("it is first, and has been looked for"),
             }
         }
         let events = gathered.len();
-        if events == 0 && spent < limit && self.is_kept_next() {
+        if events == 0 && spent < limit && self.is_held_next() {
             let (cancel, room) = (None, limit - spent);
-            return Gathered::Kept(Rest { cancel, room });
+            return Gathered::HeldBySource(Rest { cancel, room });
         }
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
@@ -460,16 +460,16 @@ impl Core {
         self.step(events)
     }
 
-    fn is_kept_next(&self) -> bool {
-        matches!(self.pending.iter().next(), Some(Item::Kept(_)))
+    fn is_held_next(&self) -> bool {
+        matches!(self.pending.iter().next(), Some(Item::HeldBySource(_)))
     }
 
     /// `take` gets the message that is next from its source: it is an event from now on. Returns
     /// `false` when it has been taken back.
     #[cold]
     #[inline(never)]
-    pub(crate) fn settle_kept(&mut self, take: impl FnOnce(Ticket) -> Option<Event>) -> bool {
-        if let Some(Item::Kept(ticket)) = self.pending.pop_front()
+    pub(crate) fn settle_held(&mut self, take: impl FnOnce(Ticket) -> Option<Event>) -> bool {
+        if let Some(Item::HeldBySource(ticket)) = self.pending.pop_front()
             && let Some(event) = take(ticket)
         {
             let mut first = Batch::of(Item::Event(event));

@@ -134,7 +134,7 @@ impl Registry {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use crate::still::Still;
+    use crate::noop_process::NoopProcess;
     use ganger_proc_api::Pid;
     use std::hash::BuildHasher;
 
@@ -153,9 +153,13 @@ mod tests {
         let ids = [900, 7, 64, 1, 33, 500, 2, 4_000_000_000];
         for id in ids {
             let pid = Pid::new(scheduler.host_name(), id);
-            drop(scheduler.submit_as(pid, Still, "main", ()).unwrap());
+            drop(scheduler.submit_as(pid, NoopProcess, "main", ()).unwrap());
         }
-        let counted = scheduler.submit(Still, "main", ()).unwrap().pid().id();
+        let counted = scheduler
+            .submit(NoopProcess, "main", ())
+            .unwrap()
+            .pid()
+            .id();
         let mut expected = ids.to_vec();
         expected.sort_unstable();
         expected.push(counted);

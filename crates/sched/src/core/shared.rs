@@ -27,12 +27,12 @@ use crate::limits::waiting_steps::WaitingSteps;
 use crate::probe::{Active, Probe, Push, Scheduler};
 use crate::process::cancel_signals::CancelSignals;
 use crate::process::exit_actions::ExitRequest;
-use crate::process::taken_back::TakenBack;
+use crate::process::revoked::Revoked;
 use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
+use crate::queues::closing_inbox::ClosingInbox;
 use crate::queues::idle::Idle;
-use crate::queues::keeper::Keeper;
-use crate::queues::late::Late;
+use crate::queues::timer_waiter::TimerWaiter;
 use ganger_deque::{Stealer, Worker};
 use ganger_mpsc::Injector;
 use ganger_os::{Pins, Sampler};
@@ -51,8 +51,8 @@ pub(crate) struct Shared {
     pub(crate) commands: CommandRegistry,
     pub(crate) factories: Factories,
     pub(crate) names: Arc<Names>,
-    pub(crate) late: Late<ExitRequest>,
-    pub(crate) taken_back: Arc<TakenBack>,
+    pub(crate) closing_inbox: ClosingInbox<ExitRequest>,
+    pub(crate) revoked: Arc<Revoked>,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: Injector<Token>,
@@ -74,12 +74,12 @@ pub(crate) struct Shared {
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
-    pub(crate) keeper: Keeper,
+    pub(crate) timer_waiter: TimerWaiter,
     pub(crate) sources: Vec<Arc<dyn Source>>,
     pub(crate) driven: Option<Driven>,
     pub(crate) extensions: Extensions,
     /// Some process has had values that its children inherit.
-    pub(crate) hands_down: AtomicBool,
+    pub(crate) has_inherited: AtomicBool,
     pub(crate) probe: Active,
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) long_steps: LongSteps,
@@ -169,8 +169,8 @@ impl Shared {
             commands: CommandRegistry::new(),
             factories: Factories::default(),
             names: Arc::default(),
-            late: Late::new(),
-            taken_back: Arc::default(),
+            closing_inbox: ClosingInbox::new(),
+            revoked: Arc::default(),
             registry: Registry::beginning_at(first_generation(&config, number)),
             number,
             global: Injector::new(),
@@ -182,10 +182,10 @@ impl Shared {
                 None => idle,
             },
             driven,
-            keeper: Keeper::new(sources.len(), slots + 1),
+            timer_waiter: TimerWaiter::new(sources.len(), slots + 1),
             sources,
             extensions: Extensions::default(),
-            hands_down: AtomicBool::new(false),
+            has_inherited: AtomicBool::new(false),
             probe: Active::new(&config, slots),
             worker_slots: WorkerSlots::new(workers, slots, pins),
             long_steps: LongSteps::default(),

@@ -56,7 +56,7 @@ pub(crate) enum BatchPlan {
 
 impl SideQueues {
     /// Takes the system events out of `arrived`, and gives back the others. O(arrived).
-    pub(crate) fn part(&mut self, arrived: Batch<Item>) -> Batch<Item> {
+    pub(crate) fn partition(&mut self, arrived: Batch<Item>) -> Batch<Item> {
         let (system, others): (Batch<_>, Batch<_>) = arrived.into_iter().partition(Item::is_system);
         self.system.append(system);
         others

@@ -15,9 +15,9 @@
 //!    the lock.
 //!
 //! A worker calls for its own seat between two turns, and for all seats when it finds no process,
-//! or has slept until then (`queues/keeper.rs`). At a rotation it calls for what is late at other
-//! seats, and the monitor calls for what is later still. So a worker that does not come out of a
-//! step delays nothing for long.
+//! or has slept until then (`queues/timer_waiter.rs`). At a rotation it calls for what is late at
+//! other seats, and the monitor calls for what is later still. So a worker that does not come out
+//! of a step delays nothing for long.
 
 use crate::base::clock::{Clock, Instant, MonotonicClock, nanos};
 use crate::base::contain::contain_and_report;
@@ -25,7 +25,7 @@ use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::handlers::commands::CommandRegistry;
 use crate::probe::{Decide, Decider};
-use crate::queues::keeper::Dues;
+use crate::queues::timer_waiter::Dues;
 use ganger_proc_api::{Completer, Envelope, Pid, Ticket};
 use ganger_sync::atomic::{Ordering, fence};
 use std::any::Any;
@@ -63,7 +63,7 @@ pub trait Source: Any + Send + Sync {
         let _ = (seat, key);
     }
 
-    /// A message that the source [has sent](Alarm::send_kept) and keeps is about to be shown to a
+    /// A message that the source [has sent](Alarm::send_held) and keeps is about to be shown to a
     /// step, or dropped with its process. Gives it away if it is there, and `is_wanted` says so,
     /// which is short and calls nothing of users.
     fn take_envelope(
@@ -197,9 +197,9 @@ impl Alarm {
         if let Some(shared) = self.shared.upgrade() {
             // Ordering: SeqCst, pairs with the heavy fences in `idle.rs` and with the fence of
             // `Idle::end_search`: either the thread there sees the moment, or it is seen below to
-            // sleep, or to search no more, and the keeper's moment to be another.
+            // sleep, or to search no more, and the timer waiter's moment to be another.
             fence(Ordering::SeqCst);
-            if shared.keeper.is_uncovered(at) {
+            if shared.timer_waiter.is_uncovered(at) {
                 shared.idle.notify_from_outside();
             }
         }
@@ -241,7 +241,7 @@ fn ring_here(queue: &LocalQueue, at: u64, ring: Ring) {
     let shared = &queue.shared;
     let slot = shared.worker_slots.slot(queue.index);
     slot.alert_from(at.saturating_sub(NEAR));
-    if shared.idle.is_unwatched_behind_write() && shared.keeper.is_uncovered(at) {
+    if shared.idle.is_unwatched_behind_write() && shared.timer_waiter.is_uncovered(at) {
         match ring {
             Ring::Now => shared.idle.wake_monitor(),
             // See `Worker::serve`.
@@ -256,7 +256,7 @@ impl Shared {
         for (source, it) in self.sources.iter().enumerate() {
             let alarm = Alarm {
                 shared: Arc::downgrade(self),
-                dues: Arc::clone(&self.keeper.dues),
+                dues: Arc::clone(&self.timer_waiter.dues),
                 clock: self.time.clock(),
                 source,
             };
@@ -300,7 +300,7 @@ impl Shared {
     }
 
     /// The envelope that a source keeps, if it is there and `is_wanted` says so.
-    pub(crate) fn take_kept(
+    pub(crate) fn take_held(
         &self,
         ticket: Ticket,
         mut is_wanted: impl FnMut(&Envelope) -> bool,
@@ -321,7 +321,7 @@ impl Shared {
 
     /// Whether something is due some time at a source.
     pub(crate) fn waits_for_time(&self) -> bool {
-        self.keeper.dues.earliest(self.seats()) < u64::MAX
+        self.timer_waiter.dues.earliest(self.seats()) < u64::MAX
     }
 
     /// How many seats may have something.
@@ -331,7 +331,8 @@ impl Shared {
 
     /// Whether something is queued, or is due with no thread to wait for it.
     pub(crate) fn owes_a_look(&self) -> bool {
-        self.has_work() || self.keeper.is_used() && self.keeper.uncovered(self.seats()).is_some()
+        self.has_work()
+            || self.timer_waiter.is_used() && self.timer_waiter.uncovered(self.seats()).is_some()
     }
 
     /// Has what is due at that seat delivered, up to [`MOST`] of each source. Returns whether
@@ -339,7 +340,7 @@ impl Shared {
     pub(crate) fn deliver_at(&self, seat: Seat, now: u64) -> bool {
         let mut was_due = false;
         for (source, it) in self.sources.iter().enumerate() {
-            if self.keeper.dues.get(source, seat.0) <= now {
+            if self.timer_waiter.dues.get(source, seat.0) <= now {
                 was_due = true;
                 local::delivering(|| {
                     self.contain_source(|| it.deliver(seat, Instant::from_nanos(now), MOST));
@@ -352,12 +353,12 @@ impl Shared {
     /// Has what was due by then delivered, at all seats. Returns whether something was.
     pub(crate) fn deliver_all(&self, by: u64) -> bool {
         let seats = self.seats();
-        if self.keeper.dues.earliest(seats) > by {
+        if self.timer_waiter.dues.earliest(seats) > by {
             return false;
         }
         let mut was_due = false;
         for seat in 0..seats {
-            was_due |= self.keeper.dues.at(seat) <= by && self.deliver_at(Seat(seat), by);
+            was_due |= self.timer_waiter.dues.at(seat) <= by && self.deliver_at(Seat(seat), by);
         }
         was_due
     }

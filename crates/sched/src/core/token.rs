@@ -31,10 +31,10 @@ impl Token {
         Self(unsafe { NonNull::new_unchecked(Arc::as_ptr(task).cast_mut()) })
     }
 
-    /// Has the processor fetch the process, which will be run soon: see [`ProcessCell::fetch`].
+    /// Has the processor fetch the process, which will be run soon: see [`ProcessCell::prefetch`].
     #[inline]
-    pub(crate) fn fetch(&self) {
-        ProcessCell::fetch(self.0.as_ptr());
+    pub(crate) fn prefetch(&self) {
+        ProcessCell::prefetch(self.0.as_ptr());
     }
 
     /// The process, to be looked at while it is queued.

@@ -46,7 +46,7 @@ macro_rules! each_plain_point {
             fn ended(pid: Pid, method: Symbol, reason: &ExitReason);
             fn told(pid: Pid, is_told: impl Fn() -> bool + Copy);
             fn yielded(pid: Pid, command: CommandId, tag: Tag, token: u64);
-            fn taken_back(pid: Pid, tag: Tag);
+            fn revoked(pid: Pid, tag: Tag);
             fn answered();
             fn answered_inline(pid: Pid, tag: Tag, token: u64);
             fn answer_refused();
@@ -276,7 +276,7 @@ pub(crate) trait Probe: Sized {
 
     /// A worker: the process takes back its yields with that tag.
     #[inline(always)]
-    fn taken_back(&self, _pid: Pid, _tag: Tag) {}
+    fn revoked(&self, _pid: Pid, _tag: Tag) {}
 
     /// A completer is used or dropped, or its handler has failed without.
     #[inline(always)]

@@ -15,5 +15,5 @@ pub(crate) mod exit_slot;
 pub(crate) mod origin;
 pub(crate) mod outstanding;
 pub(crate) mod process_box;
+pub(crate) mod revoked;
 pub(crate) mod state;
-pub(crate) mod taken_back;

@@ -7,9 +7,9 @@
 //! synchronisation beyond the mailbox.
 //!
 //! A process may take yields back, by their tag: they leave the set, and their completions come too
-//! late. `taken_back.rs` knows them until then.
+//! late. `revoked.rs` knows them until then.
 
-use crate::process::taken_back::OwnTakenBack;
+use crate::process::revoked::OwnRevoked;
 use ganger_proc_api::{Tag, Ticket};
 use ganger_sync::shrink_after_burst;
 use smallvec::SmallVec;
@@ -40,7 +40,7 @@ enum Rest {
     Nothing,
     /// Where a source keeps the completer of the one: the fields of a [`Ticket`]. So a process that
     /// sleeps allocates nothing.
-    Kept {
+    HeldBySource {
         source: NonZeroU16,
         seat: u16,
         key: u64,
@@ -54,7 +54,7 @@ enum Rest {
 struct Others {
     tokens: Tokens,
     /// Once it has taken a yield back.
-    taken_back: Option<OwnTakenBack>,
+    revoked: Option<OwnRevoked>,
 }
 
 enum Tokens {
@@ -101,12 +101,12 @@ impl Outstanding {
     }
 
     /// Takes in a yield whose completer a source keeps. O(1).
-    pub(crate) fn insert_kept(&mut self, token: u64, tag: Tag, ticket: Ticket) {
+    pub(crate) fn insert_held(&mut self, token: u64, tag: Tag, ticket: Ticket) {
         if self.one == NONE && matches!(self.rest, Rest::Nothing) {
             self.one = token;
             self.one_tag = tag;
             let Ticket { source, seat, key } = ticket;
-            self.rest = Rest::Kept { source, seat, key };
+            self.rest = Rest::HeldBySource { source, seat, key };
         } else {
             let ticket = Some(ticket);
             self.insert_among_others(token, About { tag, ticket });
@@ -147,7 +147,7 @@ impl Outstanding {
     /// Where a source keeps the completer of the one.
     fn ticket(&self) -> Option<Ticket> {
         match self.rest {
-            Rest::Kept { source, seat, key } => Some(Ticket { source, seat, key }),
+            Rest::HeldBySource { source, seat, key } => Some(Ticket { source, seat, key }),
             _ => None,
         }
     }
@@ -179,15 +179,15 @@ impl Outstanding {
             return false;
         };
         let is_finished = others.tokens.finish(token);
-        if !is_finished && let Some(taken_back) = &others.taken_back {
-            taken_back.finish(token);
+        if !is_finished && let Some(revoked) = &others.revoked {
+            revoked.finish(token);
         }
         is_finished
     }
 
     /// Takes all yields with that tag out. The numbers of those that no source keeps go to `own`.
     /// O(n).
-    pub(crate) fn take_back(&mut self, tag: Tag, own: impl FnOnce() -> OwnTakenBack) -> Taken {
+    pub(crate) fn take_back(&mut self, tag: Tag, own: impl FnOnce() -> OwnRevoked) -> Taken {
         let mut taken = Taken::default();
         if self.one != NONE && self.one_tag == tag {
             let (token, about) = self.take_one();
@@ -199,7 +199,7 @@ impl Outstanding {
         if !taken.tokens.is_empty() {
             taken.tokens.sort_unstable();
             let others = self.others_mut();
-            others.taken_back.get_or_insert_with(own).add(&taken.tokens);
+            others.revoked.get_or_insert_with(own).add(&taken.tokens);
         }
         taken
     }
@@ -209,7 +209,7 @@ impl Outstanding {
     pub(crate) fn take_tickets(&mut self) -> Tickets {
         match &mut self.rest {
             Rest::Nothing => Tickets::new(),
-            Rest::Kept { .. } => {
+            Rest::HeldBySource { .. } => {
                 let ticket = self.ticket();
                 self.rest = Rest::Nothing;
                 ticket.into_iter().collect()
@@ -219,16 +219,16 @@ impl Outstanding {
     }
 
     /// Whether the yield was taken back, and has not completed.
-    pub(crate) fn is_taken_back(&self, token: u64) -> bool {
-        let taken_back = self.others().and_then(|others| others.taken_back.as_ref());
-        taken_back.is_some_and(|taken_back| taken_back.contains(token))
+    pub(crate) fn is_revoked(&self, token: u64) -> bool {
+        let revoked = self.others().and_then(|others| others.revoked.as_ref());
+        revoked.is_some_and(|revoked| revoked.contains(token))
     }
 
     /// Forgets all yields: their completions are stale from now on.
     pub(crate) fn forget_all(&mut self) {
         self.one = NONE;
         match &mut self.rest {
-            Rest::Others(others) if others.taken_back.is_some() => {
+            Rest::Others(others) if others.revoked.is_some() => {
                 others.tokens = Tokens::default();
             }
             rest => *rest = Rest::Nothing,
@@ -320,7 +320,7 @@ impl Tokens {
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
-    use crate::process::taken_back::TakenBack;
+    use crate::process::revoked::Revoked;
     use proptest::prelude::*;
     use std::num::NonZeroU16;
     use std::sync::Arc;
@@ -351,11 +351,11 @@ mod tests {
         // pins: P6, P7
         #[test]
         fn each_yield_finishes_once(ops in proptest::collection::vec(op(), 0..300)) {
-            let all = Arc::new(TakenBack::default());
+            let all = Arc::new(Revoked::default());
             let mut set = Outstanding::default();
             let mut ever = Vec::new();
             let mut model = HashMap::new();
-            let mut taken_back = HashMap::new();
+            let mut revoked = HashMap::new();
             let mut kept = HashMap::new();
             for op in ops {
                 match op {
@@ -369,7 +369,7 @@ mod tests {
                     Op::Keep(tag) => {
                         let token = set.number();
                         let source = NonZeroU16::MIN;
-                        set.insert_kept(token, tag, Ticket { source, seat: 1, key: token });
+                        set.insert_held(token, tag, Ticket { source, seat: 1, key: token });
                         ever.push(token);
                         model.insert(token, tag);
                         kept.insert(token, tag);
@@ -385,11 +385,11 @@ mod tests {
                         let token = ever[at % ever.len()];
                         kept.remove(&token);
                         prop_assert_eq!(set.finish(token), model.remove(&token).is_some());
-                        taken_back.remove(&token);
+                        revoked.remove(&token);
                     }
                     Op::Finish(_) => {}
                     Op::TakeBack(tag) => {
-                        let taken = set.take_back(tag, || OwnTakenBack::new(&all, 7));
+                        let taken = set.take_back(tag, || OwnRevoked::new(&all, 7));
                         let expected = model.extract_if(|_, its| *its == tag);
                         let mut expected: Vec<_> = expected.map(|(token, _)| token).collect();
                         expected.sort_unstable();
@@ -400,15 +400,15 @@ mod tests {
                         prop_assert_eq!(&all, &expected);
                         prop_assert!(taken.tokens.is_sorted());
                         prop_assert!(!kept.values().any(|its| *its == tag));
-                        taken_back.extend(taken.tokens.into_iter().map(|token| (token, ())));
+                        revoked.extend(taken.tokens.into_iter().map(|token| (token, ())));
                     }
                     Op::ForgetAll => { set.forget_all(); model.clear(); kept.clear(); }
                 }
                 prop_assert!(!set.finish(0), "no yield has that number");
                 prop_assert_eq!(set.is_empty(), model.is_empty());
                 for &token in &ever {
-                    prop_assert_eq!(all.contains(7, token), taken_back.contains_key(&token));
-                    prop_assert_eq!(set.is_taken_back(token), taken_back.contains_key(&token));
+                    prop_assert_eq!(all.contains(7, token), revoked.contains_key(&token));
+                    prop_assert_eq!(set.is_revoked(token), revoked.contains_key(&token));
                 }
             }
             drop(set);

@@ -5,7 +5,7 @@
 //!
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`.
 
+pub(crate) mod closing_inbox;
 pub(crate) mod idle;
-pub(crate) mod keeper;
-pub(crate) mod late;
+pub(crate) mod timer_waiter;
 pub(crate) mod waiter;

@@ -121,8 +121,8 @@ impl ProcessCell {
 
     /// Delivers a message that a source keeps, and whose type the process takes. `false` when it is
     /// refused. Never blocks.
-    pub(crate) fn deliver_kept(self: &Task, ticket: Ticket) -> bool {
-        self.reserve(Room::take) && self.push(Item::Kept(ticket)).is_ok()
+    pub(crate) fn deliver_held(self: &Task, ticket: Ticket) -> bool {
+        self.reserve(Room::take) && self.push(Item::HeldBySource(ticket)).is_ok()
     }
 
     /// Delivers a control message. Never blocks.

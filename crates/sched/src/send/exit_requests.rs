@@ -19,9 +19,9 @@
 //!    When the process has been closed, it releases all in the list. When the process is gone, it
 //!    tells all.
 //! 4. A closed mailbox refuses requests. As long as the process has its PID, a refused request
-//!    goes to a table of the scheduler (`late.rs`). The end looks there after the PID is gone. The
-//!    requester puts its request there while the registry keeps the PID from going. So the end sees
-//!    that there is something, and no fence is needed.
+//!    goes to a table of the scheduler (`closing_inbox.rs`). The end looks there after the PID is
+//!    gone. The requester puts its request there while the registry keeps the PID from going. So
+//!    the end sees that there is something, and no fence is needed.
 //! 5. If the PID is gone, the requester has its action back.
 //!
 //! **Proof sketch.** A mailbox takes a request or refuses it. A request leaves the mailbox once:
@@ -68,7 +68,7 @@ impl ProcessCell {
             if task.key() == key
                 && let Some(request) = refused.take()
             {
-                self.shared.late.put(key, request);
+                self.shared.closing_inbox.put(key, request);
             }
         });
         refused.map_or(Ok(()), Err)

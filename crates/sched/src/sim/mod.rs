@@ -28,7 +28,7 @@ use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::progress::report::StopReport;
-use crate::queues::keeper::NEVER;
+use crate::queues::timer_waiter::NEVER;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
@@ -292,7 +292,7 @@ impl Machine<'_> {
     /// When a source has something due next; none when it has nothing.
     #[must_use]
     pub fn source_due(&self) -> Option<Duration> {
-        let due = self.shared.keeper.dues.earliest(self.shared.seats());
+        let due = self.shared.timer_waiter.dues.earliest(self.shared.seats());
         (due != NEVER).then(|| Duration::from_nanos(due))
     }
 

@@ -131,7 +131,7 @@ impl CompletionSink for ProcessCell {
 
     fn is_cancelled(&self, token: u64) -> bool {
         self.state.is_unwanted()
-            || self.state.takes_back() && self.shared.taken_back.contains(self.pid.id(), token)
+            || self.state.takes_back() && self.shared.revoked.contains(self.pid.id(), token)
     }
 
     fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
@@ -142,8 +142,8 @@ impl CompletionSink for ProcessCell {
         self.call_between_steps(call)
     }
 
-    fn fetch(&self) {
-        Self::fetch(ptr::from_ref(self));
+    fn prefetch(&self) {
+        Self::prefetch(ptr::from_ref(self));
     }
 
     fn keep(&self, token: u64, ticket: Ticket) -> bool {
@@ -183,7 +183,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[cold]
     #[inline(never)]
     fn take_back(&mut self, tag: Tag) {
-        self.shared.probe.taken_back(self.task.pid, tag);
+        self.shared.probe.revoked(self.task.pid, tag);
         let (calls, tickets) = self.core.take_back(tag, self.task, self.counters);
         self.shared.forget_at_sources(&tickets);
         for call in calls.iter().filter_map(Weak::upgrade) {
@@ -234,7 +234,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 match (&answer, ticket) {
                     (Answer::Dropped, _) => None,
                     (Answer::Later, Some(ticket)) => {
-                        return self.core.yields.insert_kept(token, tag, ticket);
+                        return self.core.yields.insert_held(token, tag, ticket);
                     }
                     _ => return self.core.yields.insert(token, tag),
                 }

@@ -56,8 +56,11 @@ pub(crate) fn take_down(
         let actions = actions.get_or_insert_default();
         actions.apply_all(requests, counters);
     }
-    if items.iter().any(|item| matches!(item, Item::Kept(_))) {
-        settle_kept(&mut items, task);
+    if items
+        .iter()
+        .any(|item| matches!(item, Item::HeldBySource(_)))
+    {
+        settle_held(&mut items, task);
     }
     task.shared.probe.dropping(task.pid, seen(&items));
     let (messages, completions) = count(&items);
@@ -73,12 +76,12 @@ pub(crate) fn take_down(
 }
 
 /// What has not been taken back is dropped like other messages.
-fn settle_kept(items: &mut Batch<Item>, task: &Task) {
+fn settle_held(items: &mut Batch<Item>, task: &Task) {
     let mut rest = Batch::new();
     for item in mem::take(items) {
         match item {
-            Item::Kept(ticket) => {
-                if let Some(envelope) = task.shared.take_kept(ticket, |_| true) {
+            Item::HeldBySource(ticket) => {
+                if let Some(envelope) = task.shared.take_held(ticket, |_| true) {
                     let event = Event::Message(envelope.message);
                     task.shared.probe.arrived_next(task.pid, &event);
                     rest.push_back(Item::Event(event));
@@ -337,8 +340,8 @@ fn go(
     shared.probe.interleave(&task.shared);
     // SAFETY: a process ends once.
     let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
-    if shared.late.is_any() {
-        let late = shared.late.take(task.key());
+    if shared.closing_inbox.is_any() {
+        let late = shared.closing_inbox.take(task.key());
         ExitActions::apply_late(actions, late, task.pid, counters);
     }
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();

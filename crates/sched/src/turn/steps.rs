@@ -179,11 +179,11 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let mut told = 0;
         loop {
             let request = match gathered {
-                Gathered::Kept(rest) => {
+                Gathered::HeldBySource(rest) => {
                     let Self { core, task, .. } = &mut self;
                     let shared = &task.shared;
-                    let is_shown = core.settle_kept(|ticket| {
-                        let envelope = shared.take_kept(ticket, |_| true)?;
+                    let is_shown = core.settle_held(|ticket| {
+                        let envelope = shared.take_held(ticket, |_| true)?;
                         let event = Event::Message(envelope.message);
                         shared.probe.arrived_next(task.pid, &event);
                         Some(event)
@@ -193,7 +193,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                         task.release_messages(MESSAGE);
                     }
                     let state = &self.task.state;
-                    gathered = self.core.gather_behind_kept(state, rest, self.counters);
+                    gathered = self.core.gather_behind_held(state, rest, self.counters);
                     continue;
                 }
                 Gathered::Nothing => return Err(Stepped::Waits),

@@ -76,7 +76,7 @@ impl Streak {
 
 impl Worker<'_> {
     /// The ladder.
-    pub(super) fn look(&mut self) -> Option<Token> {
+    pub(super) fn find_work(&mut self) -> Option<Token> {
         if self.shared.urgent.is_empty() {
             self.look_at_arrivals()
         } else {
@@ -88,7 +88,7 @@ impl Worker<'_> {
     #[cold]
     fn look_at_urgent(&mut self) -> Option<Token> {
         if self.shared.time.nanos() >= self.slot.sources() {
-            self.serve();
+            self.poll_timers();
         }
         let first = if self.urgent_streak < URGENT_STREAK {
             self.take_urgent()
@@ -129,7 +129,7 @@ impl Worker<'_> {
     fn pick_arrival(&mut self) -> Option<Token> {
         let now = self.shared.now();
         if now >= self.slot.sources() {
-            self.serve();
+            self.poll_timers();
         }
         let token = self
             .take_arrival(now)
@@ -185,7 +185,7 @@ impl Worker<'_> {
     #[inline(never)]
     fn take_due(&mut self, now: u64) -> Option<Token> {
         if now >= self.slot.sources() {
-            self.serve();
+            self.poll_timers();
             if let Some(token) = self.take_arrival(self.shared.now()) {
                 self.rotation.take_back();
                 self.slot.set_alert(self.rotation.due());
@@ -239,7 +239,7 @@ impl Worker<'_> {
 
     pub(super) fn rotate(&mut self, now: u64) -> Option<Token> {
         self.counters.rotations.bump();
-        self.serve_late(now);
+        self.poll_timers_late(now);
         self.take_over();
         if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();
@@ -312,7 +312,7 @@ impl Worker<'_> {
         taken.extend(self.shared.global.pop_batch(most));
         self.counters.global_picks.add(taken.len() as u64);
         // Other threads have written the cells last: the processor fetches all of them at once.
-        taken.iter().for_each(Token::fetch);
+        taken.iter().for_each(Token::prefetch);
         // The last one pushed is the first one popped: the order of the global queue is kept.
         while taken.len() > 1
             && let Some(token) = taken.pop()

@@ -15,13 +15,13 @@
 
 mod balance;
 pub(crate) mod ladder;
+mod poll_timers;
 mod retire;
 mod rotation;
-mod serve;
 
 use self::ladder::Streak;
+use self::poll_timers::Pacing;
 use self::rotation::Rotation;
-use self::serve::Pacing;
 use crate::base::contain::or_abort;
 use crate::base::stats::Counters;
 use crate::core::local::{self, LocalQueue};
@@ -99,13 +99,13 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
 /// What a look for a process has come to.
 enum Looked {
     Found(Token),
-    Nothing(Rest),
+    Nothing(Backoff),
     Halted,
 }
 
 /// What comes before the next look.
 #[derive(Debug, PartialEq, Eq)]
-enum Rest {
+enum Backoff {
     Spin,
     Yield,
     Sleep,
@@ -137,7 +137,7 @@ impl<'a> Worker<'a> {
         let shared = &*queue.shared;
         let slot = shared.worker_slots.slot(queue.index);
         let rotation = Rotation::new(&shared.config, shared.time.nanos());
-        if shared.keeper.is_used() {
+        if shared.timer_waiter.is_used() {
             // What the last worker in this slot has left.
             slot.set_sources(1);
         }
@@ -161,7 +161,7 @@ impl<'a> Worker<'a> {
 
     /// Says that it is there, and sees what has happened before.
     fn begin(&mut self) -> Next {
-        self.look_on();
+        self.mark_searching();
         if !self.slot.is_replaced() {
             return Next::Active;
         }
@@ -188,14 +188,14 @@ impl<'a> Worker<'a> {
         loop {
             match self.look_once(&mut empty_looks) {
                 Looked::Found(token) => {
-                    self.take_up();
+                    self.announce_found();
                     return Some(token);
                 }
                 Looked::Halted => {
-                    self.found();
+                    self.end_search();
                     return None;
                 }
-                Looked::Nothing(rest) => empty_looks = self.rest(&rest, empty_looks)?,
+                Looked::Nothing(backoff) => empty_looks = self.back_off(&backoff, empty_looks)?,
             }
         }
     }
@@ -204,11 +204,11 @@ impl<'a> Worker<'a> {
     /// after how many the next look comes; none when the thread is to leave.
     #[cold]
     #[inline(never)]
-    fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
-        match rest {
-            Rest::Spin => hint::spin_loop(),
-            Rest::Yield => thread::yield_now(),
-            Rest::Sleep => self.sleep(),
+    fn back_off(&mut self, backoff: &Backoff, empty_looks: u32) -> Option<u32> {
+        match backoff {
+            Backoff::Spin => hint::spin_loop(),
+            Backoff::Yield => thread::yield_now(),
+            Backoff::Sleep => self.sleep(),
         }
         if self.slot.is_replaced() {
             if mem::take(&mut self.searching) {
@@ -220,49 +220,51 @@ impl<'a> Worker<'a> {
             }
             return Some(0);
         }
-        Some(match rest {
-            Rest::Sleep => 0,
-            Rest::Spin | Rest::Yield => empty_looks,
+        Some(match backoff {
+            Backoff::Sleep => 0,
+            Backoff::Spin | Backoff::Yield => empty_looks,
         })
     }
 
     /// One look, after so many that found nothing.
     #[inline]
     fn look_once(&mut self, empty_looks: &mut u32) -> Looked {
-        if let Some(token) = self.look() {
-            return self.take_off(token);
+        if let Some(token) = self.find_work() {
+            return self.leave_search(token);
         }
-        self.look_on();
+        self.mark_searching();
         let is_first = *empty_looks == 0;
-        if (self.serve_all() | (is_first && self.look_in_driver()))
-            && let Some(token) = self.look()
+        if (self.poll_timers_all() | (is_first && self.look_in_driver()))
+            && let Some(token) = self.find_work()
         {
-            return self.take_off(token);
+            return self.leave_search(token);
         }
         if self.shared.shutdown.is_halted() {
             // What has been queued since, before the halt.
             fence_after_halt();
-            return self.look().map_or(Looked::Halted, |it| self.take_off(it));
+            return self
+                .find_work()
+                .map_or(Looked::Halted, |it| self.leave_search(it));
         }
         *empty_looks = empty_looks.saturating_add(1);
         Looked::Nothing(if *empty_looks < self.shared.config.spin_looks {
-            Rest::Spin
+            Backoff::Spin
         } else if *empty_looks < self.shared.config.yield_looks {
-            Rest::Yield
+            Backoff::Yield
         } else {
-            Rest::Sleep
+            Backoff::Sleep
         })
     }
 
     /// It looks no more, and is about to run that one.
     #[inline]
-    fn take_off(&mut self, token: Token) -> Looked {
+    fn leave_search(&mut self, token: Token) -> Looked {
         if self.is_looking {
             self.is_looking = false;
             self.shared
                 .worker_slots
                 .set_looking(self.queue.index, false);
-            self.leave_the_watch();
+            self.hand_over_wait();
         }
         self.shared
             .probe
@@ -271,13 +273,13 @@ impl<'a> Worker<'a> {
     }
 
     /// It has found a process: it searches no more, and wakes a sleeper for what is left.
-    fn take_up(&mut self) {
-        self.found();
+    fn announce_found(&mut self) {
+        self.end_search();
         self.shared.probe.settled(self.queue.index);
     }
 
     /// Says that this worker is in no turn.
-    fn look_on(&mut self) {
+    fn mark_searching(&mut self) {
         if !mem::replace(&mut self.is_looking, true) {
             self.shared.worker_slots.set_looking(self.queue.index, true);
         }
@@ -285,7 +287,7 @@ impl<'a> Worker<'a> {
 
     /// Ends the search, and wakes a sleeper for what is left.
     #[inline]
-    fn found(&mut self) {
+    fn end_search(&mut self) {
         self.stop_searching();
         self.queue.offer();
     }
@@ -293,13 +295,13 @@ impl<'a> Worker<'a> {
     #[inline]
     fn stop_searching(&mut self) {
         if self.searching {
-            self.end_search();
+            self.leave_searchers();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn end_search(&mut self) {
+    fn leave_searchers(&mut self) {
         self.searching = false;
         self.shared.idle.end_search(|| self.shared.owes_a_look());
     }
@@ -314,7 +316,7 @@ impl<'a> Worker<'a> {
             || self.shared.shutdown.is_halted() || self.slot.is_replaced(),
             || self.shared.has_work(),
             |parker| {
-                kept = self.keep_watch();
+                kept = self.claim_timer_wait();
                 self.fall_asleep();
                 let time = kept.map(|until| self.time_until(until));
                 let blocked;
@@ -348,7 +350,7 @@ impl<'a> Worker<'a> {
 
     fn wake_up(&mut self, woken: Woken, kept: Option<u64>) {
         if let Some(until) = kept {
-            self.shared.keeper.release(until);
+            self.shared.timer_waiter.release(until);
         }
         self.shared.probe.looking(self.queue.index);
         self.searching = match woken {
@@ -361,7 +363,7 @@ impl<'a> Worker<'a> {
         let time = &self.shared.time;
         time.go_on(Decider::time().unwrap_or_else(|| time.read()));
         self.rotation.restart(self.shared.time.nanos());
-        self.serve_all();
+        self.poll_timers_all();
     }
 }
 

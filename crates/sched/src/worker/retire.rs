@@ -27,7 +27,7 @@ impl Worker<'_> {
     /// Moves the worker's deque to the global queue.
     pub(super) fn give_away(&mut self) {
         let shared = self.shared;
-        self.look_on();
+        self.mark_searching();
         // After a turn the checker has not heard yet that this worker moves processes.
         shared.probe.looking(self.queue.index);
         while let Some(token) = self.take_oldest() {
@@ -35,7 +35,7 @@ impl Worker<'_> {
         }
         self.shrink_after_burst();
         shared.idle.notify_from_outside();
-        if shared.keeper.is_used() {
+        if shared.timer_waiter.is_used() {
             // What is due at this seat is uncovered.
             shared.idle.notify();
         }

@@ -38,7 +38,7 @@ enum Phase<'a> {
     Tired,
     /// It has announced that it sleeps.
     Announced,
-    /// It sleeps; if it is the keeper until a moment, or as a fault until a time before that.
+    /// It sleeps; if it is the timer waiter until a moment, or as a fault until a time before that.
     Sleeps(Option<(u64, Duration)>),
     /// The scheduler has halted, or the thread has ended.
     Gone,
@@ -55,7 +55,7 @@ pub(crate) struct Simulated<'a> {
 impl<'a> Simulated<'a> {
     pub(crate) fn new(queue: &'a LocalQueue, clock: SetClock) -> Self {
         let mut worker = Worker::new(queue);
-        worker.look_on();
+        worker.mark_searching();
         queue.shared.probe.looking(queue.index);
         Self {
             queue,
@@ -101,11 +101,11 @@ impl<'a> Simulated<'a> {
         )
     }
 
-    /// When the system wakes a keeper that is to sleep until that moment.
+    /// When the system wakes a timer waiter that is to sleep until that moment.
     fn wakes(&self, until: u64) -> Duration {
         let until = Duration::from_nanos(until);
         let now = self.clock.now();
-        if until > now && sim::happens("keeper wakes early") {
+        if until > now && sim::happens("timer waiter wakes early") {
             now + (until - now) / 2
         } else {
             until
@@ -138,22 +138,22 @@ impl<'a> Simulated<'a> {
                     self.phase = Phase::Found(token);
                     did
                 }
-                Looked::Nothing(super::Rest::Spin | super::Rest::Yield) => {
-                    self.look_on(empty);
+                Looked::Nothing(super::Backoff::Spin | super::Backoff::Yield) => {
+                    self.search_again(empty);
                     Did::Looked
                 }
-                Looked::Nothing(super::Rest::Sleep) => {
+                Looked::Nothing(super::Backoff::Sleep) => {
                     self.phase = Phase::Tired;
                     Did::Looked
                 }
                 Looked::Halted => {
-                    self.worker.found();
+                    self.worker.end_search();
                     shared.probe.settled(index);
                     Did::Left
                 }
             },
             Phase::Found(token) => {
-                self.worker.take_up();
+                self.worker.announce_found();
                 let did = Did::TookUp(token.cell().pid);
                 self.phase = Phase::Runs(token);
                 did
@@ -227,10 +227,10 @@ impl<'a> Simulated<'a> {
                     .look_again(index, is_stopping, || shared.has_work())
                 {
                     self.worker.wake_up(Woken::Withdrawn, None);
-                    self.look_on(0);
+                    self.search_again(0);
                     return Did::Withdrew;
                 }
-                let until = self.worker.keep_watch();
+                let until = self.worker.claim_timer_wait();
                 let until = until.map(|until| (until, self.wakes(until)));
                 self.worker.fall_asleep();
                 self.phase = Phase::Sleeps(until);
@@ -248,7 +248,7 @@ impl<'a> Simulated<'a> {
                 }
                 self.worker
                     .wake_up(Woken::Notified, until.map(|(until, _)| until));
-                self.look_on(0);
+                self.search_again(0);
                 Did::Woke
             }
             Phase::Gone => Did::Nothing,
@@ -270,7 +270,7 @@ impl<'a> Simulated<'a> {
 
     /// It has rested: it looks again after so many looks that found nothing, unless it has to stand
     /// down.
-    fn look_on(&mut self, empty: u32) {
+    fn search_again(&mut self, empty: u32) {
         if !self.has_to_stand_down() {
             self.phase = Phase::Looks(empty);
             return;

@@ -1,6 +1,6 @@
 use super::ladder::{ARRIVALS, URGENT_STREAK};
 use super::*;
-use crate::still::Still;
+use crate::noop_process::NoopProcess;
 use crate::{Driver, Scheduler};
 use std::process::Command;
 use std::sync::mpsc;
@@ -67,7 +67,7 @@ fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
     let (scheduler, queue) = beside_a_searcher();
     let shared = &scheduler.shared;
     let mut worker = Worker::new(&queue);
-    assert_eq!(worker.rest(&Rest::Spin, 1), Some(1));
+    assert_eq!(worker.back_off(&Backoff::Spin, 1), Some(1));
     assert!(
         shared
             .worker_slots
@@ -80,7 +80,11 @@ fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
             std::thread::yield_now();
         }
     });
-    assert_eq!(worker.rest(&Rest::Spin, 2), Some(0), "it has come back");
+    assert_eq!(
+        worker.back_off(&Backoff::Spin, 2),
+        Some(0),
+        "it has come back"
+    );
     assert!(!shared.worker_slots.is_replaced(1) && shared.worker_slots.is_replaced(2));
     caller.join().unwrap();
 }
@@ -91,7 +95,7 @@ fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
 fn a_rotation_takes_over_what_waits_behind_a_worker_that_was_relieved() {
     let (scheduler, relieved) = beside_a_searcher();
     let shared = &scheduler.shared;
-    let handles = [(); 2].map(|()| scheduler.submit(Still, "main", ()).unwrap());
+    let handles = [(); 2].map(|()| scheduler.submit(NoopProcess, "main", ()).unwrap());
     std::iter::from_fn(|| shared.global.pop()).for_each(|it| relieved.deque.push(it));
     let mut spare = None;
     let start = |index, deque| {
@@ -131,7 +135,7 @@ fn who_begins_a_turn_wakes_the_monitor_for_the_driver() {
         let mut worker = Worker::new(&queue);
         assert!(worker.begin() == Next::Active);
         // Its submit wakes the monitor, too.
-        let _handle = scheduler.submit(Still, "main", ()).unwrap();
+        let _handle = scheduler.submit(NoopProcess, "main", ()).unwrap();
         shared.idle.announce_monitor_sleep(|| false);
         assert!(matches!(worker.look_once(&mut 0), Looked::Found(_)));
         assert_eq!(shared.idle.snapshot().unwatched, !has_driver);
@@ -143,7 +147,7 @@ fn who_begins_a_turn_wakes_the_monitor_for_the_driver() {
 fn the_lane_is_passed_over_only_for_something_else() {
     const URGENT: u32 = 3 * URGENT_STREAK;
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let submit = |_| scheduler.submit(Still, "main", ()).unwrap();
+    let submit = |_| scheduler.submit(NoopProcess, "main", ()).unwrap();
     let handles: Vec<_> = (0..=URGENT).map(submit).collect();
     let shared = &scheduler.shared;
     let ordinary = shared.global.pop().unwrap();
@@ -153,7 +157,7 @@ fn the_lane_is_passed_over_only_for_something_else() {
     let deque = shared.take_deques().unwrap().remove(0);
     let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
     let mut worker = Worker::new(&queue);
-    let pick = |worker: &mut Worker<'_>| assert!(worker.look().is_some());
+    let pick = |worker: &mut Worker<'_>| assert!(worker.find_work().is_some());
     // There is nothing else that it could be passed over for.
     (0..=URGENT_STREAK).for_each(|_| pick(&mut worker));
     let urgent_picks = &worker.counters.urgent_picks;
@@ -161,7 +165,7 @@ fn the_lane_is_passed_over_only_for_something_else() {
     shared.global.push(ordinary);
     (URGENT_STREAK..URGENT).for_each(|_| pick(&mut worker));
     assert_eq!(urgent_picks.get(), u64::from(URGENT));
-    assert!(worker.look().is_none());
+    assert!(worker.find_work().is_none());
     drop(handles);
     // No owner has their tokens any more: there is nothing that would end them.
     std::mem::forget(scheduler);
@@ -172,7 +176,7 @@ fn the_lane_is_passed_over_only_for_something_else() {
 fn arrivals_come_in_their_order_and_others_between_them() {
     const COUNT: usize = 2 * ARRIVALS as usize;
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let submit = |_| scheduler.submit(Still, "main", ()).unwrap();
+    let submit = |_| scheduler.submit(NoopProcess, "main", ()).unwrap();
     let handles: Vec<_> = (0..=COUNT).map(submit).collect();
     let shared = &scheduler.shared;
     let ordinary = shared.global.pop().unwrap();
@@ -183,7 +187,7 @@ fn arrivals_come_in_their_order_and_others_between_them() {
     let deque = shared.take_deques().unwrap().remove(0);
     let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
     let mut worker = Worker::new(&queue);
-    let mut picked: Vec<_> = std::iter::from_fn(|| worker.look())
+    let mut picked: Vec<_> = std::iter::from_fn(|| worker.find_work())
         .map(|token| token.into_task().pid)
         .collect();
     let at = picked.iter().position(|&pid| pid == handles[0].pid());
@@ -217,18 +221,18 @@ fn a_worker_without_work_spins_then_sleeps_and_yields_only_when_that_is_asked_fo
         let mut worker = Worker::new(&queue);
         let mut empty_looks = 0;
         for look in 1..=20 {
-            let rest = match worker.look_once(&mut empty_looks) {
-                Looked::Nothing(rest) => rest,
+            let backoff = match worker.look_once(&mut empty_looks) {
+                Looked::Nothing(backoff) => backoff,
                 Looked::Found(_) | Looked::Halted => panic!("there is nothing"),
             };
             let expected = if look < spin {
-                Rest::Spin
+                Backoff::Spin
             } else if look < yields {
-                Rest::Yield
+                Backoff::Yield
             } else {
-                Rest::Sleep
+                Backoff::Sleep
             };
-            assert_eq!((rest, empty_looks), (expected, look));
+            assert_eq!((backoff, empty_looks), (expected, look));
         }
     }
 }

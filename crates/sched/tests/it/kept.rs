@@ -81,7 +81,7 @@ fn shown_in_step(flood: Flood, batch: usize, kept: u64) -> (u64, u64) {
         if key == kept {
             keeps.kept.lock().unwrap().insert(key, envelope);
         }
-        let sent = alarm.send_kept(&scheduler, process.pid(), Seat::OUTSIDE, key);
+        let sent = alarm.send_held(&scheduler, process.pid(), Seat::OUTSIDE, key);
         sent.unwrap();
     }
     scheduler.start().unwrap();

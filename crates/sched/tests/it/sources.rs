@@ -298,7 +298,8 @@ fn calls_come_beside_processes_that_always_go_on() {
     }
 }
 
-/// From several threads and from steps, so that seats, keepers and sleepers change all the time.
+/// From several threads and from steps, so that seats, timer waiters and sleepers change all the
+/// time.
 // pins: T1
 #[test]
 fn each_of_many_calls_comes_once() {

@@ -30,7 +30,7 @@ const LIVELY: Faults = Faults {
     envelope_is_late: 200,
     place_disappears: 5,
     worker_wakes_in_vain: 20,
-    keeper_wakes_early: 20,
+    timer_waiter_wakes_early: 20,
     delivery_stalls: 20,
     others_act: 30,
     process_is_terminated: 1,

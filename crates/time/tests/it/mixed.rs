@@ -220,7 +220,7 @@ fn each_timer_fires_once_or_is_cancelled_with_faults() {
             clock_jumps: 20,
             step_blocks: 20,
             worker_wakes_in_vain: 50,
-            keeper_wakes_early: 100,
+            timer_waiter_wakes_early: 100,
             delivery_stalls: 100,
             ..Faults::some()
         };

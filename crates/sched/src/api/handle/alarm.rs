@@ -21,7 +21,7 @@ impl Alarm {
     ///
     /// # Errors
     /// As for [`Handle::send`], with the envelope, which the source keeps no longer.
-    pub fn send_kept(
+    pub fn send_held(
         &self,
         scheduler: &Handle,
         target: Pid,
@@ -36,11 +36,11 @@ impl Alarm {
         let refused = task.as_ref().and_then(|task| {
             let is_refused = |it: &Envelope| task.accepts.refuses(&it.message).is_some();
             task.accepts.get()?;
-            shared.take_kept(ticket, is_refused)
+            shared.take_held(ticket, is_refused)
         });
         let envelope = match refused {
-            None if task.is_some_and(|task| task.deliver_kept(ticket)) => None,
-            None => shared.take_kept(ticket, |_| true),
+            None if task.is_some_and(|task| task.deliver_held(ticket)) => None,
+            None => shared.take_held(ticket, |_| true),
             refused => refused,
         };
         envelope.map_or(Ok(()), |envelope| scheduler.send(envelope))

@@ -40,9 +40,9 @@ fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     let (state, counters) = (State::new(), Counters::new(false));
     let mut core = Core::default();
     core.apply(request(), &counters);
-    core.part(Batch::new());
+    core.partition(Batch::new());
     let message = Item::Event(Event::Message(Message::new("n", 1_u64)));
-    core.part(Batch::of(message));
+    core.partition(Batch::of(message));
     let gathered = core.gather(&state, 16, &counters);
     assert!(matches!(gathered, Gathered::Step(1)));
     assert!(core.take_events(&mut Batch::new()).is_some());

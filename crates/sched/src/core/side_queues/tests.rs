@@ -145,9 +145,9 @@ impl Model {
     }
 }
 
-struct Still;
+struct NoopProcess;
 
-impl Process for Still {
+impl Process for NoopProcess {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
@@ -163,7 +163,7 @@ struct Real {
 impl Real {
     fn new() -> Self {
         let mut core = Core::default();
-        core.process = Some(ProcessBox::boxed(Box::new(Still)));
+        core.process = Some(ProcessBox::boxed(Box::new(NoopProcess)));
         Self {
             state: State::new(),
             core,
@@ -177,7 +177,7 @@ impl Real {
             Thing::Control(n) => Item::Event(Event::Control(Box::new(Message::new("n", n)))),
             Thing::Cancel => Item::Event(Event::Cancel("now".into())),
             Thing::Upgrade => {
-                let request = UpgradeRequest::process(Still, "main", ());
+                let request = UpgradeRequest::process(NoopProcess, "main", ());
                 Item::Upgrade(Box::new(request))
             }
             Thing::Completion(tag) => {
@@ -213,7 +213,7 @@ impl Real {
             Gathered::Signal(_) => unreachable!("none was sent"),
             Gathered::Terminated => unreachable!("nothing terminates it"),
             Gathered::Step(events) | Gathered::Cancel(_, events) => events,
-            Gathered::Kept(_) => unreachable!("no message here can be taken back"),
+            Gathered::HeldBySource(_) => unreachable!("no message here can be taken back"),
         };
         // The step does not go on.
         core.repeats = 0;

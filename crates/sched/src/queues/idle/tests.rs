@@ -92,7 +92,7 @@ fn a_sleeper_whose_time_is_over_counts_as_searching_and_leaves_no_token() {
 
 // pins: T5
 #[test]
-fn the_keeper_is_woken_after_the_others() {
+fn the_timer_waiter_is_woken_after_the_others() {
     let idle = Idle::new(3, 3);
     for worker in [2, 0, 1] {
         idle.announce(worker, false);

@@ -3,9 +3,9 @@ use crate::Scheduler;
 use crate::core::local;
 use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 
-struct Still;
+struct NoopProcess;
 
-impl Process for Still {
+impl Process for NoopProcess {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
@@ -15,7 +15,7 @@ impl Process for Still {
 #[test]
 fn a_turn_that_panics_is_over() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let process = scheduler.submit(Still, "main", ()).unwrap();
+    let process = scheduler.submit(NoopProcess, "main", ()).unwrap();
     let shared = &scheduler.shared;
     let queue = LocalQueue::of_first(shared);
     local::enter(&queue, || {

@@ -2,7 +2,7 @@ use super::*;
 use crate::Scheduler;
 use crate::core::local::LocalQueue;
 use crate::core::turns::Running;
-use crate::still::Still;
+use crate::noop_process::NoopProcess;
 use ganger_proc_api::Pid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Crowd {
         let deques = shared.take_deques().unwrap().into_iter().zip(lengths);
         let fill = |(index, (deque, &length))| {
             for _ in 0..length {
-                drop(scheduler.submit(Still, "main", ()).unwrap());
+                drop(scheduler.submit(NoopProcess, "main", ()).unwrap());
                 ganger_deque::Worker::push(&deque, shared.global.pop().unwrap());
             }
             LocalQueue::new(Arc::clone(shared), index, deque)
@@ -128,7 +128,7 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
     let mut looks = 0;
     for seed in 0..20 {
         let crowd = Crowd::new(&[2, 5]);
-        let new = crowd.scheduler.submit(Still, "main", ()).unwrap();
+        let new = crowd.scheduler.submit(NoopProcess, "main", ()).unwrap();
         let pids = crowd.queues.iter().map(|queue| {
             let stealer = queue.deque.stealer();
             let tokens: Vec<_> = std::iter::from_fn(|| stealer.steal().success()).collect();
@@ -149,7 +149,7 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
         if worker.last_balance == MILLI {
             looks += 1;
             assert_eq!(picked, oldest[1]);
-            assert_eq!(pick(worker.look()), oldest[0]);
+            assert_eq!(pick(worker.find_work()), oldest[0]);
         } else {
             assert_eq!(picked, oldest[0]);
             assert!(!worker.rotation.oldest_is_next);
@@ -177,7 +177,7 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
             drop::<Running<'_>>(guard);
             ganger_deque::Worker::push(&crowd.queues[turn].deque, token);
         }
-        let token = workers[turn].look().unwrap();
+        let token = workers[turn].find_work().unwrap();
         let pid = token.cell().pid;
         *counts.entry(pid.id()).or_insert(0) += 1;
         running[turn] = Some((token, shared.turns.begin(Some(turn), pid)));

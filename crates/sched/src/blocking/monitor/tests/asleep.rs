@@ -5,7 +5,7 @@ use super::Hands;
 use crate::Scheduler;
 use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::blocking::monitor::Monitor;
-use crate::still::Still;
+use crate::noop_process::NoopProcess;
 use std::cell::Cell;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -23,7 +23,7 @@ fn noticed_after(phase: Duration) -> Duration {
     let mut deques = shared.take_deques().unwrap();
     let spare = deques.pop().unwrap();
     shared.worker_slots.set_free([(1, spare)].into_iter());
-    let waiting = scheduler.submit(Still, "main", ()).unwrap();
+    let waiting = scheduler.submit(NoopProcess, "main", ()).unwrap();
 
     let (release, released) = mpsc::channel::<()>();
     let (entered, has_entered) = mpsc::channel();

@@ -11,7 +11,7 @@ use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::blocking::monitor::Monitor;
 use crate::core::shared::Shared;
 use crate::core::worker_slots::WorkerSlots;
-use crate::still::Still;
+use crate::noop_process::NoopProcess;
 use ganger_proc_api::Pid;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Bench {
         shared.worker_slots.mark_spare(1);
         Self {
             now: Cell::new(Duration::from_secs(1)),
-            _waiting: scheduler.submit(Still, "waits", ()).unwrap(),
+            _waiting: scheduler.submit(NoopProcess, "waits", ()).unwrap(),
             shared,
             scheduler,
         }

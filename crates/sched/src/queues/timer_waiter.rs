@@ -10,15 +10,15 @@
 //!
 //! **State.** The moments at which something is due ([`Dues`]): one for each source and *seat*,
 //! which is a worker, or all other threads together. A worker lowers its own seat's alone. And the
-//! moment until which a sleeping worker, the *keeper*, waits; [`NEVER`] where there is none.
+//! moment until which a sleeping worker, the *timer waiter*, waits; [`NEVER`] where there is none.
 //!
-//! **Protocol.** A moment that is before the keeper's is *uncovered*. That is as something queued
-//! that no worker has taken:
+//! **Protocol.** A moment that is before the timer waiter's is *uncovered*. That is as something
+//! queued that no worker has taken:
 //! 1. A worker that falls asleep announces its sleep, makes a heavy fence, and reads all moments.
-//!    When the earliest is uncovered, it lowers the keeper's moment to that, and sleeps until then
-//!    ([`keep`](Keeper::keep)).
-//! 2. A keeper that is awake, for whatever reason, takes its moment back
-//!    ([`release`](Keeper::release)), and then counts as searching.
+//!    When the earliest is uncovered, it lowers the timer waiter's moment to that, and sleeps until
+//!    then ([`claim`](TimerWaiter::claim)).
+//! 2. A timer waiter that is awake, for whatever reason, takes its moment back
+//!    ([`release`](TimerWaiter::release)), and then counts as searching.
 //! 3. The last worker to end its search notifies when a moment is uncovered, as it does when
 //!    something is queued. So does a worker that finds work after a look that found nothing.
 //! 4. A thread outside that brings up an earlier moment writes that, makes a full fence, and
@@ -30,9 +30,9 @@
 //! **Why no moment is overlooked.** Where all workers sleep, the last one to fall asleep has read
 //! what the workers had written, and the rule for queued items holds for what comes from outside
 //! (`idle.rs`): the thread outside sees the announcement and wakes a sleeper, or the sleeper sees
-//! the moment. A sleeper that lowers the keeper's moment covers what the former keeper covered.
-//! Where a worker is awake, it looks at its own moments between two turns. During a turn that lasts
-//! long, a sleeper keeps what is uncovered, or the monitor watches (5, 6).
+//! the moment. A sleeper that lowers the timer waiter's moment covers what the former timer waiter
+//! covered. Where a worker is awake, it looks at its own moments between two turns. During a turn
+//! that lasts long, a sleeper keeps what is uncovered, or the monitor watches (5, 6).
 //!
 //! Two sleepers may have kept the same moment. The first one to wake takes it back for both, and
 //! that costs a wake-up.
@@ -119,13 +119,13 @@ impl Dues {
     }
 }
 
-pub(crate) struct Keeper {
-    /// Until when the keeper sleeps.
+pub(crate) struct TimerWaiter {
+    /// Until when the timer waiter sleeps.
     until: CachePadded<AtomicU64>,
     pub(crate) dues: Arc<Dues>,
 }
 
-impl Keeper {
+impl TimerWaiter {
     pub(crate) fn new(sources: usize, seats: usize) -> Self {
         Self {
             until: CachePadded::new(AtomicU64::new(NEVER)),
@@ -140,7 +140,7 @@ impl Keeper {
         self.dues.is_used.load(Ordering::Relaxed)
     }
 
-    /// Whether the keeper sleeps longer than until that moment.
+    /// Whether the timer waiter sleeps longer than until that moment.
     #[inline]
     pub(crate) fn is_uncovered(&self, moment: u64) -> bool {
         // Ordering: Relaxed: a caller for which it counts is behind a fence.
@@ -154,8 +154,8 @@ impl Keeper {
     }
 
     /// A worker has announced its sleep and made a heavy fence. Returns until when it sleeps as the
-    /// keeper; none where it is not needed.
-    pub(crate) fn keep(&self, seats: usize) -> Option<u64> {
+    /// timer waiter; none where it is not needed.
+    pub(crate) fn claim(&self, seats: usize) -> Option<u64> {
         let earliest = self.dues.earliest(seats);
         // Ordering: SeqCst, one order with `release`. A failure changes nothing.
         let kept = self
@@ -170,7 +170,7 @@ impl Keeper {
     pub(crate) fn release(&self, until: u64) {
         // Ordering: SeqCst: in `end_search`, or in the next announcement, a fence follows. Either
         // the thread behind that sees the moments that relied on this one, or a thread that reads
-        // it sees that there is no keeper. A failure: another worker keeps an earlier moment.
+        // it sees that there is no waiter. A failure: another worker keeps an earlier moment.
         let _another =
             self.until
                 .compare_exchange(until, NEVER, Ordering::SeqCst, Ordering::Relaxed);
@@ -194,25 +194,25 @@ mod tests {
 
     #[test]
     fn it_is_used_from_the_first_moment_on() {
-        let keeper = Keeper::new(1, 2);
-        assert!(!keeper.is_used() && !keeper.dues.set(0, 1, NEVER) && !keeper.is_used());
-        assert!(keeper.dues.set(0, 1, 50) && keeper.is_used());
-        assert!(!keeper.dues.set(0, 1, NEVER) && keeper.is_used());
+        let waiter = TimerWaiter::new(1, 2);
+        assert!(!waiter.is_used() && !waiter.dues.set(0, 1, NEVER) && !waiter.is_used());
+        assert!(waiter.dues.set(0, 1, 50) && waiter.is_used());
+        assert!(!waiter.dues.set(0, 1, NEVER) && waiter.is_used());
     }
 
     #[test]
-    fn a_keeper_covers_what_is_not_earlier() {
-        let keeper = Keeper::new(1, 2);
-        assert_eq!((keeper.keep(2), keeper.uncovered(2)), (None, None));
-        keeper.dues.set(0, 0, 50);
-        assert_eq!((keeper.uncovered(2), keeper.keep(2)), (Some(50), Some(50)));
-        assert_eq!((keeper.uncovered(2), keeper.keep(2)), (None, None));
-        keeper.dues.set(0, 1, 30);
-        assert_eq!((keeper.uncovered(2), keeper.keep(2)), (Some(30), Some(30)));
+    fn a_timer_waiter_covers_what_is_not_earlier() {
+        let waiter = TimerWaiter::new(1, 2);
+        assert_eq!((waiter.claim(2), waiter.uncovered(2)), (None, None));
+        waiter.dues.set(0, 0, 50);
+        assert_eq!((waiter.uncovered(2), waiter.claim(2)), (Some(50), Some(50)));
+        assert_eq!((waiter.uncovered(2), waiter.claim(2)), (None, None));
+        waiter.dues.set(0, 1, 30);
+        assert_eq!((waiter.uncovered(2), waiter.claim(2)), (Some(30), Some(30)));
         // The former one wakes.
-        keeper.release(50);
-        assert!(!keeper.is_uncovered(30) && keeper.is_uncovered(29));
-        keeper.release(30);
-        assert_eq!(keeper.uncovered(2), Some(30));
+        waiter.release(50);
+        assert!(!waiter.is_uncovered(30) && waiter.is_uncovered(29));
+        waiter.release(30);
+        assert_eq!(waiter.uncovered(2), Some(30));
     }
 }

@@ -3,9 +3,9 @@
 use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 
 /// Ends in its first step.
-pub(crate) struct Still;
+pub(crate) struct NoopProcess;
 
-impl Process for Still {
+impl Process for NoopProcess {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         Ok(())

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 /// The numbers of the yields, by the ids of their processes.
 #[derive(Default)]
-pub(crate) struct TakenBack(Mutex<HashMap<u64, HashSet<u64>>>);
+pub(crate) struct Revoked(Mutex<HashMap<u64, HashSet<u64>>>);
 
-impl TakenBack {
+impl Revoked {
     /// Whether the process has taken that yield back, and it has not completed.
     pub(crate) fn contains(&self, id: u64, token: u64) -> bool {
         let table = lock(&self.0);
@@ -25,13 +25,13 @@ impl TakenBack {
 }
 
 /// The yields that one process has taken back. Its drop forgets them.
-pub(crate) struct OwnTakenBack {
-    all: Arc<TakenBack>,
+pub(crate) struct OwnRevoked {
+    all: Arc<Revoked>,
     id: u64,
 }
 
-impl OwnTakenBack {
-    pub(crate) fn new(all: &Arc<TakenBack>, id: u64) -> Self {
+impl OwnRevoked {
+    pub(crate) fn new(all: &Arc<Revoked>, id: u64) -> Self {
         let all = Arc::clone(all);
         Self { all, id }
     }
@@ -57,7 +57,7 @@ impl OwnTakenBack {
     }
 }
 
-impl Drop for OwnTakenBack {
+impl Drop for OwnRevoked {
     fn drop(&mut self) {
         lock(&self.all.0).remove(&self.id);
     }

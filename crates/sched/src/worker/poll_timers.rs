@@ -53,33 +53,33 @@ impl Worker<'_> {
     /// The time for it has come: delivers what is due at the own seat.
     #[cold]
     #[inline(never)]
-    pub(super) fn serve(&mut self) {
+    pub(super) fn poll_timers(&mut self) {
         if self.slot.sources() == 0 {
             // A handler has left it to this worker to see to it that the moment is covered, if
-            // there is another turn: see `leave_the_watch`.
-            self.look_on();
+            // there is another turn: see `hand_over_wait`.
+            self.mark_searching();
         } else if let Some(left) = self.pacing.left.checked_sub(1) {
             self.pacing.left = left;
             return;
         }
         let now = self.shared.now();
         self.pacing.read(now);
-        self.serve_own(now);
+        self.poll_timers_own(now);
     }
 
-    fn serve_own(&self, now: u64) {
+    fn poll_timers_own(&self, now: u64) {
         let seat = Seat::of_worker(self.queue.index);
         self.shared.deliver_at(seat, now);
-        let due = self.shared.keeper.dues.at(seat.number());
+        let due = self.shared.timer_waiter.dues.at(seat.number());
         self.slot.set_sources(due.saturating_sub(NEAR).max(1));
     }
 
     /// A rotation: delivers what is late at other seats, whose workers are in long steps, or which
     /// are no worker's.
     #[inline]
-    pub(super) fn serve_late(&mut self, coarse: u64) {
-        if self.shared.keeper.is_used() {
-            self.serve_others(coarse);
+    pub(super) fn poll_timers_late(&mut self, coarse: u64) {
+        if self.shared.timer_waiter.is_used() {
+            self.poll_timers_of_others(coarse);
         }
         if self.shared.is_driver_left() {
             self.look_in_driver_late();
@@ -109,8 +109,8 @@ impl Worker<'_> {
 
     #[cold]
     #[inline(never)]
-    fn serve_others(&mut self, coarse: u64) {
-        let earliest = self.shared.keeper.dues.earliest(self.shared.seats());
+    fn poll_timers_of_others(&mut self, coarse: u64) {
+        let earliest = self.shared.timer_waiter.dues.earliest(self.shared.seats());
         if earliest.saturating_sub(NEAR) <= coarse {
             let now = self.shared.now();
             self.shared.deliver_all(now.saturating_sub(LATE));
@@ -119,24 +119,24 @@ impl Worker<'_> {
 
     /// Nothing is queued, or the worker has slept: delivers all that is due. Returns whether
     /// something was.
-    pub(super) fn serve_all(&mut self) -> bool {
-        if !self.shared.keeper.is_used() {
+    pub(super) fn poll_timers_all(&mut self) -> bool {
+        if !self.shared.timer_waiter.is_used() {
             return false;
         }
         let now = self.shared.now();
         self.pacing.read(now);
-        self.serve_own(now);
+        self.poll_timers_own(now);
         self.shared.deliver_all(now)
     }
 
-    /// It has announced its sleep: until when it sleeps, if it is the keeper.
-    pub(super) fn keep_watch(&self) -> Option<u64> {
+    /// It has announced its sleep: until when it sleeps, if it is the timer waiter.
+    pub(super) fn claim_timer_wait(&self) -> Option<u64> {
         let shared = self.shared;
-        if !shared.keeper.is_used() {
+        if !shared.timer_waiter.is_used() {
             return None;
         }
-        let until = shared.keeper.keep(shared.seats())?;
-        // Others are woken for what is pushed: the keeper stays.
+        let until = shared.timer_waiter.claim(shared.seats())?;
+        // Others are woken for what is pushed: the timer waiter stays.
         shared.idle.wake_last(self.queue.index);
         Some(until)
     }
@@ -149,10 +149,10 @@ impl Worker<'_> {
     /// It has found a process after a look that found none. What is due next may be left to it
     /// alone, and the turn may be long.
     #[inline]
-    pub(super) fn leave_the_watch(&self) {
+    pub(super) fn hand_over_wait(&self) {
         let shared = self.shared;
         // The end of a search does the same.
-        if !self.searching && shared.keeper.is_used() && shared.owes_a_look() {
+        if !self.searching && shared.timer_waiter.is_used() && shared.owes_a_look() {
             shared.idle.notify();
         }
         if shared.is_driver_left() {

@@ -1,12 +1,12 @@
 //! What comes for a process while it is being closed, against the end of the process.
 
-use crate::queues::late::Late;
+use crate::queues::closing_inbox::ClosingInbox;
 use ganger_slots::Slots;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
 /// The table of processes, which has one with the key 1; and what comes late.
-type Tables = (Slots<Arc<u64>>, Late<u32>);
+type Tables = (Slots<Arc<u64>>, ClosingInbox<u32>);
 
 /// Puts something there, if the process is there; says whether it was.
 fn put((slots, late): &Tables, id: u64, number: u32) -> bool {
@@ -17,7 +17,7 @@ fn put((slots, late): &Tables, id: u64, number: u32) -> bool {
 #[test]
 fn whatever_comes_in_time_is_found_by_the_end_and_the_rest_is_refused() {
     model::check(4, || {
-        let tables: Arc<Tables> = Arc::new((Slots::new(), Late::new()));
+        let tables: Arc<Tables> = Arc::new((Slots::new(), ClosingInbox::new()));
         let id = tables.0.claim_fresh(1).start;
         // SAFETY: it has just been claimed.
         unsafe { tables.0.fill(id, Arc::new(1)) };
@@ -43,7 +43,7 @@ fn whatever_comes_in_time_is_found_by_the_end_and_the_rest_is_refused() {
 #[test]
 fn each_end_takes_its_own() {
     model::check(4, || {
-        let late: Late<u32> = Late::new();
+        let late: ClosingInbox<u32> = ClosingInbox::new();
         late.put(1, 10);
         late.put(2, 20);
         late.put(1, 11);

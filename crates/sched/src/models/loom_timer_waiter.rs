@@ -6,7 +6,7 @@
 //! no thread waits for is a wait for ever, which loom reports.
 
 use crate::queues::idle::{Idle, Snapshot, Woken, block_on};
-use crate::queues::keeper::{Keeper, NEVER};
+use crate::queues::timer_waiter::{NEVER, TimerWaiter};
 use ganger_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
@@ -20,7 +20,7 @@ const SEATS: usize = 3;
 
 struct Pool {
     idle: Idle,
-    keeper: Keeper,
+    timer_waiter: TimerWaiter,
     queued: AtomicUsize,
     is_delivered: AtomicBool,
     is_over: AtomicBool,
@@ -32,7 +32,7 @@ impl Pool {
     fn new(workers: usize) -> Arc<Self> {
         Arc::new(Self {
             idle: Idle::new(workers, workers),
-            keeper: Keeper::new(1, SEATS),
+            timer_waiter: TimerWaiter::new(1, SEATS),
             queued: AtomicUsize::new(0),
             is_delivered: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
@@ -42,10 +42,10 @@ impl Pool {
 
     /// As `Alarm::ring` does it outside.
     fn arm_outside(&self, at: u64) {
-        assert!(self.keeper.dues.set(0, 0, at));
+        assert!(self.timer_waiter.dues.set(0, 0, at));
         // Ordering: SeqCst, as the real one.
         fence(Ordering::SeqCst);
-        if self.keeper.is_uncovered(at) {
+        if self.timer_waiter.is_uncovered(at) {
             self.idle.notify_from_outside();
         }
     }
@@ -62,7 +62,8 @@ impl Pool {
     }
 
     fn owes_a_look(&self) -> bool {
-        self.has_work() || self.keeper.is_used() && self.keeper.uncovered(SEATS).is_some()
+        self.has_work()
+            || self.timer_waiter.is_used() && self.timer_waiter.uncovered(SEATS).is_some()
     }
 
     fn take(&self) -> bool {
@@ -76,7 +77,7 @@ impl Pool {
     /// The moment has come.
     fn deliver(&self) {
         for seat in 0..SEATS {
-            self.keeper.dues.set(0, seat, NEVER);
+            self.timer_waiter.dues.set(0, seat, NEVER);
         }
         // Ordering: Release pairs with the Acquire in `is_done`.
         self.is_delivered.store(true, Ordering::Release);
@@ -115,15 +116,15 @@ impl Pool {
                 || self.is_over(),
                 || self.has_work(),
                 || {
-                    kept = self.keeper.keep(SEATS);
+                    kept = self.timer_waiter.claim(SEATS);
                     kept.inspect(|_| self.idle.wake_last(index));
                     kept.map(|until| Duration::from_nanos(until.saturating_sub(DUE)))
                 },
             );
             let is_due = kept == Some(DUE);
-            kept.inspect(|&until| self.keeper.release(until));
+            kept.inspect(|&until| self.timer_waiter.release(until));
             searching = woken == Woken::Notified || self.idle.begin_search();
-            if is_due && self.keeper.dues.earliest(SEATS) <= DUE {
+            if is_due && self.timer_waiter.dues.earliest(SEATS) <= DUE {
                 self.deliver();
             }
         }
@@ -161,7 +162,7 @@ fn an_arm_outside_against_falling_asleep() {
     });
 }
 
-/// The second one is earlier than the one that the keeper waits for.
+/// The second one is earlier than the one that the timer waiter waits for.
 // pins: T1
 #[test]
 fn two_arms_outside_against_falling_asleep() {
@@ -175,15 +176,15 @@ fn two_arms_outside_against_falling_asleep() {
     });
 }
 
-/// A worker that has something due later than what another brings up takes over from the keeper, or
-/// leaves it to that.
+/// A worker that has something due later than what another brings up takes over from the timer
+/// waiter, or leaves it to that.
 // pins: T1
 #[test]
 fn two_workers_fall_asleep_with_moments_of_their_own() {
     model::check(2, || {
         let pool = Pool::new(2);
-        pool.keeper.dues.set(0, 1, LATER);
-        pool.keeper.dues.set(0, 2, DUE);
+        pool.timer_waiter.dues.set(0, 1, LATER);
+        pool.timer_waiter.dues.set(0, 2, DUE);
         let workers = [0, 1].map(|index| start(&pool, index));
         for worker in workers {
             worker.join().unwrap();
@@ -192,14 +193,14 @@ fn two_workers_fall_asleep_with_moments_of_their_own() {
     });
 }
 
-/// The keeper may be woken for a process whose step lasts until the moment has been delivered:
-/// then the other worker has to keep it.
+/// The timer waiter may be woken for a process whose step lasts until the moment has been
+/// delivered: then the other worker has to keep it.
 // pins: T1
 #[test]
-fn a_keeper_that_gets_work_hands_over() {
+fn a_timer_waiter_that_gets_work_hands_over() {
     model::check(2, || {
         let pool = Pool::new(2);
-        pool.keeper.dues.set(0, 0, DUE);
+        pool.timer_waiter.dues.set(0, 0, DUE);
         let workers = [0, 1].map(|index| start(&pool, index));
         pool.push();
         for worker in workers {
@@ -209,22 +210,22 @@ fn a_keeper_that_gets_work_hands_over() {
     });
 }
 
-/// A thread outside relies on the keeper that it sees, which is just waking.
+/// A thread outside relies on the timer waiter that it sees, which is just waking.
 // pins: T1
 #[test]
-fn an_arm_that_relies_on_a_keeper_that_wakes() {
+fn an_arm_that_relies_on_a_timer_waiter_that_wakes() {
     model::check(3, || {
         let pool = Pool::new(2);
-        // A keeper that has been woken, and counts as searching, but has not said so.
+        // A timer waiter that has been woken, and counts as searching, but has not said so.
         assert!(pool.idle.begin_search());
-        pool.keeper.dues.set(0, 1, DUE);
-        assert_eq!(pool.keeper.keep(SEATS), Some(DUE));
-        pool.keeper.dues.set(0, 1, NEVER);
+        pool.timer_waiter.dues.set(0, 1, DUE);
+        assert_eq!(pool.timer_waiter.claim(SEATS), Some(DUE));
+        pool.timer_waiter.dues.set(0, 1, NEVER);
         let other = start(&pool, 1);
         let waking = {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                pool.keeper.release(DUE);
+                pool.timer_waiter.release(DUE);
                 // It has found something, and its step lasts until the moment is delivered.
                 pool.idle.end_search(|| pool.owes_a_look());
                 pool.step.park();
@@ -249,18 +250,21 @@ fn an_arm_in_a_step_against_a_monitor_that_dozes() {
             thread::spawn(move || {
                 while !pool.is_over() {
                     let until = |parker: &Parker| {
-                        block_on(parker, pool.keeper.uncovered(SEATS).map(|_| Duration::ZERO))
+                        block_on(
+                            parker,
+                            pool.timer_waiter.uncovered(SEATS).map(|_| Duration::ZERO),
+                        )
                     };
                     pool.idle.monitor_sleep(|| false, until);
-                    if pool.keeper.dues.earliest(SEATS) <= DUE {
+                    if pool.timer_waiter.dues.earliest(SEATS) <= DUE {
                         pool.deliver();
                     }
                 }
             })
         };
-        assert!(pool.keeper.dues.set(0, 1, DUE));
+        assert!(pool.timer_waiter.dues.set(0, 1, DUE));
         // As `Alarm::ring` does it on a worker.
-        if pool.idle.is_unwatched_behind_write() && pool.keeper.is_uncovered(DUE) {
+        if pool.idle.is_unwatched_behind_write() && pool.timer_waiter.is_uncovered(DUE) {
             pool.idle.wake_monitor();
         }
         pool.step.park();

@@ -21,7 +21,7 @@ use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
 
 /// See the head of this file.
-pub(crate) struct Late<T> {
+pub(crate) struct ClosingInbox<T> {
     /// How many processes have requests. Written under the lock, read by each terminator.
     count: AtomicUsize,
     /// The requests in the order of their arrival, by the
@@ -29,7 +29,7 @@ pub(crate) struct Late<T> {
     lists: Mutex<HashMap<u64, Vec<T>>>,
 }
 
-impl<T> Late<T> {
+impl<T> ClosingInbox<T> {
     pub(crate) fn new() -> Self {
         Self {
             count: AtomicUsize::new(0),
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_requests_leaves_nothing() {
-        let late = Late::new();
+        let late = ClosingInbox::new();
         (0..10_000).for_each(|key| late.put(key, ()));
         assert!((0..10_000).all(|key| late.take(key).len() == 1));
         assert!(!late.is_any());
