@@ -1,9 +1,7 @@
 //! What a user says of a supervisor, and its start.
 
 use crate::child::{Child, IntoProcess};
-use crate::driver::Driver;
-use crate::error::SuperviseError;
-use crate::order::Order;
+use crate::driver::{Driver, Order, SuperviseError};
 use crate::plan::{AutoShutdown, Strategy, Window};
 use crate::tree::{Tree, TreeHandle};
 use crate::view::{ChildFailure, OnFailure, View};
@@ -12,6 +10,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{ContextExt, Handle};
 use ganger_sync::sync::Mutex;
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -225,6 +224,12 @@ impl Supervisor {
     }
 }
 
+/// The view of a process that is a supervisor.
+fn view_of(process: &dyn Process) -> Option<Arc<View>> {
+    let process: &dyn Any = process;
+    process.downcast_ref().map(Supervisor::view)
+}
+
 impl Process for Supervisor {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         if self.driver.is_some() {
@@ -241,7 +246,7 @@ impl Process for Supervisor {
         let window = Arc::new(Mutex::new(window));
         let mut driver = Driver::new(
             ctx,
-            self.view(),
+            (self.view(), view_of),
             (self.strategy, self.auto),
             window,
             self.max_children,

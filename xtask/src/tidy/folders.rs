@@ -8,11 +8,12 @@ use super::source::Source;
 type Folder = (&'static str, &'static [&'static str]);
 
 /// The crates whose folders are layers, each with its folders from the lowest to the highest.
-const CRATES: [(&str, &[Folder]); 4] = [
+const CRATES: [(&str, &[Folder]); 5] = [
     ("mpsc", &MPSC),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),
     ("sched", &SCHED),
+    ("supervise", &SUPERVISE),
 ];
 
 const SCHED: [Folder; 15] = [
@@ -118,6 +119,30 @@ const RELAY: [Folder; 11] = [
         ],
     ),
     ("router", &["error", "hop", "node", "receiver", "table"]),
+];
+
+const SUPERVISE: [Folder; 10] = [
+    ("batch", &[]),
+    ("log", &[]),
+    ("plan", &[]),
+    ("breaker", &["plan"]),
+    ("view", &["log", "plan"]),
+    ("child", &["log", "plan", "view"]),
+    ("driver", &["log", "plan", "view", "child"]),
+    ("tree", &["view", "child", "driver"]),
+    ("supervisor", &["plan", "view", "child", "driver", "tree"]),
+    (
+        "pool",
+        &[
+            "log",
+            "plan",
+            "view",
+            "child",
+            "driver",
+            "tree",
+            "supervisor",
+        ],
+    ),
 ];
 
 /// Folders and files that may import all: tests, models, helpers of tests and benchmarks, and the

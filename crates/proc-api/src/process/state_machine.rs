@@ -3,7 +3,7 @@
 use super::{Context, StepOutput};
 use crate::events::Events;
 use crate::values::{BoxError, Payloads};
-use std::any;
+use std::any::{self, Any};
 
 /// What a step returns: an error ends its process.
 pub type StepResult = Result<(), BoxError>;
@@ -54,7 +54,7 @@ pub type StepResult = Result<(), BoxError>;
             `process_fn(|ctx, events, out| {{ … Ok(()) }})`",
     note = "an async function or closure of a `Cx` is started by `spawn_task`"
 )]
-pub trait Process: Send + 'static {
+pub trait Process: Any + Send {
     /// Prepares the process. Runs once, on the thread that submits it, before the first step.
     ///
     /// `method` names the entry point. The default accepts every method and ignores the input.

@@ -9,24 +9,15 @@
 //! 3. A process that asks for its own end can't wait for that: a task would wait until it is
 //!    terminated. So it gets an error at once, and what it has asked for is done.
 
+use super::error::SuperviseError;
+use super::order::{Kind, time_for_children};
 use super::{Driver, Waiting};
-use crate::error::SuperviseError;
-use crate::order::{ChildRef, Kind, time_for_children};
+use crate::child::ChildRef;
 use crate::plan::{ChildId, Verdict};
 use ganger_proc_api::{BoxError, Pid, Reply};
 use ganger_sched::Instant;
 use std::mem;
 use std::sync::Arc;
-
-/// The child runs.
-pub(super) fn answer_starts(waiting: Vec<Waiting>, pid: Pid) {
-    for waiting in waiting {
-        match waiting {
-            Waiting::Start(reply) => reply.complete(pid),
-            Waiting::End(reply) => reply.complete(()),
-        }
-    }
-}
 
 impl Driver {
     pub(super) fn ordered(&mut self, order: Kind) {

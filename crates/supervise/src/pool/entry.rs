@@ -1,8 +1,7 @@
 //! Jobs on their way, what limits them, and what has become of them.
 
-use super::lines::LineOf;
-use super::state::Watch;
-use super::{Overload, PoolError};
+use super::error::PoolError;
+use super::policy::Overload;
 use crate::plan::BackOff;
 use ganger_proc_api::{EndWatch, Reply};
 use ganger_sched::Instant;
@@ -61,6 +60,19 @@ impl<J, A: Send + 'static> Entry<J, A> {
         self.watch.is_some() && !reply.is_cancelled()
     }
 }
+
+/// Which line a job waits in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LineOf {
+    /// A worker's own, or one of all.
+    pub(super) worker: Option<usize>,
+    /// How many priorities are above its own.
+    pub(super) rank: usize,
+}
+
+/// Has the caller of the job with that number, in that line, tell of its leaving. Nothing when it
+/// has left.
+pub(super) type Watch<'a, A> = &'a dyn Fn(&Reply<A>, LineOf, u64) -> Option<EndWatch>;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {

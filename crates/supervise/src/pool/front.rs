@@ -2,11 +2,9 @@
 //! nothing is left to do.
 
 use super::entry::START;
-use super::queue::Queue;
-use super::state::Next;
-use super::worker::Settings;
-use super::worker_child;
-use crate::order::Order;
+use super::queue::{Next, Queue};
+use super::worker::{Settings, worker_child};
+use crate::driver::Order;
 use crate::plan::Streak;
 use crate::tree::Tree;
 use crate::view::View;
@@ -16,6 +14,9 @@ use ganger_proc_api::{
 use ganger_sched::{ContextExt, Instant};
 use ganger_time::{TimerOutput, Timers};
 use std::sync::Arc;
+
+/// The child of a pool that has the workers.
+pub(super) const WORKERS: &str = "workers";
 
 /// The tag of its timer. Below are the numbers of workers that are started or monitored.
 const DUE: Tag = Tag::MAX;
@@ -61,7 +62,7 @@ impl<J, A> Front<J, A> {
     }
 
     fn find_workers(&self, ctx: &Context) -> Option<Tree> {
-        let entry = self.view.find(super::WORKERS)?;
+        let entry = self.view.find(WORKERS)?;
         let scheduler = ctx.scheduler()?;
         Some(Tree {
             address: scheduler.address(entry.pid?)?.typed::<Order>().ok()?,

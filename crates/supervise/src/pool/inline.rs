@@ -1,9 +1,9 @@
 //! Jobs that are carried out where they are called.
 
 use super::entry::Entry;
+use super::error::PoolError;
 use super::queue::Queue;
-use super::worker::Settings;
-use super::{PoolError, Work};
+use super::worker::{Settings, Work};
 use crate::log::contain;
 use ganger_sync::sync::{Mutex, lock};
 

@@ -18,26 +18,24 @@
 //! An inline pool has no workers: the caller carries its job out, between the admission and the
 //! answer.
 //!
-//! **Imports**: supervisors.
+//! **Imports**: supervisors. From the bottom up: the policy and the errors, entries, the queue, the
+//! worker, jobs that are carried out inline, the front, the remote, and here the pool.
 
-mod delayed;
 mod entry;
+mod error;
 mod front;
 mod inline;
-mod line;
-mod lines;
+mod policy;
 mod queue;
 mod remote;
-mod slot;
-mod state;
-mod then;
 mod worker;
 
 use self::entry::Limits;
-use self::front::Front;
+use self::error::OnRefused;
+use self::front::{Front, WORKERS};
 use self::inline::Inline;
 use self::queue::Queue;
-use self::worker::Worker;
+use self::worker::{MakeWork, Settings, worker_child};
 use crate::child::Child;
 use crate::plan::{BackOff, ShutdownTimeout};
 use crate::supervisor::Supervisor;
@@ -49,81 +47,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::entry::PoolStats;
+pub use self::error::{PoolError, Refused};
+pub use self::policy::{Overload, Routing};
 pub use self::remote::{PoolHandle, PoolRemote};
-
-/// What a worker does with a job.
-type Work<J, A> = Box<dyn FnMut(J) -> Result<A, BoxError> + Send>;
-pub(crate) type MakeWork<J, A> = Arc<dyn Fn() -> Work<J, A> + Send + Sync>;
-
-type OnRefused<J> = Arc<dyn Fn(J, &PoolError) + Send + Sync>;
-
-/// The child of a pool that has the workers.
-const WORKERS: &str = "workers";
-
-/// Which worker gets a job that is called without a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Routing {
-    /// The first that is free.
-    #[default]
-    Free,
-    /// Each in turn.
-    RoundRobin,
-    /// Any, by chance.
-    Random,
-    /// That which has the fewest jobs, the one in hand included.
-    LeastLoaded,
-}
-
-/// What becomes of jobs that find as many waiting as may wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Overload {
-    /// They wait nevertheless, and their callers with them, in the order of the calls.
-    #[default]
-    Wait,
-    /// They are refused.
-    RefuseNewest,
-    /// The job that has waited longest is refused in their place.
-    RefuseOldest,
-}
-
-/// Why a pool has not carried a job out. It is the error of the call.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PoolError {
-    /// As many jobs wait as may wait.
-    #[error("the pool is full: {queued} jobs wait")]
-    Full {
-        /// How many wait.
-        queued: usize,
-    },
-    /// The job has waited longer than it may.
-    #[error("the job has waited too long")]
-    Expired,
-    /// The worker panicked with the job, with this message, as often as it was tried.
-    #[error("the worker panicked: {0}")]
-    Panicked(Box<str>),
-    /// The pool is stopping, or has stopped, or was not started yet.
-    #[error("the pool does not run, or is stopping")]
-    Stopping,
-}
-
-/// A job that a pool has refused, with the reason.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{error}")]
-pub struct Refused<J> {
-    /// The job.
-    pub job: J,
-    /// The reason.
-    pub error: PoolError,
-}
-
-impl<J> fmt::Debug for Refused<J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Refused").field(&self.error).finish()
-    }
-}
 
 /// Workers that carry jobs out: `J` is a job, `A` its answer.
 ///
@@ -449,8 +375,8 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         (Child::new(name, move || this.supervisor(&theirs)), remote)
     }
 
-    fn settings(&self) -> worker::Settings<J, A> {
-        worker::Settings {
+    fn settings(&self) -> Settings<J, A> {
+        Settings {
             make: Arc::clone(&self.make),
             retries: self.retries,
             copy: self.copy,
@@ -498,26 +424,6 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             Front::new(queue, settings, Arc::clone(&view))
         };
         supervisor.with(Child::new("front", front).stop(ShutdownTimeout::Unlimited))
-    }
-}
-
-/// A worker as a child of the supervisor of all workers.
-fn worker_child<J: Send + 'static, A: Send + 'static>(
-    queue: &Arc<Queue<J, A>>,
-    settings: &Arc<worker::Settings<J, A>>,
-    index: usize,
-) -> Child {
-    let (queue, settings) = (Arc::clone(queue), Arc::clone(settings));
-    let has_idle_end = settings.idle_end(index).is_some();
-    let theirs = Arc::clone(&settings);
-    let make = move || Worker::new(Arc::clone(&queue), Arc::clone(&theirs), index);
-    let child = Child::new(format!("worker {index}"), make)
-        .in_place()
-        .back_off(settings.back_off.of_starts());
-    if has_idle_end {
-        child.temporary()
-    } else {
-        child
     }
 }
 

@@ -1,7 +1,7 @@
 //! What gives a pool its jobs.
 
-use super::Refused;
 use super::entry::{Entry, PoolStats, Refusal};
+use super::error::Refused;
 use super::inline::Inline;
 use super::queue::Queue;
 use crate::tree::{Tree, TreeHandle};

@@ -1,8 +1,9 @@
 //! A worker of a pool: a process that takes jobs.
 
 use super::entry::Entry;
+use super::error::PoolError;
 use super::queue::Queue;
-use super::{MakeWork, PoolError, Work};
+use crate::child::Child;
 use crate::log::contain;
 use crate::plan::BackOff;
 use ganger_proc_api::{
@@ -17,6 +18,10 @@ const IDLE: Tag = 1;
 
 /// So many jobs a step at the most.
 const BATCH: u32 = 64;
+
+/// What a worker does with a job.
+pub(super) type Work<J, A> = Box<dyn FnMut(J) -> Result<A, BoxError> + Send>;
+pub(super) type MakeWork<J, A> = Arc<dyn Fn() -> Work<J, A> + Send + Sync>;
 
 /// What all workers of a pool have in common.
 pub(super) struct Settings<J, A> {
@@ -79,6 +84,26 @@ impl<J, A> Worker<J, A> {
 impl<J, A> Drop for Worker<J, A> {
     fn drop(&mut self) {
         self.leave();
+    }
+}
+
+/// A worker as a child of the supervisor of all workers.
+pub(super) fn worker_child<J: Send + 'static, A: Send + 'static>(
+    queue: &Arc<Queue<J, A>>,
+    settings: &Arc<Settings<J, A>>,
+    index: usize,
+) -> Child {
+    let (queue, settings) = (Arc::clone(queue), Arc::clone(settings));
+    let has_idle_end = settings.idle_end(index).is_some();
+    let theirs = Arc::clone(&settings);
+    let make = move || Worker::new(Arc::clone(&queue), Arc::clone(&theirs), index);
+    let child = Child::new(format!("worker {index}"), make)
+        .in_place()
+        .back_off(settings.back_off.of_starts());
+    if has_idle_end {
+        child.temporary()
+    } else {
+        child
     }
 }
 

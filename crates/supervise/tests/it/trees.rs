@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Actor, BoxError, CommandError, Completion, Context, EndKind, ExitNotice, ExitReason,
+    Actor, BoxError, CommandError, Completion, Context, EndKind, ExitNotice, ExitReason, Process,
     SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_supervise::{
@@ -419,6 +419,25 @@ fn addresses_and_subtrees_say_why_there_are_none() {
         rt.answer(tree.stop_child("log")).unwrap();
         let error = text(tree.address::<Do>("log").unwrap_err());
         assert_eq!(error, r#"the child "log" does not run: it stopped"#);
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+    });
+}
+
+// pins: S6
+#[test]
+fn a_supervisor_in_a_box_is_seen_with_its_children() {
+    sim(16).check_seeds(10, |rt| {
+        let log = Log::default();
+        let below = log.clone();
+        let web = move || -> Box<dyn Process> {
+            let supervisor = Supervisor::one_for_one().child("cache", below.child("cache"));
+            Box::new(supervisor)
+        };
+        let tree = Supervisor::one_for_one().child("web", web);
+        let tree = tree.start(rt).unwrap();
+        assert!(tree.child("web/cache").is_some());
+        assert_eq!(tree.subtree("web").unwrap().count(), Ok((1, 1)));
         tree.cancel("enough").unwrap();
         end_of(rt, tree);
     });

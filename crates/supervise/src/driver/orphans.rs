@@ -1,6 +1,6 @@
 //! Children whose supervisor has ended before them.
 
-use crate::order::{must_stop_by, time_for_children};
+use super::order::{must_stop_by, time_for_children};
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Rules, Verdict, Window};
 use crate::view::{Entry, View};
 use ganger_proc_api::{

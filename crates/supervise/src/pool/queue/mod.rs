@@ -2,12 +2,21 @@
 //!
 //! Users' values are not dropped under the lock, and wakers are called outside of it.
 
-use super::entry::{Entry, Limits, PoolStats, Refusal, START};
-use super::lines::LineOf;
-use super::slot::{Life, Slot};
-use super::state::{Next, Phase, State};
-use super::then::Then;
-use super::{OnRefused, Overload, PoolError, Routing};
+mod delayed;
+mod line;
+mod lines;
+mod slot;
+mod state;
+mod then;
+
+pub(super) use self::state::Next;
+
+use self::slot::{Life, Slot};
+use self::state::{Phase, State};
+use self::then::Then;
+use super::entry::{Entry, Limits, LineOf, PoolStats, Refusal, START};
+use super::error::{OnRefused, PoolError};
+use super::policy::{Overload, Routing};
 use ganger_proc_api::{BoxError, EndWatch, Pid, Reply};
 use ganger_sched::Instant;
 use ganger_sync::sync::{Mutex, lock};
@@ -298,7 +307,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// See [`Watch`](super::state::Watch).
+    /// See [`Watch`](super::entry::Watch).
     fn watch(self: &Arc<Self>, reply: &Reply<A>, of: LineOf, number: u64) -> Option<EndWatch> {
         let queue = Arc::downgrade(self);
         reply.on_end(move || {

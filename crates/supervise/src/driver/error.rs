@@ -1,6 +1,6 @@
 //! What goes wrong with supervisors and their children.
 
-use crate::order::ChildRef;
+use crate::child::ChildRef;
 use ganger_proc_api::{BoxError, Pid, SendErrorKind};
 use ganger_sched::CallRefused;
 use std::error::Error;

@@ -19,7 +19,7 @@
 
 use crate::log::{contain, log, text_of};
 use crate::plan::{BackOff, ChildId, Streak, Window};
-use crate::view::{ChildState, View};
+use crate::view::{ChildState, View, ViewOf};
 use ganger_proc_api::{
     Actor, BoxError, Completion, Context, Event, Events, ExitCause, Payloads, Process, StepOutput,
     StepResult, Tag, UpgradeRequest, WrongType,
@@ -69,6 +69,7 @@ pub(crate) struct Site {
     pub(crate) id: ChildId,
     pub(crate) window: Arc<Mutex<Window>>,
     pub(crate) view: Arc<View>,
+    pub(crate) view_of: ViewOf,
     pub(crate) timers: Arc<Timers>,
     pub(crate) back_off: Option<BackOff>,
 }
@@ -107,6 +108,10 @@ impl Place {
     fn begin(&mut self, ctx: &Context) -> Result<(), BoxError> {
         let begun = contain(|| {
             let mut incarnation = (self.site.make)()?;
+            if (self.site.view_of)(incarnation.process()).is_some() {
+                let error = "a supervisor can't be restarted in place: its children would stay";
+                return Err(error.into());
+            }
             incarnation.process().init(ctx, "main", Payloads::new())?;
             if let Some(before) = &mut self.before
                 && let Some(killer) = before.killer.take()

@@ -1,8 +1,8 @@
 //! What the lock of the queue puts off: wakers, handlers and destructors are users' code.
 
-use super::OnRefused;
-use super::entry::{Entry, Refusal};
 use crate::log::contain;
+use crate::pool::entry::{Entry, Refusal};
+use crate::pool::error::OnRefused;
 use std::task::Waker;
 
 /// What is to be done outside of the lock.

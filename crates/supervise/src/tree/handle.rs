@@ -1,12 +1,11 @@
 //! Looking at a supervisor from outside, and asking it for changes.
 
-use crate::child::Child;
-use crate::error::refused;
-use crate::order::{ChildRef, Kind, Order, Watching, asker};
+use super::error::{AddressError, TreeEnded};
+use crate::child::{Child, ChildRef};
+use crate::driver::{Kind, Order, Watching, asker, refused};
 use crate::view::{ChildInfo, ChildState, View};
-use crate::watch::TreeEnded;
 use ganger_proc_api::{CancelReason, Context, ExitReason, NotFound, Pid, Tag};
-use ganger_sched::{Address, Call, ContextExt, ProcessHandle, WeakHandle, WrongAddress};
+use ganger_sched::{Address, Call, ContextExt, ProcessHandle, WeakHandle};
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
@@ -211,6 +210,15 @@ impl Tree {
         let scheduler = self.scheduler.upgrade().ok_or(NotFound { pid })?;
         scheduler.cancel(pid, reason)
     }
+
+    /// How the supervisor has ended, if it has.
+    pub(super) fn end(&self) -> Option<TreeEnded> {
+        Some(TreeEnded {
+            cause: self.view.end_cause()?,
+            supervisor: Arc::clone(&self.view.label),
+            pid: self.pid(),
+        })
+    }
 }
 
 impl fmt::Display for Tree {
@@ -246,36 +254,6 @@ impl fmt::Display for TreeEnd {
         }
         Ok(())
     }
-}
-
-/// Why there is no address of a child.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AddressError {
-    /// The supervisor has no child with that name, or none at that path.
-    #[error("there is no child {path:?}; the supervisor has {there}")]
-    NoChild {
-        /// The name or path that was asked for.
-        path: String,
-        /// The names of the supervisor's children.
-        there: String,
-    },
-    /// The child has no process now.
-    #[error("the child {path:?} does not run: it {state}")]
-    NotRunning {
-        /// The name or path.
-        path: String,
-        /// What it does.
-        state: ChildState,
-    },
-    /// The child takes other messages.
-    #[error("the child {path:?}: {error}")]
-    WrongType {
-        /// The name or path.
-        path: String,
-        /// The types.
-        error: WrongAddress,
-    },
 }
 
 /// A [`Tree`] whose end the owner may wait for: a thread by [`wait`](Self::wait), and a task by

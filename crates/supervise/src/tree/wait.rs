@@ -8,57 +8,16 @@
 //! **Why no wake-up is lost.** A change is made before it is counted, and both before the wakers
 //! are taken. When they are taken before a waker is left, the second look sees the change.
 
-use crate::tree::{AddressError, Tree};
+use super::error::{AddressError, TreeEnded, TreeError};
+use super::handle::Tree;
 use crate::view::{ChildInfo, ChildState, Seat, Up};
-use ganger_proc_api::{Command, CommandError, ExitCause, Pid, TypedCommand};
+use ganger_proc_api::{Command, CommandError, Pid, TypedCommand};
 use ganger_sched::may_block;
 use ganger_wait::{Until, block_on, block_on_for};
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-/// Why a wait at a tree is over without what it was for.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TreeError {
-    /// The supervisor has ended.
-    #[error(transparent)]
-    Ended(#[from] TreeEnded),
-    /// There is no such child, or it is stopped for good: it has ended and is not to be restarted,
-    /// until [`restart_child`](Tree::restart_child) says otherwise.
-    #[error(transparent)]
-    Child(#[from] AddressError),
-    /// The time is over.
-    #[error("the time is over, and what the tree was waited for has not come")]
-    Timeout,
-    /// The wait would block a worker of a scheduler, or the thread in its driver.
-    #[error(
-        "a wait at a tree would block a worker; a task awaits it, a step asks with \
-         `out.ask(tree.wait_up(..), tag)`, and in others' code it is inside of `ctx.blocking(..)`"
-    )]
-    OnWorker,
-    /// The scheduler has not been started.
-    #[error(
-        "the scheduler has not been started, so a wait at a tree would not end; start it by \
-         `Builder::start` in the place of `build`, or by `Scheduler::start`"
-    )]
-    NotStarted,
-}
-
-/// A supervisor has ended, and how.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the supervisor {supervisor} {pid} has ended: {cause}")]
-#[non_exhaustive]
-pub struct TreeEnded {
-    /// What it is called.
-    pub supervisor: Arc<str>,
-    /// Its process.
-    pub pid: Pid,
-    /// How it has ended: as cancelled where it was stopped.
-    pub cause: ExitCause,
-}
 
 /// A wait at a [`Tree`]. Nothing happens until it is waited for: a thread calls
 /// [`wait`](Self::wait), a task awaits it, and a step asks with `out.ask(wait, tag)`.
@@ -325,14 +284,5 @@ impl Tree {
             tree: self.clone(),
             seen: self.view.version(),
         }
-    }
-
-    /// How the supervisor has ended, if it has.
-    pub(crate) fn end(&self) -> Option<TreeEnded> {
-        Some(TreeEnded {
-            cause: self.view.end_cause()?,
-            supervisor: Arc::clone(&self.view.label),
-            pid: self.pid(),
-        })
     }
 }

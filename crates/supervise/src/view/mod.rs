@@ -8,7 +8,7 @@
 
 use crate::log::contain;
 use crate::plan::{ChildId, Restart, ShutdownTimeout, State, Strategy};
-use ganger_proc_api::{ExitCause, Pid};
+use ganger_proc_api::{ExitCause, Pid, Process};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::wake_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,6 +24,9 @@ pub(crate) struct View {
     pub(crate) on_failure: OnceLock<OnFailure>,
     inner: Mutex<Inner>,
 }
+
+/// Tells a supervisor from other processes, by its view.
+pub(crate) type ViewOf = fn(&dyn Process) -> Option<Arc<View>>;
 
 pub(crate) type OnFailure = Arc<dyn Fn(&ChildFailure<'_>) + Send + Sync>;
 

@@ -1,4 +1,4 @@
-//! What the lock of the [`Queue`](super::queue::Queue) guards: lines of jobs, and the places of the
+//! What the lock of the [`Queue`](super::Queue) guards: lines of jobs, and the places of the
 //! workers.
 //!
 //! **Places.** A place has one process at a time. The front starts it, sees it in its place, and
@@ -17,13 +17,14 @@
 //! not seen, and has each of them tell it of its leaving from then on: once for each job.
 
 use super::delayed::Delayed;
-use super::entry::{Entry, Limits, PoolStats, START};
 use super::line::Line;
-use super::lines::{LineOf, Lines};
+use super::lines::Lines;
 use super::slot::{Life, Slot};
 use super::then::Then;
-use super::{PoolError, Routing};
-use ganger_proc_api::{EndWatch, Pid, Reply};
+use crate::pool::entry::{Entry, Limits, LineOf, PoolStats, START, Watch};
+use crate::pool::error::PoolError;
+use crate::pool::policy::Routing;
+use ganger_proc_api::Pid;
 use ganger_sched::Instant;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -72,7 +73,7 @@ pub(super) enum Phase {
 /// What the front does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// It starts that worker, for jobs.
     Start(usize),
     /// It monitors the process of that worker.
@@ -80,10 +81,6 @@ pub(super) enum Next {
     /// It looks again when it is told to, or at that moment.
     Wait(Instant),
 }
-
-/// Has the caller of the job with that number, in that line, tell of its leaving. Nothing when it
-/// has left.
-pub(super) type Watch<'a, A> = &'a dyn Fn(&Reply<A>, LineOf, u64) -> Option<EndWatch>;
 
 impl<J, A> State<J, A> {
     pub(super) fn new(workers: Range<usize>, priorities: usize) -> Self {

@@ -11,16 +11,22 @@
 //! has failed, its exit action has another process stop them: see [`Orphans`]. A supervisor above
 //! takes it for ended when they are gone, and so starts its successor after that.
 
+mod error;
+mod order;
+mod orphans;
 mod questions;
 
-use crate::child::Child;
-use crate::error::SuperviseError;
-use crate::in_place::{Place, Site};
+pub use self::error::SuperviseError;
+pub(crate) use self::error::refused;
+pub use self::order::Order;
+pub(crate) use self::order::{Kind, Watching, asker};
+
+use self::order::{must_stop_by, time_for_children};
+use self::orphans::Orphans;
+use crate::child::{Child, Place, Site};
 use crate::log::{contain, log};
-use crate::order::{Order, Watching, must_stop_by, time_for_children};
-use crate::orphans::Orphans;
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
-use crate::view::{ChildState, Entry, View};
+use crate::view::{ChildState, Entry, View, ViewOf};
 use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Message, Pid, Process,
     Reply, StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
@@ -39,6 +45,7 @@ const DUE: Tag = 1;
 pub(crate) struct Driver {
     plan: Plan,
     view: Arc<View>,
+    view_of: ViewOf,
     timers: Arc<Timers>,
     scheduler: WeakHandle,
     children: BTreeMap<ChildId, Known>,
@@ -90,11 +97,21 @@ enum Waiting {
     Start(Reply<Pid>),
 }
 
+impl Waiting {
+    /// The child runs.
+    fn has_started(self, pid: Pid) {
+        match self {
+            Self::Start(reply) => reply.complete(pid),
+            Self::End(reply) => reply.complete(()),
+        }
+    }
+}
+
 impl Driver {
     /// Nothing without timers.
     pub(crate) fn new(
         ctx: &Context,
-        view: Arc<View>,
+        (view, view_of): (Arc<View>, ViewOf),
         (strategy, auto): (Strategy, AutoShutdown),
         window: Arc<Mutex<Window>>,
         max_children: usize,
@@ -103,6 +120,7 @@ impl Driver {
             plan: Plan::new(strategy, auto, Arc::clone(&window), ctx.pid().id()),
             window,
             view,
+            view_of,
             timers: ctx.source()?,
             scheduler: ctx.scheduler()?.downgrade(),
             children: BTreeMap::new(),
@@ -282,11 +300,13 @@ impl Driver {
             id,
             window: Arc::clone(&self.window),
             view: Arc::clone(&self.view),
+            view_of: self.view_of,
             timers: Arc::clone(&self.timers),
             back_off: known.child.rules().back_off,
         });
         let watcher = known.watcher.take();
-        match begin(ctx, &self.view, &known.child, id, place, watcher) {
+        let views = (&self.view, self.view_of);
+        match begin(ctx, views, &known.child, id, place, watcher) {
             Ok((pid, below)) => {
                 let is_supervisor = below.is_some();
                 known.pid = Some(pid);
@@ -305,7 +325,7 @@ impl Driver {
                     entry.stop = stop;
                 });
                 let waiting = std::mem::take(&mut known.waiting);
-                questions::answer_starts(waiting, pid);
+                waiting.into_iter().for_each(|it| it.has_started(pid));
                 if !is_first {
                     log(|| {
                         tracing::info!(
@@ -451,7 +471,7 @@ type Begun = Result<(Pid, Option<Arc<View>>), (BoxError, Option<Arc<View>>)>;
 /// Makes and starts a child, together with its monitor.
 fn begin(
     ctx: &Context,
-    above: &Arc<View>,
+    (above, view_of): (&Arc<View>, ViewOf),
     child: &Child,
     id: ChildId,
     site: Option<Site>,
@@ -464,8 +484,9 @@ fn begin(
             let made = contain(|| (child.make)());
             let panicked = |message| BoxError::from(format!("its factory panicked: {message}"));
             let made = made.map_err(panicked).flatten();
-            let made = made.map_err(|error| (error, None))?;
-            (made.process, made.view)
+            let process = made.map_err(|error| (error, None))?;
+            let view = view_of(&*process);
+            (process, view)
         }
     };
     let mut spawner = ctx.spawner().monitored(id.0).before_init(|child| {

@@ -1,10 +1,9 @@
 //! What a running supervisor is asked to do.
 
-use crate::child::Child;
+use crate::child::{Child, ChildRef};
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Reply, Tag, Withdrawal};
 use ganger_sched::{Address, ExitAction, Handle, Instant, SystemEvent, here};
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A message to a supervisor. [`Tree`](crate::Tree) makes them.
@@ -62,17 +61,6 @@ pub(crate) fn asker<T: Send + 'static>(reply: &Reply<T>) -> Option<Pid> {
     reply.pid().or_else(here::pid)
 }
 
-/// A child, by its name or the PID of its process. Of several children with that name it is the
-/// oldest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ChildRef {
-    /// Its name.
-    Name(Arc<str>),
-    /// Its process.
-    Pid(Pid),
-}
-
 /// When the children of a process have to have ended, where there is so much time left for all: the
 /// rest is for that process and for those above it.
 pub(crate) fn time_for_children(now: Instant, left: Duration) -> Instant {
@@ -87,33 +75,6 @@ pub(crate) fn must_stop_by(scheduler: &Handle, pid: Pid, by: Instant) {
     {
         // Refused by one that has ended.
         let _ = supervisor.send_control(Order(Kind::StopBy(by)));
-    }
-}
-
-impl From<&str> for ChildRef {
-    fn from(name: &str) -> Self {
-        Self::Name(name.into())
-    }
-}
-
-impl From<String> for ChildRef {
-    fn from(name: String) -> Self {
-        Self::Name(name.into())
-    }
-}
-
-impl From<Pid> for ChildRef {
-    fn from(pid: Pid) -> Self {
-        Self::Pid(pid)
-    }
-}
-
-impl fmt::Display for ChildRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => write!(f, "{name:?}"),
-            Self::Pid(pid) => write!(f, "{pid}"),
-        }
     }
 }
 

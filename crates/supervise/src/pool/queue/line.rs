@@ -1,6 +1,6 @@
 //! Jobs that wait in a line, in the order of their numbers. One may leave from the middle.
 
-use super::entry::Entry;
+use crate::pool::entry::Entry;
 use std::collections::VecDeque;
 
 /// A line with less room keeps it.

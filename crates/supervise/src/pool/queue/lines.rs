@@ -1,16 +1,7 @@
 //! The lines of one place: a line for each priority.
 
-use super::entry::Entry;
 use super::line::Line;
-
-/// Which line a job waits in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LineOf {
-    /// A worker's own, or one of all.
-    pub(super) worker: Option<usize>,
-    /// How many priorities are above its own.
-    pub(super) rank: usize,
-}
+use crate::pool::entry::Entry;
 
 /// The lines of a worker, or those of all. The rank of a priority says how many are above it.
 pub(super) struct Lines<J, A> {

@@ -1,7 +1,6 @@
 //! Jobs that wait for the moment of their next try.
 
-use super::entry::Entry;
-use super::lines::LineOf;
+use crate::pool::entry::{Entry, LineOf};
 use ganger_sched::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,14 @@
 //! What a user says of a child: how it is made, and what is to happen when it ends.
 
-use crate::in_place::{Incarnation, Keeping, MakeIncarnation, Note, Poison};
+mod in_place;
+mod reference;
+
+pub use self::in_place::Poison;
+pub(crate) use self::in_place::{Place, Site};
+pub use self::reference::ChildRef;
+
+use self::in_place::{Incarnation, Keeping, MakeIncarnation, Note};
 use crate::plan::{BackOff, Restart, Rules, ShutdownTimeout};
-use crate::supervisor::Supervisor;
-use crate::view::View;
 use ganger_proc_api::{Actor, ActorProcess, BoxError, Process};
 use std::any::Any;
 use std::fmt;
@@ -34,15 +39,7 @@ pub struct Child {
     pub(crate) place: Option<MakeIncarnation>,
 }
 
-pub(crate) type Make = Arc<dyn Fn() -> Result<Made, BoxError> + Send + Sync>;
-
-/// A process that has been made and not started.
-#[doc(hidden)]
-pub struct Made {
-    pub(crate) process: Box<dyn Process>,
-    /// Of a supervisor.
-    pub(crate) view: Option<Arc<View>>,
-}
+pub(crate) type Make = Arc<dyn Fn() -> Result<Box<dyn Process>, BoxError> + Send + Sync>;
 
 /// What can be a child: a [`Process`], an [`Actor`], a process in a box (of
 /// `ganger_task::process`, for instance), and a `Result` with one of them.
@@ -55,7 +52,7 @@ pub struct Made {
 )]
 pub trait IntoProcess<Kind> {
     #[doc(hidden)]
-    fn into_made(self) -> Result<Made, BoxError>;
+    fn into_process(self) -> Result<Box<dyn Process>, BoxError>;
 }
 
 /// What is a [`Process`]: see [`IntoProcess`].
@@ -69,26 +66,20 @@ pub struct OfActor;
 pub struct OfResult<Kind>(Kind);
 
 impl<P: Process> IntoProcess<OfProcess> for P {
-    fn into_made(self) -> Result<Made, BoxError> {
+    fn into_process(self) -> Result<Box<dyn Process>, BoxError> {
         let mut this = Some(self);
         let any: &mut dyn Any = &mut this;
-        if let Some(process) = any
-            .downcast_mut()
-            .and_then(Option::<Box<dyn Process>>::take)
-        {
-            let view = None;
-            return Ok(Made { process, view });
+        let boxed = any.downcast_mut();
+        if let Some(process) = boxed.and_then(Option::<Box<dyn Process>>::take) {
+            return Ok(process);
         }
-        let supervisor = any.downcast_ref().and_then(Option::<Supervisor>::as_ref);
-        let view = supervisor.map(Supervisor::view);
-        let process = Box::new(this.ok_or("it is in a box")?);
-        Ok(Made { process, view })
+        Ok(Box::new(this.ok_or("it is in a box")?))
     }
 }
 
 impl<A: Actor> IntoProcess<OfActor> for A {
-    fn into_made(self) -> Result<Made, BoxError> {
-        IntoProcess::<OfProcess>::into_made(ActorProcess::new(self))
+    fn into_process(self) -> Result<Box<dyn Process>, BoxError> {
+        IntoProcess::<OfProcess>::into_process(ActorProcess::new(self))
     }
 }
 
@@ -97,8 +88,8 @@ where
     T: IntoProcess<Kind>,
     E: Into<BoxError>,
 {
-    fn into_made(self) -> Result<Made, BoxError> {
-        self.map_err(Into::into)?.into_made()
+    fn into_process(self) -> Result<Box<dyn Process>, BoxError> {
+        self.map_err(Into::into)?.into_process()
     }
 }
 
@@ -111,7 +102,7 @@ impl Child {
     ) -> Self {
         Self {
             name: name.into(),
-            make: Arc::new(move || make().into_made()),
+            make: Arc::new(move || make().into_process()),
             rules: Rules::default(),
             stop: None,
             registered: None,
@@ -253,15 +244,7 @@ impl Child {
     #[must_use]
     pub fn in_place(mut self) -> Self {
         let make = Arc::clone(&self.make);
-        self.place = Some(Arc::new(move || {
-            let made = make()?;
-            if made.view.is_some() {
-                return Err(
-                    "a supervisor can't be restarted in place: its children would stay".into(),
-                );
-            }
-            Ok(Box::new(made.process))
-        }));
+        self.place = Some(Arc::new(move || Ok(Box::new(make()?))));
         self
     }
 
