@@ -93,7 +93,7 @@ impl Notify {
         state.is_kept |= next.is_none();
         drop(state);
         if let Some(entry) = next {
-            entry.waiter.tell();
+            entry.waiter.wake();
         }
     }
 
@@ -178,7 +178,7 @@ impl<N: Deref<Target = Notify>> Drop for Notified<N> {
     fn drop(&mut self) {
         let Some(seat) = &self.seat else { return };
         let left = seat.leave(&mut lock(&self.notify.state).queue);
-        if let Left::Chosen(whom @ (FIRST | LAST)) = left {
+        if let Left::Claimed(whom @ (FIRST | LAST)) = left {
             self.notify.notify(whom);
         }
     }

@@ -12,7 +12,7 @@ use crate::seat::Seat;
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_wait::watch::{self, Thing};
-use ganger_wait::{Left, Told, WaitQueue};
+use ganger_wait::{Left, WaitQueue, WakeList};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -74,26 +74,26 @@ impl State {
     }
 
     /// Ends the access of a reader or writer.
-    fn give_back(&mut self, access: Access, told: &mut Told) {
+    fn give_back(&mut self, access: Access, wakes: &mut WakeList) {
         match access {
             Access::Read => self.readers -= 1,
             Access::Write => {
                 self.is_written = false;
-                self.let_readers_in(told);
+                self.let_readers_in(wakes);
             }
         }
-        self.serve(told);
+        self.serve(wakes);
     }
 
-    fn let_readers_in(&mut self, told: &mut Told) {
+    fn let_readers_in(&mut self, wakes: &mut WakeList) {
         while let Some(entry) = self.waiting_readers.pop() {
             self.readers += 1;
-            told.push(entry.waiter);
+            wakes.push(entry.waiter);
         }
     }
 
     /// Gives the lock to the next writer, if it is free; to the readers, if no writer waits.
-    fn serve(&mut self, told: &mut Told) {
+    fn serve(&mut self, wakes: &mut WakeList) {
         if self.is_written {
             return;
         }
@@ -101,9 +101,9 @@ impl State {
             && let Some(entry) = self.waiting_writers.pop()
         {
             self.is_written = true;
-            told.push(entry.waiter);
+            wakes.push(entry.waiter);
         } else if self.waiting_writers.is_empty() {
-            self.let_readers_in(told);
+            self.let_readers_in(wakes);
         }
     }
 }
@@ -247,8 +247,8 @@ impl<T> RwLock<T> {
 
     fn give_back(&self, access: Access) {
         watch::gave(|| self.thing());
-        let mut told = Told::new();
-        lock(&self.state).give_back(access, &mut told);
+        let mut wakes = WakeList::new();
+        lock(&self.state).give_back(access, &mut wakes);
     }
 
     /// Whether a writer has failed while it had the lock.
@@ -362,12 +362,12 @@ impl<L: Deref<Target = RwLock<T>>, T, M: Mode> Drop for RwWait<L, T, M> {
         let (Some(its), Some(seat)) = (&self.lock, &self.seat) else {
             return;
         };
-        let mut told = Told::new();
+        let mut wakes = WakeList::new();
         let mut state = lock(&its.state);
         match seat.leave(state.queue(M::ACCESS)) {
-            Left::Chosen(_) => state.give_back(M::ACCESS, &mut told),
+            Left::Claimed(_) => state.give_back(M::ACCESS, &mut wakes),
             // A writer may have kept readers waiting.
-            Left::InTime => state.serve(&mut told),
+            Left::InTime => state.serve(&mut wakes),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::blocking::block_on;
 use crate::seat::Seat;
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use ganger_wait::watch::{self, PERMITS, Thing};
-use ganger_wait::{Left, Told, WaitQueue};
+use ganger_wait::{Left, WaitQueue, WakeList};
 use std::fmt;
 use std::ops::Deref;
 use std::pin::Pin;
@@ -110,13 +110,13 @@ impl Semaphore {
     /// # Panics
     /// If the sum is more than `usize::MAX`.
     pub fn add_permits(&self, permits: usize) {
-        let mut told = Told::new();
+        let mut wakes = WakeList::new();
         let mut state = lock(&self.state);
         state.permits = match state.permits.checked_add(permits) {
             Some(sum) => sum,
             None => panic!("a semaphore has at most usize::MAX permits"),
         };
-        state.serve(&mut told);
+        state.serve(&mut wakes);
     }
 
     /// Returns the name of the semaphore in a report of a deadlock.
@@ -147,7 +147,7 @@ impl Semaphore {
     }
 }
 
-/// The cases as which a request is chosen.
+/// The cases as which a request is claimed.
 const GIVEN: u32 = 0;
 const CLOSED: u32 = 1;
 
@@ -164,10 +164,10 @@ impl State {
     }
 
     /// Gives permits to the requests at the head.
-    fn serve(&mut self, told: &mut Told) {
+    fn serve(&mut self, wakes: &mut WakeList) {
         while let Some(entry) = self.queue.pop_if(|&weight| weight <= self.permits) {
             self.permits -= entry.item;
-            told.push(entry.waiter);
+            wakes.push(entry.waiter);
         }
     }
 }
@@ -248,13 +248,13 @@ impl<S: Deref<Target = Semaphore>> Drop for Acquire<S> {
         let (Some(semaphore), Some(seat)) = (&self.semaphore, &self.seat) else {
             return;
         };
-        let mut told = Told::new();
+        let mut wakes = WakeList::new();
         let mut state = lock(&semaphore.state);
-        if seat.leave(&mut state.queue) == Left::Chosen(GIVEN) {
+        if seat.leave(&mut state.queue) == Left::Claimed(GIVEN) {
             state.permits += self.permits;
         }
         // The requests behind it may want less.
-        state.serve(&mut told);
+        state.serve(&mut wakes);
     }
 }
 

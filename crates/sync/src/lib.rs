@@ -17,6 +17,7 @@ mod foreign;
 mod parker;
 mod table;
 mod try_lock;
+mod wait_table;
 
 pub use burst::{Roomy, shrink_after_burst};
 pub use count::{ShardedCount, WaitableCount};
@@ -26,6 +27,7 @@ pub use foreign::{panic_text, wake_all};
 pub use parker::Parker;
 pub use table::Table;
 pub use try_lock::TryLock;
+pub use wait_table::{WaitList, WaitTable};
 
 /// Picks a size: the first in production, the second under loom.
 ///

@@ -4,13 +4,13 @@
 
 mod block;
 mod queue;
-mod told;
 mod until;
 mod waiter;
+mod wake_list;
 pub mod watch;
 
 pub use block::{block_on, block_on_for};
-pub use queue::{All, Entry, Place, WaitQueue};
-pub use told::Told;
+pub use queue::{All, WaitQueue, WaiterEntry, WaiterKey};
 pub use until::{Until, answer};
 pub use waiter::{Left, Waiter};
+pub use wake_list::WakeList;

@@ -1,24 +1,24 @@
 //! A waiter for one event, or for the first of several.
 //!
 //! **Problem.** A task, a thread or a yield waits in several queues at a time. The owner of only
-//! one queue may choose it. The waiter may give up at the same moment.
+//! one queue may claim it. The waiter may give up at the same moment.
 //!
-//! **Rejected.** A mark in each queue: two owners, each with its own lock, would both choose it.
+//! **Rejected.** A mark in each queue: two owners, each with its own lock, would both claim it.
 //! One lock for all queues: unrelated queues would wait for each other.
 //!
-//! **Protocol of the chooser**, the owner of a queue:
-//! 1. [`choose`](Waiter::choose), under the lock of its queue: a CAS. Under the same lock the
-//!    chooser leaves the item of the choice, if any.
-//! 2. [`tell`](Waiter::tell), without the lock: the wake-up is foreign code.
+//! **Protocol of the claimer**, the owner of a queue:
+//! 1. [`claim`](Waiter::claim), under the lock of its queue: a CAS. Under the same lock the
+//!    claimer leaves the item of the claim, if any.
+//! 2. [`wake`](Waiter::wake), without the lock: the wake-up is foreign code.
 //!
 //! **Protocol of the waiter**
 //! 1. Enter the queues.
 //! 2. [`poll`](Waiter::poll): leave the waker, then read the word again.
-//! 3. To give up: [`leave`](Waiter::leave) says whether a chooser came first. If so, hand the
-//!    choice on to another waiter. In both cases take the entries out of all queues.
+//! 3. To give up: [`leave`](Waiter::leave) says whether a claimer came first. If so, hand the
+//!    claim on to another waiter. In both cases take the entries out of all queues.
 //!
-//! **Why no wake-up is lost.** The waker is behind a lock. If `tell` takes the lock first, the
-//! choice came before, so the second read in step 2 sees the choice. Otherwise `tell` finds the
+//! **Why no wake-up is lost.** The waker is behind a lock. If `wake` takes the lock first, the
+//! claim came before, so the second read in step 2 sees the claim. Otherwise `wake` finds the
 //! waker.
 
 use crate::block;
@@ -29,43 +29,43 @@ use std::mem;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// Any chooser may choose the waiter.
+/// Any claimer may claim the waiter.
 const WAITING: u32 = 0;
 /// The waiter has given up.
 const GONE: u32 = 1;
-/// The waiter is chosen as case `word - CHOSEN`.
-const CHOSEN: u32 = 2;
+/// The waiter is claimed as case `word - CLAIMED`.
+const CLAIMED: u32 = 2;
 
 /// A waiter in one queue or in several. Its owner and the queues share it.
 ///
-/// | word | written by | `choose` | `leave` |
+/// | word | written by | `claim` | `leave` |
 /// |---|---|---|---|
 /// | `WAITING` | its owner | yes, once | `InTime` |
 /// | `GONE` | its owner | no | `InTime` |
-/// | `CHOSEN + case` | a chooser | no | `Chosen(case)` |
+/// | `CLAIMED + case` | a claimer | no | `Claimed(case)` |
 pub struct Waiter {
     word: AtomicU32,
     how: Mutex<How>,
 }
 
-/// How `tell` reaches the owner of the waiter.
+/// How `wake` reaches the owner of the waiter.
 #[derive(Default)]
 enum How {
-    /// The owner polls, or calls `chosen`.
+    /// The owner polls, or calls `claimed`.
     #[default]
     Unset,
     Wake(Waker),
     Call(Box<dyn FnOnce(u32) + Send>),
 }
 
-/// Whether a waiter was chosen before it gave up.
+/// Whether a waiter was claimed before it gave up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "a waiter that was chosen hands on what it was chosen for"]
+#[must_use = "a waiter that was claimed hands on what it was claimed for"]
 pub enum Left {
-    /// The waiter was not chosen, and will not be.
+    /// The waiter was not claimed, and will not be.
     InTime,
-    /// The waiter was chosen, as this case.
-    Chosen(u32),
+    /// The waiter was claimed, as this case.
+    Claimed(u32),
 }
 
 impl Default for Waiter {
@@ -84,7 +84,7 @@ impl Waiter {
         }
     }
 
-    /// Creates a waiter that no chooser chooses. For a place in a queue, kept by its owner for
+    /// Creates a waiter that no claimer claims. For an entry in a queue, kept by its owner for
     /// later.
     #[must_use]
     pub fn gone() -> Self {
@@ -94,49 +94,49 @@ impl Waiter {
         }
     }
 
-    /// For the chooser: chooses the waiter as `case`, if it still waits. One CAS.
+    /// For the claimer: claims the waiter as `case`, if it still waits. One CAS.
     ///
-    /// After `true`, the caller owes [`tell`](Self::tell).
+    /// After `true`, the caller owes [`wake`](Self::wake).
     ///
     /// # Panics
     /// If `case` is more than `u32::MAX - 2`.
-    #[must_use = "only a waiter that was chosen is told"]
-    pub fn choose(&self, case: u32) -> bool {
-        let Some(chosen) = case.checked_add(CHOSEN) else {
+    #[must_use = "only a waiter that was claimed is woken"]
+    pub fn claim(&self, case: u32) -> bool {
+        let Some(claimed) = case.checked_add(CLAIMED) else {
             panic!("a wait has at most 2^32 - 2 cases");
         };
-        // Ordering: Release pairs with the Acquire in `chosen` and `leave`: the waiter sees the
-        // chooser's writes before the choice. A failure reads nothing.
+        // Ordering: Release pairs with the Acquire in `claimed` and `leave`: the waiter sees the
+        // claimer's writes before the claim. A failure reads nothing.
         self.word
-            .compare_exchange(WAITING, chosen, Ordering::Release, Ordering::Relaxed)
+            .compare_exchange(WAITING, claimed, Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// For the chooser: wakes the waiter, or makes its call, once. Must be called without a lock:
+    /// For the claimer: wakes the waiter, or makes its call, once. Must be called without a lock:
     /// foreign code runs.
-    pub fn tell(&self) {
+    pub fn wake(&self) {
         let how = mem::take(&mut *lock(&self.how));
         match how {
             How::Unset => {}
             How::Wake(waker) => waker.wake(),
             How::Call(call) => {
-                if let Some(case) = self.chosen() {
+                if let Some(case) = self.claimed() {
                     call(case);
                 }
             }
         }
     }
 
-    /// Returns the case as which the waiter was chosen, if any.
+    /// Returns the case as which the waiter was claimed, if any.
     #[must_use]
-    pub fn chosen(&self) -> Option<u32> {
-        // Ordering: Acquire pairs with the Release in `choose`.
-        self.word.load(Ordering::Acquire).checked_sub(CHOSEN)
+    pub fn claimed(&self) -> Option<u32> {
+        // Ordering: Acquire pairs with the Release in `claim`.
+        self.word.load(Ordering::Acquire).checked_sub(CLAIMED)
     }
 
-    /// For the owner, as a task: returns the chosen case, or leaves `waker` for the chooser.
+    /// For the owner, as a task: returns the claimed case, or leaves `waker` for the claimer.
     pub fn poll(&self, waker: &Waker) -> Poll<u32> {
-        if let Some(case) = self.chosen() {
+        if let Some(case) = self.claimed() {
             return Poll::Ready(case);
         }
         let is_set = match &*lock(&self.how) {
@@ -146,11 +146,11 @@ impl Waiter {
         if !is_set {
             self.set(How::Wake(waker.clone()));
         }
-        self.chosen().map_or(Poll::Pending, Poll::Ready)
+        self.claimed().map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// For the owner, as a thread: blocks until the waiter is chosen, and returns the case. Returns
-    /// `None` after `timeout`; the waiter then still waits.
+    /// For the owner, as a thread: blocks until the waiter is claimed, and returns the case.
+    /// Returns `None` after `timeout`; the waiter then still waits.
     ///
     /// Must not be called from a step outside of `Context::blocking`: the step's worker would
     /// block.
@@ -159,24 +159,24 @@ impl Waiter {
         block::until_ready(timeout, |waker| self.poll(waker))
     }
 
-    /// For the owner: has `call` made once with the chosen case, by the chooser's thread or by this
-    /// thread. The call is dropped with the waiter, or by [`forget`](Self::forget).
-    pub fn call_when_chosen(&self, call: impl FnOnce(u32) + Send + 'static) {
+    /// For the owner: has `call` made once with the claimed case, by the claimer's thread or by
+    /// this thread. The call is dropped with the waiter, or by [`forget`](Self::forget).
+    pub fn call_when_claimed(&self, call: impl FnOnce(u32) + Send + 'static) {
         self.set(How::Call(Box::new(call)));
-        if self.chosen().is_some() {
-            self.tell();
+        if self.claimed().is_some() {
+            self.wake();
         }
     }
 
-    /// For the owner: gives up; no chooser chooses the waiter from now on. May be called under the
+    /// For the owner: gives up; no claimer claims the waiter from now on. May be called under the
     /// lock of a queue: the waker or call stays until [`forget`](Self::forget), or until the waiter
     /// is dropped.
     pub fn leave(&self) -> Left {
-        // Ordering: Acquire pairs with the Release in `choose`. Nothing is published.
+        // Ordering: Acquire pairs with the Release in `claim`. Nothing is published.
         let word = self.word.swap(GONE, Ordering::Acquire);
-        match word.checked_sub(CHOSEN) {
+        match word.checked_sub(CLAIMED) {
             None => Left::InTime,
-            Some(case) => Left::Chosen(case),
+            Some(case) => Left::Claimed(case),
         }
     }
 
@@ -186,9 +186,9 @@ impl Waiter {
         self.set(How::Unset);
     }
 
-    /// For the owner, after a choice: makes the waiter wait again. The waiter must be in no queue.
+    /// For the owner, after a claim: makes the waiter wait again. The waiter must be in no queue.
     pub fn reset(&self) {
-        // Ordering: Relaxed, because a chooser finds the waiter in a queue entered later, under the
+        // Ordering: Relaxed, because a claimer finds the waiter in a queue entered later, under the
         // queue's lock.
         self.word.store(WAITING, Ordering::Relaxed);
     }
@@ -204,8 +204,8 @@ impl fmt::Debug for Waiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Ordering: Relaxed, because the word is only shown.
         let word = self.word.load(Ordering::Relaxed);
-        match word.checked_sub(CHOSEN) {
-            Some(case) => f.debug_tuple("Chosen").field(&case).finish(),
+        match word.checked_sub(CLAIMED) {
+            Some(case) => f.debug_tuple("Claimed").field(&case).finish(),
             None => f.write_str(if word == GONE { "Gone" } else { "Waiting" }),
         }
     }

@@ -26,7 +26,7 @@ use ganger_sched::here;
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use ganger_sync::{hint, sized};
-use ganger_wait::{Left, Place, WaitQueue, Waiter, watch};
+use ganger_wait::{Left, WaitQueue, Waiter, WaiterKey, watch};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -63,7 +63,7 @@ std::thread_local! {
 const LOOKS: usize = sized(4, 1);
 const PAUSES: usize = sized(30, 0);
 
-/// The cases as which a waiter is chosen.
+/// The cases as which a waiter is claimed.
 const TRY: u32 = 0;
 const OWNER: u32 = 1;
 
@@ -151,20 +151,20 @@ impl Word {
         };
         drop(queue);
         if let Some(entry) = next {
-            entry.waiter.tell();
+            entry.waiter.wake();
         }
     }
 
     /// In starvation mode, with the lock not held: makes the first in the queue the owner.
-    fn hand_over(&self, queue: &mut Queue<'_>) -> Option<ganger_wait::Entry<Duration>> {
+    fn hand_over(&self, queue: &mut Queue<'_>) -> Option<ganger_wait::WaiterEntry<Duration>> {
         // Ordering: Acquire pairs with the Release in `unlock`, which may be another thread's: the
-        // choice below shows the new owner the last owner's writes. Another unlock may have been
+        // claim below shows the new owner the last owner's writes. Another unlock may have been
         // here.
         if self.word.load(Ordering::Acquire) & (LOCKED | STARVING) != STARVING {
             return None;
         }
-        // Before the choice: the new owner may look by itself, and unlock at once.
-        // Ordering: Relaxed, because the load above acquires, and the choice publishes. No newcomer
+        // Before the claim: the new owner may look by itself, and unlock at once.
+        // Ordering: Relaxed, because the load above acquires, and the claim publishes. No newcomer
         // takes the lock in this mode.
         self.word.fetch_or(LOCKED, Ordering::Relaxed);
         let next = queue.pop_as(OWNER);
@@ -237,7 +237,7 @@ type Queue<'a> = MutexGuard<'a, WaitQueue<Duration>>;
 /// A wait for the lock.
 pub(super) struct Wait {
     waiter: Arc<Waiter>,
-    place: Place,
+    key: WaiterKey,
     since: Duration,
     _registered: watch::Registered,
 }
@@ -249,10 +249,10 @@ impl Word {
         let own = self.spin(0).err()?;
         let waiter = Arc::new(Waiter::new());
         let since = now();
-        let place = self.enter(&waiter, since, own, false)?;
+        let key = self.enter(&waiter, since, own, false)?;
         Some(Wait {
             waiter,
-            place,
+            key,
             since,
             _registered: watch::wait(|| self.thing()),
         })
@@ -270,7 +270,7 @@ impl Word {
         since: Duration,
         own: u32,
         has_waited: bool,
-    ) -> Option<Place> {
+    ) -> Option<WaiterKey> {
         let is_late = has_waited && waited(since) >= patience();
         let starves = if is_late { STARVING } else { 0 };
         let mut queue = lock(&self.queue);
@@ -310,26 +310,26 @@ impl Word {
                     wait.waiter.reset();
                     match self.enter(&wait.waiter, wait.since, own, true) {
                         None => return Poll::Ready(()),
-                        Some(place) => wait.place = place,
+                        Some(key) => wait.key = key,
                     }
                 }
             }
         }
     }
 
-    /// Gives up a wait. Passes on the lock, or the wake, for which the waiter was chosen.
+    /// Gives up a wait. Passes on the lock, or the wake, for which the waiter was claimed.
     #[cold]
     pub(super) fn give_up(&self, wait: &Wait) {
         let mut queue = lock(&self.queue);
         let left = wait.waiter.leave();
-        let entry = queue.remove(wait.place);
+        let entry = queue.remove(wait.key);
         self.clear(0, &queue);
         drop(queue);
         drop(entry);
         match left {
             Left::InTime => {}
-            Left::Chosen(OWNER) => self.unlock(),
-            Left::Chosen(_) => {
+            Left::Claimed(OWNER) => self.unlock(),
+            Left::Claimed(_) => {
                 // Ordering: Relaxed, because the bit publishes nothing.
                 self.word.fetch_and(!WOKEN, Ordering::Relaxed);
                 self.pass_on();

@@ -11,15 +11,15 @@ use std::task::{Wake, Waker};
 enum Op {
     PushBack,
     PushFront,
-    /// Removes an entry, chosen or not.
+    /// Removes an entry, claimed or not.
     Remove(prop::sample::Index),
-    /// Another queue chooses a waiter.
-    ChooseElsewhere(prop::sample::Index),
+    /// Another queue claims a waiter.
+    ClaimElsewhere(prop::sample::Index),
     Leave(prop::sample::Index),
     Pop,
     /// Pops only an item divisible by this number.
     PopIf(u32),
-    Choose,
+    Claim,
     TakeAll,
 }
 
@@ -29,18 +29,18 @@ fn op() -> impl Strategy<Value = Op> {
         8 => Just(Op::PushBack),
         4 => Just(Op::PushFront),
         4 => any().prop_map(Op::Remove),
-        2 => any().prop_map(Op::ChooseElsewhere),
+        2 => any().prop_map(Op::ClaimElsewhere),
         2 => any().prop_map(Op::Leave),
         4 => Just(Op::Pop),
         2 => (1..4_u32).prop_map(Op::PopIf),
-        2 => Just(Op::Choose),
+        2 => Just(Op::Claim),
         1 => Just(Op::TakeAll),
     ]
 }
 
 /// The facts about an item in the queue's table.
 struct Known {
-    place: Place,
+    key: WaiterKey,
     waiter: Arc<Waiter>,
 }
 
@@ -51,7 +51,7 @@ proptest! {
         let mut queue = WaitQueue::new();
         let mut line: VecDeque<u32> = VecDeque::new();
         let mut table: BTreeMap<u32, Known> = BTreeMap::new();
-        let mut old: Vec<Place> = Vec::new();
+        let mut old: Vec<WaiterKey> = Vec::new();
         for (item, op) in (0..).zip(ops) {
             let pick = |at: prop::sample::Index, table: &BTreeMap<u32, Known>| {
                 (!table.is_empty()).then(|| *at.get(&table.keys().collect::<Vec<_>>()).to_owned())
@@ -63,33 +63,33 @@ proptest! {
             match op {
                 Op::PushBack | Op::PushFront => {
                     let waiter = Arc::new(Waiter::new());
-                    let place = if matches!(op, Op::PushBack) {
+                    let key = if matches!(op, Op::PushBack) {
                         line.push_back(item);
                         queue.push_back(Arc::clone(&waiter), item, item)
                     } else {
                         line.push_front(item);
                         queue.push_front(Arc::clone(&waiter), item, item)
                     };
-                    table.insert(item, Known { place, waiter });
+                    table.insert(item, Known { key, waiter });
                 }
                 Op::Remove(at) => if let Some(item) = pick(at, &table) {
                     let known = table.remove(&item).unwrap();
-                    prop_assert_eq!(queue.get(known.place).map(|it| it.item), Some(item));
-                    prop_assert_eq!(queue.remove(known.place).map(|it| it.item), Some(item));
+                    prop_assert_eq!(queue.get(known.key).map(|it| it.item), Some(item));
+                    prop_assert_eq!(queue.remove(known.key).map(|it| it.item), Some(item));
                     line.retain(|it| *it != item);
-                    old.push(known.place);
+                    old.push(known.key);
                 },
-                Op::ChooseElsewhere(at) => if let Some(item) = pick(at, &table) {
+                Op::ClaimElsewhere(at) => if let Some(item) = pick(at, &table) {
                     let could = can(&table, item);
-                    prop_assert_eq!(table[&item].waiter.choose(1_000), could);
+                    prop_assert_eq!(table[&item].waiter.claim(1_000), could);
                 },
                 Op::Leave(at) => if let Some(item) = pick(at, &table) {
                     let could = can(&table, item);
-                    let chosen = table[&item].waiter.chosen();
+                    let claimed = table[&item].waiter.claimed();
                     let left = table[&item].waiter.leave();
-                    prop_assert_eq!(left == Left::InTime, could || chosen.is_none());
+                    prop_assert_eq!(left == Left::InTime, could || claimed.is_none());
                 },
-                Op::Pop | Op::PopIf(_) | Op::Choose => {
+                Op::Pop | Op::PopIf(_) | Op::Claim => {
                     let divisor = if let Op::PopIf(it) = op { it } else { 1 };
                     let mut expected = None;
                     while let Some(&first) = line.front() {
@@ -103,18 +103,18 @@ proptest! {
                         }
                     }
                     let is_right = |it: &u32| it.is_multiple_of(divisor);
-                    let chosen = if matches!(op, Op::Choose) {
-                        let place = queue.choose_if(is_right);
-                        place.and_then(|it| queue.get(it)).map(|it| it.item)
+                    let claimed = if matches!(op, Op::Claim) {
+                        let key = queue.claim_if(is_right);
+                        key.and_then(|it| queue.get(it)).map(|it| it.item)
                     } else {
                         let popped = queue.pop_if(is_right).map(|it| it.item);
                         if let Some(known) = popped.and_then(|it| table.remove(&it)) {
-                            prop_assert_eq!(known.waiter.chosen(), popped);
-                            old.push(known.place);
+                            prop_assert_eq!(known.waiter.claimed(), popped);
+                            old.push(known.key);
                         }
                         popped
                     };
-                    prop_assert_eq!(chosen, expected);
+                    prop_assert_eq!(claimed, expected);
                 }
                 Op::TakeAll => {
                     let mut expected = Vec::new();
@@ -122,7 +122,7 @@ proptest! {
                         if can(&table, item) {
                             expected.push(item);
                         }
-                        old.push(table.remove(&item).unwrap().place);
+                        old.push(table.remove(&item).unwrap().key);
                     }
                     let all: Vec<_> = queue.take_all(None).map(|it| it.item).collect();
                     prop_assert_eq!(all, expected);
@@ -132,9 +132,9 @@ proptest! {
             prop_assert!(old.iter().all(|it| queue.get(*it).is_none()));
         }
         while let Some((_, known)) = table.pop_first() {
-            prop_assert!(queue.remove(known.place).is_some());
+            prop_assert!(queue.remove(known.key).is_some());
         }
-        prop_assert!(queue.is_empty() && queue.slots.capacity() <= FEW);
+        prop_assert!(queue.is_empty() && queue.table.capacity() <= FEW);
         prop_assert!(old.iter().all(|it| queue.remove(*it).is_none()));
     }
 }
@@ -166,7 +166,7 @@ fn all_are_told_also_when_a_wake_up_panics() {
     assert!(catch_unwind(AssertUnwindSafe(|| drop(all))).is_err());
     // Ordering: Relaxed, because only this thread counts.
     assert_eq!(counts.0.load(Ordering::Relaxed), 100);
-    assert!(waiters.iter().all(|it| it.chosen() == Some(3)));
+    assert!(waiters.iter().all(|it| it.claimed() == Some(3)));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn the_chooser_may_say_which_case_and_which_end() {
     });
     assert!(queue.pop_as(7).is_some() && queue.pop_last_as(0).is_some());
     drop(queue.take_all(Some(9)));
-    let cases = waiters.each_ref().map(|it| it.chosen());
+    let cases = waiters.each_ref().map(|it| it.claimed());
     assert_eq!(cases, [7, 9, 9, 9, 0].map(Some));
 }
 
@@ -192,11 +192,11 @@ fn a_burst_leaves_no_memory() {
     let waiter = Arc::new(Waiter::gone());
     let places = [(); 1_000].map(|()| queue.push_back(Arc::clone(&waiter), 0, ()));
     assert!(queue.pop().is_none(), "none of them waits");
-    for place in places {
-        assert!(queue.remove(place).is_some());
+    for key in places {
+        assert!(queue.remove(key).is_some());
     }
     assert_eq!(Arc::strong_count(&waiter), 1);
-    assert!(queue.slots.capacity() <= FEW);
+    assert!(queue.table.capacity() <= FEW);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_queue_that_is_never_empty_keeps_no_memory_of_a_burst() {
         assert!(queue.pop().is_some());
     }
     assert_eq!(queue.len(), 1);
-    assert!(queue.slots.capacity() <= FEW, "{}", queue.slots.capacity());
+    assert!(queue.table.capacity() <= FEW, "{}", queue.table.capacity());
 }
 
 #[test]

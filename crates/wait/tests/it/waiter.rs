@@ -1,4 +1,4 @@
-//! How a waiter is told.
+//! How a waiter is woken.
 
 use ganger_wait::{Left, Waiter};
 use std::sync::Arc;
@@ -25,9 +25,9 @@ fn the_last_waker_is_woken_once() {
         assert!(waiter.poll(&waker).is_pending());
     }
     assert_eq!(Arc::strong_count(&first), 1, "its waker is dropped");
-    assert!(waiter.choose(5) && !waiter.choose(6));
-    waiter.tell();
-    waiter.tell();
+    assert!(waiter.claim(5) && !waiter.claim(6));
+    waiter.wake();
+    waiter.wake();
     let woken = [&first, &last].map(|it| it.0.load(Ordering::Relaxed));
     assert_eq!(woken, [0, 1]);
     assert_eq!(waiter.poll(Waker::noop()), Poll::Ready(5));
@@ -38,11 +38,11 @@ fn a_call_is_made_once_before_or_after_the_choice() {
     let (sender, receiver) = channel();
     for is_late in [false, true] {
         let waiter = Waiter::new();
-        assert!(!is_late || waiter.choose(1));
+        assert!(!is_late || waiter.claim(1));
         let sender = sender.clone();
-        waiter.call_when_chosen(move |case| sender.send(case).unwrap());
-        assert!(is_late || waiter.choose(1));
-        waiter.tell();
+        waiter.call_when_claimed(move |case| sender.send(case).unwrap());
+        assert!(is_late || waiter.claim(1));
+        waiter.wake();
         assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [1]);
     }
 }
@@ -52,24 +52,24 @@ fn a_waiter_that_has_left_forgets_what_it_was_told_by() {
     let value = Arc::new(());
     let waiter = Waiter::new();
     let kept = Arc::clone(&value);
-    waiter.call_when_chosen(move |_| drop(kept));
+    waiter.call_when_claimed(move |_| drop(kept));
     assert_eq!(waiter.leave(), Left::InTime);
     assert_eq!(Arc::strong_count(&value), 2);
     waiter.forget();
     assert_eq!(Arc::strong_count(&value), 1);
-    assert!(!waiter.choose(0));
+    assert!(!waiter.claim(0));
     assert_eq!(Waiter::gone().block(Some(Duration::ZERO)), None);
 }
 
 #[test]
 fn a_waiter_waits_again_after_a_reset() {
     let waiter = Waiter::new();
-    assert!(waiter.choose(0));
+    assert!(waiter.claim(0));
     waiter.reset();
     assert!(waiter.poll(Waker::noop()).is_pending());
-    assert!(waiter.choose(3));
+    assert!(waiter.claim(3));
     assert_eq!(waiter.block(None), Some(3));
-    assert_eq!(waiter.leave(), Left::Chosen(3));
+    assert_eq!(waiter.leave(), Left::Claimed(3));
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn threads_are_woken() {
         let waiter = Arc::new(Waiter::new());
         let other = Arc::clone(&waiter);
         let thread = std::thread::spawn(move || other.block(Some(Duration::MAX)));
-        assert!(waiter.choose(9));
-        waiter.tell();
+        assert!(waiter.claim(9));
+        waiter.wake();
         assert_eq!(thread.join().unwrap(), Some(9));
     }
 }

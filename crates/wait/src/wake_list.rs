@@ -1,25 +1,25 @@
-//! Chosen waiters, to be told without a lock.
+//! Claimed waiters, to be woken without a lock.
 
 use crate::Waiter;
 use std::sync::Arc;
 
-/// Tells its waiters when it is dropped, even if a wake-up panics. The owner of a queue makes it
+/// Wakes its waiters when it is dropped, even if a wake-up panics. The owner of a queue makes it
 /// before it takes its lock, so the lock is released before the drop.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct WakeList {
     /// A single waiter needs no memory.
     first: Option<Arc<Waiter>>,
     rest: Vec<Arc<Waiter>>,
 }
 
-impl Told {
+impl WakeList {
     /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a chosen waiter, to be told.
+    /// Adds a claimed waiter, to be woken.
     pub fn push(&mut self, waiter: Arc<Waiter>) {
         match &mut self.first {
             None => self.first = Some(waiter),
@@ -28,23 +28,23 @@ impl Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for WakeList {
     fn drop(&mut self) {
-        /// Tells the remaining waiters, even if a wake-up panics.
+        /// Wakes the remaining waiters, even if a wake-up panics.
         struct Rest(Option<Arc<Waiter>>, std::vec::IntoIter<Arc<Waiter>>);
         impl Rest {
-            fn tell(&mut self) {
+            fn wake(&mut self) {
                 while let Some(waiter) = self.0.take().or_else(|| self.1.next()) {
-                    waiter.tell();
+                    waiter.wake();
                 }
             }
         }
         impl Drop for Rest {
             fn drop(&mut self) {
-                self.tell();
+                self.wake();
             }
         }
         let rest = std::mem::take(&mut self.rest).into_iter();
-        Rest(self.first.take(), rest).tell();
+        Rest(self.first.take(), rest).wake();
     }
 }
