@@ -13,7 +13,7 @@ fn main() -> Result<(), BoxError> {
 
 /// So many callers have the numbers up to `most` squared by a pool whose workers are not reliable.
 pub(crate) fn sum_of_squares(callers: u64, most: u64) -> Result<u64, BoxError> {
-    let runtime = Runtime::builder().start()?;
+    let scheduler = Scheduler::start_default()?;
     let square = || {
         let mut left = 90;
         move |number: u64| {
@@ -25,7 +25,7 @@ pub(crate) fn sum_of_squares(callers: u64, most: u64) -> Result<u64, BoxError> {
     let pool = Pool::new(4, square)
         .retries(3)
         .intensity(1_000, Duration::from_secs(1));
-    let pool = pool.start(&runtime)?;
+    let pool = pool.start(&scheduler)?;
     let sum = AtomicU64::new(0);
     thread::scope(|scope| {
         for caller in 0..callers {

@@ -66,8 +66,8 @@ fn is_whole(children: &[ChildInfo]) -> bool {
 }
 
 fn main() -> Result<(), BoxError> {
-    let runtime = Runtime::builder().start()?;
-    let tree = shop().start(&runtime)?;
+    let scheduler = Scheduler::start_default()?;
+    let tree = shop().start(&scheduler)?;
     println!("{tree}\n");
     // The stock gives up at the second failure of its own, and the shop makes a new one.
     for child in ["till", "audit", "stock/scale", "stock/shelf"] {

@@ -3,11 +3,11 @@
 #[doc(no_inline)]
 pub use crate::{
     Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, CommandError,
-    CommandId, Completer, Completion, Context, Envelope, Event, Events, ExitCause, ExitNotice,
-    ExitReason, Handler, HostName, Lifecycle, Message, NodeName, Outcome, Payload, Payloads, Pid,
-    Process, Reply, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
-    Symbol, Tag, TypedCommand, UnknownMethod, UpgradeError, UpgradeRequest, WrongType, actor_fn,
-    process_fn,
+    CommandId, Completer, Completion, Context, Envelope, EnvelopeReceiver, Event, Events,
+    ExitCause, ExitNotice, ExitReason, Handler, HostName, Lifecycle, Message, NodeName, Outcome,
+    Payload, Payloads, Pid, Process, Reply, SendError, SendErrorKind, StepOutput, StepResult,
+    SubmitError, SubmitErrorKind, Symbol, Tag, TypedCommand, UnknownMethod, UpgradeError,
+    UpgradeRequest, WrongType, actor_fn, process_fn,
 };
 #[doc(no_inline)]
 #[cfg(feature = "sched")]
@@ -18,7 +18,7 @@ pub use crate::{
 };
 #[doc(no_inline)]
 #[cfg(feature = "relay")]
-pub use crate::{ChannelHost, EnvelopeReceiver, Inbox, Node, Router};
+pub use crate::{ChannelHost, Inbox, Node, Router};
 #[doc(no_inline)]
 #[cfg(feature = "keyed")]
 pub use ganger_keyed::{Keyed, KeyedAddress, KeyedError, Kinds};

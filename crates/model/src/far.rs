@@ -4,8 +4,9 @@ use crate::calls::{come_back, number_in};
 use crate::notes::{Call, Sent};
 use crate::plan::{Far, Place};
 use crate::world::World;
-use ganger_proc_api::{Envelope, HostName, NodeName, Pid, SendError, SendErrorKind};
-use ganger_relay::EnvelopeReceiver;
+use ganger_proc_api::{
+    Envelope, EnvelopeReceiver, HostName, NodeName, Pid, SendError, SendErrorKind,
+};
 use ganger_sim::Rt;
 use std::sync::{Arc, Weak};
 

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 // Each of these may import those to its right: small_box > values, typed > cache > blocks >
-// runs > set > slab, and cache > exchange.
+// runs > set > slab, and cache > exchange. slots is alone.
 mod blocks;
 mod cache;
 #[cfg(all(test, not(ganger_loom)))]
@@ -11,9 +11,12 @@ mod exchange;
 mod loom_exchange;
 #[cfg(test)]
 mod loom_slab;
+#[cfg(test)]
+mod loom_slots;
 mod runs;
 mod set;
 mod slab;
+pub mod slots;
 mod small_box;
 mod typed;
 pub mod values;

@@ -5,6 +5,7 @@ mod commands;
 mod events;
 mod process;
 mod raw;
+mod routing;
 mod values;
 
 pub use commands::{
@@ -26,6 +27,10 @@ pub use process::{
     actor_fn, process_fn,
 };
 pub use raw::{Exclusive, Kind};
+/// For receivers that pass envelopes on: a scheduler, a router, a node.
+#[doc(hidden)]
+pub use routing::Hop;
+pub use routing::{EnvelopeReceiver, ReceiverFn, receiver_fn};
 pub use values::{
     BoxError, EndKind, Envelope, HostName, InternError, IntoPayloads, MAX_INLINE_BYTES,
     MAX_INTERNED, MAX_NAME_BYTES, MAX_PARSED, MAX_SYMBOL_BYTES, Message, NameError, NameProblem,

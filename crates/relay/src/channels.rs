@@ -1,7 +1,7 @@
 //! The channels of a channel host, by the ids of their PIDs.
 
 use crate::host_address::HostAddress;
-use crate::receiver::{TARGET, refused};
+use crate::passing::{TARGET, refused};
 use crate::table::Table;
 use ganger_mpsc::Sender;
 use ganger_proc_api::{Envelope, Pid, SendError, SendErrorKind};

@@ -1,8 +1,8 @@
 //! A host without processes.
 
 use crate::host_address::HostAddress;
-use crate::receiver::{EnvelopeReceiver, refused};
-use ganger_proc_api::{Envelope, HostName, NodeName, SendError, SendErrorKind};
+use crate::passing::refused;
+use ganger_proc_api::{Envelope, EnvelopeReceiver, HostName, NodeName, SendError, SendErrorKind};
 
 /// A host without processes: refuses every envelope. It stands behind a
 /// [`ChannelHost`](crate::ChannelHost) with its own host name.

@@ -1,7 +1,6 @@
 //! Errors of adding a receiver, and of attaching a channel.
 
-use crate::receiver::EnvelopeReceiver;
-use ganger_proc_api::{HostName, NodeName, Pid};
+use ganger_proc_api::{EnvelopeReceiver, HostName, NodeName, Pid};
 use std::fmt;
 use std::sync::Arc;
 

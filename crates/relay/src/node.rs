@@ -1,10 +1,11 @@
 //! A named node and its hosts.
 
 use crate::error::AddError;
-use crate::hop::Hop;
-use crate::receiver::{EnvelopeReceiver, PassOn, TARGET, refused};
+use crate::passing::{PassOn, TARGET, refused};
 use crate::table::Table;
-use ganger_proc_api::{Envelope, HostName, NodeName, SendError, SendErrorKind};
+use ganger_proc_api::{
+    Envelope, EnvelopeReceiver, Hop, HostName, NodeName, SendError, SendErrorKind,
+};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,8 +15,10 @@ use std::sync::Arc;
 /// this node. The host gets the envelope as it was sent, so it must accept both forms.
 ///
 /// ```
-/// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-/// use ganger_relay::{Node, EnvelopeReceiver, receiver_fn};
+/// use ganger_proc_api::{
+///     HostName, Message, NodeName, EnvelopeReceiver, SendErrorKind, receiver_fn,
+/// };
+/// use ganger_relay::Node;
 /// use std::sync::Arc;
 ///
 /// let node = Node::new(NodeName::new("here")?);

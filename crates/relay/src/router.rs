@@ -1,11 +1,10 @@
 //! Routes from the local node to all other nodes.
 
 use crate::error::AddError;
-use crate::hop::Hop;
 use crate::node::Node;
-use crate::receiver::{EnvelopeReceiver, PassOn, TARGET, refused};
+use crate::passing::{PassOn, TARGET, refused};
 use crate::table::Table;
-use ganger_proc_api::{Envelope, NodeName, SendError, SendErrorKind};
+use ganger_proc_api::{Envelope, EnvelopeReceiver, Hop, NodeName, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 

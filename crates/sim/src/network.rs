@@ -4,8 +4,10 @@
 use crate::faults::LATE;
 use crate::rt::Rt;
 use crate::timers::SimClock;
-use ganger_proc_api::{Envelope, HostName, NameError, NodeName, Pid, SendError, SendErrorKind};
-use ganger_relay::{EnvelopeReceiver, Node, Router};
+use ganger_proc_api::{
+    Envelope, EnvelopeReceiver, HostName, NameError, NodeName, Pid, SendError, SendErrorKind,
+};
+use ganger_relay::{Node, Router};
 use ganger_sched::sim;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -30,12 +30,11 @@ const NO_SOURCES: &str = "with an instrumented standard library: nightly has no 
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 11] = [
     "ganger-deque",
     "ganger-nodes",
     "ganger-mpsc",
     "ganger-os",
-    "ganger-slots",
     "ganger-sync",
     "ganger-proc-api",
     "ganger-relay",

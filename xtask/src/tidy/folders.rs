@@ -88,24 +88,24 @@ const MPSC: [Folder; 4] = [
     ("injector", &["list", "queue"]),
 ];
 
-const PROC_API: [Folder; 5] = [
+const PROC_API: [Folder; 6] = [
     ("raw", &[]),
     ("values", &["raw"]),
+    ("routing", &["raw", "values"]),
     ("commands", &["raw", "values"]),
     ("events", &["raw", "values", "commands"]),
     ("process", &["raw", "values", "commands", "events"]),
 ];
 
-const RELAY: [Folder; 11] = [
-    ("hop", &[]),
+const RELAY: [Folder; 10] = [
     ("host_address", &[]),
-    ("receiver", &[]),
+    ("passing", &[]),
     ("table", &[]),
-    ("channels", &["host_address", "receiver", "table"]),
-    ("empty_host", &["host_address", "receiver"]),
-    ("error", &["receiver"]),
+    ("channels", &["host_address", "passing", "table"]),
+    ("empty_host", &["host_address", "passing"]),
+    ("error", &["passing"]),
     ("inbox", &["channels"]),
-    ("node", &["error", "hop", "receiver", "table"]),
+    ("node", &["error", "passing", "table"]),
     (
         "channel_host",
         &[
@@ -114,11 +114,11 @@ const RELAY: [Folder; 11] = [
             "error",
             "host_address",
             "inbox",
-            "receiver",
+            "passing",
             "table",
         ],
     ),
-    ("router", &["error", "hop", "node", "receiver", "table"]),
+    ("router", &["error", "node", "passing", "table"]),
 ];
 
 const SUPERVISE: [Folder; 10] = [

@@ -4,12 +4,11 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that the crate or its tests may use.
-const LAYERS: [(&str, &[&str]); 23] = [
+const LAYERS: [(&str, &[&str]); 22] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
     ("nodes", &["sync"]),
-    ("slots", &["sync"]),
     ("wait", &["sync", "proc-api"]),
     ("wheel", &[]),
     ("mpsc", &["sync", "nodes", "soak"]),
@@ -19,7 +18,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
     (
         "sched",
         &[
-            "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay", "wait",
+            "sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay", "wait",
         ],
     ),
     ("task", &["proc-api", "sched", "time"]),

@@ -14,13 +14,22 @@ fn each_way_to_a_scheduler_gives_timers_and_the_users_own_stay() {
     let built = Scheduler::builder().workers(1).build().unwrap();
     assert!(Timers::of(&built).is_some());
     assert!(Timers::of(&runtime()).is_some());
+    let own = Arc::new(Timers::new());
+    let built = Scheduler::builder().source(own.clone()).build().unwrap();
+    assert!(Arc::ptr_eq(&Timers::of(&built).unwrap(), &own));
+    assert_eq!(own.stats().armed, 0);
+}
+
+// pins: T1
+#[cfg(feature = "relay")]
+#[test]
+fn a_runtime_has_timers_and_the_users_own_stay() {
     let runtime = Runtime::builder().build().unwrap();
     assert!(Timers::of(&runtime).is_some());
     let own = Arc::new(Timers::new());
     let settings = Scheduler::builder().source(own.clone());
     let runtime = Runtime::builder().scheduler(settings).build().unwrap();
     assert!(Arc::ptr_eq(&Timers::of(&runtime).unwrap(), &own));
-    assert_eq!(own.stats().armed, 0);
 }
 
 // pins: T1, A3

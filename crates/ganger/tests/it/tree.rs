@@ -9,9 +9,8 @@ use ganger::prelude::*;
 // pins: S1, S9, S13
 #[test]
 fn the_tree_heals_and_prints_itself() {
-    let runtime = Runtime::builder().build().unwrap();
-    runtime.start().unwrap();
-    let tree = example::shop().start(&runtime).unwrap();
+    let scheduler = Scheduler::start_default().unwrap();
+    let tree = example::shop().start(&scheduler).unwrap();
     let text = "shop (one for one)\n├─ till runs.\n├─ stock runs:\n│  ├─ shelf runs.\n│  └─ \
                 scale runs.\n└─ audit runs.";
     assert_eq!(tree.to_string(), text);

@@ -3,8 +3,7 @@
 use crate::base::dead_letters::DeadLetters;
 use crate::base::failures::OnFailure;
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
-use ganger_proc_api::{Lifecycle, NameError};
-use ganger_relay::EnvelopeReceiver;
+use ganger_proc_api::{EnvelopeReceiver, Lifecycle, NameError};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,8 +7,8 @@
 use crate::core::cell::Task;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
+use ganger_nodes::slots::{FIRST_ID, Slots};
 use ganger_proc_api::Symbol;
-use ganger_slots::{FIRST_ID, Slots};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What comes for a process while it is being closed, against the end of the process.
 
 use crate::queues::closing_inbox::ClosingInbox;
-use ganger_slots::Slots;
+use ganger_nodes::slots::Slots;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 

@@ -9,8 +9,9 @@ use crate::core::local;
 use crate::core::shared::Shared;
 use crate::send::delivery::Put;
 use ganger_mpsc::Single;
-use ganger_proc_api::{CancelReason, Envelope, NotFound, Pid, SendError, SendErrorKind};
-use ganger_relay::{EnvelopeReceiver, Hop};
+use ganger_proc_api::{
+    CancelReason, Envelope, EnvelopeReceiver, Hop, NotFound, Pid, SendError, SendErrorKind,
+};
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;

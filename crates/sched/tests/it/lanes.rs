@@ -2,9 +2,10 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Command, CommandId, Completer, Envelope, Event, Message, Pid, SendErrorKind,
+    Command, CommandId, Completer, Envelope, EnvelopeReceiver, Event, Message, Pid, SendErrorKind,
+    receiver_fn,
 };
-use ganger_relay::{ChannelHost, EnvelopeReceiver, Node, Router, receiver_fn};
+use ganger_relay::{ChannelHost, Node, Router};
 use ganger_sched::{ProcessState, Scheduler};
 use std::future::Future;
 use std::pin::Pin;

@@ -1,8 +1,10 @@
 //! Schedulers as hosts of nodes: messages by PID from one to another.
 
 use crate::support::*;
-use ganger_proc_api::{Envelope, Event, Message, NodeName, Pid, SendErrorKind};
-use ganger_relay::{ChannelHost, Node, Router, receiver_fn};
+use ganger_proc_api::{
+    Envelope, EnvelopeReceiver, Event, Message, NodeName, Pid, SendErrorKind, receiver_fn,
+};
+use ganger_relay::{ChannelHost, Node, Router};
 use ganger_sched::{Scheduler, WeakHandle};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -159,12 +161,12 @@ fn a_host_outlives_its_scheduler_and_refuses() {
     drop(echo);
     let stopped = {
         drop(one);
-        ganger_relay::EnvelopeReceiver::send(&*place.node, Message::new("m", ()).to(address.pid()))
+        EnvelopeReceiver::send(&*place.node, Message::new("m", ()).to(address.pid()))
     };
     assert_eq!(stopped.unwrap_err().kind, SendErrorKind::Stopping);
     // The address is the last to keep the scheduler. Without it the host has none behind it.
     drop(address);
-    let gone = ganger_relay::EnvelopeReceiver::send(
+    let gone = EnvelopeReceiver::send(
         &*place.node,
         Message::new("m", ()).to("{one|1}".parse().unwrap()),
     );

@@ -3,10 +3,9 @@
 use crate::support::*;
 use ganger_proc_api::{
     Actor, ActorProcess, BoxError, CancelReason, Command, CommandError, CommandId, Completion,
-    Context, EndKind, Envelope, ExitNotice, ExitReason, Message, Payload, Pid, SendError,
-    SendErrorKind, StepOutput, StepResult, TypedCommand, UpgradeRequest, WrongType,
+    Context, EndKind, Envelope, EnvelopeReceiver as _, ExitNotice, ExitReason, Message, Payload,
+    Pid, SendError, SendErrorKind, StepOutput, StepResult, TypedCommand, UpgradeRequest, WrongType,
 };
-use ganger_relay::EnvelopeReceiver as _;
 use ganger_sched::{Address, ContextExt, Recipient, RegisterErrorKind, Scheduler};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;

@@ -2,10 +2,9 @@
 //! loses its peer.
 
 use ganger_proc_api::{
-    Command, CommandId, Completer, Context, Envelope, Event, Events, Message, NodeName, Pid,
-    Process, SendErrorKind, StepOutput, StepResult,
+    Command, CommandId, Completer, Context, Envelope, EnvelopeReceiver, Event, Events, Message,
+    NodeName, Pid, Process, SendErrorKind, StepOutput, StepResult, receiver_fn,
 };
-use ganger_relay::receiver_fn;
 use ganger_sim::{Faults, Rt, Sim};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -84,7 +83,7 @@ fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
         if let Some(router) = Weak::upgrade(&back) {
             // A caller that has ended needs no answer.
             let answer = Message::new("answer", number);
-            _ = ganger_relay::EnvelopeReceiver::send(&*router, answer.to(source));
+            _ = EnvelopeReceiver::send(&*router, answer.to(source));
         }
         Ok(())
     });

@@ -2,8 +2,7 @@
 
 use super::Handle;
 use crate::core::shared::Shared;
-use ganger_proc_api::{Envelope, SendError, SendErrorKind};
-use ganger_relay::EnvelopeReceiver;
+use ganger_proc_api::{Envelope, EnvelopeReceiver, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::Weak;
 

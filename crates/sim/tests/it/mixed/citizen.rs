@@ -1,11 +1,10 @@
 //! A process that does a bit of everything.
 
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Context, Envelope, Event, Events,
-    ExitCause, ExitNotice, Message, NodeName, Outcome, Payloads, Pid, Process, StepOutput,
-    StepResult, UpgradeRequest,
+    BoxError, CancelReason, Command, CommandId, Completer, Context, Envelope, EnvelopeReceiver,
+    Event, Events, ExitCause, ExitNotice, Message, NodeName, Outcome, Payloads, Pid, Process,
+    StepOutput, StepResult, UpgradeRequest, receiver_fn,
 };
-use ganger_relay::{EnvelopeReceiver, receiver_fn};
 use ganger_sched::{SystemEvent, WeakHandle};
 use ganger_sim::{Rt, SimClock};
 use std::cell::Cell;

@@ -1,11 +1,8 @@
-//! The trait of receivers of envelopes.
+//! The trait of receivers of envelopes, and receivers that are closures.
 
-use ganger_proc_api::{Envelope, SendError, SendErrorKind};
+use crate::values::{Envelope, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, Weak};
-
-/// The target of this crate's tracing events.
-pub(crate) const TARGET: &str = "ganger::relay";
 
 /// Takes envelopes, or gives them back.
 ///
@@ -13,8 +10,7 @@ pub(crate) const TARGET: &str = "ganger::relay";
 /// another.
 ///
 /// ```
-/// use ganger_proc_api::{Message, Envelope, SendError, SendErrorKind};
-/// use ganger_relay::EnvelopeReceiver;
+/// use ganger_proc_api::{Message, Envelope, EnvelopeReceiver, SendError, SendErrorKind};
 ///
 /// /// A host with mailboxes that are always full.
 /// struct Busy;
@@ -80,14 +76,14 @@ impl<R: EnvelopeReceiver> EnvelopeReceiver for Weak<R> {
     fn send(&self, envelope: Envelope) -> Result<(), SendError> {
         match self.upgrade() {
             Some(receiver) => receiver.send(envelope),
-            None => Err(refused(SendErrorKind::Stopping, envelope)),
+            None => Err(SendError::new(SendErrorKind::Stopping, envelope)),
         }
     }
 
     fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
         match self.upgrade() {
             Some(receiver) => receiver.send_control(envelope),
-            None => Err(refused(SendErrorKind::Stopping, envelope)),
+            None => Err(SendError::new(SendErrorKind::Stopping, envelope)),
         }
     }
 }
@@ -109,8 +105,7 @@ pub struct ReceiverFn<F>(F);
 /// Returns a receiver that calls `function` with every envelope, on the sender's thread.
 ///
 /// ```
-/// use ganger_proc_api::{Message, Envelope};
-/// use ganger_relay::{EnvelopeReceiver, receiver_fn};
+/// use ganger_proc_api::{Message, Envelope, EnvelopeReceiver, receiver_fn};
 ///
 /// let printer = receiver_fn(|envelope: Envelope| {
 ///     println!("{}: {:?}", envelope.target, envelope.message);
@@ -139,15 +134,4 @@ impl<F> fmt::Debug for ReceiverFn<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ReceiverFn(..)")
     }
-}
-
-/// How a receiver passes an envelope on: [`EnvelopeReceiver::send`] or
-/// [`EnvelopeReceiver::send_control`].
-pub(crate) type PassOn = fn(&dyn EnvelopeReceiver, Envelope) -> Result<(), SendError>;
-
-/// Returns the error that refuses `envelope`, and emits a tracing event.
-#[cold]
-pub(crate) fn refused(kind: SendErrorKind, envelope: Envelope) -> SendError {
-    tracing::debug!(target: TARGET, pid = %envelope.target, reason = %kind, "envelope refused");
-    SendError::new(kind, envelope)
 }

@@ -1,4 +1,4 @@
-//! The table, its slots, and their words.
+//! A table of values by 64-bit ids: its slots are used again, its ids never.
 //!
 //! **Problem.** Any thread may look a value up by its id at any time, and values come and go by the
 //! million. A hash map costs a hash, a lock and a search for each insertion or removal, and copies
@@ -27,6 +27,23 @@
 //!
 //! **Memory.** Slots are in buckets, each twice as large as the previous bucket. Buckets never
 //! move, and are freed with the table. With a pointer as its value a slot takes sixteen bytes.
+//!
+//! ```
+//! use ganger_nodes::slots::Slots;
+//!
+//! let slots = Slots::new();
+//! let first = slots.claim_fresh(1).start;
+//! // SAFETY: the id has just been claimed, and the slot is filled once.
+//! unsafe { slots.fill(first, "a process") };
+//! assert_eq!(slots.get(first), Some("a process"));
+//!
+//! // SAFETY: the only time for this id.
+//! let (value, second) = unsafe { slots.free(first) };
+//! assert_eq!(value, Some("a process"));
+//! // The same slot has another id, and the first id finds nothing any more.
+//! assert_ne!(second, Some(first));
+//! assert_eq!(slots.get(first), None);
+//! ```
 
 use ganger_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use ganger_sync::cell::UnsafeCell;
@@ -55,7 +72,7 @@ const SPINS: u32 = 64;
 /// The lowest id: the first generation is not zero.
 pub const FIRST_ID: u64 = GENERATION;
 
-/// A table of values by ids that are never used twice. See the crate's page.
+/// A table of values by ids that are never used twice. See the module's page.
 pub struct Slots<T> {
     buckets: [AtomicPtr<Slot<T>>; BUCKETS],
     /// The first generation of each slot, shifted to its place in an id.

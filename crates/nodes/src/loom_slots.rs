@@ -1,6 +1,6 @@
 //! Models of the table: readers against the thread that frees a slot and fills it again.
 
-use ganger_slots::Slots;
+use crate::slots::Slots;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{fence, model, thread};

@@ -86,7 +86,6 @@ thread_local! {
 }
 
 /// One level of nesting: this thread passes an envelope on until the hop is dropped.
-#[doc(hidden)]
 #[must_use]
 #[derive(Debug)]
 pub struct Hop {
@@ -98,7 +97,8 @@ pub struct Hop {
 impl Hop {
     /// Begins a hop from one router to another. `None` at the limit: the routers form a loop.
     #[inline]
-    pub(crate) fn between_routers() -> Option<Self> {
+    #[must_use]
+    pub fn between_routers() -> Option<Self> {
         Self::begin(&ROUTERS)
     }
 

@@ -1,5 +1,0 @@
-#![doc = include_str!("../README.md")]
-
-mod table;
-
-pub use table::{FIRST_ID, Slots};

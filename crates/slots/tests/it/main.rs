@@ -1,4 +1,0 @@
-//! Loom models of the table.
-#![allow(missing_docs)]
-
-mod loom_slots;
