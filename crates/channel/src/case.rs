@@ -2,9 +2,9 @@
 
 use crate::claim::Claim;
 use crate::ends::{Receiver, Sender};
+use crate::entries::{Key, WakeTarget};
 use crate::error::{RecvError, SendError};
 use crate::lock::RawLock;
-use crate::places::{Key, Told};
 use crate::state::Wake;
 use ganger_wait::watch::{self, Registered};
 use std::fmt;
@@ -44,7 +44,7 @@ pub(crate) enum What<'a, 'b> {
     /// Asks whether the case is ready. The case locks its channel itself, and does not begin to
     /// wait.
     Try(&'a mut Context<'b>),
-    /// Polls the case of a future. Cases of channels have places instead.
+    /// Polls the case of a future. Cases of channels have entries instead.
     Poll(&'a mut Context<'b>),
     /// Passes the lock of the case's channel, if it has a channel.
     Lock(&'a mut dyn FnMut(*const RawLock)),
@@ -72,8 +72,8 @@ impl<'a> Locked<'a> {
         Self { claim, case }
     }
 
-    fn told(&self) -> Told {
-        Told::Select(Arc::clone(self.claim), self.case)
+    fn target(&self) -> WakeTarget {
+        WakeTarget::Select(Arc::clone(self.claim), self.case)
     }
 }
 
@@ -214,7 +214,7 @@ impl<'a, T, F> RecvCase<'a, T, F> {
         }
     }
 
-    /// Leaves the place. A returned value is still claimed.
+    /// Leaves the channel. A returned value is still claimed.
     fn leave(&mut self) -> Option<(u64, T)> {
         let key = self.key.take()?;
         self.registered = None;
@@ -243,7 +243,7 @@ impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Case<R> for RecvCase<'_, T, F> 
                 match state.recv() {
                     Err(RecvError::Empty) => {
                         if self.key.is_none() {
-                            self.key = Some(state.enlist_receiver(locked.told()));
+                            self.key = Some(state.enlist_receiver(locked.target()));
                         }
                         Said::Nothing
                     }
@@ -412,7 +412,7 @@ impl<R, T, V: Slot<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Case<R> for Sen
                         Said::Nothing
                     }
                     (Err(SendError::Full(value)), None) => {
-                        self.key = Some(state.enlist_sender(value, locked.told()));
+                        self.key = Some(state.enlist_sender(value, locked.target()));
                         Said::Nothing
                     }
                     (Ok(wake), _) => {

@@ -9,7 +9,7 @@
 //! **Protocol.** A thread that serves a waiting select has the lock of the channel, and exchanges
 //! `WAITING` for the number of the case. The select itself exchanges `WAITING` for `BUSY` before it
 //! polls other futures, for one of them may end the wait. It is `BUSY` as well while it takes its
-//! places. A thread that finds it `BUSY` leaves it in place and skips it: the select checks all
+//! entries. A thread that finds it `BUSY` leaves its entry and skips it: the select checks all
 //! channels once more, under all their locks, before it is `WAITING` again.
 //!
 //! | word | its next value | by |
@@ -27,15 +27,15 @@ const BUSY: usize = usize::MAX;
 const WAITING: usize = usize::MAX - 1;
 const OVER: usize = usize::MAX - 2;
 
-/// The result of an attempt to choose a case, with the thread's obligation.
+/// The result of an attempt to claim a select as a case, with the thread's obligation.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum Claimed {
     /// The thread serves the case, and wakes the select.
     Yes,
-    /// The select is about to check by itself, and keeps its place.
+    /// The select is about to check by itself, and keeps its entry.
     Busy,
-    /// Another case has been chosen: the place is useless now.
+    /// Another case has been chosen: the entry is useless now.
     TooLate,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Creates the claim of a select that is taking its places.
+    /// Creates the claim of a select that is adding its entries.
     pub(crate) fn new(waker: Waker) -> Self {
         Self {
             word: AtomicUsize::new(BUSY),
@@ -54,12 +54,12 @@ impl Claim {
         }
     }
 
-    /// Chooses `case` for a thread at its channel.
-    pub(crate) fn choose(&self, case: usize) -> Chosen {
+    /// Claims the select as `case`, for a thread at its channel.
+    pub(crate) fn try_claim(&self, case: usize) -> Claimed {
         match self.change(WAITING, case) {
-            Ok(()) => Chosen::Yes,
-            Err(BUSY) => Chosen::Busy,
-            Err(_) => Chosen::TooLate,
+            Ok(()) => Claimed::Yes,
+            Err(BUSY) => Claimed::Busy,
+            Err(_) => Claimed::TooLate,
         }
     }
 

@@ -1,9 +1,9 @@
 //! The two ends of a channel.
 
 use crate::block::block_on;
+use crate::entries::{Key, WakeTarget};
 use crate::error::{RecvError, SendError};
 use crate::lock::{Guard, Lock};
-use crate::places::{Key, Told};
 use crate::state::{State, Wakes};
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
@@ -380,7 +380,7 @@ pub struct Send<'a, T> {
     sender: &'a Sender<T>,
     /// The value until the first poll.
     value: Option<T>,
-    /// The place while it waits.
+    /// The entry while it waits.
     key: Option<Key>,
     registered: Registered,
 }
@@ -408,7 +408,7 @@ impl<T> Send<'_, T> {
     /// Sends the value, or begins to wait.
     fn begin(&mut self, value: T, context: &Context<'_>) -> Poll<Result<(), SendError<T>>> {
         // A waker is users' code, also in its clone.
-        let told = Told::One(context.waker().clone());
+        let target = WakeTarget::One(context.waker().clone());
         let mut state = self.sender.0.state.lock();
         match state.send(value) {
             Ok(wake) => {
@@ -419,7 +419,7 @@ impl<T> Send<'_, T> {
                 Poll::Ready(Ok(()))
             }
             Err(SendError::Full(value)) => {
-                self.key = Some(state.enlist_sender(value, told));
+                self.key = Some(state.enlist_sender(value, target));
                 drop(state);
                 self.registered = watch::wait(|| self.sender.0.receiving_end());
                 Poll::Pending
@@ -479,7 +479,7 @@ impl<T> fmt::Debug for Send<'_, T> {
 #[must_use = "a future takes nothing until it is polled"]
 pub struct Recv<'a, T> {
     receiver: &'a Receiver<T>,
-    /// The place while it waits.
+    /// The entry while it waits.
     key: Option<Key>,
     registered: Registered,
 }
@@ -492,7 +492,7 @@ impl<T> Recv<'_, T> {
         Some(value)
     }
 
-    /// Leaves the place. A returned value is still claimed.
+    /// Leaves the channel. A returned value is still claimed.
     #[inline]
     fn leave(&mut self) -> Option<(u64, T)> {
         let key = self.key.take()?;
@@ -501,9 +501,13 @@ impl<T> Recv<'_, T> {
         value
     }
 
-    /// Receives without waiting, or with `told` begins to wait.
+    /// Receives without waiting, or with `target` begins to wait.
     #[inline]
-    fn take(&mut self, told: Option<Told>, is_claimed: bool) -> Result<(u64, T), RecvError> {
+    fn take(
+        &mut self,
+        target: Option<WakeTarget>,
+        is_claimed: bool,
+    ) -> Result<(u64, T), RecvError> {
         let mut state = self.receiver.0.state.lock();
         match state.recv() {
             Ok((value, wake)) => {
@@ -517,8 +521,8 @@ impl<T> Recv<'_, T> {
                 Ok(value)
             }
             Err(RecvError::Empty) => {
-                if let Some(told) = told {
-                    self.key = Some(state.enlist_receiver(told));
+                if let Some(target) = target {
+                    self.key = Some(state.enlist_receiver(target));
                     drop(state);
                     self.registered = watch::wait(|| self.receiver.0.sending_end());
                 }
@@ -540,8 +544,8 @@ impl<T> Recv<'_, T> {
             return match self.take(None, is_claimed) {
                 Err(RecvError::Empty) => {
                     // A waker is users' code, also in its clone.
-                    let told = Told::One(context.waker().clone());
-                    match self.take(Some(told), is_claimed) {
+                    let target = WakeTarget::One(context.waker().clone());
+                    match self.take(Some(target), is_claimed) {
                         Err(RecvError::Empty) => Poll::Pending,
                         done => Poll::Ready(done),
                     }

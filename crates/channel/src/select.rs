@@ -9,16 +9,16 @@
 //!
 //! **Protocol.**
 //! 1. Try the cases in a random order. This takes one lock at a time, and ends at the first ready
-//!    case: the select has no place yet, so no other thread can choose it.
+//!    case: the select has no entry yet, so no other thread can choose it.
 //! 2. Take the locks of all channels, in the order of their addresses. Try once more. If no case is
-//!    ready, take a place at each, and wait from then on (`claim.rs`).
+//!    ready, add an entry at each, and wait from then on (`claim.rs`).
 //! 3. A thread that chooses a case serves it, and wakes the select. The select takes its other
-//!    places back.
+//!    entries back.
 //! 4. Futures wake a select as well. The select is busy while it polls them. If none is ready, step
-//!    2 follows again, with the existing places.
+//!    2 follows again, with the existing entries.
 //!
 //! **Why two selects meet.** The select that takes the lock of their channel second finds the other
-//! waiting in its place, or busy. A busy select checks again under this lock.
+//! waiting by its entry, or busy. A busy select checks again under this lock.
 //!
 //! **Why they meet once.** Only one thread changes the word of a waiting select. The other select
 //! is not `WAITING` while it chooses.
@@ -77,7 +77,7 @@ pub fn select<R>() -> Select<R> {
 ///
 /// # Panics
 /// Polling it again after it was ready panics. Adding a case, or a condition, after the first poll
-/// also panics: a waiting select already has its places, and would wait at the new case for ever.
+/// also panics: a waiting select already has its entries, and would wait at the new case for ever.
 #[must_use = "a select does nothing until it is awaited: `.await`, `wait` or `try_now`"]
 pub struct Select<R, L: Cases<R> = NoCases> {
     cases: L,
@@ -253,7 +253,7 @@ impl<R, L: Cases<R>> Select<R, L> {
         })
     }
 
-    /// Takes places, or returns a ready case: step 2.
+    /// Adds entries, or returns a ready case: step 2.
     fn enlist(&mut self, order: &[usize], claim: &Arc<Claim>) -> Option<usize> {
         let locks = Locks::take(self);
         let mut ready = None;

@@ -2,7 +2,7 @@
 //!
 //! **Rules.**
 //! 1. A value goes to the first waiting receiver; otherwise into the buffer, if it has room;
-//!    otherwise its sender waits, with the value in its place.
+//!    otherwise its sender waits, with the value in its entry.
 //! 2. A receiver takes the head of the buffer, and the value of the first waiting sender goes to
 //!    the tail at once. With an empty buffer the receiver takes the sender's value itself.
 //! 3. So receivers wait only beside an empty buffer, and senders only beside a full buffer, except
@@ -18,11 +18,11 @@
 //! No waiter is woken, and no value dropped, under the lock: each function returns them to its
 //! caller. A waker is cloned before the lock is taken.
 //!
-//! **Memory.** The buffer and the table of places lose the room of a burst as they are emptied.
+//! **Memory.** The buffer and the table of entries lose the room of a burst as they are emptied.
 
+use crate::entries::{Entries, Key, Stage, WakeTarget};
 use crate::error::{RecvError, SendError};
-use crate::places::{Key, Line, Places, Stage, Told};
-use ganger_sync::shrink_after_burst;
+use ganger_sync::{WaitList, shrink_after_burst};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::mem;
@@ -36,9 +36,9 @@ pub(crate) struct State<T> {
     /// Values that came back, the smallest numbers last.
     returned: Vec<(u64, T)>,
     capacity: usize,
-    places: Places<T>,
-    senders: Line,
-    receivers: Line,
+    entries: Entries<T>,
+    senders: WaitList,
+    receivers: WaitList,
     is_closed: bool,
     /// How many values are claimed.
     claims: usize,
@@ -49,14 +49,14 @@ pub(crate) struct State<T> {
 /// A waiter to be woken, once the lock is free.
 #[must_use = "one that waits is to be woken"]
 #[derive(Debug)]
-pub(crate) struct Wake(pub(crate) Told);
+pub(crate) struct Wake(pub(crate) WakeTarget);
 
 impl Wake {
     #[inline]
     pub(crate) fn wake(self) {
         match self.0 {
-            Told::One(waker) => waker.wake(),
-            Told::Select(claim, _) => {
+            WakeTarget::One(waker) => waker.wake(),
+            WakeTarget::Select(claim, _) => {
                 if let Some(waker) = claim.take_waker() {
                     waker.wake();
                 }
@@ -74,9 +74,9 @@ impl<T> State<T> {
             buffer: VecDeque::new(),
             returned: Vec::new(),
             capacity,
-            places: Places::new(),
-            senders: Line::default(),
-            receivers: Line::default(),
+            entries: Entries::new(),
+            senders: WaitList::default(),
+            receivers: WaitList::default(),
             is_closed: false,
             claims: 0,
             number: 0,
@@ -123,13 +123,13 @@ impl<T> State<T> {
     /// Hands a value to the first waiting receiver.
     #[inline]
     fn hand(&mut self, number: u64, value: T) -> Result<Wake, T> {
-        match self.places.serve(&mut self.receivers, || Stage::Met) {
-            Some((key, told)) => {
-                let place = self.places.at(key);
-                place.value = Some(value);
-                place.number = number;
+        match self.entries.serve(&mut self.receivers, || Stage::Met) {
+            Some((key, target)) => {
+                let entry = self.entries.at(key);
+                entry.value = Some(value);
+                entry.number = number;
                 self.claims += 1;
-                Ok(Wake(told))
+                Ok(Wake(target))
             }
             None => Err(value),
         }
@@ -173,56 +173,56 @@ impl<T> State<T> {
 
     #[inline]
     fn take_from_sender(&mut self) -> Option<(T, Wake)> {
-        let (key, told) = self.places.serve(&mut self.senders, || Stage::Met)?;
-        let value = self.places.at(key).value.take()?;
-        Some((value, Wake(told)))
+        let (key, target) = self.entries.serve(&mut self.senders, || Stage::Met)?;
+        let value = self.entries.at(key).value.take()?;
+        Some((value, Wake(target)))
     }
 
-    /// Adds a place for a sender, after sending has failed.
-    pub(crate) fn enlist_sender(&mut self, value: T, told: Told) -> Key {
-        self.places.push(&mut self.senders, told, Some(value))
+    /// Adds an entry for a sender, after sending has failed.
+    pub(crate) fn enlist_sender(&mut self, value: T, target: WakeTarget) -> Key {
+        self.entries.push(&mut self.senders, target, Some(value))
     }
 
-    /// Adds a place for a receiver, after receiving has failed.
-    pub(crate) fn enlist_receiver(&mut self, told: Told) -> Key {
-        self.places.push(&mut self.receivers, told, None)
+    /// Adds an entry for a receiver, after receiving has failed.
+    pub(crate) fn enlist_receiver(&mut self, target: WakeTarget) -> Key {
+        self.entries.push(&mut self.receivers, target, None)
     }
 
     /// Returns `None` if the wait is over, and otherwise whether `waker` is woken at its end.
     #[inline]
     pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> Option<bool> {
-        self.places.still_waits(key, waker)
+        self.entries.still_waits(key, waker)
     }
 
     /// Sets the waker of a wait, if it goes on. Returns the previous waker, or else `waker`.
     pub(crate) fn change_waker(&mut self, key: Key, waker: Waker) -> Result<Waker, Waker> {
-        match &mut self.places.at(key).stage {
-            Stage::Waiting(Told::One(its)) => Ok(mem::replace(its, waker)),
+        match &mut self.entries.at(key).stage {
+            Stage::Waiting(WakeTarget::One(its)) => Ok(mem::replace(its, waker)),
             _ => Err(waker),
         }
     }
 
     /// Takes the value of a waiting sender, to try whether it can be sent now.
     pub(crate) fn value_of(&mut self, key: Key) -> Option<T> {
-        self.places.at(key).value.take()
+        self.entries.at(key).value.take()
     }
 
-    /// Returns an unsent value to its place.
+    /// Returns an unsent value to its entry.
     pub(crate) fn keep_value(&mut self, key: Key, value: T) {
-        self.places.at(key).value = Some(value);
+        self.entries.at(key).value = Some(value);
     }
 
-    /// Removes the sender's place. Returns the value if it was not sent, and the stage, which the
+    /// Removes the sender's entry. Returns the value if it was not sent, and the stage, which the
     /// caller must drop without the lock.
     pub(crate) fn leave_sender(&mut self, key: Key) -> (Stage, Option<T>) {
-        let (stage, value, _) = self.places.take(&mut self.senders, key);
+        let (stage, value, _) = self.entries.take(&mut self.senders, key);
         (stage, value)
     }
 
-    /// Removes the receiver's place. Returns the value and its number if it was served; the value
+    /// Removes the receiver's entry. Returns the value and its number if it was served; the value
     /// is still claimed.
     pub(crate) fn leave_receiver(&mut self, key: Key) -> (Stage, Option<(u64, T)>) {
-        let (stage, value, number) = self.places.take(&mut self.receivers, key);
+        let (stage, value, number) = self.entries.take(&mut self.receivers, key);
         (stage, value.map(|value| (number, value)))
     }
 
@@ -254,7 +254,7 @@ impl<T> State<T> {
     /// Closes the channel, and ends all waits. Returns `false` if it was already closed.
     pub(crate) fn close(&mut self) -> (bool, Wakes) {
         let was_open = !mem::replace(&mut self.is_closed, true);
-        let mut wakes = Self::end_all(&mut self.places, &mut self.senders);
+        let mut wakes = Self::end_all(&mut self.entries, &mut self.senders);
         if self.claims == 0 {
             wakes.extend(self.end_receivers());
         }
@@ -264,13 +264,13 @@ impl<T> State<T> {
     /// Ends the waits of all receivers.
     #[cold]
     fn end_receivers(&mut self) -> Wakes {
-        Self::end_all(&mut self.places, &mut self.receivers)
+        Self::end_all(&mut self.entries, &mut self.receivers)
     }
 
-    fn end_all(places: &mut Places<T>, line: &mut Line) -> Wakes {
+    fn end_all(entries: &mut Entries<T>, list: &mut WaitList) -> Wakes {
         let mut wakes = Wakes::new();
-        while let Some((_, told)) = places.serve(line, || Stage::Closed) {
-            wakes.push(Wake(told));
+        while let Some((_, target)) = entries.serve(list, || Stage::Closed) {
+            wakes.push(Wake(target));
         }
         wakes
     }

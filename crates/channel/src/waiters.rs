@@ -1,45 +1,47 @@
 //! Waiters for news that concern all of them.
 
+use crate::entries::{Entries, Key, Stage, WakeTarget};
 use crate::lock::Lock;
-use crate::places::{Key, Line, Places, Stage, Told};
 use crate::state::{Wake, Wakes};
+use ganger_sync::WaitList;
 use ganger_wait::watch::{self, Registered, Thing};
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
-/// The places of the waiters.
+/// The entries of the waiters.
 pub(crate) struct Waiters {
-    places: Places<()>,
-    line: Line,
+    entries: Entries<()>,
+    list: WaitList,
 }
 
 impl Waiters {
     pub(crate) fn new() -> Self {
         Self {
-            places: Places::new(),
-            line: Line::default(),
+            entries: Entries::new(),
+            list: WaitList::default(),
         }
     }
 
     /// Ends all waits.
     pub(crate) fn end_all(&mut self) -> Wakes {
         let mut wakes = Wakes::new();
-        while let Some((_, told)) = self.places.serve(&mut self.line, || Stage::Met) {
-            wakes.push(Wake(told));
+        while let Some((_, target)) = self.entries.serve(&mut self.list, || Stage::Met) {
+            wakes.push(Wake(target));
         }
         wakes
     }
 
     fn leave(&mut self, key: Key) -> Stage {
-        self.places.take(&mut self.line, key).0
+        self.entries.take(&mut self.list, key).0
     }
 
     fn wait(&mut self, waker: Waker) -> Key {
-        self.places.push(&mut self.line, Told::One(waker), None)
+        self.entries
+            .push(&mut self.list, WakeTarget::One(waker), None)
     }
 }
 
-/// A wait: its place, if it has begun.
+/// A wait: its entry, if it has begun.
 #[derive(Default)]
 pub(crate) struct Seat(Option<(Key, Registered)>);
 
@@ -51,7 +53,7 @@ pub(crate) trait Awaited {
     fn waiters(&mut self) -> &mut Waiters;
 }
 
-/// Returns the result of `look`, or takes a place among the waiters.
+/// Returns the result of `look`, or adds an entry for the waiter.
 pub(crate) fn poll<S: Awaited, R>(
     state: &Lock<S>,
     seat: &mut Seat,
@@ -63,7 +65,7 @@ pub(crate) fn poll<S: Awaited, R>(
     let mut new = None;
     if result.is_none() {
         if let Some((key, _)) = seat.0
-            && locked.waiters().places.still_waits(key, context.waker()) == Some(true)
+            && locked.waiters().entries.still_waits(key, context.waker()) == Some(true)
         {
             return Poll::Pending;
         }
