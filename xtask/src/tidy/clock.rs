@@ -13,7 +13,7 @@ const MAY_ASK_THE_CLOCK: [&str; 9] = [
     "crates/mpsc/src/channel/receiver.rs",
     "crates/mpsc/src/channel/room.rs",
     "crates/mpsc/src/channel/yields.rs",
-    "crates/net/src/net.rs",
+    "crates/net/src/reactor/timers.rs",
     "crates/tokio/src/serve/activity.rs",
     "crates/wait/src/block.rs",
     "crates/os/src/backtraces/sample.rs",

@@ -8,8 +8,9 @@ use super::source::Source;
 type Folder = (&'static str, &'static [&'static str]);
 
 /// The crates whose folders are layers, each with its folders from the lowest to the highest.
-const CRATES: [(&str, &[Folder]); 5] = [
+const CRATES: [(&str, &[Folder]); 6] = [
     ("mpsc", &MPSC),
+    ("net", &NET),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),
     ("sched", &SCHED),
@@ -86,6 +87,31 @@ const MPSC: [Folder; 4] = [
     ("queue", &["list"]),
     ("channel", &["list", "queue"]),
     ("injector", &["list", "queue"]),
+];
+
+const NET: [Folder; 9] = [
+    ("error", &[]),
+    ("poller", &["error"]),
+    ("world", &["error", "poller"]),
+    ("reactor", &["error", "poller", "world"]),
+    ("sockets", &["error", "poller", "world", "reactor"]),
+    ("os", &["error", "poller", "world", "reactor", "sockets"]),
+    (
+        "commands",
+        &["error", "poller", "world", "reactor", "sockets", "os"],
+    ),
+    (
+        "net",
+        &[
+            "error", "poller", "world", "reactor", "sockets", "os", "commands",
+        ],
+    ),
+    (
+        "sim",
+        &[
+            "error", "poller", "world", "reactor", "sockets", "os", "commands", "net",
+        ],
+    ),
 ];
 
 const PROC_API: [Folder; 6] = [

@@ -1,6 +1,6 @@
-//! epoll, edge-triggered.
+//! The poller of Linux: epoll, edge-triggered.
 
-use super::{Found, Lent, MOST, Sides};
+use super::{Interest, IoEvent, Lent, MAX_EVENTS};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
@@ -10,28 +10,28 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// No socket has this id.
-const ALARM: u64 = 0;
+/// The id of the notifier. Sockets have other ids.
+const NOTIFIER: u64 = 0;
 
-/// A poller. One thread at a time waits.
+/// A poller. Only one thread at a time waits in it.
 #[derive(Debug)]
 pub(crate) struct Poller {
     epoll: OwnedFd,
-    /// A counter of the system. Each time that it grows is an event.
-    alarm: File,
+    /// An eventfd: each increment is an event.
+    notifier: File,
 }
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let data = EventData::new_u64(ALARM);
-        epoll::add(&epoll, &alarm, data, EventFlags::IN | EventFlags::ET)?;
-        let alarm = alarm.into();
-        Ok(Self { epoll, alarm })
+        let notifier = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let data = EventData::new_u64(NOTIFIER);
+        epoll::add(&epoll, &notifier, data, EventFlags::IN | EventFlags::ET)?;
+        let notifier = notifier.into();
+        Ok(Self { epoll, notifier })
     }
 
-    /// Watches a socket, in both directions, for as long as it is open.
+    /// Watches a socket in both directions while it is open.
     pub(crate) fn add(&self, socket: Lent<'_>, id: u64) -> io::Result<()> {
         let reads = EventFlags::IN | EventFlags::PRI | EventFlags::RDHUP;
         let flags = reads | EventFlags::OUT | EventFlags::ET;
@@ -43,22 +43,26 @@ impl Poller {
         )?)
     }
 
-    /// A socket is waited for. Here it is watched always.
+    /// Does nothing: epoll watches a socket from `add` on.
     #[allow(clippy::unused_self, reason = "other pollers need it")]
-    pub(crate) fn arm(&self, _: Lent<'_>, _: u64, _: Sides) -> io::Result<()> {
+    pub(crate) fn arm(&self, _: Lent<'_>, _: u64, _: Interest) -> io::Result<()> {
         Ok(())
     }
 
-    /// Watches a socket no longer.
+    /// Stops watching a socket.
     pub(crate) fn remove(&self, socket: Lent<'_>) {
-        // One that is not there has never been added.
+        // Fails if the socket was never added.
         let _ = epoll::delete(&self.epoll, socket);
     }
 
-    /// Waits until a socket is ready, for that long at the most; may return early.
-    pub(crate) fn wait(&self, timeout: Option<Duration>, found: &mut Vec<Found>) -> io::Result<()> {
-        let waits = match self.rest(timeout) {
-            Ok(waits) => waits,
+    /// Waits until a socket is ready, or the time is over; may return early.
+    pub(crate) fn wait(
+        &self,
+        timeout: Option<Duration>,
+        found: &mut Vec<IoEvent>,
+    ) -> io::Result<()> {
+        let is_unlimited = match self.wait_precisely(timeout) {
+            Ok(is_unlimited) => is_unlimited,
             Err(Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -66,18 +70,18 @@ impl Poller {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST];
-        match epoll::wait(&self.epoll, &mut events, (!waits).then_some(&none)) {
-            Ok((events, _)) => found.extend(events.iter().filter_map(Self::found)),
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
+        match epoll::wait(&self.epoll, &mut events, (!is_unlimited).then_some(&none)) {
+            Ok((events, _)) => found.extend(events.iter().filter_map(Self::io_event)),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
-    /// Waits that long, if it is limited: epoll itself counts milliseconds. Returns whether the
-    /// caller is to wait.
-    fn rest(&self, timeout: Option<Duration>) -> Result<bool, Errno> {
+    /// Waits for a limited time, in nanoseconds: `epoll_wait` itself counts milliseconds. Returns
+    /// true if the time is unlimited, and the caller must wait.
+    fn wait_precisely(&self, timeout: Option<Duration>) -> Result<bool, Errno> {
         let Some(timeout) = timeout else {
             return Ok(true);
         };
@@ -92,13 +96,13 @@ impl Poller {
         Ok(false)
     }
 
-    fn found(event: &Event) -> Option<Found> {
+    fn io_event(event: &Event) -> Option<IoEvent> {
         let Event { flags, data } = *event;
         let broken = flags.intersects(EventFlags::HUP | EventFlags::ERR);
         let cuts_short = broken || flags.intersects(EventFlags::RDHUP | EventFlags::PRI);
-        (data.u64() != ALARM).then(|| Found {
+        (data.u64() != NOTIFIER).then(|| IoEvent {
             id: data.u64(),
-            ready: Sides {
+            ready: Interest {
                 read: cuts_short || flags.contains(EventFlags::IN),
                 write: broken || flags.contains(EventFlags::OUT),
             },
@@ -106,15 +110,15 @@ impl Poller {
         })
     }
 
-    /// Ends the wait, or else the next one.
+    /// Ends the present wait, or the next wait if no thread waits now.
     pub(crate) fn notify(&self) {
-        // It fails when the counter is full, and that has been an event.
-        let _ = (&self.alarm).write(&1_u64.to_ne_bytes());
+        // Fails if the counter is full. The increments before were events.
+        let _ = (&self.notifier).write(&1_u64.to_ne_bytes());
     }
 
-    /// Whether it has been notified since the last such look.
+    /// Whether `notify` was called since the last call of this method.
     #[cfg(test)]
-    pub(crate) fn take_alarm(&self) -> bool {
-        std::io::Read::read(&mut (&self.alarm), &mut [0; 8]).is_ok()
+    pub(crate) fn take_notice(&self) -> bool {
+        std::io::Read::read(&mut (&self.notifier), &mut [0; 8]).is_ok()
     }
 }

@@ -1,7 +1,8 @@
-//! Where a thread waits for the system: which sockets have become ready.
+//! Waits for the system: which sockets have become ready. The layer below all others; it knows
+//! sockets by their ids.
 //!
-//! On Linux this is epoll, edge-triggered: a socket is registered once, for both directions. On
-//! other systems it is the crate `polling`, with one event for each time that a socket is armed.
+//! On Linux the poller is epoll, edge-triggered: a socket is added once, for both directions. On
+//! other systems the crate `polling` gives one event each time a socket is armed.
 
 use std::io;
 use std::time::Duration;
@@ -12,33 +13,83 @@ mod epoll;
 #[allow(unsafe_code, reason = "a socket is in the poller while it is open")]
 mod portable;
 
-/// A socket of the system, lent.
+/// A socket of the system, borrowed.
 #[cfg(unix)]
 pub(crate) type Lent<'a> = std::os::fd::BorrowedFd<'a>;
-/// A socket of the system, lent.
+/// A socket of the system, borrowed.
 #[cfg(windows)]
 pub(crate) type Lent<'a> = std::os::windows::io::BorrowedSocket<'a>;
 
-/// For each side of a socket, whether something is so.
+/// A direction of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// Any of the two directions of a socket.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sides {
+pub(crate) struct Interest {
     pub(crate) read: bool,
     pub(crate) write: bool,
 }
 
-/// What has become of a socket.
+impl Interest {
+    pub(crate) const READ: Self = Self {
+        read: true,
+        write: false,
+    };
+    pub(crate) const WRITE: Self = Self {
+        read: false,
+        write: true,
+    };
+    pub(crate) const BOTH: Self = Self {
+        read: true,
+        write: true,
+    };
+}
+
+impl From<Direction> for Interest {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Read => Self::READ,
+            Direction::Write => Self::WRITE,
+        }
+    }
+}
+
+/// An event of a socket: the directions that may be ready.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct IoEvent {
     pub(crate) id: u64,
-    pub(crate) ready: Sides,
-    /// The other side sends no more, or urgent data, or the connection is broken.
+    pub(crate) ready: Interest,
+    /// The peer sends no more, urgent data has come, or the connection is broken. A short read
+    /// then does not mean that the socket is drained.
     pub(crate) cuts_short: bool,
 }
 
-/// The most events that are taken at a time.
-const MOST: usize = 256;
+impl IoEvent {
+    pub(crate) fn new(id: u64, ready: Interest) -> Self {
+        Self {
+            id,
+            ready,
+            cuts_short: false,
+        }
+    }
+}
 
-/// A poller. One thread at a time waits in it.
+/// The deadline of one direction of a socket, in nanoseconds by the clock of the network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    pub(crate) id: u64,
+    pub(crate) direction: Direction,
+    pub(crate) at: u64,
+}
+
+/// The number of events that one wait takes.
+const MAX_EVENTS: usize = 256;
+
+/// A poller. Only one thread at a time waits in it.
 #[derive(Debug)]
 pub(crate) enum Poller {
     #[cfg(target_os = "linux")]
@@ -47,7 +98,7 @@ pub(crate) enum Poller {
     Portable(portable::Poller),
 }
 
-/// Calls a method of the poller that there is.
+/// Calls a method of the present poller.
 macro_rules! with {
     ($self:ident, $it:ident => $call:expr) => {
         match $self {
@@ -74,36 +125,40 @@ impl Poller {
         portable::Poller::new().map(Self::Portable)
     }
 
-    /// Watches a socket for as long as it is open.
+    /// Watches a socket while it is open.
     pub(crate) fn add(&self, socket: Lent<'_>, id: u64) -> io::Result<()> {
         with!(self, it => it.add(socket, id))
     }
 
-    /// Those sides of a socket are waited for from now on.
-    pub(crate) fn arm(&self, socket: Lent<'_>, id: u64, wanted: Sides) -> io::Result<()> {
+    /// Asks for the next event of a socket in these directions.
+    pub(crate) fn arm(&self, socket: Lent<'_>, id: u64, wanted: Interest) -> io::Result<()> {
         with!(self, it => it.arm(socket, id, wanted))
     }
 
-    /// Watches a socket no longer.
+    /// Stops watching a socket.
     pub(crate) fn remove(&self, socket: Lent<'_>) {
         with!(self, it => it.remove(socket));
     }
 
-    /// Waits until a socket is ready, for that long at the most; may return early.
-    pub(crate) fn wait(&self, timeout: Option<Duration>, found: &mut Vec<Found>) -> io::Result<()> {
-        with!(self, it => it.wait(timeout, found))
+    /// Waits until a socket is ready, or the time is over; may return early.
+    pub(crate) fn wait(
+        &self,
+        timeout: Option<Duration>,
+        events: &mut Vec<IoEvent>,
+    ) -> io::Result<()> {
+        with!(self, it => it.wait(timeout, events))
     }
 
-    /// Ends the wait, or else the next one.
+    /// Ends the present wait, or the next wait if no thread waits now.
     pub(crate) fn notify(&self) {
         with!(self, it => it.notify());
     }
 
-    /// Whether it has been notified since the last such look.
+    /// Whether `notify` was called since the last call of this method.
     #[cfg(all(test, target_os = "linux"))]
-    pub(crate) fn take_alarm(&self) -> bool {
+    pub(crate) fn take_notice(&self) -> bool {
         match self {
-            Self::Epoll(it) => it.take_alarm(),
+            Self::Epoll(it) => it.take_notice(),
             #[cfg(feature = "portable")]
             Self::Portable(_) => false,
         }

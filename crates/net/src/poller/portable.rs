@@ -1,14 +1,14 @@
-//! The pollers of other systems, by the crate `polling`: an event for each time that a socket is
-//! armed. An event disarms both sides, so that both are looked at.
+//! The pollers of other systems, by the crate `polling`: one event each time a socket is armed. An
+//! event disarms both directions, so both are reported as ready.
 
-use super::{Found, Lent, MOST, Sides};
+use super::{Interest, IoEvent, Lent, MAX_EVENTS};
 use polling::{Event, Events};
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A poller. One thread at a time waits.
+/// A poller. Only one thread at a time waits in it.
 #[derive(Debug)]
 pub(crate) struct Poller {
     poller: polling::Poller,
@@ -17,59 +17,57 @@ pub(crate) struct Poller {
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
-        let most = NonZeroUsize::new(MOST).unwrap_or(NonZeroUsize::MIN);
+        let most = NonZeroUsize::new(MAX_EVENTS).unwrap_or(NonZeroUsize::MIN);
         Ok(Self {
             poller: polling::Poller::new()?,
             events: Mutex::new(Events::with_capacity(most)),
         })
     }
 
-    /// Has a socket in the poller for as long as it is open.
+    /// Watches a socket while it is open.
     pub(crate) fn add(&self, socket: Lent<'_>, id: u64) -> io::Result<()> {
         // SAFETY: the socket is removed before it is closed.
         unsafe { self.poller.add(&socket, Event::none(key(id))) }
     }
 
-    /// Waits for a socket from now on, until the next event of it.
-    pub(crate) fn arm(&self, socket: Lent<'_>, id: u64, wanted: Sides) -> io::Result<()> {
+    /// Asks for the next event of a socket.
+    pub(crate) fn arm(&self, socket: Lent<'_>, id: u64, wanted: Interest) -> io::Result<()> {
         let event = Event::new(key(id), wanted.read, wanted.write);
         self.poller.modify(socket, event)
     }
 
-    /// Has a socket in the poller no longer.
+    /// Stops watching a socket.
     pub(crate) fn remove(&self, socket: Lent<'_>) {
-        // One that is not there has never been added.
+        // Fails if the socket was never added.
         let _ = self.poller.delete(socket);
     }
 
-    /// Waits until a socket is ready, for that long at the most; may return early.
-    pub(crate) fn wait(&self, timeout: Option<Duration>, found: &mut Vec<Found>) -> io::Result<()> {
+    /// Waits until a socket is ready, or the time is over; may return early.
+    pub(crate) fn wait(
+        &self,
+        timeout: Option<Duration>,
+        found: &mut Vec<IoEvent>,
+    ) -> io::Result<()> {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         events.clear();
         match self.poller.wait(&mut events, timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => {}
         }
-        found.extend(events.iter().map(|event| Found {
-            id: event.key as u64,
-            ready: Sides {
-                read: true,
-                write: true,
-            },
-            cuts_short: false,
-        }));
+        let event = |event: Event| IoEvent::new(event.key as u64, Interest::BOTH);
+        found.extend(events.iter().map(event));
         Ok(())
     }
 
-    /// Ends the wait, or else the next one.
+    /// Ends the present wait, or the next wait if no thread waits now.
     pub(crate) fn notify(&self) {
-        // It fails when the system is out of memory; the wait is over at its time then.
+        // Fails if the system is out of memory. The wait then ends at its timeout.
         let _ = self.poller.notify();
     }
 }
 
-/// On systems of 32 bits ids come again after 2^32 sockets.
-#[allow(clippy::cast_possible_truncation, reason = "see there")]
+/// On systems with 32 bits the keys repeat after 2^32 sockets.
+#[allow(clippy::cast_possible_truncation, reason = "see above")]
 fn key(id: u64) -> usize {
     id as usize
 }

@@ -5,14 +5,12 @@
 //! that becomes ready when the call returns, so that it has a deadline, and ends with the halt. A
 //! wait that is dropped before the call has begun takes the call back.
 
+use super::socket::{IoSource, Socket};
 use crate::error;
-use crate::net::lock;
-use crate::poller::{Lent, Sides};
-use crate::ready::Side;
-use crate::socket::Socket;
-use crate::transport::Source;
+use crate::poller::{Direction, Interest, Lent};
 use ganger_proc_api::process_fn;
 use ganger_sched::here;
+use ganger_sync::sync::lock;
 use std::io;
 use std::sync::{Mutex, Weak};
 use std::time::Duration;
@@ -20,7 +18,7 @@ use std::time::Duration;
 /// What the call has returned, until the wait takes it.
 struct Outcome<T>(Mutex<Option<io::Result<T>>>);
 
-impl<T: Send + 'static> Source for Outcome<T> {
+impl<T: Send + 'static> IoSource for Outcome<T> {
     fn lent(&self) -> Option<Lent<'_>> {
         None
     }
@@ -52,10 +50,7 @@ impl<T: Send + 'static> Promise<T> {
             Ok(())
         });
         if kept.is_ok() {
-            outcome.tell(Sides {
-                read: true,
-                write: false,
-            });
+            outcome.wake(Interest::READ);
         }
     }
 }
@@ -74,11 +69,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> io::Result<T> {
     let outcome = Socket::new(Outcome(Mutex::new(None)))?;
     if within.is_some() {
-        outcome.set_deadline(Side::Read, within);
+        outcome.set_deadline(Direction::Read, within);
     }
     let promise = Promise(std::sync::Arc::downgrade(&outcome));
     begin(promise, call)?;
-    outcome.wait(Side::Read, Outcome::take).await?
+    outcome.wait(Direction::Read, Outcome::take).await?
 }
 
 fn begin<T: Send + 'static>(

@@ -1,10 +1,10 @@
 //! The events of a simulated network, at the seats of the scheduler's threads.
 
-use super::traffic::{Event, Told, Traffic};
-use super::{Faults, Site};
-use crate::net::lock;
-use crate::timers::{Alarm as Deadline, Key};
+use super::faults::{Faults, Site};
+use super::traffic::{Event, Traffic};
+use crate::poller::{Deadline, IoEvent};
 use ganger_sched::{Alarm, Instant, Seat};
+use ganger_sync::sync::lock;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -17,8 +17,15 @@ pub(crate) struct World {
     state: Mutex<State>,
 }
 
-/// What happens at a seat, by its moment and the order in which it was put there.
+/// The events of a seat, by their times and then in the order of arrival.
 type Seated = BTreeMap<(u64, u64), Happens>;
+
+/// Names a deadline until it expires.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimerKey {
+    seat: usize,
+    at: (u64, u64),
+}
 
 #[derive(Default)]
 struct State {
@@ -36,18 +43,19 @@ enum Happens {
 }
 
 impl State {
-    /// Puts it at the seat of the thread. Returns when that seat is due, if that is earlier than
-    /// before and is to be rung for.
-    fn put(&mut self, alarm: &Alarm, at: u64, what: Happens) -> (Key, Option<Instant>) {
+    /// Adds an event to the seat of the thread. Returns the time at which the alarm must ring, if
+    /// the seat is due earlier than before.
+    fn put(&mut self, alarm: &Alarm, at: u64, event: Happens) -> (TimerKey, Option<Instant>) {
         let seat = alarm.seat();
         self.put += 1;
         let key = (at, self.put);
         if !self.is_over {
-            self.seats[seat.number()].insert(key, what);
+            self.seats[seat.number()].insert(key, event);
         }
         let due = self.due(seat);
         let ring = alarm.set(seat, due).then_some(due);
-        (Key::Simulated(seat.number(), key), ring)
+        let seat = seat.number();
+        (TimerKey { seat, at: key }, ring)
     }
 
     fn due(&self, seat: Seat) -> Instant {
@@ -63,20 +71,20 @@ impl World {
             .resize_with(alarm.seats(), Seated::new);
         assert!(
             self.alarm.set(alarm).is_ok(),
-            "this network belongs to another scheduler: make a new one for each"
+            "the network belongs to another scheduler: make a new `SimNet` for each scheduler"
         );
     }
 
     fn alarm(&self) -> &Alarm {
         let alarm = self.alarm.get();
-        alarm.expect("a simulated network belongs to a scheduler: `SimNet::add_to`")
+        alarm.expect("the network has no scheduler: add it to a builder by `SimNet::add_to`")
     }
 
     pub(crate) fn now(&self) -> u64 {
         self.alarm().now().as_nanos()
     }
 
-    /// Calls `f`, and has happen what it puts into the traffic.
+    /// Calls `f`, and schedules the events that it adds to the traffic.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut Traffic) -> R) -> R {
         let alarm = self.alarm();
         let mut state = lock(&self.state);
@@ -93,7 +101,7 @@ impl World {
         result
     }
 
-    pub(crate) fn arm(&self, deadline: Deadline) -> Key {
+    pub(crate) fn arm(&self, deadline: Deadline) -> TimerKey {
         let alarm = self.alarm();
         let happens = Happens::Deadline(deadline);
         let (key, ring) = lock(&self.state).put(alarm, deadline.at, happens);
@@ -103,16 +111,22 @@ impl World {
         key
     }
 
-    pub(crate) fn disarm(&self, seat: usize, key: (u64, u64)) {
+    pub(crate) fn disarm(&self, key: TimerKey) {
         let mut state = lock(&self.state);
-        state.seats[seat].remove(&key);
-        let seat = Seat::from_number(seat);
-        // It is no earlier.
+        state.seats[key.seat].remove(&key.at);
+        let seat = Seat::from_number(key.seat);
+        // The seat is due no earlier than before: no ring.
         let _ = self.alarm().set(seat, state.due(seat));
     }
 
-    /// Carries out what is due at a seat. Returns the deadlines that have passed.
-    pub(crate) fn deliver(&self, seat: Seat, now: Instant, most: usize) -> Vec<Deadline> {
+    /// Carries out the due events of a seat. Returns the sockets that may be ready, and the
+    /// deadlines that have passed.
+    pub(crate) fn deliver(
+        &self,
+        seat: Seat,
+        now: Instant,
+        most: usize,
+    ) -> (Vec<IoEvent>, Vec<Deadline>) {
         let (mut events, mut deadlines) = (Vec::new(), Vec::new());
         let mut state = lock(&self.state);
         for _ in 0..most {
@@ -128,21 +142,16 @@ impl World {
                 Happens::Deadline(deadline) => deadlines.push(deadline),
             }
         }
-        // It is no earlier.
+        // The seat is due no earlier than before: no ring.
         let _ = self.alarm().set(seat, state.due(seat));
         drop(state);
-        let mut told = Vec::new();
+        let mut ready = Vec::new();
         self.with(|traffic| {
             for event in events {
-                traffic.happen(event, &mut told);
+                traffic.happen(event, &mut ready);
             }
         });
-        for Told(ready, sides) in told {
-            if let Some(ready) = ready.upgrade() {
-                ready.tell(sides);
-            }
-        }
-        deadlines
+        (ready, deadlines)
     }
 
     pub(crate) fn detach(&self) {
@@ -182,7 +191,7 @@ impl World {
         self.with(|traffic| traffic.raise(signal));
     }
 
-    /// Each path stands for an address that is none of the users'.
+    /// The address of a site. Each path has a reserved address.
     pub(crate) fn address(&self, site: Site) -> SocketAddr {
         let path = match site {
             Site::Address(address) => return address,

@@ -20,7 +20,7 @@
 //! # Ok::<(), ganger_proc_api::BoxError>(())
 //! ```
 
-use crate::blocking::blocking;
+use crate::sockets::blocking::blocking;
 use std::fs;
 use std::io;
 use std::path::PathBuf;

@@ -71,19 +71,18 @@
 //! A command that is taken back, or whose process has ended, has moved no byte; but a
 //! [`write()`] may have written a part. Deadlines and closes are those of the sockets.
 
-use crate::address::ToAddress;
 #[cfg(unix)]
-use crate::child::Child;
-use crate::fs;
-use crate::listener::Listener;
-use crate::names;
-use crate::ready::Side;
+use crate::os::child::Child;
+use crate::os::fs;
 #[cfg(unix)]
-use crate::signal::Signal;
-use crate::stream::Stream;
-use crate::tcp::TcpStream;
-use crate::transport::{Listening, Transport};
-use crate::udp::UdpSocket;
+use crate::os::signal::Signal;
+use crate::poller::Direction;
+use crate::sockets::address::ToAddress;
+use crate::sockets::listener::{Listener, Listening};
+use crate::sockets::names;
+use crate::sockets::stream::{Stream, Transport};
+use crate::sockets::tcp::TcpStream;
+use crate::sockets::udp::UdpSocket;
 use ganger_wait::Until;
 use std::io;
 use std::net::SocketAddr;
@@ -91,6 +90,8 @@ use std::path::PathBuf;
 #[cfg(unix)]
 use std::process::ExitStatus;
 use std::sync::Arc;
+
+pub(crate) mod by_number;
 
 /// Connects: see [`TcpStream::connect`].
 pub fn connect(address: impl ToAddress + Send + 'static) -> Until<io::Result<TcpStream>> {
@@ -220,5 +221,5 @@ pub(crate) async fn next<T: Transport>(stream: &Stream<T>, most: usize) -> io::R
         bytes.truncate(length);
         Ok(bytes)
     };
-    stream.socket().wait_in_yield(Side::Read, read).await
+    stream.socket().wait_in_yield(Direction::Read, read).await
 }

@@ -1,12 +1,10 @@
 //! UDP.
 
-use crate::address::ToAddress;
-use crate::net::Net;
-use crate::poller::Lent;
-use crate::ready::{Ready, Side};
-use crate::sim::SimUdp;
-use crate::socket::{Close, Closer, Socket};
-use crate::transport::Source;
+use super::address::ToAddress;
+use super::socket::{Close, Closer, IoSource, Socket};
+use crate::poller::{Direction, Lent};
+use crate::reactor::Reactor;
+use crate::world::SimUdp;
 use std::fmt;
 use std::io;
 use std::net::{self, SocketAddr};
@@ -27,7 +25,7 @@ pub(crate) enum Udp {
     Simulated(SimUdp),
 }
 
-impl Source for Udp {
+impl IoSource for Udp {
     fn lent(&self) -> Option<Lent<'_>> {
         match self {
             #[cfg(unix)]
@@ -38,9 +36,9 @@ impl Source for Udp {
         }
     }
 
-    fn watch(&self, ready: &Arc<Ready>) {
+    fn watch(&self, id: u64) {
         if let Self::Simulated(it) = self {
-            it.watch(ready);
+            it.watch(id);
         }
     }
 }
@@ -100,7 +98,7 @@ impl UdpSocket {
     /// on a thread without a network.
     pub fn bind(address: impl ToAddress) -> io::Result<Self> {
         let address = address.to_address()?;
-        match Net::current()?.reactor().world() {
+        match Reactor::current()?.world() {
             Some(world) => {
                 let socket = SimUdp::bind(world, address)?;
                 Socket::new(Udp::Simulated(socket)).map(Self)
@@ -135,7 +133,7 @@ impl UdpSocket {
     pub async fn send_to(&self, packet: &[u8], address: impl ToAddress) -> io::Result<usize> {
         let address = address.to_address()?;
         self.0
-            .wait(Side::Write, |it| it.send_to(packet, address))
+            .wait(Direction::Write, |it| it.send_to(packet, address))
             .await
     }
 
@@ -144,7 +142,9 @@ impl UdpSocket {
     /// # Errors
     /// As for [`send_to`](Self::send_to).
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.wait(Side::Read, |it| it.recv_from(buffer)).await
+        self.0
+            .wait(Direction::Read, |it| it.recv_from(buffer))
+            .await
     }
 
     /// Sends a packet to the address of [`connect`](Self::connect).
@@ -152,7 +152,7 @@ impl UdpSocket {
     /// # Errors
     /// As for [`send_to`](Self::send_to).
     pub async fn send(&self, packet: &[u8]) -> io::Result<usize> {
-        self.0.wait(Side::Write, |it| it.send(packet)).await
+        self.0.wait(Direction::Write, |it| it.send(packet)).await
     }
 
     /// The next packet from the address of [`connect`](Self::connect).
@@ -160,7 +160,7 @@ impl UdpSocket {
     /// # Errors
     /// As for [`send_to`](Self::send_to).
     pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.wait(Side::Read, |it| it.recv(buffer)).await
+        self.0.wait(Direction::Read, |it| it.recv(buffer)).await
     }
 
     /// The address of this side.
@@ -174,12 +174,12 @@ impl UdpSocket {
     /// Waits for packets end within that time from now: see
     /// [`Stream::set_read_deadline`](crate::Stream::set_read_deadline).
     pub fn set_read_deadline(&self, within: Option<Duration>) {
-        self.0.set_deadline(Side::Read, within);
+        self.0.set_deadline(Direction::Read, within);
     }
 
     /// As [`set_read_deadline`](Self::set_read_deadline), for sends.
     pub fn set_write_deadline(&self, within: Option<Duration>) {
-        self.0.set_deadline(Side::Write, within);
+        self.0.set_deadline(Direction::Write, within);
     }
 
     /// What closes the socket from anywhere.

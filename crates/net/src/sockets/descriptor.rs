@@ -3,20 +3,19 @@
 //! A [`Closer`](crate::Closer) closes a socket from anywhere, so a socket can't lend its descriptor
 //! for as long as it lives, which `AsFd` and `AsSocket` would promise. It gives a duplicate.
 
+use super::listener::{Listener, Listening};
+use super::socket::{IoSource, Socket};
+use super::stream::{Stream, Transport};
+use super::udp::UdpSocket;
 use crate::error;
-use crate::listener::Listener;
 use crate::poller::Lent;
-use crate::socket::Socket;
-use crate::stream::Stream;
-use crate::transport::{Listening, Source, Transport};
-use crate::udp::UdpSocket;
 use std::io;
 #[cfg(unix)]
 use std::os::fd::OwnedFd as Descriptor;
 #[cfg(windows)]
 use std::os::windows::io::OwnedSocket as Descriptor;
 
-fn of<S: Source>(socket: &Socket<S>) -> io::Result<Descriptor> {
+fn of<S: IoSource>(socket: &Socket<S>) -> io::Result<Descriptor> {
     let own = |lent: Lent<'_>| lent.try_clone_to_owned();
     socket.with(|it| it.lent().map_or_else(|| Err(error::no_system()), own))
 }
@@ -49,7 +48,7 @@ impl<T: Transport> Stream<T> {
     /// Those of the system; `NotConnected` when this side has closed the connection; `Unsupported`
     /// in a simulation.
     pub fn descriptor(&self) -> io::Result<Descriptor> {
-        of(self.socket())
+        of(&self.0)
     }
 }
 

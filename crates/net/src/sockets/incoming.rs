@@ -3,16 +3,13 @@
 //! A connection counts from its accept until its socket is closed. What has no room waits in the
 //! system's queue.
 
-use crate::listener::Listener;
-use crate::net::lock;
-use crate::poller::{Lent, Sides};
-use crate::ready::Side;
-use crate::socket::{Closer, Socket};
-use crate::stream::Stream;
-use crate::transport::{Listening, Source};
+use super::gate::Gate;
+use super::listener::{Listener, Listening};
+use super::socket::Closer;
+use super::stream::Stream;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// When the system has no descriptor or memory left, the next try comes so much later, and each
@@ -22,7 +19,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_s
 /// Accepts up to so many connections at a time: see [`Listener::incoming`].
 pub struct Incoming<L: Listening> {
     listener: Listener<L>,
-    gate: Arc<Socket<Gate>>,
+    gate: Arc<Gate>,
 }
 
 impl<L: Listening> Listener<L> {
@@ -47,11 +44,7 @@ impl<L: Listening> Listener<L> {
     /// ```
     #[must_use]
     pub fn incoming(self, most: usize) -> Incoming<L> {
-        let gate = Gate {
-            most,
-            open: Mutex::new(0),
-        };
-        let gate = Socket::apart(self.0.net(), gate);
+        let gate = Gate::new(self.0.reactor(), most);
         Incoming {
             listener: self,
             gate,
@@ -69,8 +62,7 @@ impl<L: Listening> Incoming<L> {
     pub async fn accept(&self) -> io::Result<(Stream<L::Transport>, L::Address)> {
         let mut pause = PAUSES.0;
         loop {
-            self.gate.wait(Side::Read, Gate::enter).await?;
-            let permit = Permit(Arc::clone(&self.gate));
+            let permit = self.gate.enter().await?;
             match self.listener.accept_as(Some(permit)).await {
                 Err(error) if is_of_shortage(&error) => {
                     self.listener.0.pause(pause).await?;
@@ -84,7 +76,7 @@ impl<L: Listening> Incoming<L> {
     /// How many of its connections are open. One that an `accept` waits for is among them.
     #[must_use]
     pub fn open(&self) -> usize {
-        self.gate.with(|gate| Ok(*lock(&gate.open))).unwrap_or(0)
+        self.gate.open()
     }
 
     /// Closes the listener, and waits until all of its connections are closed. Connections that
@@ -92,7 +84,7 @@ impl<L: Listening> Incoming<L> {
     pub async fn drain(self) {
         self.listener.close();
         // The gate is never closed.
-        let _ = self.gate.wait(Side::Write, Gate::is_empty).await;
+        let _ = self.gate.emptied().await;
     }
 
     /// The listener.
@@ -135,80 +127,32 @@ fn is_of_shortage(error: &io::Error) -> bool {
     is_so || kinds.contains(&error.kind())
 }
 
-/// Counts connections. It is a socket that is ready to read while there is room, and to write when
-/// it is empty.
-pub(crate) struct Gate {
-    most: usize,
-    open: Mutex<usize>,
-}
-
-impl Source for Gate {
-    fn lent(&self) -> Option<Lent<'_>> {
-        None
-    }
-}
-
-impl Gate {
-    fn enter(&self) -> io::Result<()> {
-        let mut open = lock(&self.open);
-        if *open == self.most {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        *open += 1;
-        Ok(())
-    }
-
-    fn is_empty(&self) -> io::Result<()> {
-        match *lock(&self.open) {
-            0 => Ok(()),
-            _ => Err(io::ErrorKind::WouldBlock.into()),
-        }
-    }
-
-    fn leave(&self) -> usize {
-        let mut open = lock(&self.open);
-        *open -= 1;
-        *open
-    }
-}
-
-/// A connection that counts.
-pub(crate) struct Permit(Arc<Socket<Gate>>);
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        if let Ok(open) = self.0.with(|gate| Ok(gate.leave())) {
-            self.0.tell(Sides {
-                read: true,
-                write: open == 0,
-            });
-        }
-    }
-}
-
 #[cfg(all(test, unix))]
 mod tests {
+    use super::super::socket::{IoSource, Socket};
+    use super::super::stream::Transport;
     use super::*;
     use crate::net::Net;
-    use crate::transport::Transport;
+    use crate::poller::Lent;
     use ganger_sched::Scheduler;
     use ganger_task::{Cx, SpawnTask};
     use rustix::io::Errno;
     use std::io::IoSlice;
     use std::net::Shutdown;
+    use std::sync::Mutex;
 
     /// Fails in one way after another, and then accepts.
     struct Fails(Mutex<Vec<Errno>>);
 
     struct Accepted;
 
-    impl Source for Fails {
+    impl IoSource for Fails {
         fn lent(&self) -> Option<Lent<'_>> {
             None
         }
     }
 
-    impl Source for Accepted {
+    impl IoSource for Accepted {
         fn lent(&self) -> Option<Lent<'_>> {
             None
         }
@@ -219,7 +163,7 @@ mod tests {
         type Address = ();
 
         fn accept(&self) -> io::Result<(Accepted, ())> {
-            match lock(&self.0).pop() {
+            match self.0.lock().unwrap().pop() {
                 Some(error) => Err(error.into()),
                 None => Ok((Accepted, ())),
             }

@@ -3,8 +3,6 @@
 //! Some of them have to be there before a socket connects or listens, so they are a value that
 //! makes sockets.
 
-use crate::address::{Target, ToAddress};
-use crate::tcp::{self, TcpListener, TcpStream};
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
@@ -82,8 +80,8 @@ pub(crate) fn set_user_timeout(socket: &SockRef<'_>, time: Option<Duration>) -> 
     }
 }
 
-/// Settings with which a [`TcpListener`] or a [`TcpStream`] is made. Those of a listener hold for
-/// each connection that it accepts.
+/// Settings of a new [`TcpListener`](crate::TcpListener) or [`TcpStream`](crate::TcpStream). An
+/// accepted connection has the settings of its listener.
 ///
 /// A simulated socket takes all of them, and behaves as without.
 ///
@@ -179,34 +177,6 @@ impl TcpOptions {
         Self { dual_stack, ..self }
     }
 
-    /// Listens, as [`TcpListener::bind`].
-    ///
-    /// # Errors
-    /// As there; those of the system for a setting; `Unsupported` for one that it has not.
-    pub fn listen(&self, address: impl ToAddress) -> io::Result<TcpListener> {
-        tcp::listen(address.to_address()?, *self)
-    }
-
-    /// Connects, as [`TcpStream::connect`].
-    ///
-    /// # Errors
-    /// As there; those of the system for a setting; `Unsupported` for one that it has not.
-    pub async fn connect(&self, address: impl ToAddress) -> io::Result<TcpStream> {
-        tcp::connect_to(Target::of(&address)?, *self, None).await
-    }
-
-    /// As [`connect`](Self::connect), within that time.
-    ///
-    /// # Errors
-    /// As there, and `TimedOut`.
-    pub async fn connect_within(
-        &self,
-        address: impl ToAddress,
-        time: Duration,
-    ) -> io::Result<TcpStream> {
-        tcp::connect_to(Target::of(&address)?, *self, Some(time)).await
-    }
-
     /// Sets what is of a connection.
     pub(crate) fn set_on(&self, socket: &SockRef<'_>) -> io::Result<()> {
         if self.keepalive.is_some() {
@@ -243,15 +213,5 @@ impl TcpOptions {
             return Err(io::ErrorKind::Unsupported.into());
         }
         self.set_on(socket)
-    }
-
-    /// Sets what is of a connection on an accepted one. On Linux it has all of it from its listener
-    /// (tcp(7), socket(7)).
-    pub(crate) fn set_on_accepted(&self, socket: &SockRef<'_>) {
-        if cfg!(not(target_os = "linux")) {
-            // The listener has taken the same settings. So it is a broken connection that does not,
-            // and its next operation says so.
-            let _ = self.set_on(socket);
-        }
     }
 }

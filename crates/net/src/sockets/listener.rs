@@ -1,10 +1,9 @@
 //! What accepts connections.
 
-use crate::incoming::Permit;
-use crate::ready::Side;
-use crate::socket::{Close, Closer, Socket};
-use crate::stream::Stream;
-use crate::transport::Listening;
+use super::gate::Permit;
+use super::socket::{Close, Closer, IoSource, Socket};
+use super::stream::{Stream, Transport};
+use crate::poller::Direction;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -13,6 +12,20 @@ use std::time::Duration;
 /// What accepts connections: a [`TcpListener`](crate::TcpListener) or a
 /// [`UnixListener`](crate::UnixListener). It is closed when it is dropped.
 pub struct Listener<L: Listening>(pub(crate) Arc<Socket<L>>);
+
+/// The number of connections that may wait until they are accepted, if the system allows it.
+pub(super) const BACKLOG: i32 = 1024;
+
+/// The source of accepted connections: of a [`TcpListener`](crate::TcpListener) or a
+/// [`UnixListener`](crate::UnixListener). Only this crate implements it.
+pub trait Listening: IoSource {
+    /// The connections.
+    type Transport: Transport;
+    /// The address of a peer.
+    type Address;
+    #[doc(hidden)]
+    fn accept(&self) -> io::Result<(Self::Transport, Self::Address)>;
+}
 
 impl<L: Listening> Listener<L> {
     /// The next connection, and the address of its other side. Any number of processes may wait.
@@ -33,19 +46,19 @@ impl<L: Listening> Listener<L> {
         permit: Option<Permit>,
     ) -> io::Result<(Stream<L::Transport>, L::Address)> {
         let (transport, address) = loop {
-            match self.0.wait(Side::Read, L::accept).await {
+            match self.0.wait(Direction::Read, L::accept).await {
                 Err(error) if is_of_connection(&error) => {}
                 result => break result?,
             }
         };
-        let socket = Socket::within(self.0.net(), transport, permit)?;
+        let socket = Socket::within(self.0.reactor(), transport, permit)?;
         Ok((Stream(socket), address))
     }
 
     /// [`accept`](Self::accept) ends within that time from now: see
     /// [`Stream::set_read_deadline`].
     pub fn set_deadline(&self, within: Option<Duration>) {
-        self.0.set_deadline(Side::Read, within);
+        self.0.set_deadline(Direction::Read, within);
     }
 
     /// What closes the listener from anywhere.

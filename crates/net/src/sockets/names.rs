@@ -1,7 +1,7 @@
 //! Names of hosts.
 
-use crate::blocking::blocking;
-use crate::net::Net;
+use super::blocking::blocking;
+use crate::reactor::Reactor;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(crate) async fn addresses(
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
-    if let Some(world) = Net::current()?.reactor().world() {
+    if let Some(world) = Reactor::current()?.world() {
         let hosts = world.host(&host).ok_or(io::ErrorKind::NotFound)?;
         return Ok(hosts
             .into_iter()

@@ -7,13 +7,12 @@
 //! **No zombie.** A child that is dropped while it runs is looked after until it ends: the waker of
 //! its own wait keeps it. When the scheduler has halted, a thread waits for it.
 
-use crate::net::lock;
-use crate::poller::Lent;
-use crate::ready::{Side, Who};
-use crate::signal::{Notice, SignalKind};
-use crate::socket::Socket;
-use crate::stream::Stream;
-use crate::transport::{Source, Transport};
+use super::signal::{Notice, SignalKind};
+use crate::poller::{Direction, Lent};
+use crate::reactor::{Reactor, WaiterSlot};
+use crate::sockets::socket::{IoSource, Socket};
+use crate::sockets::stream::{Stream, Transport};
+use ganger_sync::sync::lock;
 use rustix::process::{Pid, kill_process};
 use std::fmt;
 use std::fs::File;
@@ -112,7 +111,7 @@ impl Child {
         told_by: impl FnOnce(&process::Child) -> io::Result<ToldBy>,
     ) -> io::Result<Self> {
         // A child that nothing would look after is not started.
-        crate::Net::current()?.reactor().poller()?;
+        Reactor::current()?.poller()?;
         let mut child = command.spawn()?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -159,7 +158,7 @@ impl Child {
     /// # Errors
     /// Those of the system; `NotConnected` when the scheduler has halted.
     pub async fn wait(&self) -> io::Result<ExitStatus> {
-        self.exit.wait(Side::Read, Exit::status).await
+        self.exit.wait(Direction::Read, Exit::status).await
     }
 
     /// How the child has ended, if it has. Does not wait.
@@ -301,7 +300,7 @@ impl Exit {
     }
 }
 
-impl Source for Exit {
+impl IoSource for Exit {
     fn lent(&self) -> Option<Lent<'_>> {
         Some(match &self.told_by {
             #[cfg(target_os = "linux")]
@@ -346,7 +345,12 @@ impl Orphan {
         };
         let waker = Waker::from(Arc::clone(self));
         let mut context = Context::from_waker(&waker);
-        let polled = exit.poll(Side::Read, Who::Owner, &mut context, Exit::status);
+        let polled = exit.poll(
+            Direction::Read,
+            WaiterSlot::Owner,
+            &mut context,
+            Exit::status,
+        );
         if polled.is_ready() {
             let kept = lock(&self.0).take();
             drop(kept);
@@ -360,7 +364,7 @@ impl Wake for Orphan {
     }
 }
 
-impl Source for Pipe {
+impl IoSource for Pipe {
     fn lent(&self) -> Option<Lent<'_>> {
         Some(self.file.as_fd())
     }

@@ -4,12 +4,13 @@
 //! to a scheduler.
 
 use crate::commands;
-use crate::names;
-use crate::tcp::{TcpListener, TcpStream};
-use crate::udp::UdpSocket;
+use crate::os::fs;
+use crate::sockets::address::ToAddress;
+use crate::sockets::names;
+use crate::sockets::tcp::{TcpListener, TcpStream};
+use crate::sockets::udp::UdpSocket;
 #[cfg(unix)]
-use crate::unix::{UnixListener, UnixStream};
-use crate::{ToAddress, fs};
+use crate::sockets::unix::{UnixListener, UnixStream};
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, Message, Payload, Payloads, Pid,
 };
@@ -196,7 +197,7 @@ fn active(values: &mut Values) -> Result<Wait, BoxError> {
 }
 
 /// Registers the handlers.
-pub(crate) fn register(registry: &CommandRegistry) {
+pub(crate) fn register_handlers(registry: &CommandRegistry) {
     type Begin = fn(&mut Values) -> Result<Wait, BoxError>;
     let all: [(u16, &str, Begin); 15] = [
         (30, "net.connect", |it| wait(connect(it.text()?))),

@@ -1,36 +1,34 @@
-//! The connections of a simulated network, and what is under way on them.
+//! The traffic of a simulated network: connections, and the bytes and packets under way.
 //!
-//! An operation changes its own end at once. What concerns the other end is an event that comes
-//! later, so that no operation wakes another.
+//! An operation changes its own end at once. The other end learns of it by a later event, so no
+//! operation wakes another operation.
 
-use super::Faults;
-use super::datagrams::{Mailbox, Packet};
-use super::signals::Watched;
-use crate::poller::Sides;
-use crate::ready::Ready;
+use super::faults::Faults;
+use super::packets::{LONGEST, Mailboxes, Packet};
+use super::signals::Signals;
+use crate::poller::{Interest, IoEvent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
-use std::sync::Weak;
 
-/// So many bytes fit between a write and its read.
+/// The number of bytes between a write and its read.
 const ROOM: usize = 1 << 16;
 
-/// So many connections wait at a listener until they are accepted.
+/// The number of connections that wait at a listener.
 const BACKLOG: usize = 1024;
 
-/// The first port that is given to those that ask for none.
+/// The first port for sockets without a port of their own.
 const FIRST_PORT: u16 = 49_152;
 
-/// Which end of which connection: 0 has connected, 1 was accepted.
+/// An end of a connection: end 0 has connected, end 1 was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct EndId {
     pub(super) connection: u64,
     pub(super) end: usize,
 }
 
-impl Place {
+impl EndId {
     fn other(self) -> Self {
         Self {
             end: 1 - self.end,
@@ -39,29 +37,29 @@ impl Place {
     }
 }
 
-/// What arrives at an end.
+/// An arrival at an end.
 pub(super) enum Event {
     /// At the listener.
     Connect(u64),
     Connected(u64),
     Refused(u64),
-    Bytes(Place, Vec<u8>),
-    /// The other side writes no more.
-    End(Place),
-    Reset(Place),
-    /// The other side has read so much.
-    Room(Place, usize),
-    /// The oldest that this end has sent, and that is under way. Which of these comes when does not
-    /// matter: events of several seats come in any order.
-    OldestOf(Place),
-    /// A packet of UDP.
+    Bytes(EndId, Vec<u8>),
+    /// The peer has ended its writes.
+    End(EndId),
+    Reset(EndId),
+    /// The peer has read this number of bytes.
+    Room(EndId, usize),
+    /// The oldest event under way from this end. Events of several seats come in any order, so the
+    /// order of these markers does not matter.
+    OldestOf(EndId),
+    /// A UDP packet.
     Packet(Packet),
     /// A signal has come.
     Raised(i32),
 }
 
 impl Event {
-    /// None is 0.
+    /// The connection; 0 for events without a connection.
     fn connection(&self) -> u64 {
         match self {
             Self::Connect(it) | Self::Connected(it) | Self::Refused(it) => *it,
@@ -74,49 +72,33 @@ impl Event {
     }
 }
 
-/// A socket may be ready on those sides.
-pub(super) struct Told(pub(super) Weak<Ready>, pub(super) Sides);
-
-pub(super) const READS: Sides = Sides {
-    read: true,
-    write: false,
-};
-const WRITES: Sides = Sides {
-    read: false,
-    write: true,
-};
-const BOTH: Sides = Sides {
-    read: true,
-    write: true,
-};
-
 #[derive(Default)]
 pub(super) struct Traffic {
     pub(super) now: u64,
     random: Option<fastrand::Rng>,
-    pub(super) faults: Faults,
+    faults: Faults,
     listeners: BTreeMap<SocketAddr, Queue>,
     connections: BTreeMap<u64, Connection>,
     made: u64,
     ports: u16,
-    pub(super) cut: BTreeSet<SocketAddr>,
-    /// What waits for the end of a partition.
+    cut: BTreeSet<SocketAddr>,
+    /// Events that wait for the end of a partition.
     held: Vec<Event>,
-    pub(super) new: Vec<(u64, Event)>,
-    pub(super) mailboxes: BTreeMap<SocketAddr, Mailbox>,
-    pub(super) signals: BTreeMap<u64, Watched>,
+    new: Vec<(u64, Event)>,
+    pub(super) mailboxes: Mailboxes,
+    pub(super) signals: Signals,
 }
 
 #[derive(Default)]
 struct Queue {
-    ready: Weak<Ready>,
+    id: u64,
     waiting: VecDeque<u64>,
 }
 
 struct Connection {
     client: SocketAddr,
     server: SocketAddr,
-    /// What the end that connects knows. The other one is open from its accept.
+    /// The phase of the connecting end. The accepted end is open from its accept on.
     phase: Phase,
     ends: [EndState; 2],
 }
@@ -130,17 +112,17 @@ enum Phase {
 
 #[derive(Default)]
 struct EndState {
-    ready: Weak<Ready>,
+    id: u64,
     is_gone: bool,
     is_reset: bool,
     received: VecDeque<u8>,
-    /// No more comes.
+    /// The peer has ended its writes.
     has_ended: bool,
     reads_no_more: bool,
     writes_no_more: bool,
-    /// Bytes that this end has written, and the other has not read.
+    /// The number of written bytes that the other end has not read.
     unread: usize,
-    /// What this end has sent, and when the last of it arrives.
+    /// The events sent by this end, and the arrival of the last event.
     under_way: VecDeque<Event>,
     last_arrival: u64,
 }
@@ -155,12 +137,12 @@ impl Traffic {
         self.faults = faults;
     }
 
-    pub(super) fn random(&mut self) -> &mut fastrand::Rng {
+    fn random(&mut self) -> &mut fastrand::Rng {
         self.random
             .get_or_insert_with(|| fastrand::Rng::with_seed(0))
     }
 
-    pub(super) fn latency(&mut self) -> u64 {
+    fn latency(&mut self) -> u64 {
         let nanos = |it: std::time::Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
         let (least, most) = (
             nanos(*self.faults.latency.start()),
@@ -169,12 +151,12 @@ impl Traffic {
         self.random().u64(least..=most.max(least))
     }
 
-    /// Whether something does that happens so often in a million times.
-    pub(super) fn happens(&mut self, in_a_million: u32) -> bool {
+    /// Whether an event with this rate in a million happens now.
+    fn happens(&mut self, in_a_million: u32) -> bool {
         self.random().u32(..1_000_000) < in_a_million
     }
 
-    /// How much of it an operation moves.
+    /// The part of `most` bytes that an operation moves.
     fn part(&mut self, most: usize) -> usize {
         if self.faults.partial && most > 1 {
             self.random().usize(1..=most)
@@ -183,8 +165,8 @@ impl Traffic {
         }
     }
 
-    /// Has an event arrive that this end sends, behind all that it has sent before.
-    fn send(&mut self, from: Place, event: Event) {
+    /// Sends an event from an end: it arrives after all earlier events of this end.
+    fn send(&mut self, from: EndId, event: Event) {
         let arrives = self.now.saturating_add(self.latency());
         if let Some(end) = self.end(from) {
             end.last_arrival = end.last_arrival.max(arrives);
@@ -194,12 +176,12 @@ impl Traffic {
         }
     }
 
-    fn end(&mut self, place: Place) -> Option<&mut EndState> {
+    fn end(&mut self, place: EndId) -> Option<&mut EndState> {
         let connection = self.connections.get_mut(&place.connection)?;
         Some(&mut connection.ends[place.end])
     }
 
-    fn open(&mut self, place: Place) -> io::Result<&mut EndState> {
+    fn open(&mut self, place: EndId) -> io::Result<&mut EndState> {
         let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
         let connection = self
             .connections
@@ -219,7 +201,7 @@ impl Traffic {
         }
     }
 
-    pub(super) fn port(&mut self) -> u16 {
+    fn port(&mut self) -> u16 {
         self.ports = self.ports % (u16::MAX - FIRST_PORT) + 1;
         FIRST_PORT + self.ports
     }
@@ -235,30 +217,30 @@ impl Traffic {
         Ok(address)
     }
 
-    pub(super) fn watch_listener(&mut self, address: SocketAddr, ready: Weak<Ready>) {
+    pub(super) fn watch_listener(&mut self, address: SocketAddr, id: u64) {
         if let Some(queue) = self.listeners.get_mut(&address) {
-            queue.ready = ready;
+            queue.id = id;
         }
     }
 
-    pub(super) fn accept(&mut self, address: SocketAddr) -> io::Result<(Place, SocketAddr)> {
+    pub(super) fn accept(&mut self, address: SocketAddr) -> io::Result<(EndId, SocketAddr)> {
         let queue = self.listeners.get_mut(&address);
         let waiting = queue.and_then(|queue| queue.waiting.pop_front());
         let connection = waiting.ok_or(io::ErrorKind::WouldBlock)?;
         let client = self.connections.get(&connection).map(|it| it.client);
-        Ok((Place { connection, end: 1 }, client.unwrap_or(address)))
+        Ok((EndId { connection, end: 1 }, client.unwrap_or(address)))
     }
 
     pub(super) fn close_listener(&mut self, address: SocketAddr) {
         let queue = self.listeners.remove(&address).unwrap_or_default();
         for connection in queue.waiting {
-            self.close(Place { connection, end: 1 }, true);
+            self.close(EndId { connection, end: 1 }, true);
         }
     }
 
-    pub(super) fn connect(&mut self, server: SocketAddr) -> Place {
+    pub(super) fn connect(&mut self, server: SocketAddr) -> EndId {
         self.made += 1;
-        let place = Place {
+        let place = EndId {
             connection: self.made,
             end: 0,
         };
@@ -274,8 +256,8 @@ impl Traffic {
         place
     }
 
-    /// A connection that stands from the beginning.
-    pub(super) fn pair(&mut self) -> [Place; 2] {
+    /// Makes an established connection.
+    pub(super) fn pair(&mut self) -> [EndId; 2] {
         self.made += 1;
         let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
         let connection = Connection {
@@ -286,22 +268,22 @@ impl Traffic {
         };
         self.connections.insert(self.made, connection);
         let connection = self.made;
-        [0, 1].map(|end| Place { connection, end })
+        [0, 1].map(|end| EndId { connection, end })
     }
 
-    pub(super) fn watch(&mut self, place: Place, ready: Weak<Ready>) {
+    pub(super) fn watch(&mut self, place: EndId, id: u64) {
         if let Some(end) = self.end(place) {
-            end.ready = ready;
+            end.id = id;
         }
     }
 
-    /// Whether the connection stands.
-    pub(super) fn connected(&mut self, place: Place) -> io::Result<()> {
+    /// Fails with `WouldBlock` until the connection is established.
+    pub(super) fn connected(&mut self, place: EndId) -> io::Result<()> {
         self.open(place).map(|_| ())
     }
 
-    /// The addresses of the end and of the other one.
-    pub(super) fn addresses(&self, place: Place) -> io::Result<(SocketAddr, SocketAddr)> {
+    /// The addresses of the end and of its peer.
+    pub(super) fn addresses(&self, place: EndId) -> io::Result<(SocketAddr, SocketAddr)> {
         let connection = self.connections.get(&place.connection);
         let connection = connection.ok_or(io::ErrorKind::NotConnected)?;
         Ok(match place.end {
@@ -312,7 +294,7 @@ impl Traffic {
 
     pub(super) fn read(
         &mut self,
-        place: Place,
+        place: EndId,
         buffer: &mut [u8],
         takes: bool,
     ) -> io::Result<usize> {
@@ -339,7 +321,7 @@ impl Traffic {
         Ok(part)
     }
 
-    pub(super) fn write(&mut self, place: Place, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&mut self, place: EndId, bytes: &[u8]) -> io::Result<usize> {
         let end = self.open(place)?;
         if end.writes_no_more {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -361,7 +343,7 @@ impl Traffic {
         Ok(part)
     }
 
-    pub(super) fn shutdown(&mut self, place: Place, how: Shutdown) -> io::Result<()> {
+    pub(super) fn shutdown(&mut self, place: EndId, how: Shutdown) -> io::Result<()> {
         let end = self.open(place)?;
         if how != Shutdown::Write {
             end.reads_no_more = true;
@@ -372,8 +354,8 @@ impl Traffic {
         Ok(())
     }
 
-    /// An end breaks the connection.
-    fn break_off(&mut self, place: Place) {
+    /// Breaks the connection from an end.
+    fn break_off(&mut self, place: EndId) {
         if let Some(end) = self.end(place) {
             end.is_reset = true;
             end.received.clear();
@@ -381,16 +363,16 @@ impl Traffic {
         self.send(place, Event::Reset(place.other()));
     }
 
-    /// An end breaks the connection, and is about to go.
-    pub(super) fn abort(&mut self, place: Place) {
+    /// Breaks the connection before the close of an end.
+    pub(super) fn abort(&mut self, place: EndId) {
         self.break_off(place);
         if let Some(end) = self.end(place) {
             end.writes_no_more = true;
         }
     }
 
-    /// An end is gone. It breaks the connection if it has not read all that has come, or `breaks`.
-    pub(super) fn close(&mut self, place: Place, breaks: bool) {
+    /// Closes an end. Breaks the connection if the end has unread bytes, or `breaks`.
+    pub(super) fn close(&mut self, place: EndId, breaks: bool) {
         let Some(end) = self.end(place) else { return };
         end.is_gone = true;
         if breaks || !end.received.is_empty() {
@@ -412,7 +394,7 @@ impl Traffic {
         if is_cut {
             self.cut.insert(listener);
         } else if self.cut.remove(&listener) {
-            // In the order in which they came; those that are cut elsewhere wait again.
+            // In the order of arrival. Events that are still cut elsewhere wait again.
             for event in mem::take(&mut self.held) {
                 self.new.push((self.now, event));
             }
@@ -425,16 +407,16 @@ impl Traffic {
         for connection in of {
             for end in [0, 1] {
                 self.new
-                    .push((self.now, Event::Reset(Place { connection, end })));
+                    .push((self.now, Event::Reset(EndId { connection, end })));
             }
         }
     }
 
-    /// Carries out what arrives.
-    pub(super) fn happen(&mut self, event: Event, told: &mut Vec<Told>) {
+    /// Carries out an arrival. Adds the sockets that may be ready.
+    pub(super) fn happen(&mut self, event: Event, ready: &mut Vec<IoEvent>) {
         let id = match event {
-            Event::Packet(packet) => return told.extend(self.arrive_packet(packet)),
-            Event::Raised(signal) => return self.arrive_signal(signal, told),
+            Event::Packet(packet) => return ready.extend(self.arrive_packet(packet)),
+            Event::Raised(signal) => return self.signals.arrive(signal, ready),
             ref event => event.connection(),
         };
         let Some(connection) = self.connections.get_mut(&id) else {
@@ -447,16 +429,16 @@ impl Traffic {
         match event {
             Event::OldestOf(place) => {
                 if let Some(oldest) = connection.ends[place.end].under_way.pop_front() {
-                    self.happen(oldest, told);
+                    self.happen(oldest, ready);
                 }
             }
-            Event::Connect(_) => self.arrive(id, told),
+            Event::Connect(_) => self.arrive(id, ready),
             Event::Connected(_) | Event::Refused(_) => {
                 connection.phase = match event {
                     Event::Connected(_) => Phase::Open,
                     _ => Phase::Refused,
                 };
-                told.push(Told(connection.ends[0].ready.clone(), BOTH));
+                ready.push(IoEvent::new(connection.ends[0].id, Interest::BOTH));
             }
             Event::Bytes(place, bytes) => {
                 let end = &mut connection.ends[place.end];
@@ -464,57 +446,89 @@ impl Traffic {
                     self.break_off(place);
                 } else if !end.is_reset {
                     end.received.extend(bytes);
-                    told.push(Told(end.ready.clone(), READS));
+                    ready.push(IoEvent::new(end.id, Interest::READ));
                 }
             }
             Event::End(place) => {
                 let end = &mut connection.ends[place.end];
                 end.has_ended = true;
-                told.push(Told(end.ready.clone(), READS));
+                ready.push(IoEvent::new(end.id, Interest::READ));
             }
             Event::Reset(place) => {
                 let end = &mut connection.ends[place.end];
                 end.is_reset = true;
                 end.received.clear();
-                told.push(Told(end.ready.clone(), BOTH));
+                ready.push(IoEvent::new(end.id, Interest::BOTH));
             }
             Event::Room(place, bytes) => {
                 let end = &mut connection.ends[place.end];
                 end.unread -= bytes;
-                told.push(Told(end.ready.clone(), WRITES));
+                ready.push(IoEvent::new(end.id, Interest::WRITE));
             }
-            // They have arrived above.
+            // These have arrived above.
             Event::Packet(_) | Event::Raised(_) => {}
         }
     }
 
+    pub(super) fn bind(&mut self, mut address: SocketAddr) -> io::Result<SocketAddr> {
+        if address.port() == 0 {
+            address.set_port(self.port());
+        }
+        self.mailboxes.bind(address)
+    }
+
+    pub(super) fn send_packet(&mut self, packet: &Packet) -> io::Result<usize> {
+        let length = packet.bytes.len();
+        if length > LONGEST {
+            let text = format!("a UDP packet must have at most {LONGEST} bytes, not {length}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let copies = if self.happens(self.faults.losses) {
+            0
+        } else if self.happens(self.faults.duplicates) {
+            2
+        } else {
+            1
+        };
+        for _ in 0..copies {
+            let at = self.now.saturating_add(self.latency());
+            self.new.push((at, Event::Packet(packet.clone())));
+        }
+        Ok(length)
+    }
+
+    fn arrive_packet(&mut self, packet: Packet) -> Option<IoEvent> {
+        if self.cut.contains(&packet.from) || self.cut.contains(&packet.to) {
+            return None;
+        }
+        self.mailboxes.arrive(packet)
+    }
+
+    /// Raises a signal, which comes as soon as the simulation moves.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "there are no signals"))]
+    pub(super) fn raise(&mut self, signal: i32) {
+        self.new.push((self.now, Event::Raised(signal)));
+    }
+
     /// A connection arrives at its listener.
-    fn arrive(&mut self, id: u64, told: &mut Vec<Told>) {
+    fn arrive(&mut self, id: u64, ready: &mut Vec<IoEvent>) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
+        };
+        let accepted = EndId {
+            connection: id,
+            end: 1,
         };
         let queue = self.listeners.get_mut(&connection.server);
         match queue.filter(|queue| queue.waiting.len() < BACKLOG) {
             Some(queue) => {
                 queue.waiting.push_back(id);
-                told.push(Told(queue.ready.clone(), READS));
-                self.send(
-                    Place {
-                        connection: id,
-                        end: 1,
-                    },
-                    Event::Connected(id),
-                );
+                ready.push(IoEvent::new(queue.id, Interest::READ));
+                self.send(accepted, Event::Connected(id));
             }
             None => {
                 connection.ends[1].is_gone = true;
-                self.send(
-                    Place {
-                        connection: id,
-                        end: 1,
-                    },
-                    Event::Refused(id),
-                );
+                self.send(accepted, Event::Refused(id));
                 self.forget(id);
             }
         }

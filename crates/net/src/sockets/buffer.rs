@@ -9,8 +9,7 @@
 //! kept than the limit allows. Its buffer doubles when it is full, so it has at most twice the
 //! limit, and twice [`ROOM`].
 
-use crate::stream::{ReadHalf, Stream, WriteHalf};
-use crate::transport::Transport;
+use super::stream::{ReadHalf, Stream, Transport, WriteHalf};
 use futures_io::{AsyncRead, AsyncWrite};
 use std::fmt;
 use std::future::poll_fn;

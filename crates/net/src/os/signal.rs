@@ -3,12 +3,10 @@
 //! The action of a signal may do next to nothing: it writes a byte into a pair of sockets, of which
 //! the other side is in the poller. When no more fits in there, the signal is in there already.
 
-use crate::net::Net;
-use crate::poller::Lent;
-use crate::ready::{Ready, Side};
-use crate::sim::SimSignal;
-use crate::socket::{Close, Closer, Socket};
-use crate::transport::Source;
+use crate::poller::{Direction, Lent};
+use crate::reactor::Reactor;
+use crate::sockets::socket::{Close, Closer, IoSource, Socket};
+use crate::world::SimSignal;
 use rustix::process::Signal as Named;
 use signal_hook_registry::{FORBIDDEN, SigId, register, unregister};
 use std::fmt;
@@ -137,7 +135,7 @@ impl Signal {
     /// Those of the system; `InvalidInput` for a signal that no program may handle, such as
     /// SIGKILL; `Other` on a thread without a network.
     pub fn new(kind: SignalKind) -> io::Result<Self> {
-        let raised = match Net::current()?.reactor().world() {
+        let raised = match Reactor::current()?.world() {
             Some(world) => Raised::Simulated(SimSignal::new(world, kind.0)),
             None => Raised::System(Notice::of(kind)?),
         };
@@ -156,13 +154,13 @@ impl Signal {
             Raised::System(notice) => notice.take(),
             Raised::Simulated(signal) => signal.take(),
         };
-        self.0.wait(Side::Read, take).await
+        self.0.wait(Direction::Read, take).await
     }
 
     /// [`recv`](Self::recv) ends within that time from now: see
     /// [`Stream::set_read_deadline`](crate::Stream::set_read_deadline).
     pub fn set_deadline(&self, within: Option<Duration>) {
-        self.0.set_deadline(Side::Read, within);
+        self.0.set_deadline(Direction::Read, within);
     }
 
     /// What ends the waits from anywhere.
@@ -177,7 +175,7 @@ impl Signal {
     }
 }
 
-impl Source for Raised {
+impl IoSource for Raised {
     fn lent(&self) -> Option<Lent<'_>> {
         match self {
             Self::System(notice) => Some(notice.lent()),
@@ -185,9 +183,9 @@ impl Source for Raised {
         }
     }
 
-    fn watch(&self, ready: &Arc<Ready>) {
+    fn watch(&self, id: u64) {
         if let Self::Simulated(signal) = self {
-            signal.watch(ready);
+            signal.watch(id);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Connections that bytes go through.
 
-use crate::poller::Sides;
-use crate::ready::{Side, Who};
-use crate::socket::{Close, Closer, Socket};
-use crate::transport::Transport;
+use super::socket::{Close, Closer, IoSource, Socket};
+use crate::poller::{Direction, Interest};
+use crate::reactor::WaiterSlot;
 use futures_io::{AsyncRead, AsyncWrite};
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -31,6 +30,19 @@ const MOST_SLICES: usize = 1024;
 ///
 /// **Deadlines.** One a side: see [`set_read_deadline`](Self::set_read_deadline).
 pub struct Stream<T: Transport>(pub(crate) Arc<Socket<T>>);
+
+/// The transport of bytes in a connection: of a [`TcpStream`](crate::TcpStream) or a
+/// [`UnixStream`](crate::UnixStream). Only this crate implements it.
+pub trait Transport: IoSource {
+    #[doc(hidden)]
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
+    #[doc(hidden)]
+    fn write(&self, bytes: &[u8]) -> io::Result<usize>;
+    #[doc(hidden)]
+    fn write_vectored(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize>;
+    #[doc(hidden)]
+    fn shutdown(&self, how: Shutdown) -> io::Result<()>;
+}
 
 impl<T: Transport> Stream<T> {
     pub(crate) fn socket(&self) -> &Arc<Socket<T>> {
@@ -79,7 +91,7 @@ impl<T: Transport> Stream<T> {
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.with(|it| it.shutdown(how))?;
         // What waits here sees it, also where no poller tells: in a simulation.
-        self.0.tell(Sides {
+        self.0.wake(Interest {
             read: how != Shutdown::Write,
             write: how != Shutdown::Read,
         });
@@ -91,12 +103,12 @@ impl<T: Transport> Stream<T> {
     ///
     /// A time of zero ends what waits.
     pub fn set_read_deadline(&self, within: Option<Duration>) {
-        self.0.set_deadline(Side::Read, within);
+        self.0.set_deadline(Direction::Read, within);
     }
 
     /// As [`set_read_deadline`](Self::set_read_deadline), for writes.
     pub fn set_write_deadline(&self, within: Option<Duration>) {
-        self.0.set_deadline(Side::Write, within);
+        self.0.set_deadline(Direction::Write, within);
     }
 
     /// A half that reads and one that writes, for two owners. The connection is closed when both
@@ -147,7 +159,7 @@ impl<T: Transport> ReadHalf<T> {
 
     /// See [`Stream::set_read_deadline`].
     pub fn set_deadline(&self, within: Option<Duration>) {
-        self.0.set_deadline(Side::Read, within);
+        self.0.set_deadline(Direction::Read, within);
     }
 
     /// See [`Stream::closer`].
@@ -198,7 +210,7 @@ impl<T: Transport> WriteHalf<T> {
 
     /// See [`Stream::set_write_deadline`].
     pub fn set_deadline(&self, within: Option<Duration>) {
-        self.socket().set_deadline(Side::Write, within);
+        self.socket().set_deadline(Direction::Write, within);
     }
 
     /// See [`Stream::closer`].
@@ -220,7 +232,7 @@ impl<T: Transport> Drop for WriteHalf<T> {
 async fn read<T: Transport>(socket: &Socket<T>, buffer: &mut [u8]) -> io::Result<usize> {
     let room = buffer.len();
     socket
-        .wait_bytes(Side::Read, room, |it| it.read(buffer))
+        .wait_bytes(Direction::Read, room, |it| it.read(buffer))
         .await
 }
 
@@ -237,7 +249,7 @@ async fn read_exact<T: Transport>(socket: &Socket<T>, mut buffer: &mut [u8]) -> 
 async fn write<T: Transport>(socket: &Socket<T>, bytes: &[u8]) -> io::Result<usize> {
     let room = bytes.len();
     socket
-        .wait_bytes(Side::Write, room, |it| it.write(bytes))
+        .wait_bytes(Direction::Write, room, |it| it.write(bytes))
         .await
 }
 
@@ -270,7 +282,9 @@ fn poll_read<T: Transport>(
     buffer: &mut [u8],
 ) -> Poll<io::Result<usize>> {
     let room = buffer.len();
-    socket.poll_bytes(Side::Read, Who::Owner, context, room, |it| it.read(buffer))
+    socket.poll_bytes(Direction::Read, WaiterSlot::Owner, context, room, |it| {
+        it.read(buffer)
+    })
 }
 
 fn poll_write<T: Transport>(
@@ -279,7 +293,9 @@ fn poll_write<T: Transport>(
     bytes: &[u8],
 ) -> Poll<io::Result<usize>> {
     let room = bytes.len();
-    socket.poll_bytes(Side::Write, Who::Owner, context, room, |it| it.write(bytes))
+    socket.poll_bytes(Direction::Write, WaiterSlot::Owner, context, room, |it| {
+        it.write(bytes)
+    })
 }
 
 fn poll_write_vectored<T: Transport>(
@@ -290,7 +306,13 @@ fn poll_write_vectored<T: Transport>(
     let bytes = &bytes[..bytes.len().min(MOST_SLICES)];
     let room = bytes.iter().map(|it| it.len()).sum();
     let operation = |it: &T| it.write_vectored(bytes);
-    socket.poll_bytes(Side::Write, Who::Owner, context, room, operation)
+    socket.poll_bytes(
+        Direction::Write,
+        WaiterSlot::Owner,
+        context,
+        room,
+        operation,
+    )
 }
 
 impl<T: Transport> AsyncRead for Stream<T> {

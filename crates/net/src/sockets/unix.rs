@@ -1,20 +1,17 @@
 //! Sockets with paths of the file system.
 
-use crate::listener::Listener;
-use crate::net::Net;
-use crate::poller::Lent;
-use crate::ready::{Ready, Side};
-use crate::sim::{End, SimListening, Site};
-use crate::socket::Socket;
-use crate::stream::Stream;
-use crate::transport::{BACKLOG, Listening, Source, Transport};
+use super::listener::{BACKLOG, Listener, Listening};
+use super::socket::{IoSource, Socket};
+use super::stream::{Stream, Transport};
+use crate::poller::{Direction, Lent};
+use crate::reactor::Reactor;
+use crate::world::{End, SimListening, Site};
 use socket2::{Domain, SockAddr, Type};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
 
 /// A connection to a socket with a path, or one of a pair.
 pub type UnixStream = Stream<Unix>;
@@ -38,7 +35,7 @@ enum ListenerKind {
     Simulated(SimListening),
 }
 
-impl Source for Unix {
+impl IoSource for Unix {
     fn lent(&self) -> Option<Lent<'_>> {
         match &self.0 {
             Kind::System(it) => Some(it.as_fd()),
@@ -46,9 +43,9 @@ impl Source for Unix {
         }
     }
 
-    fn watch(&self, ready: &Arc<Ready>) {
+    fn watch(&self, id: u64) {
         if let Kind::Simulated(end) = &self.0 {
-            end.watch(ready);
+            end.watch(id);
         }
     }
 }
@@ -92,7 +89,7 @@ impl Transport for Unix {
     }
 }
 
-impl Source for UnixListening {
+impl IoSource for UnixListening {
     fn lent(&self) -> Option<Lent<'_>> {
         match &self.0 {
             ListenerKind::System(it) => Some(it.as_fd()),
@@ -100,9 +97,9 @@ impl Source for UnixListening {
         }
     }
 
-    fn watch(&self, ready: &Arc<Ready>) {
+    fn watch(&self, id: u64) {
         if let ListenerKind::Simulated(it) = &self.0 {
-            it.watch(ready);
+            it.watch(id);
         }
     }
 }
@@ -135,15 +132,15 @@ impl Stream<Unix> {
     /// Those of the system; `WouldBlock` when too many connections wait at the listener; `Other`
     /// on a thread without a network.
     pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
-        let net = Net::current()?;
-        if let Some(world) = net.reactor().world() {
+        let reactor = Reactor::current()?;
+        if let Some(world) = reactor.world() {
             let end = End::connect(world, world.address(Site::from(path.as_ref())));
-            let socket = Socket::within(&net, Unix(Kind::Simulated(end)), None)?;
+            let socket = Socket::within(&reactor, Unix(Kind::Simulated(end)), None)?;
             let connected = |it: &Unix| match &it.0 {
                 Kind::System(_) => Ok(()),
                 Kind::Simulated(end) => end.connected(),
             };
-            socket.wait(Side::Write, connected).await?;
+            socket.wait(Direction::Write, connected).await?;
             return Ok(Self(socket));
         }
         let address = SockAddr::unix(path)?;
@@ -160,7 +157,7 @@ impl Stream<Unix> {
     /// # Errors
     /// Those of the system; `Other` on a thread without a network.
     pub fn pair() -> io::Result<(Self, Self)> {
-        if let Some(world) = Net::current()?.reactor().world() {
+        if let Some(world) = Reactor::current()?.world() {
             let [one, other] = End::pair(world).map(|end| Unix(Kind::Simulated(end)));
             return Ok((Self(Socket::new(one)?), Self(Socket::new(other)?)));
         }
@@ -184,7 +181,7 @@ impl Listener<UnixListening> {
     /// # Errors
     /// Those of the system, mostly `AddrInUse`; `Other` on a thread without a network.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
-        if let Some(world) = Net::current()?.reactor().world() {
+        if let Some(world) = Reactor::current()?.world() {
             let address = world.address(Site::from(path.as_ref()));
             let listening = SimListening::bind(world, address)?;
             let listening = UnixListening(ListenerKind::Simulated(listening));

@@ -1,16 +1,14 @@
 //! TCP.
 
-use crate::address::{Target, ToAddress};
-use crate::listener::Listener;
-use crate::names;
-use crate::net::Net;
-use crate::options::{self, Keepalive, TcpOptions};
-use crate::poller::Lent;
-use crate::ready::{Ready, Side};
-use crate::sim::{End, SimListening};
-use crate::socket::Socket;
-use crate::stream::Stream;
-use crate::transport::{BACKLOG, Listening, Source, Transport};
+use super::address::{Target, ToAddress};
+use super::listener::{BACKLOG, Listener, Listening};
+use super::names;
+use super::options::{self, Keepalive, TcpOptions};
+use super::socket::{IoSource, Socket};
+use super::stream::{Stream, Transport};
+use crate::poller::{Direction, Lent};
+use crate::reactor::Reactor;
+use crate::world::{End, SimListening};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{self, Shutdown, SocketAddr};
@@ -84,9 +82,9 @@ fn lend(socket: &impl AsSocket) -> Lent<'_> {
     socket.as_socket()
 }
 
-impl Source for Tcp {
+impl IoSource for Tcp {
     /// A simulated one moves parts of what it could.
-    fn is_short_all(&self) -> bool {
+    fn short_is_last(&self) -> bool {
         matches!(self.0, Kind::System(_))
     }
 
@@ -107,9 +105,9 @@ impl Source for Tcp {
         }
     }
 
-    fn watch(&self, ready: &Arc<Ready>) {
+    fn watch(&self, id: u64) {
         if let Kind::Simulated(end) = &self.0 {
-            end.watch(ready);
+            end.watch(id);
         }
     }
 }
@@ -150,7 +148,7 @@ impl Transport for Tcp {
     }
 }
 
-impl Source for TcpListening {
+impl IoSource for TcpListening {
     fn lent(&self) -> Option<Lent<'_>> {
         match &self.0 {
             ListenerKind::System(it) => Some(lend(it)),
@@ -158,9 +156,9 @@ impl Source for TcpListening {
         }
     }
 
-    fn watch(&self, ready: &Arc<Ready>) {
+    fn watch(&self, id: u64) {
         if let ListenerKind::Simulated(it) = &self.0 {
-            it.watch(ready);
+            it.watch(id);
         }
     }
 }
@@ -174,7 +172,12 @@ impl Listening for TcpListening {
             ListenerKind::System(it) => {
                 let (stream, address) = it.accept()?;
                 stream.set_nonblocking(true)?;
-                self.1.set_on_accepted(&SockRef::from(&stream));
+                // On Linux a connection inherits all settings of its listener (tcp(7), socket(7)).
+                if cfg!(not(target_os = "linux")) {
+                    // The listener has taken the same settings. A connection refuses them only if
+                    // it is broken, and its next operation says so.
+                    let _ = self.1.set_on(&SockRef::from(&stream));
+                }
                 Ok((Tcp(Kind::System(stream)), address))
             }
             ListenerKind::Simulated(it) => {
@@ -272,31 +275,61 @@ impl Stream<Tcp> {
     /// As there.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let peek = |it: &Tcp| of!(Kind, it, it => it.peek(buffer));
-        self.0.wait(Side::Read, peek).await
+        self.0.wait(Direction::Read, peek).await
+    }
+}
+
+impl TcpOptions {
+    /// Listens, as [`TcpListener::bind`].
+    ///
+    /// # Errors
+    /// As there; errors of the system for a setting; `Unsupported` for a setting that it lacks.
+    pub fn listen(&self, address: impl ToAddress) -> io::Result<TcpListener> {
+        listen(address.to_address()?, *self)
+    }
+
+    /// Connects, as [`TcpStream::connect`].
+    ///
+    /// # Errors
+    /// As there; errors of the system for a setting; `Unsupported` for a setting that it lacks.
+    pub async fn connect(&self, address: impl ToAddress) -> io::Result<TcpStream> {
+        connect_to(Target::of(&address)?, *self, None).await
+    }
+
+    /// As [`connect`](Self::connect), within a time.
+    ///
+    /// # Errors
+    /// As there, and `TimedOut`.
+    pub async fn connect_within(
+        &self,
+        address: impl ToAddress,
+        time: Duration,
+    ) -> io::Result<TcpStream> {
+        connect_to(Target::of(&address)?, *self, Some(time)).await
     }
 }
 
 /// Connects to the first address of a target that takes it.
-pub(crate) async fn connect_to(
+async fn connect_to(
     target: Target,
     options: TcpOptions,
     within: Option<Duration>,
 ) -> io::Result<TcpStream> {
     let (name, port) = match target {
         Target::Address(address) => {
-            return connect(&Net::current()?, address, options, within).await;
+            return connect(&Reactor::current()?, address, options, within).await;
         }
         Target::Name(name, port) => (name, port),
     };
-    let net = Net::current()?;
-    let end = within.map(|within| net.reactor().moment_in(within));
+    let reactor = Reactor::current()?;
+    let end = within.map(|within| reactor.timers().after(within));
     let left = || {
-        let left = |end: u64| Duration::from_nanos(end.saturating_sub(net.reactor().now()));
+        let left = |end: u64| Duration::from_nanos(end.saturating_sub(reactor.timers().now()));
         end.map(left)
     };
     let mut last = None;
     for address in names::addresses(name, port, within).await? {
-        match connect(&net, address, options, left()).await {
+        match connect(&reactor, address, options, left()).await {
             Err(error) => last = Some(error),
             connected => return connected,
         }
@@ -305,21 +338,21 @@ pub(crate) async fn connect_to(
 }
 
 async fn connect(
-    net: &Net,
+    reactor: &Arc<Reactor>,
     address: SocketAddr,
     options: TcpOptions,
     within: Option<Duration>,
 ) -> io::Result<TcpStream> {
-    let tcp = Tcp(match net.reactor().world() {
+    let tcp = Tcp(match reactor.world() {
         Some(world) => Kind::Simulated(End::connect(world, address)),
         None => Kind::System(begin_connect(address, options)?),
     });
-    let socket = Socket::within(net, tcp, None)?;
+    let socket = Socket::within(reactor, tcp, None)?;
     if within.is_some() {
-        socket.set_deadline(Side::Write, within);
+        socket.set_deadline(Direction::Write, within);
     }
-    socket.wait(Side::Write, connected).await?;
-    socket.set_deadline(Side::Write, None);
+    socket.wait(Direction::Write, connected).await?;
+    socket.set_deadline(Direction::Write, None);
     Ok(Stream(socket))
 }
 
@@ -360,8 +393,8 @@ fn connected(tcp: &Tcp) -> io::Result<()> {
     }
 }
 
-pub(crate) fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<TcpListener> {
-    if let Some(world) = Net::current()?.reactor().world() {
+fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<TcpListener> {
+    if let Some(world) = Reactor::current()?.world() {
         let listening = ListenerKind::Simulated(SimListening::bind(world, address)?);
         return Socket::new(TcpListening(listening, options)).map(Listener);
     }

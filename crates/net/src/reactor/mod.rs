@@ -1,0 +1,319 @@
+//! The network of a scheduler: its poller or simulation, its sockets by their ids, and the waits of
+//! their operations.
+
+mod scheduled_io;
+mod timers;
+
+use crate::error;
+use crate::poller::{Deadline, Direction, Interest, IoEvent, Poller};
+use crate::world::World;
+use foldhash::HashMap;
+use ganger_sync::sync::lock;
+use ganger_sync::wake_all;
+use scheduled_io::Attempt;
+pub(crate) use scheduled_io::{End, ScheduledIo, Waiter, WaiterSlot};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::ptr;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use timers::Timers;
+
+pub(crate) struct Reactor {
+    backend: Backend,
+    timers: Timers,
+    sockets: Mutex<Sockets>,
+}
+
+/// The makers of events.
+enum Backend {
+    System {
+        poller: Arc<Poller>,
+        /// The next visit in the poller reports these events, whatever else it finds.
+        deferred: Mutex<Vec<IoEvent>>,
+    },
+    Simulated(Arc<World>),
+}
+
+#[derive(Default)]
+struct Sockets {
+    /// By ids that are never used twice: a late event finds no other socket.
+    by_id: HashMap<u64, Arc<ScheduledIo>>,
+    last_id: u64,
+    is_over: bool,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Reactor>>> = const { RefCell::new(None) };
+
+    /// The network whose events this thread dispatches; null outside of a dispatch.
+    static DISPATCHING: Cell<*const Reactor> = const { Cell::new(ptr::null()) };
+}
+
+impl Reactor {
+    pub(crate) fn new() -> io::Result<Arc<Self>> {
+        Ok(Self::system(Poller::new()?))
+    }
+
+    /// As `new`, with the poller for other systems than Linux.
+    #[cfg(feature = "portable")]
+    pub(crate) fn portable() -> io::Result<Arc<Self>> {
+        Ok(Self::system(Poller::portable()?))
+    }
+
+    fn system(poller: Poller) -> Arc<Self> {
+        let poller = Arc::new(poller);
+        let timers = Timers::system(Arc::clone(&poller));
+        let deferred = Mutex::default();
+        Self::with(Backend::System { poller, deferred }, timers)
+    }
+
+    pub(crate) fn simulated(world: Arc<World>) -> Arc<Self> {
+        let timers = Timers::Simulated(Arc::clone(&world));
+        Self::with(Backend::Simulated(world), timers)
+    }
+
+    fn with(backend: Backend, timers: Timers) -> Arc<Self> {
+        Arc::new(Self {
+            backend,
+            timers,
+            sockets: Mutex::default(),
+        })
+    }
+
+    /// Calls `f` with this network as the network of the thread.
+    pub(crate) fn enter<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
+        struct Leave(Option<Arc<Reactor>>);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                let reactor = CURRENT.replace(self.0.take());
+                drop(reactor);
+            }
+        }
+        let _leave = Leave(CURRENT.replace(Some(Arc::clone(self))));
+        f()
+    }
+
+    /// The network of this thread.
+    pub(crate) fn current() -> io::Result<Arc<Self>> {
+        CURRENT.with_borrow(|reactor| reactor.clone().ok_or_else(error::no_network))
+    }
+
+    /// The number of open sockets.
+    pub(crate) fn sockets(&self) -> usize {
+        lock(&self.sockets).by_id.len()
+    }
+
+    /// The poller. A simulation has none.
+    pub(crate) fn poller(&self) -> io::Result<&Poller> {
+        match &self.backend {
+            Backend::System { poller, .. } => Ok(poller),
+            Backend::Simulated(_) => Err(error::no_system()),
+        }
+    }
+
+    /// The simulated network, in a simulation.
+    pub(crate) fn world(&self) -> Option<&Arc<World>> {
+        match &self.backend {
+            Backend::System { .. } => None,
+            Backend::Simulated(world) => Some(world),
+        }
+    }
+
+    pub(crate) fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
+    /// Gives a new socket its id.
+    pub(crate) fn register(&self) -> io::Result<Arc<ScheduledIo>> {
+        let mut sockets = lock(&self.sockets);
+        if sockets.is_over {
+            return Err(error::halted());
+        }
+        sockets.last_id += 1;
+        let id = sockets.last_id;
+        let io = Arc::new(ScheduledIo::new(id));
+        sockets.by_id.insert(id, Arc::clone(&io));
+        Ok(io)
+    }
+
+    pub(crate) fn deregister(&self, id: u64) {
+        let io = lock(&self.sockets).by_id.remove(&id);
+        drop(io);
+    }
+
+    /// Tries an operation when its direction may be ready, until it does not block. Returns the
+    /// result with the tick of the try, for [`ScheduledIo::clear_short`]. `arm` asks the poller for
+    /// the next event.
+    pub(crate) fn poll_io<R>(
+        &self,
+        io: &ScheduledIo,
+        direction: Direction,
+        mut slot: WaiterSlot<'_>,
+        context: &mut Context<'_>,
+        arm: impl Fn(Interest) -> io::Result<()>,
+        mut operation: impl FnMut() -> io::Result<R>,
+    ) -> Poll<io::Result<(R, u64)>> {
+        let waker = context.waker();
+        loop {
+            let tick = match io.attempt(&self.timers, direction, slot.reborrow(), waker, &arm)? {
+                Attempt::Try(tick) => tick,
+                Attempt::Wait => return Poll::Pending,
+                Attempt::YieldNow => {
+                    waker.wake_by_ref();
+                    return Poll::Pending;
+                }
+                Attempt::Defer => {
+                    self.defer(io.id(), direction, waker);
+                    return Poll::Pending;
+                }
+            };
+            match operation() {
+                Ok(result) => return Poll::Ready(Ok((result, tick))),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    io.clear(direction, tick);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    /// Reports a direction as ready at the next visit in the poller, so that other processes run
+    /// before its waiter.
+    fn defer(&self, id: u64, direction: Direction, waker: &Waker) {
+        match &self.backend {
+            Backend::System { poller, deferred } => {
+                lock(deferred).push(IoEvent::new(id, direction.into()));
+                poller.notify();
+            }
+            Backend::Simulated(_) => waker.wake_by_ref(),
+        }
+    }
+
+    /// Waits in the poller, and wakes the operations that its events concern.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) {
+        let Backend::System { poller, deferred } = &self.backend else {
+            return;
+        };
+        let mut events = Vec::new();
+        let mut wait = |timeout| poller.wait(timeout, &mut events);
+        let result = match timeout {
+            Some(Duration::ZERO) => wait(timeout),
+            _ => self.timers.limit_wait(timeout, wait),
+        };
+        self.dispatching(|| {
+            events.append(&mut lock(deferred));
+            self.dispatch(events);
+            self.expire();
+        });
+        if let Err(error) = result {
+            // The scheduler reports the panic.
+            panic!("the poller does not wait: {error}");
+        }
+    }
+
+    /// Ends the wait of another thread, or the next wait. The thread that dispatches events has
+    /// left the poller already.
+    pub(crate) fn interrupt(&self) {
+        if ptr::eq(DISPATCHING.get(), self) {
+            return;
+        }
+        if let Ok(poller) = self.poller() {
+            poller.notify();
+        }
+    }
+
+    /// Calls `dispatch` on the thread that has left the poller.
+    fn dispatching(&self, dispatch: impl FnOnce()) {
+        struct Leave(*const Reactor);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                DISPATCHING.set(self.0);
+            }
+        }
+        let _leave = Leave(DISPATCHING.replace(self));
+        dispatch();
+    }
+
+    /// Wakes the operations that events concern.
+    pub(crate) fn dispatch(&self, events: Vec<IoEvent>) {
+        let mut wakers = Vec::with_capacity(events.len());
+        let with_io: Vec<_> = {
+            let sockets = lock(&self.sockets);
+            let find = |event: IoEvent| Some((event, Arc::clone(sockets.by_id.get(&event.id)?)));
+            events.into_iter().filter_map(find).collect()
+        };
+        for (event, io) in with_io {
+            io.set_ready(event, &mut wakers);
+        }
+        wake_all(wakers);
+    }
+
+    /// Ends the operations whose deadlines have passed.
+    fn expire(&self) {
+        loop {
+            let mut expired = Vec::new();
+            let is_more = self.timers.take_expired(&mut expired);
+            self.end_late(expired);
+            if !is_more {
+                break;
+            }
+        }
+    }
+
+    /// Ends the operations of these deadlines.
+    pub(crate) fn end_late(&self, expired: Vec<Deadline>) {
+        let mut wakers = Vec::new();
+        for deadline in expired {
+            let io = lock(&self.sockets).by_id.get(&deadline.id).cloned();
+            if let Some(io) = io {
+                io.deadline_passed(&self.timers, deadline, &mut wakers);
+            }
+        }
+        wake_all(wakers);
+    }
+
+    /// Whether any operation waits.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let sockets: Vec<_> = lock(&self.sockets).by_id.values().cloned().collect();
+        sockets.iter().any(|io| io.is_awaited())
+    }
+
+    /// The scheduler has halted: all operations fail from now on.
+    pub(crate) fn halt(&self) {
+        let mut sockets = lock(&self.sockets);
+        sockets.is_over = true;
+        let all: Vec<_> = sockets.by_id.values().cloned().collect();
+        drop(sockets);
+        let mut wakers = Vec::new();
+        for io in all {
+            io.end(&self.timers, End::Halted, &mut wakers);
+        }
+        wake_all(wakers);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    // pins: I3
+    #[test]
+    fn a_thread_that_has_left_the_poller_needs_no_interrupt() {
+        let is_interrupted = |net: &Reactor| net.poller().unwrap().take_notice();
+        let [net, other] = [Reactor::new().unwrap(), Reactor::new().unwrap()];
+        net.dispatching(|| {
+            net.interrupt();
+            other.interrupt();
+        });
+        assert!(!is_interrupted(&net) && is_interrupted(&other));
+        std::thread::scope(|scope| {
+            net.dispatching(|| scope.spawn(|| net.interrupt()).join().unwrap());
+        });
+        assert!(is_interrupted(&net) && !is_interrupted(&net));
+        net.interrupt();
+        assert!(is_interrupted(&net));
+    }
+}
