@@ -12,6 +12,7 @@ mod handlers;
 mod limits;
 #[cfg(any(all(test, not(ganger_loom)), feature = "internals"))]
 mod noop_process;
+mod policy;
 mod probe;
 mod process;
 mod progress;

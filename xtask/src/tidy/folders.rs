@@ -17,8 +17,9 @@ const CRATES: [(&str, &[Folder]); 6] = [
     ("supervise", &SUPERVISE),
 ];
 
-const SCHED: [Folder; 15] = [
-    ("base", &[]),
+const SCHED: [Folder; 16] = [
+    ("policy", &[]),
+    ("base", &["policy"]),
     ("probe", &["base"]),
     ("handlers", &["base"]),
     ("limits", &["base", "handlers"]),
@@ -31,7 +32,7 @@ const SCHED: [Folder; 15] = [
     (
         "core",
         &[
-            "base", "handlers", "limits", "process", "progress", "queues",
+            "policy", "base", "handlers", "limits", "process", "progress", "queues",
         ],
     ),
     (
@@ -49,21 +50,22 @@ const SCHED: [Folder; 15] = [
     (
         "turn",
         &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
+            "policy", "base", "handlers", "limits", "process", "progress", "queues", "core",
+            "send", "exits",
         ],
     ),
     (
         "worker",
         &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
-            "turn",
+            "policy", "base", "handlers", "limits", "process", "progress", "queues", "core",
+            "send", "exits", "turn",
         ],
     ),
     (
         "blocking",
         &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
-            "turn", "worker",
+            "policy", "base", "handlers", "limits", "process", "progress", "queues", "core",
+            "send", "exits", "turn", "worker",
         ],
     ),
     (

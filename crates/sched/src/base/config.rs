@@ -2,6 +2,7 @@
 
 use crate::base::dead_letters::DeadLetters;
 use crate::base::failures::OnFailure;
+use crate::policy;
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{EnvelopeReceiver, Lifecycle, NameError};
 use std::sync::Arc;
@@ -38,9 +39,6 @@ pub(crate) struct Config {
     /// For the checker, and for simulations, which check and repeat.
     pub(crate) is_checked: bool,
 }
-
-/// The longest time between two looks of the monitor.
-pub(crate) const MAX_LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The most worker threads that a scheduler may have.
 pub(crate) const MAX_WORKERS: usize = 4096;
@@ -142,15 +140,15 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             deque_capacity: 256,
-            event_batch: 256,
-            global_batch: 16,
-            spin_looks: 4,
-            yield_looks: 4,
-            rotation: 127,
-            chain_limit: Duration::from_millis(10),
-            hand_off_delay: Duration::from_micros(50),
-            blocked_step: Duration::from_millis(1),
-            long_step: Duration::from_millis(10),
+            event_batch: policy::EVENT_BATCH,
+            global_batch: policy::GLOBAL_BATCH,
+            spin_looks: policy::SPIN_LOOKS,
+            yield_looks: policy::YIELD_LOOKS,
+            rotation: policy::ROTATION,
+            chain_limit: policy::CHAIN_LIMIT,
+            hand_off_delay: policy::HAND_OFF_DELAY,
+            blocked_step: policy::BLOCKED_STEP,
+            long_step: policy::LONG_STEP,
             report_interval: Duration::from_secs(1),
             long_step_backtraces: false,
             backtrace_signal: None,
@@ -182,7 +180,7 @@ impl Config {
         in_range("global_batch", self.global_batch, 0, 1 << 16)?;
         in_range("rotation", self.rotation as usize, 1, u32::MAX as usize)?;
         let micros = usize::try_from(self.hand_off_delay.as_micros()).unwrap_or(usize::MAX);
-        let most = MAX_LOOK_INTERVAL.as_micros() as usize;
+        let most = policy::LONGEST_LOOK.as_micros() as usize;
         in_range("hand_off_delay in microseconds", micros, 1, most)?;
         in_range("max_spares", self.max_spares, 0, MAX_WORKERS)?;
         in_range(

@@ -27,7 +27,7 @@
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
 //! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun
 //! and one that sees it unchanged. So a process behind the first long step of a worker waits for up
-//! to twice [`MAX_LOOK_INTERVAL`]. The monitor sleeps while no worker works and nothing waits. A
+//! to twice [`LONGEST_LOOK`]. The monitor sleeps while no worker works and nothing waits. A
 //! thread that pushes something that waits wakes it.
 
 #[cfg(feature = "sim")]
@@ -35,26 +35,17 @@ pub(crate) mod simulated;
 
 use super::sample::WorkerSample;
 use crate::base::clock::{Clock, nanos};
-use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::base::contain::or_abort;
 use crate::base::long_steps::LongStepKind;
 use crate::core::shared::Shared;
 use crate::core::threads;
+use crate::policy::{CLOSE_LOOK, LATE_AT_MONITOR, LONGEST_LOOK, QUIET};
 use crate::probe::Probe;
 use std::io;
 use std::mem;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-
-/// The longest time between two looks at a step that may have blocked its thread.
-const CLOSE: Duration = Duration::from_micros(500);
-
-/// For how long nothing has to happen before the monitor goes to sleep.
-const QUIET: Duration = Duration::from_millis(10);
-
-/// So late, in nanoseconds, the monitor itself delivers what no worker has.
-const LATE: u64 = 2_000_000;
 
 /// Starts the thread.
 ///
@@ -155,7 +146,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         let uncovered = (shared.timer_waiter.is_used())
             .then(|| shared.timer_waiter.uncovered(shared.seats()))
             .flatten();
-        uncovered.map(|due| due.saturating_add(LATE))
+        uncovered.map(|due| due.saturating_add(LATE_AT_MONITOR))
     }
 
     /// It has slept because there was nothing to watch, and has been woken.
@@ -176,7 +167,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         if look.is_kept && self.shared.idle.notify() {
             self.interval = self.shared.config.hand_off_delay;
         } else {
-            self.interval = (2 * self.interval).min(MAX_LOOK_INTERVAL);
+            self.interval = (2 * self.interval).min(LONGEST_LOOK);
         }
         let idle = self.shared.idle.snapshot();
         let is_waiting = look.is_kept || self.shared.has_work();
@@ -200,7 +191,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         if !shared.timer_waiter.is_used() {
             return;
         }
-        shared.deliver_all(nanos(now).saturating_sub(LATE));
+        shared.deliver_all(nanos(now).saturating_sub(LATE_AT_MONITOR));
         // A worker that is between two turns goes to sleep by itself, or tells another.
         let is_uncovered = shared.timer_waiter.uncovered(shared.seats()).is_some();
         if is_uncovered && mem::replace(&mut self.is_uncovered, is_uncovered) {
@@ -268,7 +259,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 }
                 continue;
             }
-            self.interval = self.interval.min(CLOSE);
+            self.interval = self.interval.min(CLOSE_LOOK);
             let Some(fault) = sample.fault(shared, worker, now) else {
                 continue;
             };

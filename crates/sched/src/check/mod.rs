@@ -43,8 +43,8 @@ pub(crate) use points::Checks;
 use crate::api::handle::Handle;
 use crate::base::config::Config;
 use crate::core::shared::Shared;
+use crate::policy::{ARRIVALS_STREAK, URGENT_STREAK};
 use crate::probe::{Decide, Decider};
-use crate::worker::ladder::{ARRIVALS, URGENT_STREAK};
 use audit::Auditor;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -194,7 +194,7 @@ impl Checker {
             true => u64::from(streak) + 1,
             false => 1,
         };
-        each(is_urgent, URGENT_STREAK) * each(has_arrivals, ARRIVALS) * self.bound.of(before)
+        each(is_urgent, URGENT_STREAK) * each(has_arrivals, ARRIVALS_STREAK) * self.bound.of(before)
     }
 
     fn monitor(&self) -> &Slot {

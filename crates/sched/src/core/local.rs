@@ -7,6 +7,7 @@ use crate::core::pool::Cache;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::handlers::commands::OwnHandlers;
+use crate::policy::EXPOSED_AT_ONCE;
 use crate::probe::{Probe, Push};
 use ganger_deque::Worker;
 use ganger_sync::driving;
@@ -114,10 +115,8 @@ impl LocalQueue {
     /// interrupts it by a heavy fence.
     #[inline]
     pub(crate) fn note_woken(&self) {
-        /// How many are exposed at a time.
-        const MANY: u32 = 16;
         self.woken.set(self.woken.get().wrapping_add(1));
-        if self.woken.get().is_multiple_of(MANY) {
+        if self.woken.get().is_multiple_of(EXPOSED_AT_ONCE) {
             self.expose();
         }
     }

@@ -6,19 +6,17 @@
 //! What a step leaves goes back to the front of its lane: so there is a list of these for each
 //! lane. New system events for the next step come behind those that are left.
 //!
-//! **So that the one lane does not starve the other**, a batch is of others alone after [`STREAK`]
-//! batches in which system events have kept others out.
+//! **So that the one lane does not starve the other**, a batch is of others alone after
+//! [`SYSTEM_STREAK`] batches in which system events have kept others out.
 
 use crate::core::ending::Ending;
 use crate::core::item::Item;
+use crate::policy::SYSTEM_STREAK;
 use crate::process::exit_actions::ExitActions;
 use crate::process::exit_signal::ExitSignal;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{CancelReason, Event, UpgradeRequest};
 use std::mem;
-
-/// How many batches in a row system events may fill, or cut short, while others wait.
-pub(crate) const STREAK: u8 = 8;
 
 /// Almost no process needs it.
 #[derive(Default)]
@@ -67,7 +65,7 @@ impl SideQueues {
     /// new events that are not system events. O(limit).
     pub(crate) fn share(&mut self, limit: usize, others_wait: bool) -> BatchPlan {
         debug_assert!(limit > 0, "an empty batch");
-        if others_wait && self.streak == STREAK {
+        if others_wait && self.streak == SYSTEM_STREAK {
             self.streak = 0;
             return BatchPlan::Room(limit);
         }

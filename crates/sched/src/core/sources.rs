@@ -24,6 +24,7 @@ use crate::base::contain::contain_and_report;
 use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::handlers::commands::CommandRegistry;
+use crate::policy::{TIMER_BATCH, TIMER_NEAR};
 use crate::probe::{Decide, Decider};
 use crate::queues::timer_waiter::Dues;
 use ganger_proc_api::{Completer, Envelope, Pid, Ticket};
@@ -33,13 +34,6 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::ptr;
 use std::sync::{Arc, Weak};
-
-/// So long before something is due, in nanoseconds, a worker begins to read the clock: the coarse
-/// time may be as late as the monitor's look.
-pub(crate) const NEAR: u64 = 4_000_000;
-
-/// How many a source delivers at a time.
-pub(crate) const MOST: usize = 64;
 
 /// What makes processes ready from outside: timers, for example. See
 /// [`Builder::source`](crate::Builder::source).
@@ -240,7 +234,7 @@ enum Ring {
 fn ring_here(queue: &LocalQueue, at: u64, ring: Ring) {
     let shared = &queue.shared;
     let slot = shared.worker_slots.slot(queue.index);
-    slot.alert_from(at.saturating_sub(NEAR));
+    slot.alert_from(at.saturating_sub(TIMER_NEAR));
     if shared.idle.is_unwatched_behind_write() && shared.timer_waiter.is_uncovered(at) {
         match ring {
             Ring::Now => shared.idle.wake_monitor(),
@@ -335,15 +329,15 @@ impl Shared {
             || self.timer_waiter.is_used() && self.timer_waiter.uncovered(self.seats()).is_some()
     }
 
-    /// Has what is due at that seat delivered, up to [`MOST`] of each source. Returns whether
-    /// something was due.
+    /// Has what is due at that seat delivered, up to [`TIMER_BATCH`] of each source. Returns
+    /// whether something was due.
     pub(crate) fn deliver_at(&self, seat: Seat, now: u64) -> bool {
         let mut was_due = false;
         for (source, it) in self.sources.iter().enumerate() {
             if self.timer_waiter.dues.get(source, seat.0) <= now {
                 was_due = true;
                 local::delivering(|| {
-                    self.contain_source(|| it.deliver(seat, Instant::from_nanos(now), MOST));
+                    self.contain_source(|| it.deliver(seat, Instant::from_nanos(now), TIMER_BATCH));
                 });
             }
         }

@@ -21,12 +21,12 @@ use crate::accounts::Accounts;
 use crate::api::handle::Handle;
 use crate::api::scheduler::{Scheduler, StartError};
 use crate::base::clock::Clock;
-use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::blocking::monitor;
 use crate::check;
 use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::core::token::Token;
+use crate::policy::LONGEST_LOOK;
 use crate::progress::report::StopReport;
 use crate::queues::timer_waiter::NEVER;
 use crate::worker::simulated::Simulated;
@@ -313,8 +313,7 @@ impl Machine<'_> {
         let is_kept = shared.has_work() && shared.worker_slots.has_spare();
         let config = &shared.config;
         let limit = config.blocked_step.max(config.long_step);
-        (is_kept && !shared.shutdown.is_halted())
-            .then(|| limit.saturating_add(3 * MAX_LOOK_INTERVAL))
+        (is_kept && !shared.shutdown.is_halted()).then(|| limit.saturating_add(3 * LONGEST_LOOK))
     }
 
     /// The time.

@@ -8,17 +8,8 @@
 use crate::base::clock::Deadline;
 use crate::core::local::LocalQueue;
 use crate::core::turns::TurnPlace;
+use crate::policy::{CATCH_UP_BATCHES, CATCH_UP_SPAN, CATCH_UP_TURNS};
 use crate::probe::{Decide, Decider, Probe};
-use std::time::Duration;
-
-/// How many batches of events are left when a pick begins whose process is far behind.
-const FAR: usize = 3;
-
-/// How many turns a process has in a pick at the most, when it is far behind.
-const TURNS: u32 = 64;
-
-/// So long after its pick a process begins no further turn.
-const CATCH_UP: Duration = Duration::from_micros(100);
 
 pub(super) struct CatchUp<'a> {
     queue: &'a LocalQueue,
@@ -32,7 +23,7 @@ impl<'a> CatchUp<'a> {
     /// The pick, on a worker, if so many events are far more than a batch.
     #[inline]
     pub(super) fn of(place: impl TurnPlace<'a>, pending: usize, batch: usize) -> Option<Self> {
-        if pending / FAR >= batch {
+        if pending / CATCH_UP_BATCHES >= batch {
             Self::begin(place)
         } else {
             None
@@ -44,7 +35,7 @@ impl<'a> CatchUp<'a> {
     fn begin(place: impl TurnPlace<'a>) -> Option<Self> {
         place.queue().map(|queue| Self {
             queue,
-            until: Deadline::after(CATCH_UP),
+            until: Deadline::after(CATCH_UP_SPAN),
             queued: queue.deque.len(),
             turns: 1,
         })
@@ -62,7 +53,7 @@ impl<'a> CatchUp<'a> {
             || shared.shutdown.is_halted()
             || shared.shutdown.is_over();
         let goes_on = left >= shared.config.event_batch
-            && turns < TURNS
+            && turns < CATCH_UP_TURNS
             && queue.deque.len() <= self.queued
             && !has_to_look
             && !self.is_over();

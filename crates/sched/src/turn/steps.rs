@@ -15,16 +15,13 @@ use crate::core::shared::Shared;
 use crate::core::step_events::StepEvents;
 use crate::core::turns::TurnPlace;
 use crate::limits::room::MESSAGE;
+use crate::policy::INLINE_STEPS;
 use crate::probe::{Decide, Decider, Probe};
 use crate::process::exit_signal::{Arrived, ExitSignal};
 use crate::process::state::Waiting;
 use ganger_proc_api::{CommandError, Event, ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;
-
-/// How many steps a turn has at the most, when all but the first are about completions of handlers
-/// that have answered before they returned, and nothing waits in the worker's deque.
-const INLINE_STEPS: u32 = 16;
 
 /// A process that goes on so many times in a row, without an event or a command, is warned of.
 const MANY_REPEATS: u16 = 10_000;

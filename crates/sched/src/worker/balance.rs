@@ -12,9 +12,9 @@
 //! **Protocol** (after Rudolph, Slivkin-Allalouf, Upfal: A Simple Load Balancing Scheme for Task
 //! Allocation in Parallel Machines, SPAA 1991: pairs at random, each now and then). At a rotation
 //! that finds the global queue empty, when the coarse time has gone on by a millisecond since the
-//! last such look, one time in [`ODDS`], a worker compares itself with one that is on duty, drawn
-//! at random. When that one has more, by one and by a 32nd, it takes the oldest of them and runs it
-//! at once; the oldest of its own comes next, as after one from the global queue. So no
+//! last such look, one time in [`BALANCE_ODDS`], a worker compares itself with one that is on duty,
+//! drawn at random. When that one has more, by one and by a 32nd, it takes the oldest of them and
+//! runs it at once; the oldest of its own comes next, as after one from the global queue. So no
 //! process is put before another.
 //!
 //! Where one worker has a process more than another, for they can't have the same, one goes to and
@@ -28,22 +28,14 @@
 
 use super::Worker;
 use crate::core::token::Token;
+use crate::policy::{BALANCE_INTERVAL, BALANCE_ODDS, BALANCE_SLACK};
 use crate::probe::{Probe, Theft};
-
-/// So many nanoseconds at least are between two looks.
-const INTERVAL: u64 = 1_000_000;
-
-/// One in so many rotations is a look, once it is time for one.
-const ODDS: usize = 4;
-
-/// By this part of its own a worker lets others have more.
-const SLACK: usize = 32;
 
 impl Worker<'_> {
     /// The oldest process of another worker that has more, if this is the time to look.
     pub(super) fn balance(&mut self, now: u64) -> Option<Token> {
-        let is_time = now.saturating_sub(self.last_balance) >= INTERVAL;
-        if !is_time || self.draw("balance", ODDS) > 0 {
+        let is_time = now.saturating_sub(self.last_balance) >= BALANCE_INTERVAL;
+        if !is_time || self.draw("balance", BALANCE_ODDS) > 0 {
             return None;
         }
         self.last_balance = now;
@@ -66,7 +58,7 @@ impl Worker<'_> {
         // on.
         let theirs = stealer.len() + usize::from(shared.turns.on(victim).is_some());
         let ours = self.queue.deque.len();
-        if theirs <= ours + ours / SLACK {
+        if theirs <= ours + ours / BALANCE_SLACK {
             return None;
         }
         let observed = shared.probe.observe(victim);

@@ -33,22 +33,11 @@ use super::Worker;
 use super::rotation::Due;
 use crate::base::clock::nanos;
 use crate::core::token::Token;
+use crate::policy::{ARRIVALS_SPAN, ARRIVALS_STREAK, STEAL_ROUNDS, URGENT_STREAK};
 use crate::probe::{Decide, Decider, Probe, Theft};
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use smallvec::SmallVec;
-
-/// How many picks in a row from the urgent lane come before one of another process.
-pub(crate) const URGENT_STREAK: u32 = 8;
-
-/// How often a searching worker goes over all victims in one look.
-const STEAL_ROUNDS: usize = 4;
-
-/// How many picks in a row from the lane of arrivals come before one of another process.
-pub(crate) const ARRIVALS: u32 = 256;
-
-/// For how many nanoseconds they come before one of another process.
-const ARRIVALS_TIME: u64 = 1_000_000;
 
 /// Picks from the lane of arrivals since the last other one.
 #[derive(Debug, Default)]
@@ -65,7 +54,7 @@ impl Streak {
             (self.picks, self.since, self.others) = (0, now, others);
         }
         self.picks += 1;
-        self.picks <= ARRIVALS && now.saturating_sub(self.since) < ARRIVALS_TIME
+        self.picks <= ARRIVALS_STREAK && now.saturating_sub(self.since) < ARRIVALS_SPAN
     }
 
     /// There is nothing elsewhere: the pick that follows is the first of a new one.
@@ -187,7 +176,7 @@ impl Worker<'_> {
         if now >= self.slot.sources() {
             self.poll_timers();
             if let Some(token) = self.take_arrival(self.shared.now()) {
-                self.rotation.take_back();
+                self.rotation.uncount();
                 self.slot.set_alert(self.rotation.due());
                 return Some(token);
             }
@@ -243,11 +232,11 @@ impl Worker<'_> {
         self.take_over();
         if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();
-            self.rotation.go_on_with_the_oldest();
+            self.rotation.continue_with_the_oldest();
             return Some(token);
         }
         if let Some(token) = self.balance(now) {
-            self.rotation.go_on_with_the_oldest();
+            self.rotation.continue_with_the_oldest();
             return Some(token);
         }
         self.pick_oldest()
@@ -373,11 +362,11 @@ mod tests {
     fn arrivals_come_so_often_or_for_so_long_before_another_one() {
         let mut streak = Streak::default();
         let mut goes_on = |others, now| streak.goes_on(others, now);
-        assert!((0..ARRIVALS).all(|_| goes_on(1, 70)));
+        assert!((0..ARRIVALS_STREAK).all(|_| goes_on(1, 70)));
         assert!(!goes_on(1, 70) && !goes_on(1, 70));
-        assert!(goes_on(2, 80) && goes_on(2, 80 + ARRIVALS_TIME - 1));
-        assert!(!goes_on(2, 80 + ARRIVALS_TIME));
-        assert!(goes_on(3, 80 + ARRIVALS_TIME));
+        assert!(goes_on(2, 80) && goes_on(2, 80 + ARRIVALS_SPAN - 1));
+        assert!(!goes_on(2, 80 + ARRIVALS_SPAN));
+        assert!(goes_on(3, 80 + ARRIVALS_SPAN));
     }
 
     // pins: G4
@@ -386,13 +375,13 @@ mod tests {
         let mut streak = Streak::default();
         for _ in 0..3 {
             // The first pick of a new row is the one that follows the look.
-            assert!((1..ARRIVALS).all(|_| streak.goes_on(1, 70)));
+            assert!((1..ARRIVALS_STREAK).all(|_| streak.goes_on(1, 70)));
             streak.goes_on(1, 70);
             assert!(!streak.goes_on(1, 70));
             streak.begin_again(70);
         }
-        assert!(!streak.goes_on(1, 70 + ARRIVALS_TIME));
-        streak.begin_again(80 + ARRIVALS_TIME);
-        assert!(streak.goes_on(1, 80 + ARRIVALS_TIME));
+        assert!(!streak.goes_on(1, 70 + ARRIVALS_SPAN));
+        streak.begin_again(80 + ARRIVALS_SPAN);
+        assert!(streak.goes_on(1, 80 + ARRIVALS_SPAN));
     }
 }

@@ -15,12 +15,13 @@
 
 mod balance;
 pub(crate) mod ladder;
+mod pace;
 mod poll_timers;
 mod retire;
 mod rotation;
 
 use self::ladder::Streak;
-use self::poll_timers::Pacing;
+use self::pace::Pace;
 use self::rotation::Rotation;
 use crate::base::contain::or_abort;
 use crate::base::stats::Counters;
@@ -29,6 +30,7 @@ use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::turns::OnWorker;
 use crate::core::worker_slots::{Next, WorkerSlot};
+use crate::policy::{TIMER_SPAN, TIMER_UNSEEN};
 use crate::probe::{Decide, Decider, Probe};
 use crate::progress::fence_after_halt;
 use crate::queues::idle::Woken;
@@ -123,7 +125,9 @@ struct Worker<'a> {
     urgent_streak: u32,
     arrivals: Streak,
     rotation: Rotation,
-    pacing: Pacing,
+    /// Picks between two reads of the clock while a timer is due soon, and how many are left.
+    timer_pace: Pace,
+    timers_left: u32,
     /// When it last compared itself with another worker, see `worker/balance.rs`.
     last_balance: u64,
     /// It is in no turn, as `WorkerSlots` knows.
@@ -148,7 +152,8 @@ impl<'a> Worker<'a> {
             counters: shared.counters.of(Some(queue.index)),
             slot,
             rotation,
-            pacing: Pacing::default(),
+            timer_pace: Pace::new(TIMER_SPAN, TIMER_UNSEEN, 1, 0),
+            timers_left: 0,
             last_balance: 0,
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,

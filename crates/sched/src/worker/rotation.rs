@@ -1,106 +1,71 @@
 //! When a worker looks at the global queue first, and at the oldest process of its own deque: see
 //! `worker/ladder.rs`.
 //!
-//! **Problem.** So many picks are long when steps are: 127 of a millisecond keep a process that is
-//! woken from outside waiting for 127 ms. A worker that rotates at every pick runs what has just
-//! been woken last, behind one long step each.
+//! **Problem.** 127 picks of a millisecond each keep a process woken from outside waiting for
+//! 127 ms. A worker that rotates at every pick runs the last woken process last, behind a long step
+//! for each of the others.
 //!
 //! **Rejected.** The clock at each pick, or at each rotation: short steps would feel it. An
-//! interval from the mean length of the last picks alone: each of a hundred short steps that a long
-//! one has woken would wait for a rotation of its own. Short steps by time: they run in the order
-//! of a queue then, and a tree of processes would grow in breadth.
+//! interval from the mean length of the last picks alone: when a long step has woken a hundred
+//! short steps, each of these would wait for its own rotation. Short steps by time: they run in the
+//! order of a queue then, and a tree of processes would grow in breadth.
 //!
 //! **Protocol.** A rotation is due
-//! 1. after so many picks, or after the chain limit by the coarse time, whatever waits;
-//! 2. before that, unless steps are short, after as many picks as last for [`PACE`] in the mean,
-//!    which the worker works out when an eighth of the chain limit has passed;
-//! 3. where the own deque may have something woken, later: the worker lets this run for a [`SLICE`]
-//!    by the clock, which it reads after 1, 2, 4, and every 8 picks. Then it rotates at each pick
-//!    for as long as the slice has lasted: one step may be long. Meanwhile it takes from the global
-//!    queue alone, where that has more than the own deque.
+//! 1. after [`ROTATION`](crate::policy::ROTATION) picks, or after the chain limit by the coarse
+//!    time, in any case;
+//! 2. before that, unless steps are short, after as many picks as last for [`ROTATION_SPAN`] in the
+//!    mean. The worker measures them each time that an eighth of the chain limit has passed;
+//! 3. later, where the own deque may have a woken process: the worker lets these run for a
+//!    [`SLICE`] by the clock. Then it rotates at each pick for as long as the slice has lasted,
+//!    since its last step may have been long. Meanwhile it takes from the global queue alone, where
+//!    this has more than the own deque.
 //!
-//! So a worker with short steps reads no clock, and one with long steps rotates at each pick.
+//! So a worker with short steps reads no clock, and a worker with long steps rotates at each pick.
 
+use super::pace::Pace;
 use crate::base::clock::nanos;
 use crate::base::config::Config;
+use crate::policy::{ROTATION_LOOKS, ROTATION_SPAN, SHORT_STEPS, SLICE, SLICE_UNSEEN};
+use std::mem;
 
-/// So many nanoseconds of picks are between two rotations, where nothing has been woken.
-const PACE: u64 = 20_000;
-
-/// Steps of which so many last for that are short: the bound in picks is enough for them.
-const SHORT: u32 = 10;
-
-/// So many nanoseconds are a slice for what has been woken.
-const SLICE: u64 = 100_000;
-
-/// How many picks of a slice come between two looks at the clock, at the most.
-const MOST_UNSEEN: u32 = 8;
-
-/// So many times in the chain limit a worker works out how long its picks are, however long that
-/// is.
-const LOOKS: u64 = 8;
-
+/// Spans are nanoseconds: of the coarse time, and of the clock in a slice.
 pub(super) struct Rotation {
-    /// Every so many picks.
+    /// The most picks and the most time between two rotations.
     every: u32,
-    /// And after so long, in nanoseconds.
     limit: u64,
-    /// When that is over, in nanoseconds of the coarse time.
+    /// When the limit is over.
     end: u64,
-    /// Picks up to the next look whether one is due, or up to its second half.
+    /// Picks up to the next look whether a rotation is due, or up to its second half.
     pub(super) left: u32,
-    /// What that was when it was set.
+    /// The value of `left` when it was set.
     granted: u32,
     /// Picks between the last rotation and then.
     picks: u32,
-    /// When the next look is due whatever was picked, in nanoseconds of the coarse time.
+    /// When the next look is due after any number of picks.
     due: u64,
-    /// The last pick was a rotation that took one that was not in the own deque: the oldest of that
-    /// is next.
+    /// The last pick was a rotation to a process from elsewhere: the oldest of the own deque is
+    /// next.
     pub(super) oldest_is_next: bool,
-    slice: Slice,
+    /// Picks in [`ROTATION_SPAN`], and how many were counted since its last measure. Each measure
+    /// is over a window of time.
     pace: Pace,
-}
-
-/// What the own deque has of the time, where something woken is in it. All times are nanoseconds of
-/// the clock.
-#[derive(Default)]
-struct Slice {
-    /// For how many picks the clock is not read; 0: there is no slice.
-    picks: u32,
-    /// For how long the slice has lasted.
-    used: u64,
-    /// How much more than the global queue the own deque has had.
-    owed: u64,
-    /// What runs is of the own deque.
-    is_own: bool,
-    /// When the clock was read last.
-    at: u64,
-}
-
-/// Whose turn is next.
-enum Turn {
-    /// The own deque's, for so many picks.
-    Own(u32),
-    Global,
-    Both,
-}
-
-/// How many picks last for [`PACE`].
-struct Pace {
-    picks: u32,
-    /// For how long they are counted at the least, in nanoseconds of the coarse time.
-    window: u64,
-    /// Since when they are counted, and how many there were.
-    since: u64,
     counted: u32,
+    window: u64,
+    /// Picks of a slice between two reads of the clock.
+    slice_pace: Pace,
+    /// For how long the slice has lasted, if there is a slice.
+    slice: Option<u64>,
+    /// How much more time than the global queue the own deque has had.
+    owed: u64,
+    /// The last picks were from the own deque.
+    is_own: bool,
 }
 
-/// What a pick is to begin with.
+/// What comes before a pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Rotation,
-    /// The second half of the last one.
+    /// The second half of the last rotation.
     Oldest,
     /// The first of the global queue, and nothing more.
     Global,
@@ -110,6 +75,7 @@ impl Rotation {
     pub(super) fn new(config: &Config, now: u64) -> Self {
         let every = config.rotation;
         let limit = nanos(config.chain_limit);
+        let window = (limit / ROTATION_LOOKS).max(1);
         Self {
             every,
             limit,
@@ -117,15 +83,15 @@ impl Rotation {
             granted: every,
             picks: 0,
             end: now.saturating_add(limit),
-            due: now.saturating_add(limit / LOOKS),
+            due: now.saturating_add(limit / ROTATION_LOOKS),
             oldest_is_next: false,
-            slice: Slice::default(),
-            pace: Pace {
-                picks: every,
-                window: (limit / LOOKS).max(1),
-                since: now,
-                counted: 0,
-            },
+            pace: Pace::new(ROTATION_SPAN, every, every, now),
+            counted: 0,
+            window,
+            slice_pace: Pace::new(ROTATION_SPAN, SLICE_UNSEEN, 1, 0),
+            slice: None,
+            owed: 0,
+            is_own: false,
         }
     }
 
@@ -142,23 +108,23 @@ impl Rotation {
         self.left == 0
     }
 
-    /// The pick that was counted last is of a lane.
-    pub(super) fn take_back(&mut self) {
+    /// Takes the last pick out of the count: it was from a lane.
+    pub(super) fn uncount(&mut self) {
         self.left += 1;
     }
 
-    /// Whether something may come before a pick at that time.
+    /// Whether something may come before a pick at the time `now`.
     pub(super) fn is_over(&self, now: u64) -> bool {
         now >= self.due
     }
 
-    /// The time from which on something may come before a pick. It does not go back.
+    /// From when on something may come before a pick. Never goes back.
     pub(super) fn due(&self) -> u64 {
         self.due
     }
 
-    /// What is due, which counts as done. `is_woken`: the own deque may have something woken;
-    /// `is_shorter`: it has fewer than the global queue.
+    /// Takes the due action, and counts it as done. `is_woken`: the own deque may have a woken
+    /// process; `is_shorter`: the own deque has fewer than the global queue.
     pub(super) fn take(
         &mut self,
         now: u64,
@@ -166,66 +132,63 @@ impl Rotation {
         is_shorter: impl Fn() -> bool,
         clock: impl FnOnce() -> u64,
     ) -> Option<Due> {
-        self.count();
+        let count = self.count();
         if is_woken && self.pace.picks < self.every {
-            self.slice.read(clock());
+            self.charge(count, clock());
         } else {
-            self.slice = Slice::default();
+            self.end_slice();
         }
-        if std::mem::take(&mut self.oldest_is_next) {
+        if mem::take(&mut self.oldest_is_next) {
             self.picks = 0;
-            self.slice.is_own = is_woken && is_shorter();
+            self.is_own = is_woken && is_shorter();
             self.grant(self.next_look());
             return Some(Due::Oldest);
         }
-        self.pace.measure(now, self.every);
+        self.measure(now);
         let has_to_come = self.picks >= self.every || now >= self.end;
         if !has_to_come && self.picks < self.next_look() {
             self.look_again(now, self.next_look() - self.picks);
             return None;
         }
-        if is_woken && !has_to_come {
-            match self.slice.turn(is_shorter) {
-                Turn::Own(picks) => {
-                    self.look_again(now, picks.min(self.every - self.picks));
-                    return None;
-                }
-                Turn::Global => {
-                    self.look_again(now, 1);
-                    return Some(Due::Global);
-                }
-                Turn::Both => {}
+        if is_woken && !has_to_come && self.slice.is_none_or(|used| used < SLICE) {
+            if self.slice.is_some() || self.owed == 0 {
+                self.go_on_with_slice(now);
+                return None;
+            }
+            self.is_own = false;
+            if is_shorter() {
+                self.look_again(now, 1);
+                return Some(Due::Global);
             }
         }
-        (self.slice.picks, self.slice.used, self.slice.is_own) = (0, 0, false);
+        (self.slice, self.is_own) = (None, false);
         self.begin(now);
         Some(Due::Rotation)
     }
 
     /// Nothing is in the global queue.
     pub(super) fn forget_the_global(&mut self) {
-        (self.slice.owed, self.slice.is_own) = (0, true);
+        (self.owed, self.is_own) = (0, true);
     }
 
     /// The oldest of the own deque is next.
-    pub(super) fn go_on_with_the_oldest(&mut self) {
+    pub(super) fn continue_with_the_oldest(&mut self) {
         self.oldest_is_next = true;
         self.grant(1);
     }
 
     /// Nothing is in the own deque.
     pub(super) fn forget_the_oldest(&mut self) {
-        if std::mem::take(&mut self.oldest_is_next) | (self.slice.picks > 0) {
+        if mem::take(&mut self.oldest_is_next) | self.slice.is_some() {
             self.count();
-            self.slice = Slice::default();
+            self.end_slice();
             self.grant(self.pace.picks.min(self.every - self.picks));
         }
     }
 
     /// Begins anew, after a sleep.
     pub(super) fn restart(&mut self, now: u64) {
-        self.pace.since = now;
-        self.pace.counted = 0;
+        (self.pace.at, self.counted) = (now, 0);
         self.begin(now);
         self.oldest_is_next = false;
     }
@@ -237,77 +200,65 @@ impl Rotation {
     }
 
     fn look_again(&mut self, now: u64, picks: u32) {
-        self.due = now.saturating_add(self.pace.window).min(self.end);
+        self.due = now.saturating_add(self.window).min(self.end);
         self.grant(picks);
     }
 
     /// After how many picks a rotation may be due.
     fn next_look(&self) -> u32 {
-        if self.slice.owed > 0 {
-            1
-        } else {
-            self.pace.picks
-        }
+        if self.owed > 0 { 1 } else { self.pace.picks }
     }
 
     fn grant(&mut self, picks: u32) {
-        self.left = picks;
-        self.granted = picks;
+        (self.left, self.granted) = (picks, picks);
     }
 
     /// Counts the picks since the last look.
-    fn count(&mut self) {
+    fn count(&mut self) -> u32 {
         let picks = self.granted - self.left;
         self.picks += picks;
-        self.pace.counted = self.pace.counted.saturating_add(picks);
+        self.counted = self.counted.saturating_add(picks);
+        picks
     }
-}
 
-impl Slice {
-    /// What has run since the last time is known to have lasted so long.
-    fn read(&mut self, clock: u64) {
-        let elapsed = clock.saturating_sub(std::mem::replace(&mut self.at, clock));
+    /// Measures how many picks last for [`ROTATION_SPAN`], once a window is over.
+    fn measure(&mut self, now: u64) {
+        if now.saturating_sub(self.pace.at) < self.window {
+            return;
+        }
+        self.pace.measure(mem::take(&mut self.counted), now);
+        if self.pace.picks >= SHORT_STEPS {
+            // The bound in picks is enough for short steps.
+            self.pace.picks = self.every;
+        }
+    }
+
+    /// Charges the own deque, or the global queue, for the time of the last picks.
+    fn charge(&mut self, count: u32, clock: u64) {
+        let elapsed = self.slice_pace.measure(count, clock);
         if !self.is_own {
             self.owed = self.owed.saturating_sub(elapsed);
             return;
         }
         self.owed = self.owed.saturating_add(elapsed);
-        if self.picks > 0 {
-            self.used = self.used.saturating_add(elapsed);
-        }
+        self.slice = self.slice.map(|used| used.saturating_add(elapsed));
     }
 
-    fn turn(&mut self, is_shorter: impl Fn() -> bool) -> Turn {
-        if self.used >= SLICE {
-            return Turn::Both;
+    /// The slice begins or goes on, up to the next read of the clock.
+    fn go_on_with_slice(&mut self, now: u64) {
+        if self.slice.is_none() {
+            self.slice = Some(0);
+            // The length of its steps is not known yet.
+            self.slice_pace.picks = 1;
         }
-        if self.picks == 0 && self.owed > 0 {
-            self.is_own = false;
-            return if is_shorter() {
-                Turn::Global
-            } else {
-                Turn::Both
-            };
-        }
-        self.picks = (2 * self.picks).clamp(1, MOST_UNSEEN);
         self.is_own = true;
-        Turn::Own(self.picks)
+        self.look_again(now, self.slice_pace.picks.min(self.every - self.picks));
     }
-}
 
-impl Pace {
-    /// Works out a new one, when so much time has passed.
-    fn measure(&mut self, now: u64, most: u32) {
-        let elapsed = now.saturating_sub(self.since);
-        if elapsed < self.window {
-            return;
-        }
-        let picks = PACE.saturating_mul(self.counted.into()) / elapsed;
-        let picks = match u32::try_from(picks) {
-            Ok(picks @ ..SHORT) => picks.clamp(1, most),
-            _ => most,
-        };
-        (self.picks, self.since, self.counted) = (picks, now, 0);
+    /// No woken process is in the own deque: the account is closed.
+    fn end_slice(&mut self) {
+        (self.slice, self.owed, self.is_own) = (None, 0, false);
+        self.slice_pace.at = 0;
     }
 }
 
@@ -317,14 +268,14 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// Counts up, and says what has to come; nothing where more than one thing may.
+    /// Counts up, and says what must come; nothing where several actions may.
     struct Model {
         every: u32,
         limit: u64,
         picks: u32,
         last: u64,
         oldest_is_next: bool,
-        /// The coarse time has not changed since the beginning.
+        /// The coarse time is still the first.
         is_new: bool,
     }
 
@@ -345,7 +296,7 @@ mod tests {
         }
     }
 
-    /// As a worker picks, whose clock shows so much.
+    /// Picks as a worker does, at this time of the clock.
     fn pick(rotation: &mut Rotation, now: u64, clock: u64, has: Has) -> Option<Due> {
         while rotation.is_due(now) {
             let due = rotation.take(now, has.woken, || has.fewer, || clock)?;
@@ -356,10 +307,10 @@ mod tests {
         None
     }
 
-    /// What there is.
+    /// The state of the queues.
     #[derive(Debug, Clone, Copy)]
     struct Has {
-        /// Something that is not in the own deque, and something that is.
+        /// Processes elsewhere, and in the own deque.
         other: bool,
         oldest: bool,
         woken: bool,
@@ -368,7 +319,7 @@ mod tests {
 
     #[derive(Debug, Clone, Copy)]
     enum Act {
-        /// After so many nanoseconds of the coarse time, and of the clock.
+        /// After nanoseconds of the coarse time, and of the clock.
         Pick(u64, u64, Has),
         Forget,
         Restart,
@@ -383,7 +334,7 @@ mod tests {
             fewer,
         });
         let clock = prop_oneof![0..50_u64, 0..3 * SLICE];
-        let later = prop_oneof![3 => Just(0), 1 => 0..4_u64, 1 => 0..3 * PACE];
+        let later = prop_oneof![3 => Just(0), 1 => 0..4_u64, 1 => 0..3 * ROTATION_SPAN];
         prop_oneof![
             20 => (later, clock, has).prop_map(|(later, clock, has)| Act::Pick(later, clock, has)),
             1 => Just(Act::Forget),
@@ -396,7 +347,7 @@ mod tests {
         #[test]
         fn picks_are_counted_from_the_last_rotation(
             every in 1..7_u32,
-            limit in prop_oneof![0..12_u64, Just(3 * PACE), Just(u64::MAX)],
+            limit in prop_oneof![0..12_u64, Just(3 * ROTATION_SPAN), Just(u64::MAX)],
             acts in prop::collection::vec(act(), 0..200),
         ) {
             let (mut now, mut clock) = (1_000, 7_000);
@@ -418,7 +369,7 @@ mod tests {
                         if due == Some(Due::Rotation) {
                             model.rotated(now);
                             if has.other {
-                                rotation.go_on_with_the_oldest();
+                                rotation.continue_with_the_oldest();
                                 model.oldest_is_next = true;
                             }
                         }
@@ -457,9 +408,9 @@ mod tests {
         ..NONE_WOKEN
     };
 
-    /// One that has seen thirty picks that lasted for so long each.
+    /// A rotation after thirty picks of this length.
     fn that_has_seen(each: u64) -> (Rotation, u64) {
-        let mut rotation = rotation(30, LOOKS, 0);
+        let mut rotation = rotation(30, ROTATION_LOOKS, 0);
         for _ in 0..29 {
             assert_eq!(pick(&mut rotation, 0, 0, NONE_WOKEN), None);
         }
@@ -471,9 +422,9 @@ mod tests {
         (rotation, now)
     }
 
-    /// After how many picks of so long each the next rotation comes.
+    /// Picks of this length up to the next rotation.
     fn picks_to_the_next(rotation: &mut Rotation, clock: &mut u64, each: u64, has: Has) -> u32 {
-        let now = rotation.pace.since;
+        let now = rotation.pace.at;
         (1..)
             .find(|_| {
                 let due = pick(rotation, now, *clock, has);
@@ -486,8 +437,13 @@ mod tests {
     // pins: G4
     #[test]
     fn rotations_are_as_far_apart_as_steps_are_long() {
-        // Those of which ten make up the pace are short.
-        for (each, picks) in [(PACE, 1), (5 * PACE, 1), (PACE / 4, 4), (PACE / 10, 30)] {
+        // Steps of a tenth of the span are short.
+        for (each, picks) in [
+            (ROTATION_SPAN, 1),
+            (5 * ROTATION_SPAN, 1),
+            (ROTATION_SPAN / 4, 4),
+            (ROTATION_SPAN / 10, 30),
+        ] {
             let (mut rotation, mut clock) = that_has_seen(each);
             for _ in 0..3 {
                 let next = picks_to_the_next(&mut rotation, &mut clock, each, NONE_WOKEN);
@@ -499,19 +455,19 @@ mod tests {
     // pins: G4
     #[test]
     fn what_is_woken_has_a_slice_and_then_the_others_as_long_a_time() {
-        let (mut rotation, mut clock) = that_has_seen(PACE);
+        let (mut rotation, mut clock) = that_has_seen(ROTATION_SPAN);
         let mut next = |each| picks_to_the_next(&mut rotation, &mut clock, each, WOKEN);
-        // The fourth look at the clock, after 1, 2 and 4 picks more, is behind the slice.
-        assert_eq!(next(SLICE / 4), 8);
-        // Seven of these were in it, and one rotation has passed.
-        for _ in 0..6 {
+        // The worker reads the clock at each pick, since steps are long: four are in the slice.
+        assert_eq!(next(SLICE / 4), 5);
+        // The rotation just passed was the first for the others.
+        for _ in 0..3 {
             assert_eq!(next(SLICE / 4), 1);
         }
-        // Short ones go on up to the bound in picks.
+        // Short steps go on up to the bound in picks.
         assert_eq!(next(10), 30);
     }
 
-    /// A rotation and its second half are two of them, longer than an eighth of the chain limit.
+    /// A rotation and its second half are two steps, longer than an eighth of the chain limit.
     // pins: G4
     #[test]
     fn what_is_woken_has_a_slice_beside_steps_of_a_millisecond() {
@@ -521,7 +477,7 @@ mod tests {
             now += STEP;
             let due = pick(&mut rotation, now, now, has);
             if due == Some(Due::Rotation) {
-                rotation.go_on_with_the_oldest();
+                rotation.continue_with_the_oldest();
             }
             due
         };
@@ -537,24 +493,24 @@ mod tests {
                 .take(4)
                 .eq(is_known)
         );
-        // At the most the second half of a rotation comes before what a step wakes then.
+        // At most the second half of a rotation comes before a process woken then.
         assert!((0..2).any(|_| next(WOKEN).is_none()));
     }
 
     // pins: G4
     #[test]
     fn a_longer_global_queue_has_as_much_time_as_the_own_deque() {
-        let (mut rotation, now) = that_has_seen(PACE);
+        let (mut rotation, now) = that_has_seen(ROTATION_SPAN);
         let has = Has {
             fewer: true,
             ..WOKEN
         };
-        // One long step of what is woken; then a rotation; then the others have the rest of it.
+        // A long step of a woken process; a rotation; then the others have as much time.
         let clocks = [0, 3, 4, 5, 6].map(|slices| now + slices * SLICE);
         let due = clocks.map(|clock| pick(&mut rotation, now, clock, has));
         let global = Some(Due::Global);
         assert_eq!(due, [None, Some(Due::Rotation), global, global, None]);
-        let (mut rotation, now) = that_has_seen(PACE);
+        let (mut rotation, now) = that_has_seen(ROTATION_SPAN);
         let clocks = [0, 3, 4].map(|slices| now + slices * SLICE);
         let due = clocks.map(|clock| pick(&mut rotation, now, clock, has));
         assert_eq!(due, [None, Some(Due::Rotation), global]);

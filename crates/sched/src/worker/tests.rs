@@ -1,6 +1,6 @@
-use super::ladder::{ARRIVALS, URGENT_STREAK};
 use super::*;
 use crate::noop_process::NoopProcess;
+use crate::policy::{ARRIVALS_STREAK, URGENT_STREAK};
 use crate::{Driver, Scheduler};
 use std::process::Command;
 use std::sync::mpsc;
@@ -174,7 +174,7 @@ fn the_lane_is_passed_over_only_for_something_else() {
 // pins: G3, G4
 #[test]
 fn arrivals_come_in_their_order_and_others_between_them() {
-    const COUNT: usize = 2 * ARRIVALS as usize;
+    const COUNT: usize = 2 * ARRIVALS_STREAK as usize;
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let submit = |_| scheduler.submit(NoopProcess, "main", ()).unwrap();
     let handles: Vec<_> = (0..=COUNT).map(submit).collect();
@@ -192,7 +192,10 @@ fn arrivals_come_in_their_order_and_others_between_them() {
         .collect();
     let at = picked.iter().position(|&pid| pid == handles[0].pid());
     // Earlier if it has taken a millisecond so far.
-    assert!(at.is_some_and(|at| at <= ARRIVALS as usize), "{at:?}");
+    assert!(
+        at.is_some_and(|at| at <= ARRIVALS_STREAK as usize),
+        "{at:?}"
+    );
     picked.remove(at.unwrap());
     assert!(
         picked.iter().eq(handles[1..]

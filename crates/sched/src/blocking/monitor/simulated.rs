@@ -1,8 +1,9 @@
 //! The monitor without a thread: it looks when it is told to, by a clock that the simulation sets.
 
-use super::{Monitor, QUIET};
+use super::Monitor;
 use crate::base::clock::Clock;
 use crate::core::shared::Shared;
+use crate::policy::QUIET;
 use crate::probe::Probe;
 use crate::sim::Did;
 use std::sync::Arc;

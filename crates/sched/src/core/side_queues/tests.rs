@@ -1,10 +1,10 @@
 //! What a process is shown, beside a model of two queues.
 
-use super::STREAK;
 use crate::base::stats::Counters;
 use crate::core::item::Item;
 use crate::core::owned::{Core, Gathered};
 use crate::limits::room::{CONTROL, MESSAGE};
+use crate::policy::SYSTEM_STREAK;
 use crate::process::about::About;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
@@ -95,7 +95,8 @@ impl Model {
     /// The next batch: an upgrade alone, or none if nothing is new.
     fn turn(&mut self, limit: usize) -> Vec<Thing> {
         let others_wait = !self.others.new.is_empty();
-        let is_passed_over = others_wait && !self.system.new.is_empty() && self.streak == STREAK;
+        let is_passed_over =
+            others_wait && !self.system.new.is_empty() && self.streak == SYSTEM_STREAK;
         let had_system = !self.system.new.is_empty();
         let mut system = Vec::new();
         let mut is_cut = false;

@@ -4,6 +4,7 @@ use crate::core::token::Token;
 use crate::core::turns::OnWorker;
 use crate::turn::run::Runner;
 use ganger_proc_api::{Context, Events, Message, Process, StepOutput, StepResult};
+use std::time::Duration;
 
 const BATCH: usize = 256;
 

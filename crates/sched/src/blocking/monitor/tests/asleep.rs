@@ -3,9 +3,9 @@
 
 use super::Hands;
 use crate::Scheduler;
-use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::blocking::monitor::Monitor;
 use crate::noop_process::NoopProcess;
+use crate::policy::LONGEST_LOOK;
 use std::cell::Cell;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -47,7 +47,7 @@ fn noticed_after(phase: Duration) -> Duration {
     let mut monitor = Monitor::new(shared, Hands(&now));
     let turns = &shared.counters.of(Some(0)).turns;
     let mut last_look = now.get();
-    while monitor.interval < MAX_LOOK_INTERVAL {
+    while monitor.interval < LONGEST_LOOK {
         turns.bump();
         monitor.look();
         assert!(!shared.worker_slots.is_replaced(0), "its steps were short");
@@ -76,7 +76,7 @@ fn noticed_after(phase: Duration) -> Duration {
 fn a_step_that_blocks_is_noticed_within_the_time_that_is_promised() {
     const PROMISED: Duration = Duration::from_micros(4_500);
     for tenth in 0..10 {
-        let phase = MAX_LOOK_INTERVAL * tenth / 10;
+        let phase = LONGEST_LOOK * tenth / 10;
         let noticed = noticed_after(phase);
         assert!(noticed <= PROMISED, "{noticed:?}, {phase:?} after a look");
         assert!(noticed >= Duration::from_millis(1), "that is no long step");
