@@ -1,5 +1,6 @@
 //! Panics that stay silent for the moment, and their places.
 
+use ganger_sync::scoped;
 use std::cell::{Cell, RefCell};
 use std::panic;
 use std::sync::Once;
@@ -34,12 +35,5 @@ pub(crate) fn place() -> Option<String> {
 
 /// Calls `f` without the panic hook's output for the panics in it.
 pub(crate) fn quietly<R>(f: impl FnOnce() -> R) -> R {
-    struct Loud(bool);
-    impl Drop for Loud {
-        fn drop(&mut self) {
-            IS_QUIET.set(self.0);
-        }
-    }
-    let _loud = Loud(IS_QUIET.replace(true));
-    f()
+    scoped(&IS_QUIET, true, f)
 }

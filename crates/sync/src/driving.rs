@@ -5,6 +5,7 @@
 //!
 //! **Rejected.** To run the process on another thread: the scheduler may have no other thread.
 
+use crate::scoped;
 use std::cell::Cell;
 
 thread_local! {
@@ -19,14 +20,7 @@ thread_local! {
 /// assert!(driving(is_driving) && !is_driving());
 /// ```
 pub fn driving<R>(f: impl FnOnce() -> R) -> R {
-    struct Reset(bool);
-    impl Drop for Reset {
-        fn drop(&mut self) {
-            IS_DRIVING.set(self.0);
-        }
-    }
-    let _reset = Reset(IS_DRIVING.replace(true));
-    f()
+    scoped(&IS_DRIVING, true, f)
 }
 
 /// Returns whether this thread is in the driver of a scheduler.

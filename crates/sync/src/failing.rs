@@ -8,6 +8,7 @@
 //! **Protocol.** A thread drops the values of a failed process inside [`within`]. A wake-up polls a
 //! future of another process inside [`apart`].
 
+use crate::scoped;
 use std::cell::Cell;
 use std::thread::panicking;
 
@@ -39,7 +40,7 @@ pub fn is_failing() -> bool {
 #[inline]
 pub fn within<R>(has_failed: bool, f: impl FnOnce() -> R) -> R {
     if has_failed {
-        with(State::Fails, f)
+        scoped(&STATE, State::Fails, f)
     } else {
         f()
     }
@@ -54,19 +55,7 @@ pub fn apart<R>(f: impl FnOnce() -> R) -> R {
     } else {
         State::Plain
     };
-    with(state, f)
-}
-
-#[inline]
-fn with<R>(state: State, f: impl FnOnce() -> R) -> R {
-    struct PutBack(State);
-    impl Drop for PutBack {
-        fn drop(&mut self) {
-            STATE.set(self.0);
-        }
-    }
-    let _put_back = PutBack(STATE.replace(state));
-    f()
+    scoped(&STATE, state, f)
 }
 
 #[cfg(all(test, not(ganger_loom)))]

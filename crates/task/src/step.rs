@@ -13,6 +13,7 @@
 
 use crate::waits::{Mark, Waits};
 use ganger_proc_api::{CancelReason, Events, StepOutput};
+use ganger_sync::{Scoped, scoped};
 use std::cell::Cell;
 use std::ptr;
 use std::task::Waker;
@@ -126,25 +127,15 @@ thread_local! {
     static CURRENT: Cell<*mut ()> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Puts a pointer back when it is dropped, also by a panic.
-struct PutBack(*mut ());
-
-impl Drop for PutBack {
-    fn drop(&mut self) {
-        CURRENT.set(self.0);
-    }
-}
-
 /// Calls `poll`, in which [`with`] finds the step.
 pub(crate) fn enter<R>(step: &mut Step<'_, '_>, poll: impl FnOnce() -> R) -> R {
-    let _back = PutBack(CURRENT.replace(ptr::from_mut(step).cast()));
-    poll()
+    scoped(&CURRENT, ptr::from_mut(step).cast(), poll)
 }
 
 /// Calls `f` with the step of the task, if the caller is inside of that.
 pub(crate) fn with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Option<R> {
-    let current = CURRENT.replace(ptr::null_mut());
-    let _back = PutBack(current);
+    let outside = Scoped::set(&CURRENT, ptr::null_mut());
+    let current = outside.before();
     // SAFETY: `enter` has made the pointer of a unique borrow, which lasts until `enter` returns
     // and has put another pointer there. It has been taken out, so this is its only use. The
     // lifetimes of what is inside are any that `f` is given, and nothing of it leaves `f`.

@@ -14,6 +14,7 @@ pub use cycles::cycles;
 pub use questions::{Asked, asked_by, asks};
 
 use ganger_proc_api::Pid;
+use ganger_sync::scoped;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -223,17 +224,10 @@ fn party() -> Party {
 
 /// Calls `f`, which polls a wait for `process`.
 pub(crate) fn polling_for<R>(process: Option<(Pid, u64)>, f: impl FnOnce() -> R) -> R {
-    struct PutBack(Option<(Pid, u64)>);
-    impl Drop for PutBack {
-        fn drop(&mut self) {
-            POLLS_FOR.set(self.0);
-        }
-    }
     if !is_on() {
         return f();
     }
-    let _put_back = PutBack(POLLS_FOR.replace(process));
-    f()
+    scoped(&POLLS_FOR, process, f)
 }
 
 /// Keeps a wait registered until it is dropped. Empty without a watcher.

@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
             "sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay", "wait",
         ],
     ),
-    ("task", &["proc-api", "sched", "time"]),
+    ("task", &["sync", "proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
     (
         "net",

@@ -12,6 +12,7 @@
 //! one.
 
 use ganger_proc_api::{CommandError, CompletionSink, Tag};
+use ganger_sync::scoped;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -120,14 +121,7 @@ fn answer_each(error: &dyn Fn() -> CommandError) {
 
 /// Calls `f` as if on another thread, which is in no scope.
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
-    struct Return(u32);
-    impl Drop for Return {
-        fn drop(&mut self) {
-            INNERMOST.set(self.0);
-        }
-    }
-    let _return = Return(INNERMOST.replace(INNERMOST.get() | 1));
-    f()
+    scoped(&INNERMOST, INNERMOST.get() | 1, f)
 }
 
 #[cfg(all(test, not(ganger_loom)))]

@@ -10,6 +10,7 @@
 //! Nothing here has a destructor, so that looks work in the destructors of other thread-locals as
 //! well.
 
+use ganger_sync::scoped;
 use std::cell::Cell;
 use std::ptr;
 
@@ -59,26 +60,13 @@ pub(crate) fn within<S, R>(scheduler: &S, frame: Frame, f: impl FnOnce() -> R) -
         frame,
         outer: INNERMOST.get(),
     };
-    with_innermost(&raw const entry, f)
+    scoped(&INNERMOST, &raw const entry, f)
 }
 
 /// Calls `f` as if this thread were in the middle of nothing.
 #[cfg(feature = "sim")]
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
-    with_innermost(ptr::null(), f)
-}
-
-/// Calls `f` with that as the innermost frame.
-#[inline]
-fn with_innermost<R>(entry: *const Entry, f: impl FnOnce() -> R) -> R {
-    struct PutBack(*const Entry);
-    impl Drop for PutBack {
-        fn drop(&mut self) {
-            INNERMOST.set(self.0);
-        }
-    }
-    let _put_back = PutBack(INNERMOST.replace(entry));
-    f()
+    scoped(&INNERMOST, ptr::null(), f)
 }
 
 /// How many submissions this thread is in the middle of, of whichever schedulers, if they are as

@@ -10,7 +10,7 @@ use crate::handlers::commands::OwnHandlers;
 use crate::policy::EXPOSED_AT_ONCE;
 use crate::probe::{Probe, Push};
 use ganger_deque::Worker;
-use ganger_sync::driving;
+use ganger_sync::{driving, scoped};
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
@@ -43,14 +43,7 @@ pub(crate) fn is_delivering() -> bool {
 
 /// Calls `f`, which delivers what is due at a source.
 pub(crate) fn delivering(f: impl FnOnce()) {
-    struct Reset(bool);
-    impl Drop for Reset {
-        fn drop(&mut self) {
-            DELIVERING.set(self.0);
-        }
-    }
-    let _reset = Reset(DELIVERING.replace(true));
-    f();
+    scoped(&DELIVERING, true, f);
 }
 
 /// What a worker has for itself: its queue of ready processes, its caches and its handlers.
@@ -168,37 +161,19 @@ impl LocalQueue {
 
 /// Calls `f` with `queue` as the one of this thread.
 pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
-    struct Leave(*const LocalQueue);
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            CURRENT.set(self.0);
-        }
-    }
-    let _leave = Leave(CURRENT.replace(queue));
-    f();
+    scoped(&CURRENT, queue, f);
 }
 
 /// Calls `f` on a thread that is no worker as long as that lasts. Returns what [`take_aside`] has
 /// taken.
 pub(crate) fn put_aside(shared: &Shared, f: impl FnOnce()) -> Vec<Token> {
-    struct Return(*const LocalQueue, *const Aside);
-    impl Drop for Return {
-        fn drop(&mut self) {
-            CURRENT.set(self.0);
-            ASIDE.set(self.1);
-        }
-    }
     let aside = Aside {
         of: shared,
         tokens: RefCell::default(),
     };
-    let outer = (
-        CURRENT.replace(ptr::null()),
-        ASIDE.replace(&raw const aside),
-    );
-    let back = Return(outer.0, outer.1);
-    driving(f);
-    drop(back);
+    scoped(&CURRENT, ptr::null(), || {
+        scoped(&ASIDE, &raw const aside, || driving(f));
+    });
     aside.tokens.into_inner()
 }
 
@@ -220,14 +195,9 @@ pub(crate) fn take_aside(shared: &Shared, token: Token) -> Result<bool, Token> {
 /// Calls `f` as if on another thread, which is no worker and in no call of a scheduler.
 #[cfg(feature = "sim")]
 pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
-    struct Return(*const LocalQueue);
-    impl Drop for Return {
-        fn drop(&mut self) {
-            CURRENT.set(self.0);
-        }
-    }
-    let _return = Return(CURRENT.replace(ptr::null()));
-    frames::outside(|| dropped::outside(f))
+    scoped(&CURRENT, ptr::null(), || {
+        frames::outside(|| dropped::outside(f))
+    })
 }
 
 /// Calls `f` with this thread's queue, when this thread is a worker of `shared`.

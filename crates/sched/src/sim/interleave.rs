@@ -14,6 +14,7 @@ use crate::probe::Decide;
 use crate::stop;
 use crate::turn::dispatch;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
+use ganger_sync::scoped;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -50,15 +51,8 @@ pub fn offer_act(act: impl Fn() + 'static) {
 /// Calls `f`. After each call that a step or an `init` makes, `moves` is called as well, which may
 /// have others move. It is told the name of the call, and whether an `init` has made it.
 pub fn interrupted_by<R>(moves: &dyn Fn(&'static str, bool), f: impl FnOnce() -> R) -> R {
-    struct PutBack(*const &'static Moves);
-    impl Drop for PutBack {
-        fn drop(&mut self) {
-            MOVES.set(self.0);
-        }
-    }
     let place = (&raw const moves).cast();
-    let _put_back = PutBack(MOVES.replace(place));
-    f()
+    scoped(&MOVES, place, f)
 }
 
 /// A place at which other threads may act.
@@ -94,15 +88,7 @@ fn apart(f: impl FnOnce()) {
 
 /// What others do from outside, between two moves or within one.
 pub(super) fn act_outside(shared: &Arc<Shared>) {
-    struct Acted;
-    impl Drop for Acted {
-        fn drop(&mut self) {
-            IS_ACTING.set(false);
-        }
-    }
-    let _acted = Acted;
-    IS_ACTING.set(true);
-    act(shared);
+    scoped(&IS_ACTING, true, || act(shared));
 }
 
 fn have_others_move(call: &'static str, is_in_init: bool) {

@@ -22,6 +22,8 @@ use ganger_proc_api::{
     CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, StepsCall, Tag, Ticket,
     Yield,
 };
+#[cfg(feature = "sim")]
+use ganger_sync::scoped;
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 use std::{mem, ptr};
@@ -76,14 +78,7 @@ pub(crate) fn is_inside() -> bool {
 /// Calls `f` as if no handler were on this thread's stack.
 #[cfg(feature = "sim")]
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
-    struct Return(*const Call);
-    impl Drop for Return {
-        fn drop(&mut self) {
-            CURRENT.set(self.0);
-        }
-    }
-    let _return = Return(CURRENT.replace(ptr::null()));
-    f()
+    scoped(&CURRENT, ptr::null(), f)
 }
 
 impl CompletionSink for ProcessCell {
