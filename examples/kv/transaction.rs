@@ -43,7 +43,7 @@ impl Transaction {
     /// Puts a request, with its name, behind the others.
     pub(crate) fn queue(&mut self, request: &Request, is_long: bool, limits: &Limits) -> Answer {
         let Some(queue) = &mut self.queued else {
-            return Answer::Error("ERR there is no MULTI".into());
+            return Answer::Error("ERR EXEC without MULTI".into());
         };
         queue.weight += if is_long { LONG } else { 1 };
         queue.bytes += request.iter().map(Bytes::len).sum::<usize>();

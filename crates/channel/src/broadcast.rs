@@ -134,16 +134,16 @@ impl<T> Awaited for State<T> {
 pub enum BroadcastError {
     /// The subscriber was too slow, and has lost this many values. The next receive returns the
     /// oldest remaining value.
-    #[error("{0} values came too fast, and are gone; receive again for the next")]
+    #[error("the receiver lagged: {0} values were dropped; receive again for the next")]
     Lagged(u64),
     /// All broadcasters are gone, and the last value has been received.
-    #[error("all broadcasters are gone, and all values have been received")]
+    #[error("the broadcast is closed, and all values have been received")]
     Closed,
     /// The subscriber has received all values so far.
-    #[error("there is no newer value; `recv` waits for one")]
+    #[error("no newer value; `recv` waits for the next")]
     Empty,
     /// No new value came in time.
-    #[error("there was no newer value until the time was over")]
+    #[error("timed out: no newer value came")]
     Timeout,
     /// A worker of a scheduler must not block.
     #[error("a step must not block its worker; await `recv`")]

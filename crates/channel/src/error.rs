@@ -7,13 +7,13 @@ use std::fmt;
 #[non_exhaustive]
 pub enum SendError<T> {
     /// The channel is closed, or all receivers are gone.
-    #[error("the channel is closed: nothing that is sent now would be received")]
+    #[error("the channel is closed: all receivers are gone")]
     Closed(T),
     /// The channel has no room, and no receiver waits.
     #[error("the channel is full; `send` waits for room")]
     Full(T),
     /// The channel had no room in time.
-    #[error("the channel was full until the time was over")]
+    #[error("timed out: the channel stayed full")]
     Timeout(T),
     /// A worker of a scheduler must not block: the receiver might need it.
     #[error("a step must not block its worker; await `send`, or yield `sending`")]
@@ -57,7 +57,7 @@ pub enum RecvError {
     #[error("the channel is empty; `recv` waits for a value")]
     Empty,
     /// No value came in time.
-    #[error("the channel was empty until the time was over")]
+    #[error("timed out: the channel stayed empty")]
     Timeout,
     /// A worker of a scheduler must not block: the sender might need it.
     #[error("a step must not block its worker; await `recv`, or yield `receiving`")]
@@ -69,7 +69,7 @@ pub enum RecvError {
 #[non_exhaustive]
 pub enum SelectError {
     /// No case was ready in time.
-    #[error("no case of the select was ready until the time was over")]
+    #[error("timed out: no case of the select became ready")]
     Timeout,
     /// A worker of a scheduler must not block: another case's process might need it.
     #[error("a step must not block its worker; await the select, or yield it with `out.ask`")]

@@ -47,7 +47,7 @@ pub(crate) struct State<T> {
 }
 
 /// A waiter to be woken, once the lock is free.
-#[must_use = "one that waits is to be woken"]
+#[must_use = "the waiter must be woken"]
 #[derive(Debug)]
 pub(crate) struct Wake(pub(crate) WakeTarget);
 

@@ -63,7 +63,7 @@ pub struct Runtime {
 #[non_exhaustive]
 pub enum RuntimeError {
     /// The node's name is none.
-    #[error("{name:?} is no name for a node: {error}")]
+    #[error("invalid node name {name:?}: {error}")]
     Node {
         /// The name.
         name: String,

@@ -61,7 +61,7 @@ impl Kinds for Handle {
 }
 
 /// A kind that does not know yet how its processes start.
-#[must_use = "it is no kind before `start` and `build`"]
+#[must_use = "a kind does nothing before `start` and `build`"]
 pub struct NewKind<M, K = String> {
     scheduler: Handle,
     name: Symbol,
@@ -72,7 +72,7 @@ pub struct NewKind<M, K = String> {
 pub(crate) type Make<K> = Box<dyn Fn(&K, &Context) -> Box<dyn Process> + Send + Sync>;
 
 /// A kind that knows how its processes start.
-#[must_use = "it is no kind before `build`"]
+#[must_use = "a kind does nothing before `build`"]
 pub struct KindBuilder<M, K = String> {
     pub(crate) scheduler: Handle,
     pub(crate) name: Symbol,

@@ -83,7 +83,7 @@ pub struct FunctionTypes {
 
 /// A function is not called. Its input is inside: nothing is lost.
 #[derive(thiserror::Error)]
-#[error("{name:?} is not called: {kind}")]
+#[error("can't call {name:?}: {kind}")]
 pub struct FunctionError<I> {
     /// The name that was asked for.
     pub name: Box<str>,
@@ -98,10 +98,10 @@ pub struct FunctionError<I> {
 #[non_exhaustive]
 pub enum FunctionErrorKind {
     /// No function has that name.
-    #[error("no function has that name")]
+    #[error("no function with that name is registered")]
     NoSuchFunction,
     /// The function has other types.
-    #[error("it {has}, and is called as one that {called}")]
+    #[error("type mismatch: the function {has}, but the call {called}")]
     WrongTypes {
         /// The types of the function.
         has: FunctionTypes,
@@ -112,7 +112,7 @@ pub enum FunctionErrorKind {
 
 /// A function was not registered. It is inside: nothing is lost.
 #[derive(thiserror::Error)]
-#[error("the function {name:?} can't be registered: {kind}")]
+#[error("can't register the function {name:?}: {kind}")]
 pub struct RegisterFunctionError<F> {
     /// The name that was asked for.
     pub name: Box<str>,
@@ -127,7 +127,7 @@ pub struct RegisterFunctionError<F> {
 #[non_exhaustive]
 pub enum RegisterFunctionErrorKind {
     /// Another function has the name.
-    #[error("a function that {0} has that name")]
+    #[error("the name is taken by a function that {0}")]
     Taken(FunctionTypes),
     /// The process of the function has ended.
     #[error("{0} has ended")]

@@ -63,7 +63,7 @@ pub struct Group {
 
 /// A process was not taken into a group, because it has ended or is of another scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{pid} can't join a group: it has ended")]
+#[error("can't add {pid} to a group: the process has ended")]
 pub struct JoinError {
     /// The process.
     pub pid: Pid,

@@ -144,7 +144,7 @@ pub trait Registry {
 #[non_exhaustive]
 pub enum LookupError {
     /// No process has that name.
-    #[error("no process has the name {0:?}")]
+    #[error("no process is registered as {0:?}")]
     NoSuchName(Box<str>),
     /// The process takes messages of another type.
     #[error(transparent)]

@@ -18,13 +18,13 @@ pub trait Target {
 #[non_exhaustive]
 pub enum TargetError {
     /// No process has that name.
-    #[error("no process has the name {0:?}")]
+    #[error("no process is registered as {0:?}")]
     NoSuchName(Box<str>),
     /// The PID is of another scheduler.
-    #[error("{0} is no process of the same scheduler")]
+    #[error("{0} is not a process of this scheduler")]
     Elsewhere(Pid),
     /// The caller itself has no scheduler.
-    #[error("the caller has no scheduler")]
+    #[error("the caller is not a process of a scheduler")]
     Detached,
 }
 

@@ -45,7 +45,7 @@ pub enum AcquireError {
     #[error("the semaphore is closed")]
     Closed,
     /// The semaphore has too few permits at this moment, or earlier requests wait for them.
-    #[error("there are not as many permits at this moment; wait with `acquire`")]
+    #[error("not enough permits are free; `acquire` waits for these")]
     NoPermits,
 }
 

@@ -40,7 +40,7 @@ struct State {
 
 /// More has been done than was added. The count stays at zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a wait group has been told of more ends than it was told of beginnings")]
+#[error("negative wait group counter: `done` was called more often than `add`")]
 pub struct BelowZero;
 
 impl WaitGroup {

@@ -32,7 +32,7 @@ pub trait Entered: fmt::Debug {}
 #[derive(Debug, thiserror::Error)]
 pub enum SamplerError {
     /// The signal is not a real-time signal.
-    #[error("signal {signal} is no real-time signal, which are those from {min} to {max}")]
+    #[error("signal {signal} is not a real-time signal; it must be from {min} to {max}")]
     NoRealTimeSignal {
         /// The signal.
         signal: i32,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum AddError {
     /// The node already has a host with this name, which is unchanged.
-    #[error("the node {node} has a host {host} already")]
+    #[error("the node {node} already has a host {host}")]
     HostExists {
         /// The node.
         node: NodeName,
@@ -19,7 +19,7 @@ pub enum AddError {
         receiver: Arc<dyn EnvelopeReceiver>,
     },
     /// The router already has a peer with this name, which is unchanged.
-    #[error("there is a peer {peer} already")]
+    #[error("the peer {peer} already exists")]
     PeerExists {
         /// The peer's name.
         peer: NodeName,
@@ -27,7 +27,7 @@ pub enum AddError {
         receiver: Arc<dyn EnvelopeReceiver>,
     },
     /// The peer has the local node's name. Envelopes for the local node never go to a peer.
-    #[error("{node} is the local node and can't be a peer")]
+    #[error("invalid peer {node}: this is the local node")]
     LocalNode {
         /// The local node's name.
         node: NodeName,
@@ -73,10 +73,10 @@ impl fmt::Debug for AddError {
 #[non_exhaustive]
 pub enum AttachError {
     /// The PID already has a channel, which is unchanged. A PID has at most one channel.
-    #[error("{0} has a receiver already")]
+    #[error("{0} already has a receiver")]
     AlreadyAttached(Pid),
     /// The PID names another node or host than the channel host's.
-    #[error("{pid} does not live on the host {host} of the node {node}")]
+    #[error("{pid} is not a PID of the host {host} on the node {node}")]
     Elsewhere {
         /// The PID.
         pid: Pid,

@@ -129,10 +129,10 @@ fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
             "message=channel detached pid={here@box|2}",
             "message=internode fallback cleared node=here",
             "message=peer removed node=here peer=there",
-            "message=envelope refused pid={box|1} reason=no process with that PID",
-            "message=envelope refused pid={there@a|1} reason=no route to that node",
+            "message=envelope refused pid={box|1} reason=no process has that PID",
+            "message=envelope refused pid={there@a|1} reason=no route to the node",
             "message=host removed node=here host=box",
-            "message=envelope refused pid={box|1} reason=no host with that name on the node",
+            "message=envelope refused pid={box|1} reason=no such host on the node",
         ]
     );
 

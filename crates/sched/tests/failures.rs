@@ -150,7 +150,7 @@ fn a_failure_that_is_reported_is_no_warning_besides_and_the_stop_has_the_count()
     scheduler.stop(Duration::from_secs(60)).unwrap();
     assert_eq!(seen(&["WARN", "{counted|"]), [] as [String; 0]);
     assert_eq!(seen(&["DEBUG", "{counted|", "how=\"failed\";"]).len(), 100);
-    let reports = seen(&["ERROR", "{counted|", "has failed, and nothing watches it"]);
+    let reports = seen(&["ERROR", "{counted|", "failed, and no process monitors it"]);
     assert!(reports[0].contains("left_out=0;"), "{}", reports[0]);
     // On a slow machine there is more than one line.
     let left_out = |text: &String| -> u64 {

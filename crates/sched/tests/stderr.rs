@@ -68,7 +68,7 @@ fn the_first_failure_is_a_line_and_the_stop_counts_the_rest() {
     assert_eq!(lines.len(), 2, "{text}");
     assert!(lines[0].contains(" (stderr::run::"), "{text}");
     assert!(
-        lines[0].ends_with(") has failed, and nothing watches it: no disk"),
+        lines[0].ends_with(") failed, and no process monitors it: no disk"),
         "{text}"
     );
     let rest = "ganger: there were 1 more failures that nothing was told of";
@@ -87,7 +87,7 @@ fn the_line_of_a_panic_leaves_the_message_to_the_hook() {
     };
     let lines = lines(&text);
     assert_eq!(lines.len(), 1, "{text}");
-    let end = ") has panicked, and nothing watches it; its panic is above";
+    let end = ") panicked, and no process monitors it; its panic is above";
     assert!(lines[0].ends_with(end), "{text}");
     assert_eq!(text.matches("on purpose: step").count(), 1, "{text}");
 }

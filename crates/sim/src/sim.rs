@@ -546,7 +546,7 @@ fn successor(made: &[Decision]) -> Option<Vec<u32>> {
 fn text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref().cloned())
-        .unwrap_or_else(|| "a panic that says nothing".to_owned())
+        .unwrap_or_else(|| "non-string panic payload".to_owned())
 }
 
 /// The decisions in the environment, if there are any.
@@ -559,12 +559,12 @@ fn given() -> Option<Vec<u32>> {
 fn variable(name: &str) -> Option<String> {
     let value = env::var_os(name).filter(|value| !value.is_empty())?;
     let text = value.into_string();
-    Some(text.unwrap_or_else(|value| panic!("{name}: {} is no number", value.display())))
+    Some(text.unwrap_or_else(|value| panic!("invalid {name}: {} is not a number", value.display())))
 }
 
 fn parse<N: std::str::FromStr>(name: &str, number: &str) -> N {
     let parsed = number.trim().parse();
-    parsed.unwrap_or_else(|_| panic!("{name}: {number:?} is no number, or too large"))
+    parsed.unwrap_or_else(|_| panic!("invalid {name}: {number:?} is not a number, or too large"))
 }
 
 /// The processes, and those of them that wait for locks or channels.

@@ -67,7 +67,7 @@ enum Phase {
 
 /// The breaker is open: nothing is to be tried now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it has failed too often, and is left alone for a while")]
+#[error("the circuit breaker is open: calls are rejected for a while after repeated failures")]
 #[non_exhaustive]
 pub struct BreakerOpen {
     /// When to try again: a moment to come. While a probe is under way, whose end is not known, it

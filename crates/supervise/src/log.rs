@@ -19,7 +19,7 @@ pub(crate) fn log(event: impl FnOnce()) {
 pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "a panic without a text".into())
+    text.unwrap_or_else(|| "non-string panic payload".into())
 }
 
 /// How many causes of an error are shown.

@@ -80,5 +80,5 @@ where
 fn text(panic: &(dyn Any + Send)) -> CommandError {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    CommandError::Panicked(text.unwrap_or("a panic that says nothing").into())
+    CommandError::Panicked(text.unwrap_or("non-string panic payload").into())
 }

@@ -15,7 +15,7 @@ pub enum WaitError {
     #[error("cancelled: {0}")]
     Cancelled(CancelReason),
     /// The time is over.
-    #[error("the time is over")]
+    #[error("timed out")]
     TimedOut,
     /// The command has failed.
     #[error(transparent)]
@@ -103,7 +103,7 @@ impl TaskError {
 
 /// There is no result of a child: it has ended otherwise. The scope says why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the child has ended without a result")]
+#[error("the child ended without a result")]
 pub struct ChildLost;
 
 /// Whether this error, or one that it stems from, says that the task is asked to finish.

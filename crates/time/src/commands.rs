@@ -23,7 +23,7 @@ pub const ASK_WITHIN: CommandId = CommandId::new(13);
 
 /// The period of an interval is zero: it would tick without end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the period of an interval is zero; give it one from a nanosecond up")]
+#[error("invalid period: an interval's period must be at least 1 ns")]
 pub struct ZeroPeriod;
 
 /// The completion of a timer, which is no timeout if the timer has failed.
@@ -64,7 +64,7 @@ pub(crate) fn register(registry: &CommandRegistry, timers: &Arc<Inner>) {
     register_as(registry, ASK_WITHIN, "ask within", Arc::new(ask_within));
 }
 
-const NO_COMMAND: &str = "the second payload is the command that is to be carried out";
+const NO_COMMAND: &str = "the second payload must be a command";
 
 fn register_as(
     registry: &CommandRegistry,
@@ -81,7 +81,7 @@ type Arguments = <Payloads as IntoIterator>::IntoIter;
 
 fn number(payload: Option<ganger_proc_api::Payload>) -> Result<u64, BoxError> {
     let number = payload.and_then(|it| it.as_u64());
-    number.ok_or_else(|| "a command of a timer takes a number of nanoseconds as u64".into())
+    number.ok_or_else(|| "the payload must be a number of nanoseconds as u64".into())
 }
 
 /// Registers a handler that completes its yield at the moment that `when` works out.

@@ -68,7 +68,7 @@ pub enum RateLimitError {
         wait: Duration,
     },
     /// There are never as many at once.
-    #[error("it takes more tokens than the burst of {burst}; ask for fewer at a time")]
+    #[error("too many tokens at once: the burst is {burst}; ask for fewer")]
     AboveBurst {
         /// How many there may be at once.
         burst: u32,
@@ -403,7 +403,7 @@ impl Bucket {
     fn new(per_second: f64, burst: u32) -> Self {
         assert!(
             per_second > 0.0 && per_second.is_finite(),
-            "a rate of {per_second} tokens a second: it is to be a number above zero"
+            "invalid rate {per_second}: tokens a second must be a number above zero"
         );
         let nanos = (1e9 / per_second).min(LONGEST);
         #[expect(

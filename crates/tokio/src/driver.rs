@@ -55,11 +55,11 @@ pub struct Tokio {
 pub enum RuntimeRefused {
     /// It is not of the kind `current_thread`: its driver is turned by threads of its own.
     #[error(
-        "the runtime has threads of its own: build it with `Builder::new_current_thread` of tokio"
+        "expected a current-thread runtime; build it with tokio's `Builder::new_current_thread`"
     )]
     HasThreads,
     /// It has no timers, by which a thread waits there for a while.
-    #[error("the runtime has no timers: build it with `enable_time`, or `enable_all`")]
+    #[error("expected a runtime with timers; build it with `enable_time` or `enable_all`")]
     NoTime,
 }
 

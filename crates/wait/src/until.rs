@@ -183,7 +183,7 @@ impl Waiting {
             Ok(Poll::Pending) => None,
             Ok(Poll::Ready(result)) => Some(result),
             Err(panic) => {
-                let text = panic_text(&*panic).unwrap_or("a panic without a message");
+                let text = panic_text(&*panic).unwrap_or("non-string panic payload");
                 Some(Err(CommandError::Panicked(text.into())))
             }
         }

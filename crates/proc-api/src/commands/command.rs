@@ -128,19 +128,16 @@ pub enum CommandError {
     #[error("no handler is registered for command {0}; {remedy}", remedy = remedy(*.0))]
     Unknown(CommandId),
     /// The handler, or the process that was called, dropped its completer without using it.
-    #[error(
-        "no answer: the handler, or the process that was called, dropped its completer without \
-         completing the command"
-    )]
+    #[error("no answer: the handler or the called process dropped the completer")]
     Dropped,
     /// The process that was asked has ended without an answer, in this way.
-    #[error("no answer: the process that was asked has ended: {0}")]
+    #[error("no answer: the called process has ended: {0}")]
     Ended(ExitCause),
     /// The handler panicked, with this message.
     #[error("the handler panicked: {0}")]
     Panicked(Box<str>),
     /// No answer has come in the time that was given.
-    #[error("no answer has come in time")]
+    #[error("timed out: no answer")]
     Timeout,
     /// The answer is not of the type that it was taken as. The answer is inside. The box keeps
     /// completions small.

@@ -249,7 +249,7 @@ impl Completer {
     /// In the handler of the yield: has the source forget the completer when it is not wanted any
     /// longer. Costs less than [`on_end`](Self::on_end). `false` where that can't be.
     #[doc(hidden)]
-    #[must_use = "otherwise the completer is to be watched"]
+    #[must_use = "on false the caller must watch the completer"]
     pub fn keep(&self, ticket: Ticket) -> bool {
         let sink = self.sink.as_ref();
         sink.is_some_and(|sink| sink.keep(self.token, ticket))

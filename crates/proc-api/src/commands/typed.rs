@@ -34,7 +34,7 @@ use std::sync::{PoisonError, RwLock};
 /// out.ask(ReadFile("/etc/hostname".into()), 1);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no command",
+    message = "`{Self}` is not a command",
     note = "implement `TypedCommand`, which says what the answer is"
 )]
 pub trait TypedCommand: Send + Sized + 'static {

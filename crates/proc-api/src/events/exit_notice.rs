@@ -157,7 +157,7 @@ impl ExitCause {
 
 /// A process can't be monitored from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{pid} can't be monitored from here: it is no process of the same scheduler")]
+#[error("can't monitor {pid}: not a process of this scheduler")]
 pub struct MonitorError {
     /// The PID that was to be monitored.
     pub pid: Pid,

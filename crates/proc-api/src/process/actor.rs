@@ -38,7 +38,7 @@ use std::marker::PhantomData;
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no actor",
+    message = "`{Self}` is not an actor",
     note = "implement `Actor` for a process that takes messages of one type, and `Process` for one \
             that sees each event",
     note = "of a closure, `actor_fn(|ctx, message: M, out| {{ … Ok(()) }})` makes one"

@@ -165,7 +165,7 @@ pub trait ContextBackend: Send + Sync {
 
 /// No live process has that PID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no process with the PID {pid}")]
+#[error("no process has the PID {pid}")]
 pub struct NotFound {
     /// The PID.
     pub pid: Pid,

@@ -4,7 +4,7 @@ use crate::values::Pid;
 
 /// A process did not get a name. The name is inside.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{pid} can't be named {name:?}: {kind}")]
+#[error("can't register {pid} as {name:?}: {kind}")]
 pub struct RegisterNameError {
     /// The name.
     pub name: Box<str>,
@@ -19,12 +19,12 @@ pub struct RegisterNameError {
 #[non_exhaustive]
 pub enum RegisterNameErrorKind {
     /// Another process has that name already.
-    #[error("{holder} has that name")]
+    #[error("the name is taken by {holder}")]
     Taken {
         /// The process that has it.
         holder: Pid,
     },
     /// No live process of the scheduler has that PID.
-    #[error("there is no such process here")]
+    #[error("no live process of this scheduler has that PID")]
     NotFound,
 }

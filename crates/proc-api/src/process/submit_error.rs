@@ -64,21 +64,18 @@ impl fmt::Display for SubmitErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopping => f.write_str("the scheduler is stopping"),
-            Self::LimitReached { max } => write!(
-                f,
-                "there are {max} processes already, and max_processes is {max}"
-            ),
+            Self::LimitReached { max } => write!(f, "too many processes: max_processes is {max}"),
             Self::TooDeep { depth } => write!(
                 f,
-                "it is inside of {depth} other starts, each in the init of the one before; start \
-                 it in a step of its parent, in `Actor::started` for instance"
+                "nested starts are {depth} deep, each in the init of its parent; start the \
+                 process in a step, for instance in `Actor::started`"
             ),
-            Self::AlreadyExists(pid) => write!(f, "a process with the PID {pid} exists already"),
+            Self::AlreadyExists(pid) => write!(f, "the PID {pid} is taken by a live process"),
             Self::InvalidPid { pid, why } => {
-                write!(f, "{pid} can't be given to a process here: {why}")
+                write!(f, "invalid PID {pid}: {why}")
             }
             Self::NotNamed(error) => write!(f, "{error}"),
-            Self::Prevented(error) => write!(f, "what precedes its init failed: {error}"),
+            Self::Prevented(error) => write!(f, "a step before init failed: {error}"),
             Self::InitFailed(error) => write!(f, "init failed: {error}"),
             Self::InitPanicked(message) => write!(f, "init panicked: {message}"),
             Self::StartRefused(error) => {

@@ -126,42 +126,39 @@ impl SendError {
 pub enum SendErrorKind {
     /// The process takes messages of another type alone.
     #[error(
-        "it takes messages of type {}, and this is one of type {}{}",
+        "type mismatch: the process takes messages of type {}, not {}{}",
         .0.expected(), .0.got(), .0.note()
     )]
     WrongType(TypePair),
     /// The host exists, but has no process with that number.
-    #[error("no process with that PID")]
+    #[error("no process has that PID")]
     NotFound,
     /// The process has ended, in this way.
     #[error("the process has ended{}", .0.note())]
     Ended(EndKind),
     /// It is a channel, whose receiver is gone.
-    #[error("the receiver of its channel is gone")]
+    #[error("the channel's receiver is gone")]
     Closed,
     /// The mailbox has reached its limit; try again later.
-    #[error("its mailbox is full")]
+    #[error("the mailbox is full")]
     Full,
     /// The mailbox stayed full for the whole time that the sender waits.
-    #[error("its mailbox stayed full until the timeout")]
+    #[error("timed out: the mailbox stayed full")]
     Timeout,
     /// The sender waited for room in a step, and its process is cancelled or terminated.
-    #[error("the process that sends is to finish, and waits no longer for room")]
+    #[error("the sender is cancelled and no longer waits for room")]
     Cancelled,
     /// The node has no host with that name.
-    #[error("no host with that name on the node")]
+    #[error("no such host on the node")]
     HostNotFound,
     /// The router has neither a peer nor a fallback for that node.
-    #[error("no route to that node")]
+    #[error("no route to the node")]
     NodeNotFound,
     /// The scheduler of the process is stopping, or has stopped.
-    #[error("its scheduler is stopping, or has stopped")]
+    #[error("the scheduler is stopping or has stopped")]
     Stopping,
     /// The mailbox is full, and the scheduler has not been started: nothing takes from it.
-    #[error(
-        "its mailbox is full, and nothing takes from it, because the scheduler has not been \
-         started"
-    )]
+    #[error("the mailbox is full, and the scheduler has not been started: call `Scheduler::start`")]
     NotStarted,
 }
 

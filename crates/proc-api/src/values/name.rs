@@ -26,30 +26,32 @@ pub struct NameError {
 #[non_exhaustive]
 pub enum NameProblem {
     /// It has no characters.
-    #[error("the name is empty")]
+    #[error("the name must not be empty")]
     Empty,
     /// It has more than [`MAX_NAME_BYTES`] bytes.
-    #[error("the name has {0} bytes; the most is {MAX_NAME_BYTES}")]
+    #[error("the name has {0} bytes; it must have at most {MAX_NAME_BYTES}")]
     TooLong(usize),
     /// It has white space, a control character, or a character that PID text gives a meaning to.
     #[error(
-        "{0:?} can't stand in a name: no white space, no control characters, none of {{ }} | @"
+        "invalid character {0:?}: a name must not contain white space, control characters, or \
+         any of {{ }} | @"
     )]
     Forbidden(char),
     /// The program has made [`MAX_INTERNED`] other names, with those that it has parsed.
     #[error(
-        "there are {MAX_INTERNED} names already, and none is ever freed: make fewer different \
-         ones, and ask for text from outside by `known`"
+        "too many names: {MAX_INTERNED} exist, and names are never freed; create fewer, and look \
+         text from outside up with `known`"
     )]
     TableFull,
     /// [`MAX_PARSED`] other names have been parsed.
     #[error(
-        "{MAX_PARSED} names have been parsed already, and none is ever freed: make the expected \
-         ones by `HostName::new` and `NodeName::new`, and parse others by `Pid::parse_known`"
+        "too many parsed names: {MAX_PARSED} exist, and names are never freed; create the \
+         expected names with `HostName::new` and `NodeName::new`, and parse others with \
+         `Pid::parse_known`"
     )]
     TooManyParsed,
     /// The program has no such name, and none was to be added.
-    #[error("no such name is known: make it by `new`, if it is to be")]
+    #[error("unknown name; create it with `new`")]
     Unknown,
 }
 

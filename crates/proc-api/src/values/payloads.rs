@@ -147,8 +147,8 @@ impl fmt::Debug for Payloads {
 /// an [`Actor`](crate::Actor) is sent its own type, a [`TypedCommand`](crate::TypedCommand) is one,
 /// and [`Message::of`](crate::Message::of) makes a message of it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no payload by itself",
-    label = "this is no payload",
+    message = "`{Self}` is not a payload",
+    label = "not a payload",
     note = "`Payload::any(value)` is a payload of a value of any type that is `Send + 'static`",
     note = "a message of one value is `Message::of(value)`, which an address of its type sends as \
             it is, and a command of one value is a `TypedCommand`"

@@ -140,10 +140,10 @@ pub enum PidProblem {
         found: Option<char>,
     },
     /// The node's name is not a valid name.
-    #[error("bad node name: {}", .0.problem)]
+    #[error("invalid node name: {}", .0.problem)]
     Node(NameError),
     /// The host's name is not a valid name.
-    #[error("bad host name: {}", .0.problem)]
+    #[error("invalid host name: {}", .0.problem)]
     Host(NameError),
     /// The id begins with a zero: a number has one text form.
     #[error("the id has a leading zero")]

@@ -27,18 +27,18 @@ pub struct Symbol(&'static str);
 #[non_exhaustive]
 pub enum InternError {
     /// It has more than [`MAX_SYMBOL_BYTES`] bytes.
-    #[error("the text has {0} bytes; the most of a symbol is {MAX_SYMBOL_BYTES}")]
+    #[error("the text has {0} bytes; a symbol must have at most {MAX_SYMBOL_BYTES}")]
     TooLong(usize),
     /// The program has made [`MAX_INTERNED`] others, with those that it has parsed.
     #[error(
-        "there are {MAX_INTERNED} symbols already, and none is ever freed; {0:?} can't be added: \
-         make fewer different ones, and ask for text from outside by `known`"
+        "can't add the symbol {0:?}: {MAX_INTERNED} exist, and symbols are never freed; create \
+         fewer, and look text from outside up with `known`"
     )]
     TableFull(String),
     /// [`MAX_PARSED`] others have been parsed.
     #[error(
-        "{MAX_PARSED} symbols have been parsed already, and none is ever freed; {0:?} can't be \
-         added: make the expected ones by `intern`, and ask for others by `known`"
+        "can't add the symbol {0:?}: {MAX_PARSED} have been parsed, and symbols are never freed; \
+         create the expected symbols with `intern`, and look others up with `known`"
     )]
     TooManyParsed(String),
 }

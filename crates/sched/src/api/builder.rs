@@ -348,7 +348,7 @@ impl<S> Builder<S> {
     ///     .start()?;
     /// drop(scheduler.spawn(process_fn(|_, _, _| Err("the disk is full".into())))?);
     /// let line = told.recv()?;
-    /// assert!(line.ends_with("has failed, and nothing watches it: the disk is full"));
+    /// assert!(line.ends_with("failed, and no process monitors it: the disk is full"));
     /// # Ok::<(), BoxError>(())
     /// ```
     ///

@@ -43,12 +43,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// What a thread is told that must not wait.
-const CANNOT_WAIT: &str = "the process that is called can't run while this thread waits for its \
-                           answer; a step asks with `out.ask(call, tag)`, a future with `.await`";
+const CANNOT_WAIT: &str = "a blocking wait for an answer would block the worker that runs the \
+                           called process; in a step use `out.ask(call, tag)`, in a task \
+                           `.await`";
 
 /// What a process is told that asks itself. For crates that pass questions on.
 #[doc(hidden)]
-pub const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
+pub const CALLS_ITSELF: &str = "a process can't call itself";
 
 /// A question was not asked, because the process refuses it. The message is gone.
 ///

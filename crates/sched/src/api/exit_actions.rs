@@ -8,7 +8,7 @@ use ganger_proc_api::{Exclusive, Pid, Withdrawal};
 
 /// An exit action was not registered, because the process has ended. The action is inside.
 #[derive(Debug, thiserror::Error)]
-#[error("{pid} takes no exit action: no live process of this scheduler has that PID")]
+#[error("can't add an exit action to {pid}: no live process of this scheduler has that PID")]
 pub struct ExitActionError {
     /// The PID.
     pub pid: Pid,

@@ -51,7 +51,7 @@ pub enum StartError {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// They have been started before.
-    #[error("the scheduler has been started already")]
+    #[error("the scheduler is already started")]
     AlreadyStarted,
     /// The scheduler has been stopped; build a new one.
     #[error("the scheduler has been stopped; build a new one")]

@@ -382,7 +382,7 @@ impl<F> Spawner<F> {
         let birth = birth.with_limit(limit);
         let result = shared.submit_with(birth, process, method, input, move |child| {
             if limit == Some(Limit::of(0)) {
-                let why = "a mailbox_limit of 0 lets no message in; it is from 1 up";
+                let why = "mailbox_limit must be at least 1";
                 return Err(SubmitErrorKind::Prevented(why.into()));
             }
             // So that its type is known when it is found by its name.

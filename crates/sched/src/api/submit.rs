@@ -496,11 +496,11 @@ fn cause_of(kind: &SubmitErrorKind) -> ExitCause {
 
 fn check(shared: &Shared, pid: Pid) -> Result<(), SubmitErrorKind> {
     let why = if pid.host() != shared.host {
-        "its host is not this scheduler"
+        "the host is not this scheduler"
     } else if !shared.is_local(pid) {
-        "its node is not this scheduler's"
+        "the node is not this scheduler's"
     } else if pid.id() >= FIRST_COUNTED_ID {
-        "its id is not below 2^32; higher ids are for PIDs that the scheduler chooses"
+        "the id must be below 2^32; the scheduler assigns higher ids"
     } else {
         return Ok(());
     };

@@ -24,7 +24,7 @@ pub enum SystemEvent {
 
 /// A system event was not accepted, because no live process has the PID. The event is inside.
 #[derive(Debug, thiserror::Error)]
-#[error("{pid} gets no system event: no live process of this scheduler has that PID")]
+#[error("can't send a system event to {pid}: no live process of this scheduler has that PID")]
 pub struct SystemSendError {
     /// The PID.
     pub pid: Pid,

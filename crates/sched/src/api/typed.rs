@@ -320,7 +320,7 @@ fn start<M>(ctx: &Context, process: ProcessBox, method: Symbol) -> Result<Addres
 /// An address of a process that takes messages of another type was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{pid} does not take messages of type {expected} alone, but {}{}",
+    "type mismatch: {pid} takes {}, not only messages of type {expected}{}",
     .takes.unwrap_or("those of any type"),
     if *.is_restarting { "; it restarts at the moment" } else { "" }
 )]

@@ -63,7 +63,7 @@ pub enum BuildError {
         max: usize,
     },
     /// The threads' name has a NUL in it, which no system takes.
-    #[error("thread_name {0:?} has a NUL in it")]
+    #[error("invalid thread_name {0:?}: it must not contain a NUL")]
     ThreadName(String),
     /// A worker was to be pinned to a core that does not exist, or that the process may not use.
     #[error(
@@ -91,15 +91,15 @@ pub enum BuildError {
     Backtraces(std::io::Error),
     /// The signal that backtraces of long steps need has a handler, or is ignored.
     #[error(
-        "long_step_backtraces: somebody else in this program handles or ignores signal {signal}; \
-         name another real-time signal with `backtrace_signal`"
+        "long_step_backtraces: another part of this program handles or ignores signal {signal}; \
+         choose another real-time signal with `backtrace_signal`"
     )]
     SignalTaken {
         /// Its number.
         signal: i32,
     },
     /// The host's or the node's name is none.
-    #[error("{name:?} is no name for a {what}: {error}")]
+    #[error("invalid {what} name {name:?}: {error}")]
     Name {
         /// What was to be named: a host or a node.
         what: &'static str,

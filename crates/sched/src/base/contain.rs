@@ -154,7 +154,7 @@ pub(crate) fn remedy(message: &str) -> Option<&'static str> {
 }
 
 fn message(payload: Box<dyn Any + Send>) -> Box<str> {
-    let message = panic_text(&*payload).unwrap_or("a value that is no text");
+    let message = panic_text(&*payload).unwrap_or("non-string panic payload");
     let message = match remedy(message) {
         Some(remedy) => format!("{message}; {remedy}").into(),
         None => message.into(),
@@ -188,7 +188,7 @@ mod tests {
             Err::<(), _>("number 7".into())
         );
         let odd = contain(|| std::panic::panic_any(Bomb));
-        assert_eq!(odd, Err::<(), _>("a value that is no text".into()));
+        assert_eq!(odd, Err::<(), _>("non-string panic payload".into()));
     }
 
     // pins: P8

@@ -66,16 +66,17 @@ impl Failure {
     /// What is said of the process, without the error.
     fn what(&self) -> &'static str {
         match self {
-            Self::Ended(ExitCause::Panicked(_)) => "has panicked, and nothing watches it",
+            Self::Ended(ExitCause::Panicked(_)) => "panicked, and no process monitors it",
             Self::Ended(ExitCause::UpgradeFailed(_)) => {
-                "has ended because its upgrade failed, and nothing watches it"
+                "ended because its upgrade failed, and no process monitors it"
             }
-            Self::Ended(_) => "has failed, and nothing watches it",
-            Self::Exited(_) => {
-                "has ended with a process that it was linked to, and nothing watches it"
+            Self::Ended(_) => "failed, and no process monitors it",
+            Self::Exited(_) => "ended with a linked process, and no process monitors it",
+            Self::Answer { .. } => {
+                "got an error as an answer, and its actor does not implement \
+                                    `completed`"
             }
-            Self::Answer { .. } => "got an error as an answer, and its actor has no `completed`",
-            Self::Dropped(_) => "was asked, and its answer is an error that was dropped unseen",
+            Self::Dropped(_) => "answered with an error that was dropped unseen",
         }
     }
 
@@ -179,11 +180,11 @@ impl Lines {
             log(Level::ERROR, || {
                 tracing::error!(
                     target: "ganger::failure", left_out,
-                    "there were more failures that nothing was told of"
+                    "more failures were not reported"
                 );
             });
             on_stderr(format!(
-                "ganger: there were {left_out} more failures that nothing was told of"
+                "ganger: {left_out} more failures were not reported"
             ));
         }
     }
@@ -256,13 +257,13 @@ mod tests {
             "main",
         );
         let text =
-            "process {test|7} \"it\" (app::Worker) has failed, and nothing watches it: no disk";
+            "process {test|7} \"it\" (app::Worker) failed, and no process monitors it: no disk";
         assert_eq!(failed.to_string(), text);
         assert_eq!(failed.on_stderr(), format!("ganger: {text}"));
         let cause = ExitCause::Panicked("no luck".into());
         let panicked = report(Failure::Ended(cause), "it", "run");
-        let text = "process {test|7} \"it\" (app::Worker, method \"run\") has panicked, and \
-                    nothing watches it";
+        let text = "process {test|7} \"it\" (app::Worker, method \"run\") panicked, and no \
+                    process monitors it";
         assert_eq!(panicked.to_string(), format!("{text}: no luck"));
         assert_eq!(
             panicked.on_stderr(),

@@ -149,7 +149,7 @@ impl Alarm {
     /// In the handler of a command: has the source [forget](Source::forget) the command's completer
     /// when it is not wanted any longer. `false` where that can't be, and the completer has to be
     /// watched: [`Completer::on_end`].
-    #[must_use = "otherwise the completer is to be watched"]
+    #[must_use = "on false the caller must watch the completer"]
     pub fn keep(&self, completer: &Completer, seat: Seat, key: u64) -> bool {
         let ticket = self.ticket(seat, key);
         ticket.is_some_and(|ticket| completer.keep(ticket))

@@ -18,7 +18,7 @@ const ARRAY: usize = 512;
 
 /// A handler was not registered. It is inside the error: nothing is lost.
 #[derive(thiserror::Error)]
-#[error("command {id} ({name:?}) can't be registered: {kind}")]
+#[error("can't register command {id} ({name:?}): {kind}")]
 pub struct RegisterError {
     /// The id that was asked for.
     pub id: CommandId,
@@ -35,7 +35,7 @@ pub struct RegisterError {
 #[non_exhaustive]
 pub enum RegisterErrorKind {
     /// Another handler has that id.
-    #[error("{existing:?} is registered for that id already")]
+    #[error("the id is taken by {existing:?}")]
     Collision {
         /// The name of the handler that is registered.
         existing: Symbol,

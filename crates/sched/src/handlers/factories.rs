@@ -11,7 +11,7 @@ pub type Factory = Arc<dyn Fn() -> Box<dyn Process> + Send + Sync>;
 
 /// A factory was not registered because its name is taken. It is inside the error.
 #[derive(thiserror::Error)]
-#[error("a factory named {name:?} is registered already")]
+#[error("a factory named {name:?} is already registered")]
 pub struct FactoryError {
     /// The name.
     pub name: Symbol,

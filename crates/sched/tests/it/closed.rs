@@ -63,7 +63,7 @@ fn a_scheduler_that_has_stopped_says_so_and_the_message_comes_back() -> Result<(
     for error in refused {
         assert_eq!(error.kind, SendErrorKind::Stopping);
         assert!(error.kind.is_closed());
-        let text = format!("can't send to {pid}: its scheduler is stopping, or has stopped");
+        let text = format!("can't send to {pid}: the scheduler is stopping or has stopped");
         assert_eq!(error.to_string(), text);
         assert_eq!(error.into_envelope().message.topic, "late");
     }

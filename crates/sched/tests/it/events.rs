@@ -270,7 +270,7 @@ fn a_full_mailbox_gives_the_envelope_back_and_takes_system_events() {
     ] {
         assert_eq!(error.kind, SendErrorKind::Full);
         assert!(
-            error.to_string().ends_with("its mailbox is full"),
+            error.to_string().ends_with("the mailbox is full"),
             "{error}"
         );
         let envelope = error.into_envelope();

@@ -89,8 +89,8 @@ fn a_duplicate_pid_is_refused_and_the_first_process_untouched() {
     exit(again);
 
     for (text, why) in [
-        ("{other|7}", "its host is not this scheduler"),
-        ("{elsewhere@main|7}", "its node is not this scheduler's"),
+        ("{other|7}", "the host is not this scheduler"),
+        ("{elsewhere@main|7}", "the node is not this scheduler's"),
         ("{main|4294967296}", "its id is not below 2^32"),
     ] {
         let error = scheduler

@@ -168,7 +168,7 @@ fn who_has_waited_long_enough_gets_the_message_back() {
         let sent = address.send_timeout(numbered(1), timeout);
         let error = sent.as_ref().unwrap_err().to_string();
         assert!(
-            error.ends_with("its mailbox stayed full until the timeout"),
+            error.ends_with("timed out: the mailbox stayed full"),
             "{error}"
         );
         assert_refused(sent, SendErrorKind::Timeout, 1);

@@ -71,7 +71,7 @@ fn a_process_that_fails_without_a_handle_is_reported_with_its_names() {
     );
     let text = report.to_string();
     assert!(
-        text.ends_with("has failed, and nothing watches it: no disk"),
+        text.ends_with("failed, and no process monitors it: no disk"),
         "{text}"
     );
 }

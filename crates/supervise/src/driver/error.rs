@@ -83,26 +83,22 @@ impl fmt::Display for SuperviseError {
                 f,
                 "gave up: children failed more often than allowed, at last {child:?}: {cause}"
             ),
-            Self::NameTaken(name) => write!(f, "a child is named {name:?} already"),
+            Self::NameTaken(name) => write!(f, "a child named {name:?} already exists"),
             Self::Full { most } => {
-                write!(
-                    f,
-                    "there are {most} children already, and max_children is {most}"
-                )
+                write!(f, "too many children: max_children is {most}")
             }
-            Self::NoChild(child) => write!(f, "there is no child {child}"),
+            Self::NoChild(child) => write!(f, "no child {child}"),
             Self::Stopping => f.write_str("the supervisor is stopping"),
             Self::Overtaken { child } => write!(
                 f,
-                "the child {child:?} is not started: it is to be stopped meanwhile"
+                "the child {child:?} is not started: a stop of it was requested meanwhile"
             ),
             Self::WaitsForItself(pid) => write!(
                 f,
-                "the stop that {pid} has asked for is under way, and {pid} is to finish: it can't \
-                 wait for its own end"
+                "{pid} can't wait for its own end; the stop that it requested is under way"
             ),
             Self::Gone { supervisor, kind } => {
-                write!(f, "the supervisor {supervisor} is gone: {kind}")
+                write!(f, "the supervisor {supervisor} has ended: {kind}")
             }
             Self::NoTimers => f.write_str(
                 "a supervisor needs timers: give the scheduler's builder `.source(Timers)`",

@@ -14,13 +14,13 @@ pub enum PoolError {
         queued: usize,
     },
     /// The job has waited longer than it may.
-    #[error("the job has waited too long")]
+    #[error("timed out: the job waited too long in the queue")]
     Expired,
     /// The worker panicked with the job, with this message, as often as it was tried.
     #[error("the worker panicked: {0}")]
     Panicked(Box<str>),
     /// The pool is stopping, or has stopped, or was not started yet.
-    #[error("the pool does not run, or is stopping")]
+    #[error("the pool is stopping or has stopped")]
     Stopping,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum AddressError {
     /// The supervisor has no child with that name, or none at that path.
-    #[error("there is no child {path:?}; the supervisor has {there}")]
+    #[error("no child {path:?}; the supervisor has {there}")]
     NoChild {
         /// The name or path that was asked for.
         path: String,
@@ -18,7 +18,7 @@ pub enum AddressError {
         there: String,
     },
     /// The child has no process now.
-    #[error("the child {path:?} does not run: it {state}")]
+    #[error("the child {path:?} is not running: it {state}")]
     NotRunning {
         /// The name or path.
         path: String,
@@ -47,7 +47,7 @@ pub enum TreeError {
     #[error(transparent)]
     Child(#[from] AddressError),
     /// The time is over.
-    #[error("the time is over, and what the tree was waited for has not come")]
+    #[error("timed out: the tree did not reach the state")]
     Timeout,
     /// The wait would block a worker of a scheduler, or the thread in its driver.
     #[error(

@@ -80,7 +80,7 @@ fn the_failures_of_children_are_not_reported_and_that_of_the_supervisor_is() {
         let reports = std::mem::take(&mut *reports.lock().unwrap());
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert!(
-            reports[0].contains("has failed, and nothing watches it"),
+            reports[0].contains("failed, and no process monitors it"),
             "{reports:?}"
         );
     });

@@ -226,7 +226,7 @@ impl<L, A, K> Serve<L, A, K> {
 impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
     async fn run(self) -> io::Result<()> {
         let Some(context) = here::context() else {
-            let text = "a server is to be awaited by a process: in a task of the scheduler";
+            let text = "a server must be awaited in a task of the scheduler";
             return Err(io::Error::other(text));
         };
         let Self {

@@ -30,7 +30,7 @@ impl Alarm {
     ) -> Result<(), SendError> {
         let shared = &scheduler.shared;
         let Some(ticket) = self.ticket(seat, key) else {
-            unreachable!("so many workers and sources there are not")
+            unreachable!("no such worker or source")
         };
         let task = shared.find(target);
         let refused = task.as_ref().and_then(|task| {

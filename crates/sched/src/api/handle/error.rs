@@ -4,7 +4,7 @@ use ganger_proc_api::{Pid, Symbol, UpgradeRequest};
 
 /// An upgrade was not accepted. The request is inside: nothing is lost.
 #[derive(Debug, thiserror::Error)]
-#[error("{pid} can't be upgraded: {kind}")]
+#[error("can't upgrade {pid}: {kind}")]
 pub struct UpgradeRefused {
     /// The process that was to be upgraded; it is untouched.
     pub pid: Pid,
@@ -19,7 +19,7 @@ pub struct UpgradeRefused {
 #[non_exhaustive]
 pub enum UpgradeRefusedKind {
     /// No live process has that PID.
-    #[error("there is no such process")]
+    #[error("no live process has that PID")]
     NotFound,
     /// No factory of that name is registered.
     #[error("no factory named {0:?} is registered")]

@@ -32,9 +32,7 @@ pub(crate) enum Next {
 /// Why no thread can take a worker's place.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoSpare {
-    #[error(
-        "there are as many spare threads as there may be; raise `max_spares`, or block elsewhere"
-    )]
+    #[error("all spare threads are in use; raise `max_spares`, or block on a thread of your own")]
     Limit,
     #[error("the system refuses another thread: {0}")]
     System(io::Error),
