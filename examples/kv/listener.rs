@@ -20,7 +20,7 @@ pub(crate) fn start(
     let mut supervisor = Supervisor::one_for_one();
     for number in 0..settings.shards {
         // One that fails loses its keys, but not the requests that wait for it.
-        supervisor = supervisor.with(Child::new(name(number), Shard::new).in_place());
+        supervisor = supervisor.with(ChildSpec::new(name(number), Shard::new).in_place());
     }
     let tree = supervisor.start(scheduler)?;
     let shards = (0..settings.shards).map(|it| tree.address::<Work>(&name(it)));
@@ -30,13 +30,13 @@ pub(crate) fn start(
     let socket = listen(scheduler, address)?;
     let address = socket.local_addr()?;
     let idle = Arc::clone(&server);
-    let memory = Child::new("memory", move || {
+    let memory = ChildSpec::new("memory", move || {
         let server = Arc::clone(&idle);
         process(async move |cx: Cx| give_back(cx, server).await)
     });
     tree.start_child(memory).wait()?;
     // It stops first, and waits for the connections then, which need the shards.
-    let accepts = Child::new("listener", move || {
+    let accepts = ChildSpec::new("listener", move || {
         let (socket, server) = (socket.try_clone(), Arc::clone(&server));
         process(async move |cx: Cx| accept(cx, TcpListener::from_std(socket?)?, server).await)
     });

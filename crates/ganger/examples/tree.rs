@@ -33,9 +33,9 @@ fn stock() -> Supervisor {
 pub(crate) fn shop() -> Supervisor {
     Supervisor::one_for_one()
         .label("shop")
-        .with(Child::new("till", || Counter(0)).in_place())
+        .with(ChildSpec::new("till", || Counter(0)).in_place())
         .child("stock", stock)
-        .with(Child::new("audit", || Counter(0)).back_off(Duration::from_millis(20)))
+        .with(ChildSpec::new("audit", || Counter(0)).back_off(Duration::from_millis(20)))
 }
 
 /// Has a child fail, and waits until the tree is whole again.

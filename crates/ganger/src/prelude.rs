@@ -31,8 +31,8 @@ pub use ganger_link::{
 #[doc(no_inline)]
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
-    AutoShutdown, BackOff, Batch, Breaker, Child, ChildInfo, ChildState, Overload, Poison, Pool,
-    PoolError, PoolHandle, PoolRemote, Restart, ShutdownTimeout, Supervisor, Tree, TreeEnd,
+    AutoShutdown, BackOff, Batch, Breaker, ChildInfo, ChildSpec, ChildState, Overload, Poison,
+    Pool, PoolError, PoolHandle, PoolRemote, Restart, ShutdownTimeout, Supervisor, Tree, TreeEnd,
     TreeEnded, TreeError, TreeHandle,
 };
 #[doc(no_inline)]

@@ -1,6 +1,6 @@
 //! What a user says of a supervisor, and its start.
 
-use crate::child::{Child, IntoProcess};
+use crate::child::{ChildSpec, IntoProcess};
 use crate::driver::{Driver, Order, SuperviseError};
 use crate::plan::{AutoShutdown, Strategy, Window};
 use crate::tree::{Tree, TreeHandle};
@@ -25,7 +25,7 @@ const METHOD: Symbol = Symbol::new("supervisor");
 /// ```
 /// use ganger_proc_api::{BoxError, actor_fn};
 /// use ganger_sched::Scheduler;
-/// use ganger_supervise::{Child, Supervisor};
+/// use ganger_supervise::{ChildSpec, Supervisor};
 /// use ganger_time::Timers;
 /// use std::sync::Arc;
 /// use std::time::Duration;
@@ -41,7 +41,7 @@ const METHOD: Symbol = Symbol::new("supervisor");
 ///             if sum == 42 { { out.done(sum); Ok(()) } } else { Ok(()) }
 ///         })
 ///     })
-///     .with(Child::new("web", || actor_fn(|_, (), _| Ok(()))).stop_within(seconds(2)))
+///     .with(ChildSpec::new("web", || actor_fn(|_, (), _| Ok(()))).stop_within(seconds(2)))
 ///     .start(&scheduler)?;
 /// tree.address::<u64>("sum")?.send(42)?;
 /// println!("{tree}");
@@ -59,7 +59,7 @@ pub struct Supervisor {
     most: u32,
     within: Duration,
     max_children: usize,
-    children: Vec<Child>,
+    children: Vec<ChildSpec>,
     view: Arc<View>,
     on_failure: Option<OnFailure>,
     before_start: Option<BeforeStart>,
@@ -161,19 +161,19 @@ impl Supervisor {
         self
     }
 
-    /// One more child, a permanent one: see [`Child::new`].
+    /// One more child, a permanent one: see [`ChildSpec::new`].
     #[must_use]
     pub fn child<Kind, T: IntoProcess<Kind>>(
         self,
         name: impl Into<Arc<str>>,
         make: impl Fn() -> T + Send + Sync + 'static,
     ) -> Self {
-        self.with(Child::new(name, make))
+        self.with(ChildSpec::new(name, make))
     }
 
     /// One more child.
     #[must_use]
-    pub fn with(mut self, child: Child) -> Self {
+    pub fn with(mut self, child: ChildSpec) -> Self {
         self.children.push(child);
         self
     }

@@ -1,13 +1,14 @@
 //! What a task may ask for.
 
-use crate::around::{Cancelled, Shielded, Timeout, UntilCancelled};
 use crate::error::WaitError;
 use crate::step::{self, Then};
 #[cfg(feature = "sched")]
 use crate::wait::HasPid;
-use crate::wait::{self, Answer, Monitor, Recv, Where};
+use crate::wait::{
+    self, AnswerWait, Cancelled, ExitWait, Join, Recv, Select, Shielded, Timeout, UntilCancelled,
+    Where,
+};
 use crate::waits::Mark;
-use crate::{Join, Select};
 #[cfg(feature = "sched")]
 use ganger_proc_api::SubmitError;
 use ganger_proc_api::{
@@ -141,8 +142,8 @@ impl<M: Send + 'static> Cx<M> {
     /// assert!(matches!(asks.wait(), ExitReason::Done(it) if it.as_u64() == Some(42)));
     /// # Ok::<(), ganger_proc_api::BoxError>(())
     /// ```
-    pub fn ask<C: TypedCommand>(&self, command: C) -> Answer<C::Answer> {
-        Answer::new(self.task, command.into_command(), Payload::take)
+    pub fn ask<C: TypedCommand>(&self, command: C) -> AnswerWait<C::Answer> {
+        AnswerWait::new(self.task, command.into_command(), Payload::take)
     }
 
     /// As [`ask`](Self::ask), but waits no longer than that time for the answer.
@@ -183,22 +184,22 @@ impl<M: Send + 'static> Cx<M> {
     /// assert!(matches!(eight.wait(), ExitReason::Done(it) if it.as_u64() == Some(8)));
     /// # Ok::<(), BoxError>(())
     /// ```
-    pub fn command<C: TypedCommand>(&self, command: C) -> Answer<C::Answer> {
+    pub fn command<C: TypedCommand>(&self, command: C) -> AnswerWait<C::Answer> {
         self.ask(command)
     }
 
     /// Has a command carried out, and waits for the answer. As [`command`](Self::command), without
     /// types.
-    pub fn call(&self, command: Command) -> Answer<Payload> {
-        Answer::new(self.task, command, Ok)
+    pub fn call(&self, command: Command) -> AnswerWait<Payload> {
+        AnswerWait::new(self.task, command, Ok)
     }
 
     /// Waits for a while, never for less. It is the command [`CommandId::SLEEP`], which a scheduler
     /// with timers carries out.
-    pub fn sleep(&self, duration: Duration) -> Answer<()> {
+    pub fn sleep(&self, duration: Duration) -> AnswerWait<()> {
         let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let command = Command::new(CommandId::SLEEP, nanoseconds);
-        Answer::new(self.task, command, |_| Ok(()))
+        AnswerWait::new(self.task, command, |_| Ok(()))
     }
 
     /// Waits for the end of another process of the scheduler. The monitor begins at once, and ends
@@ -206,8 +207,8 @@ impl<M: Send + 'static> Cx<M> {
     ///
     /// # Panics
     /// Outside of the task.
-    pub fn monitor(&self, target: Pid) -> Monitor {
-        Monitor::begin(&self.ctx, self.task, target)
+    pub fn monitor(&self, target: Pid) -> ExitWait {
+        ExitWait::begin(&self.ctx, self.task, target)
     }
 
     /// Starts a process, and waits for its end, in one act: the cause is never lost, however soon
@@ -237,8 +238,8 @@ impl<M: Send + 'static> Cx<M> {
     pub fn monitored<T: HasPid>(
         &self,
         start: impl FnOnce(Spawner<Context>) -> Result<T, SubmitError>,
-    ) -> Result<(T, Monitor), SubmitError> {
-        Monitor::spawn(&self.ctx, self.task, start)
+    ) -> Result<(T, ExitWait), SubmitError> {
+        ExitWait::spawn(&self.ctx, self.task, start)
     }
 
     /// Lets the other processes that are ready run first.

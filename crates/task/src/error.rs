@@ -1,8 +1,7 @@
 //! Why a wait has no result, and why a scope has none.
 
-use crate::set::TaskId;
 use ganger_proc_api::{
-    BoxError, CancelReason, CommandError, ExitCause, MonitorError, Pid, SubmitError, WrongType,
+    BoxError, CancelReason, CommandError, ExitCause, MonitorError, Pid, WrongType,
 };
 use std::error::Error;
 
@@ -50,55 +49,6 @@ pub struct ChildError {
     pub cause: ExitCause,
     /// The child's own error, if it has ended with one.
     pub source: Option<BoxError>,
-}
-
-/// A child of a [`TaskSet`](crate::TaskSet) has no result.
-#[derive(Debug, thiserror::Error)]
-#[error("the child {id} of the set has ended: {cause}")]
-#[non_exhaustive]
-pub struct TaskError {
-    /// The child: what the call has returned that has started it.
-    pub id: TaskId,
-    /// Its PID; `None` for one that was never started.
-    pub pid: Option<Pid>,
-    /// How it has ended. One that was cancelled before it started has ended as cancelled, and one
-    /// that could not be started has failed.
-    pub cause: ExitCause,
-    /// The child's own error, or why it could not be started.
-    pub source: Option<BoxError>,
-}
-
-impl TaskError {
-    pub(crate) fn new(id: TaskId, pid: Pid, cause: ExitCause, source: Option<BoxError>) -> Self {
-        let pid = Some(pid);
-        Self {
-            id,
-            pid,
-            cause,
-            source,
-        }
-    }
-
-    pub(crate) fn not_started(id: TaskId, reason: CancelReason) -> Self {
-        let cause = ExitCause::Cancelled(reason);
-        Self {
-            id,
-            pid: None,
-            cause,
-            source: None,
-        }
-    }
-
-    pub(crate) fn refused(id: TaskId, error: SubmitError) -> Self {
-        let source = BoxError::from(error);
-        let cause = ExitCause::Failed(text(&source).into());
-        Self {
-            id,
-            pid: None,
-            cause,
-            source: Some(source),
-        }
-    }
 }
 
 /// There is no result of a child: it has ended otherwise. The scope says why.

@@ -2,20 +2,16 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
-mod around;
 #[cfg(feature = "sched")]
 mod blocking;
-mod combine;
 mod cx;
 mod error;
-mod group;
 #[cfg(feature = "tokio")]
 mod in_tokio;
 mod name;
 #[allow(unsafe_code, reason = "a future is pinned in its process")]
 mod process;
 mod scope;
-mod set;
 #[cfg(feature = "sched")]
 mod spawn;
 #[allow(unsafe_code, reason = "a step is lent to the waits inside of it")]
@@ -25,18 +21,17 @@ mod ticks;
 mod wait;
 mod waits;
 
-pub use around::{Cancelled, Shielded, Timeout, UntilCancelled};
-pub use combine::{Either, Either3, Either4, Join, Select};
 pub use cx::Cx;
-pub use error::{ChildError, ChildLost, TaskError, WaitError};
-pub use group::{Child, Group};
+pub use error::{ChildError, ChildLost, WaitError};
 #[cfg(feature = "tokio")]
 pub use in_tokio::{RuntimeGone, in_tokio};
 pub use process::process;
-pub use scope::Scope;
-pub use set::{TaskId, TaskSet};
+pub use scope::{Group, Scope, ScopedTask, TaskError, TaskId, TaskSet};
 #[cfg(feature = "sched")]
 pub use spawn::{SpawnTask, SpawnTaskExt, StartTask};
 #[cfg(feature = "time")]
 pub use ticks::Ticks;
-pub use wait::{Answer, Any, Monitor, Recv, Wanted, Where};
+pub use wait::{
+    AnswerWait, Any, Cancelled, Either, Either3, Either4, ExitWait, Join, Recv, Select, Shielded,
+    Timeout, UntilCancelled, Wanted, Where,
+};

@@ -2,7 +2,7 @@
 
 use crate::cx::Cx;
 use crate::error::WaitError;
-use crate::wait::Answer;
+use crate::wait::AnswerWait;
 use ganger_proc_api::{Context, Tag};
 use ganger_time::{Interval, MissedTicks, TimerContext};
 use std::fmt;
@@ -66,7 +66,7 @@ impl Ticks {
     /// [`WaitError::Cancelled`] when the task is asked to finish, and `Command` with
     /// [`ZeroPeriod`](ganger_time::ZeroPeriod) inside.
     pub async fn next(&mut self) -> Result<u64, WaitError> {
-        Answer::new(self.task, self.every.command(), |_| Ok(())).await?;
+        AnswerWait::new(self.task, self.every.command(), |_| Ok(())).await?;
         Ok(self.every.take(self.ctx.now()))
     }
 }

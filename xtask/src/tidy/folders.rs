@@ -8,13 +8,14 @@ use super::source::Source;
 type Folder = (&'static str, &'static [&'static str]);
 
 /// The crates whose folders are layers, each with its folders from the lowest to the highest.
-const CRATES: [(&str, &[Folder]); 6] = [
+const CRATES: [(&str, &[Folder]); 7] = [
     ("mpsc", &MPSC),
     ("net", &NET),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),
     ("sched", &SCHED),
     ("supervise", &SUPERVISE),
+    ("task", &TASK),
 ];
 
 const SCHED: [Folder; 16] = [
@@ -171,6 +172,21 @@ const SUPERVISE: [Folder; 10] = [
             "supervisor",
         ],
     ),
+];
+
+const TASK: [Folder; 12] = [
+    ("error", &[]),
+    ("in_tokio", &[]),
+    ("name", &[]),
+    ("waits", &[]),
+    ("step", &["waits"]),
+    ("wait", &["error", "waits", "step"]),
+    ("cx", &["error", "waits", "step", "wait"]),
+    ("blocking", &["error", "cx"]),
+    ("ticks", &["error", "wait", "cx"]),
+    ("process", &["error", "name", "waits", "step", "cx"]),
+    ("scope", &["error", "step", "cx", "process"]),
+    ("spawn", &["cx", "process", "scope"]),
 ];
 
 /// Folders and files that may import all: tests, models, helpers of tests and benchmarks, and the

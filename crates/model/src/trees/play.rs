@@ -3,7 +3,7 @@
 use super::spec::{ChildPlan, How, Tree, TreeAct, TreePlan, Verdict, WINDOW, World};
 use ganger_proc_api::{Actor, BoxError, Context, ExitReason, Pid, StepOutput, StepResult};
 use ganger_sim::{Rt, Sim};
-use ganger_supervise::{Child, ChildInfo, Strategy, SuperviseError, Supervisor};
+use ganger_supervise::{ChildInfo, ChildSpec, Strategy, SuperviseError, Supervisor};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::Timers;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,15 +71,15 @@ fn supervisor(plan: &TreePlan, above: &str, notes: &Shared) -> Supervisor {
     })
 }
 
-fn child(plan: &ChildPlan, above: &str, number: usize, notes: &Shared) -> Child {
+fn child(plan: &ChildPlan, above: &str, number: usize, notes: &Shared) -> ChildSpec {
     let (path, notes) = (format!("{above}{number}"), Arc::clone(notes));
     let name = number.to_string();
     let mut child = match plan.below.clone() {
         Some(plan) => {
             let path = format!("{path}/");
-            Child::new(name, move || supervisor(&plan, &path, &notes))
+            ChildSpec::new(name, move || supervisor(&plan, &path, &notes))
         }
-        None => Child::new(name, move || Leaf {
+        None => ChildSpec::new(name, move || Leaf {
             path: path.clone(),
             notes: Arc::clone(&notes),
         }),

@@ -8,7 +8,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{ContextExt, ExitAction};
 use ganger_sim::Sim;
-use ganger_supervise::{Child, Supervisor};
+use ganger_supervise::{ChildSpec, Supervisor};
 use ganger_time::{TimerContext, Timers};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -150,7 +150,7 @@ fn what_an_incarnation_has_registered_goes_with_it_and_what_others_have_stays() 
             };
             let tree = Supervisor::one_for_one()
                 .intensity(100, ms(5_000))
-                .with(Child::new("c", everything).in_place())
+                .with(ChildSpec::new("c", everything).in_place())
                 .start(rt)
                 .unwrap();
             let address = tree.address::<Told>("c").unwrap();
@@ -263,7 +263,7 @@ fn no_incarnation_is_shown_an_end_that_another_one_watches_for() {
     sim(71).check_seeds(200, |rt| {
         let (targets, log) = (Arc::<Mutex<Vec<_>>>::default(), Log::default());
         let (theirs, notes) = (Arc::clone(&targets), log.clone());
-        let child = Child::new("c", move || Watches(Arc::clone(&theirs), notes.clone()));
+        let child = ChildSpec::new("c", move || Watches(Arc::clone(&theirs), notes.clone()));
         let tree = Supervisor::one_for_one()
             .with(child.in_place().back_off(ms(20)))
             .start(rt)

@@ -8,9 +8,9 @@ use crate::faults::ON_PURPOSE;
 use fastrand::Rng;
 use ganger::Scheduler;
 use ganger::prelude::{
-    Actor, BoxError, CancelReason, Child, Context, ContextExt, ExitReason, Group, Groups, Handle,
-    Lifecycle, LinkContext, Pid, ShutdownTimeout, StepOutput, StepResult, Supervisor, Symbol,
-    TreeHandle,
+    Actor, BoxError, CancelReason, ChildSpec, Context, ContextExt, ExitReason, Group, Groups,
+    Handle, Lifecycle, LinkContext, Pid, ShutdownTimeout, StepOutput, StepResult, Supervisor,
+    Symbol, TreeHandle,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -178,7 +178,7 @@ fn tree(
     let mut paths = Vec::new();
     let child = |name: &str, random: &mut Rng| {
         let (counts, group, seed) = (Arc::clone(counts), group.clone(), random.u64(..));
-        let child = Child::new(name, move || Wild::new(&counts, seed, &group));
+        let child = ChildSpec::new(name, move || Wild::new(&counts, seed, &group));
         let child = match random.u32(0..4) {
             0 => child.transient(),
             1 => child.temporary(),
@@ -204,7 +204,7 @@ fn tree(
         let mut supervisor = supervisor(&mut random);
         for number in 0..2 {
             let (counts, group, seed) = (Arc::clone(&below), theirs.clone(), random.u64(..));
-            let child = Child::new(format!("d{number}"), move || {
+            let child = ChildSpec::new(format!("d{number}"), move || {
                 Wild::new(&counts, seed, &group)
             });
             supervisor = supervisor.with(child);

@@ -292,7 +292,7 @@ impl Process for Place {
 }
 
 /// What becomes of the message that its receiver fails with, when that is
-/// [restarted in place](crate::Child::poison).
+/// [restarted in place](crate::ChildSpec::poison).
 ///
 /// By default it is skipped.
 pub struct Poison<M> {

@@ -19,14 +19,14 @@ use std::time::Duration;
 ///
 /// ```
 /// use ganger_proc_api::actor_fn;
-/// use ganger_supervise::Child;
+/// use ganger_supervise::ChildSpec;
 /// use std::time::Duration;
 ///
-/// let child = Child::new("printer", || actor_fn(|_, text: String, _| Ok(println!("{text}"))))
+/// let child = ChildSpec::new("printer", || actor_fn(|_, text: String, _| Ok(println!("{text}"))))
 ///     .transient()
 ///     .stop_within(Duration::from_secs(2));
 /// ```
-pub struct Child {
+pub struct ChildSpec {
     pub(crate) name: Arc<str>,
     pub(crate) make: Make,
     rules: Rules,
@@ -93,7 +93,7 @@ where
     }
 }
 
-impl Child {
+impl ChildSpec {
     /// A permanent child that `make` makes: at the start, and again whenever it is restarted. An
     /// error or a panic of `make` is a start that fails.
     pub fn new<Kind, T: IntoProcess<Kind>>(
@@ -151,7 +151,7 @@ impl Child {
     ///
     /// ```
     /// use ganger_proc_api::actor_fn;
-    /// use ganger_supervise::{BackOff, Child, Supervisor};
+    /// use ganger_supervise::{BackOff, ChildSpec, Supervisor};
     /// use std::time::Duration;
     ///
     /// let seconds = Duration::from_secs;
@@ -160,7 +160,7 @@ impl Child {
     /// let back_off = BackOff::from(seconds(1)).longest(seconds(60)).stable_after(seconds(10));
     /// let tree = Supervisor::one_for_one()
     ///     .intensity(10, seconds(60))
-    ///     .with(Child::new("connection", connect).back_off(back_off));
+    ///     .with(ChildSpec::new("connection", connect).back_off(back_off));
     /// ```
     #[must_use]
     pub fn back_off(mut self, back_off: impl Into<BackOff>) -> Self {
@@ -227,13 +227,13 @@ impl Child {
     /// # use ganger_sched::Scheduler;
     /// # use ganger_time::Timers;
     /// # use std::sync::Arc;
-    /// use ganger_supervise::{Child, Supervisor};
+    /// use ganger_supervise::{ChildSpec, Supervisor};
     ///
     /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
     /// # scheduler.start()?;
     /// let divide = || actor_fn(|_, by: u32, _| Ok(println!("{}", 6 / by)));
     /// let tree = Supervisor::one_for_one()
-    ///     .with(Child::new("divide", divide).in_place())
+    ///     .with(ChildSpec::new("divide", divide).in_place())
     ///     .start(&scheduler)?;
     /// let divide = tree.address::<u32>("divide")?;
     /// for by in [0, 1, 3] {
@@ -267,12 +267,12 @@ impl Child {
     ///
     /// ```
     /// use ganger_proc_api::{Reply, actor_fn};
-    /// use ganger_supervise::Child;
+    /// use ganger_supervise::ChildSpec;
     ///
     /// type Division = (u32, Reply<u32>);
     /// let divide = || actor_fn(|_, (by, reply): Division, _| Ok(reply.complete(100 / by)));
     /// let dead_letter = |by: u32, cause: &str| println!("division by {by}: {cause}");
-    /// let child = Child::dead_letter("divide", |it: &Division| it.0, dead_letter, divide);
+    /// let child = ChildSpec::dead_letter("divide", |it: &Division| it.0, dead_letter, divide);
     /// ```
     pub fn dead_letter<A: Actor, N: Send + 'static>(
         name: impl Into<Arc<str>>,
@@ -313,9 +313,9 @@ impl Child {
     }
 }
 
-impl fmt::Debug for Child {
+impl fmt::Debug for ChildSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Child")
+        f.debug_struct("ChildSpec")
             .field("name", &self.name)
             .field("rules", &self.rules())
             .finish_non_exhaustive()

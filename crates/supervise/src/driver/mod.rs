@@ -23,7 +23,7 @@ pub(crate) use self::order::{Kind, Watching, asker};
 
 use self::order::{must_stop_by, time_for_children};
 use self::orphans::Orphans;
-use crate::child::{Child, Place, Site};
+use crate::child::{ChildSpec, Place, Site};
 use crate::log::{contain, log};
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
 use crate::view::{ChildState, Entry, View, ViewOf};
@@ -83,7 +83,7 @@ impl fmt::Display for Failure {
 }
 
 struct Known {
-    child: Child,
+    child: ChildSpec,
     /// The process, while there is one.
     pid: Option<Pid>,
     /// Those that wait for its end, or its start.
@@ -136,7 +136,7 @@ impl Driver {
     }
 
     /// One more child, which is to be started.
-    pub(crate) fn add(&mut self, child: Child) -> Result<ChildId, SuperviseError> {
+    pub(crate) fn add(&mut self, child: ChildSpec) -> Result<ChildId, SuperviseError> {
         if self.children.len() >= self.max_children {
             let most = self.max_children;
             return Err(SuperviseError::Full { most });
@@ -472,7 +472,7 @@ type Begun = Result<(Pid, Option<Arc<View>>), (BoxError, Option<Arc<View>>)>;
 fn begin(
     ctx: &Context,
     (above, view_of): (&Arc<View>, ViewOf),
-    child: &Child,
+    child: &ChildSpec,
     id: ChildId,
     site: Option<Site>,
     watcher: Option<Watching>,

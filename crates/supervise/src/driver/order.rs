@@ -1,6 +1,6 @@
 //! What a running supervisor is asked to do.
 
-use crate::child::{Child, ChildRef};
+use crate::child::{ChildRef, ChildSpec};
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Reply, Tag, Withdrawal};
 use ganger_sched::{Address, ExitAction, Handle, Instant, SystemEvent, here};
 use std::fmt;
@@ -11,7 +11,7 @@ pub struct Order(pub(crate) Kind);
 
 pub(crate) enum Kind {
     /// With what tells a process of the child's end.
-    Start(Box<Child>, Option<Watching>, Reply<Pid>),
+    Start(Box<ChildSpec>, Option<Watching>, Reply<Pid>),
     /// With the process that asks, as in the following two.
     Stop(ChildRef, bool, Option<Pid>, Reply<()>),
     Restart(ChildRef, Option<Pid>, Reply<Pid>),

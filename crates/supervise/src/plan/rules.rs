@@ -50,8 +50,8 @@ impl Default for ShutdownTimeout {
     }
 }
 
-/// Whether a supervisor ends by itself when [significant](crate::Child::significant) children have
-/// ended. Those that are stopped by their supervisor, or restarted, do not count.
+/// Whether a supervisor ends by itself when [significant](crate::ChildSpec::significant) children
+/// have ended. The end of a child that its supervisor stops or restarts does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoShutdown {
     /// It does not.

@@ -36,7 +36,7 @@ use self::front::{Front, WORKERS};
 use self::inline::Inline;
 use self::queue::Queue;
 use self::worker::{MakeWork, Settings, worker_child};
-use crate::child::Child;
+use crate::child::ChildSpec;
 use crate::plan::{BackOff, ShutdownTimeout};
 use crate::supervisor::Supervisor;
 use ganger_proc_api::{BoxError, SubmitError};
@@ -350,7 +350,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// that valid. While the pool does not run, jobs are refused.
     ///
     /// When the supervisor stops the pool, it carries out first what it has admitted. It has as
-    /// long as it needs for that, or as long as the child [is given](Child::stop_within).
+    /// long as it needs for that, or as long as the child [is given](ChildSpec::stop_within).
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -367,12 +367,15 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// tree.stop();
     /// # Ok::<(), BoxError>(())
     /// ```
-    pub fn into_child(self, name: impl Into<Arc<str>>) -> (Child, PoolRemote<J, A>) {
+    pub fn into_child(self, name: impl Into<Arc<str>>) -> (ChildSpec, PoolRemote<J, A>) {
         let name = name.into();
         let this = self.label(Arc::clone(&name));
         let remote = this.remote();
         let theirs = remote.clone();
-        (Child::new(name, move || this.supervisor(&theirs)), remote)
+        (
+            ChildSpec::new(name, move || this.supervisor(&theirs)),
+            remote,
+        )
     }
 
     fn settings(&self) -> Settings<J, A> {
@@ -423,7 +426,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             let (queue, settings) = (Arc::clone(&queue), Arc::clone(&settings));
             Front::new(queue, settings, Arc::clone(&view))
         };
-        supervisor.with(Child::new("front", front).stop(ShutdownTimeout::Unlimited))
+        supervisor.with(ChildSpec::new("front", front).stop(ShutdownTimeout::Unlimited))
     }
 }
 

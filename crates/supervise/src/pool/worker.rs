@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use super::error::PoolError;
 use super::queue::Queue;
-use crate::child::Child;
+use crate::child::ChildSpec;
 use crate::log::contain;
 use crate::plan::BackOff;
 use ganger_proc_api::{
@@ -92,12 +92,12 @@ pub(super) fn worker_child<J: Send + 'static, A: Send + 'static>(
     queue: &Arc<Queue<J, A>>,
     settings: &Arc<Settings<J, A>>,
     index: usize,
-) -> Child {
+) -> ChildSpec {
     let (queue, settings) = (Arc::clone(queue), Arc::clone(settings));
     let has_idle_end = settings.idle_end(index).is_some();
     let theirs = Arc::clone(&settings);
     let make = move || Worker::new(Arc::clone(&queue), Arc::clone(&theirs), index);
-    let child = Child::new(format!("worker {index}"), make)
+    let child = ChildSpec::new(format!("worker {index}"), make)
         .in_place()
         .back_off(settings.back_off.of_starts());
     if has_idle_end {

@@ -1,7 +1,7 @@
 //! Looking at a supervisor from outside, and asking it for changes.
 
 use super::error::{AddressError, TreeEnded};
-use crate::child::{Child, ChildRef};
+use crate::child::{ChildRef, ChildSpec};
 use crate::driver::{Kind, Order, Watching, asker, refused};
 use crate::view::{ChildInfo, ChildState, View};
 use ganger_proc_api::{CancelReason, Context, ExitReason, NotFound, Pid, Tag};
@@ -128,7 +128,7 @@ impl Tree {
     ///
     /// It is an error when the child does not start; then the supervisor does not know it. So it
     /// is when a child has its name, but for a [dynamic](crate::Supervisor::dynamic) supervisor.
-    pub fn start_child(&self, child: Child) -> Call<Pid> {
+    pub fn start_child(&self, child: ChildSpec) -> Call<Pid> {
         let child = Box::new(child);
         self.address
             .call_or(move |reply| Order(Kind::Start(child, None, reply)), refused)
@@ -137,7 +137,7 @@ impl Tree {
     /// Starts one more child, whose end the process of `ctx` is told, with the tag, as if it
     /// monitored the child from its first moment on. When the child is restarted as another
     /// process, the notice has come, and no other comes.
-    pub fn start_child_monitored(&self, ctx: &Context, child: Child, tag: Tag) -> Call<Pid> {
+    pub fn start_child_monitored(&self, ctx: &Context, child: ChildSpec, tag: Tag) -> Call<Pid> {
         let child = Box::new(child);
         let watcher = ctx.untyped_address().map(|it| Watching::new(it, tag));
         self.address.call_or(

@@ -208,12 +208,12 @@ impl Tree {
     /// # use ganger_sched::Scheduler;
     /// # use ganger_time::Timers;
     /// # use std::time::Duration;
-    /// use ganger_supervise::{Child, Supervisor};
+    /// use ganger_supervise::{ChildSpec, Supervisor};
     ///
     /// # let scheduler = Timers::add_to(Scheduler::builder()).start()?;
     /// let cache = || actor_fn(|_, by: u32, _| Ok(println!("{}", 100 / by)));
     /// let web = move || {
-    ///     let cache = Child::new("cache", cache);
+    ///     let cache = ChildSpec::new("cache", cache);
     ///     Supervisor::one_for_one().with(cache.back_off(Duration::from_millis(1)))
     /// };
     /// let tree = Supervisor::one_for_one().child("web", web).start(&scheduler)?;
@@ -265,12 +265,12 @@ impl Tree {
     /// # use ganger_proc_api::{BoxError, actor_fn};
     /// # use ganger_sched::Scheduler;
     /// # use ganger_time::Timers;
-    /// use ganger_supervise::{Child, Supervisor};
+    /// use ganger_supervise::{ChildSpec, Supervisor};
     ///
     /// # let scheduler = Timers::add_to(Scheduler::builder()).start()?;
     /// let tree = Supervisor::one_for_one().start(&scheduler)?;
     /// let mut changes = tree.changes();
-    /// tree.start_child(Child::new("log", || actor_fn(|_, (): (), _| Ok(())))).wait()?;
+    /// tree.start_child(ChildSpec::new("log", || actor_fn(|_, (): (), _| Ok(())))).wait()?;
     /// tree.stop();
     /// // A task calls `changes.next().await`.
     /// while let Ok(children) = changes.next_blocking() {

@@ -191,7 +191,7 @@ pub struct ChildFailure<'a> {
 }
 
 impl<'a> ChildFailure<'a> {
-    /// The child's name, as it was given to [`Child::new`](crate::Child::new).
+    /// The child's name, as it was given to [`ChildSpec::new`](crate::ChildSpec::new).
     #[must_use]
     pub fn name(&self) -> &'a str {
         self.child

@@ -3,7 +3,7 @@
 use crate::support::*;
 use ganger_proc_api::{Actor, BoxError, CancelReason, Context, StepOutput, StepResult};
 use ganger_sim::Faults;
-use ganger_supervise::{Child, Supervisor};
+use ganger_supervise::{ChildSpec, Supervisor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -97,18 +97,18 @@ fn chaos(seeds: u64, step_panics: u32) {
             let (one, two) = (one.clone(), two.clone());
             Supervisor::one_for_all()
                 .intensity(1, secs(5))
-                .with(Child::new("c", one).stop_within(ms(10)))
-                .with(Child::new("d", two).stop_within(ms(10)).in_place())
+                .with(ChildSpec::new("c", one).stop_within(ms(10)))
+                .with(ChildSpec::new("d", two).stop_within(ms(10)).in_place())
         };
         let started = supervisor
             .intensity(6, secs(5))
             .with(
-                Child::new("a", child(0))
+                ChildSpec::new("a", child(0))
                     .stop_within(ms(10))
                     .back_off(ms(1)),
             )
             .with(
-                Child::new("b", child(1))
+                ChildSpec::new("b", child(1))
                     .stop_within(ms(10))
                     .transient()
                     .in_place(),

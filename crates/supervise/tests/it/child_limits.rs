@@ -3,7 +3,7 @@
 use crate::support::*;
 use ganger_proc_api::{SendErrorKind, actor_fn};
 use ganger_sched::Address;
-use ganger_supervise::{Child, Supervisor};
+use ganger_supervise::{ChildSpec, Supervisor};
 
 /// How many messages the process takes at once, up to fifty. No worker runs meanwhile.
 fn room(address: &Address<bool>) -> usize {
@@ -31,9 +31,9 @@ fn a_child_has_its_limit_in_each_of_its_lives() {
         };
         let tree = Supervisor::one_for_one()
             .intensity(100, secs(5))
-            .with(Child::new("small", make).mailbox_limit(3))
-            .with(Child::new("in place", make).mailbox_limit(2).in_place())
-            .with(Child::new("free", make).no_mailbox_limit())
+            .with(ChildSpec::new("small", make).mailbox_limit(3))
+            .with(ChildSpec::new("in place", make).mailbox_limit(2).in_place())
+            .with(ChildSpec::new("free", make).no_mailbox_limit())
             .child("as all", make)
             .start(rt)
             .unwrap();

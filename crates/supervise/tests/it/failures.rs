@@ -1,7 +1,7 @@
 //! What is told of failures.
 
 use crate::support::*;
-use ganger_supervise::{Child, Supervisor};
+use ganger_supervise::{ChildSpec, Supervisor};
 
 // pins: S2
 #[test]
@@ -17,7 +17,7 @@ fn each_failure_of_a_process_is_told_of_once_before_the_restart() {
             })
             .label("top")
             .child("a", log.child("a"))
-            .with(Child::new("b", log.child("b")).in_place())
+            .with(ChildSpec::new("b", log.child("b")).in_place())
             .start(rt)
             .unwrap();
         let [a, b] = ["a", "b"].map(|it| tree.child(it).unwrap());

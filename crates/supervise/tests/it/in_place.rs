@@ -5,7 +5,7 @@ use ganger_proc_api::{
     Actor, BoxError, CommandError, Context, ExitCause, ExitReason, Reply, StepOutput, StepResult,
     actor_fn, process_fn,
 };
-use ganger_supervise::{BackOff, Child, Poison, Supervisor};
+use ganger_supervise::{BackOff, ChildSpec, Poison, Supervisor};
 use ganger_sync::failing;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -78,7 +78,7 @@ fn the_next_incarnation_has_the_pid_the_mailbox_in_order_and_the_names() {
         for panics in [false, true] {
             let receiver = Receiver::new(1, panics);
             let make = receiver.clone();
-            let child = Child::new("r", move || make.clone())
+            let child = ChildSpec::new("r", move || make.clone())
                 .in_place()
                 .registered();
             let tree = Supervisor::one_for_one().with(child).start(rt).unwrap();
@@ -121,7 +121,7 @@ fn the_message_that_kills_is_tried_again_and_then_is_a_dead_letter() {
                 theirs.lock().unwrap().push((it, cause.into()));
             });
             let tree = Supervisor::one_for_one()
-                .with(Child::poison("r", poison, move || make.clone()))
+                .with(ChildSpec::poison("r", poison, move || make.clone()))
                 .start(rt)
                 .unwrap();
             let address = tree.address::<u32>("r").unwrap();
@@ -147,7 +147,7 @@ fn restarts_in_place_wait_count_and_end_in_the_supervisor() {
     sim(22).check_seeds(40, |rt| {
         let receiver = Receiver::new(100, false);
         let make = receiver.clone();
-        let child = Child::new("r", move || make.clone())
+        let child = ChildSpec::new("r", move || make.clone())
             .in_place()
             .back_off(BackOff::from(secs(1)).jitter(0.0));
         let tree = Supervisor::one_for_one()
@@ -175,7 +175,7 @@ fn an_incarnation_that_does_not_start_is_tried_again_and_keeps_the_mailbox() {
         let receiver = Receiver::new(1, false);
         receiver.broken.store(2, Ordering::Relaxed);
         let make = receiver.clone();
-        let child = Child::new("r", move || make.clone()).in_place();
+        let child = ChildSpec::new("r", move || make.clone()).in_place();
         let tree = Supervisor::one_for_one().with(child).start(rt).unwrap();
         let address = tree.address::<u32>("r").unwrap();
         for number in [13, 1, 2] {
@@ -193,7 +193,7 @@ fn an_incarnation_that_does_not_start_is_tried_again_and_keeps_the_mailbox() {
 #[test]
 fn one_that_is_asked_to_finish_is_not_restarted_in_place() {
     let scheduler = start(1);
-    let child = Child::new("fails", || {
+    let child = ChildSpec::new("fails", || {
         process_fn(|_, events, _| {
             if events.any(|it| matches!(it, ganger_proc_api::Event::Cancel(_))) {
                 return Err("at the end".into());
@@ -220,7 +220,7 @@ fn one_that_is_asked_to_finish_is_not_restarted_in_place() {
 #[test]
 fn a_supervisor_is_not_restarted_in_place() {
     let scheduler = start(1);
-    let child = Child::new("below", Supervisor::one_for_all).in_place();
+    let child = ChildSpec::new("below", Supervisor::one_for_all).in_place();
     let error = Supervisor::one_for_one()
         .with(child)
         .start(&scheduler)
@@ -249,7 +249,7 @@ fn a_caller_hears_the_cause_of_a_failure_in_place() {
         let dead_letter = move |by: u32, cause: &str| {
             theirs.lock().unwrap().push((by, cause.to_owned()));
         };
-        let child = Child::dead_letter("d", |it: &Question| it.0, dead_letter, divide);
+        let child = ChildSpec::dead_letter("d", |it: &Question| it.0, dead_letter, divide);
         let tree = Supervisor::one_for_one().with(child).start(rt).unwrap();
         let address = tree.address::<Question>("d").unwrap();
         // One question is kept in the state of the incarnation that fails with the next one.
@@ -286,7 +286,7 @@ fn what_a_failed_incarnation_has_is_known_to_have_failed() {
     sim(27).check_seeds(20, |rt| {
         let log = Log::default();
         let make = log.clone();
-        let child = Child::new("holder", move || {
+        let child = ChildSpec::new("holder", move || {
             let probe = Probe(make.clone());
             actor_fn(move |_, fails: bool, out| {
                 let _held = &probe;

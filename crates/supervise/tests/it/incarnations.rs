@@ -7,7 +7,7 @@ use ganger_proc_api::{
     StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_sched::{ContextExt, ExitAction};
-use ganger_supervise::{Child, Supervisor, Tree};
+use ganger_supervise::{ChildSpec, Supervisor, Tree};
 use ganger_time::TimerContext;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -51,7 +51,7 @@ impl Actor for Registers {
             return Err("broken".into());
         }
         if let Some(tree) = self.tree.get() {
-            let child = Child::new("other", waits).temporary();
+            let child = ChildSpec::new("other", waits).temporary();
             let started = tree.start_child_monitored(ctx, child, number);
             drop(started.begin());
         }
@@ -84,7 +84,7 @@ fn what_an_incarnation_has_registered_goes_with_it() {
             let place = Arc::<OnceLock<Tree>>::default();
             assert!(place.set(Tree::clone(&others)).is_ok());
             let (pid, noted) = (target.pid(), log.clone());
-            let child = Child::new("c", move || Registers {
+            let child = ChildSpec::new("c", move || Registers {
                 target: pid,
                 log: noted.clone(),
                 broken,
@@ -144,7 +144,7 @@ fn a_child_that_restarts_in_place_takes_its_type_meanwhile_and_says_that_it_rest
     sim(72).check_seeds(60, |rt| {
         for takes_all in [false, true] {
             let starts = AtomicU32::new(0);
-            let child = Child::new("c", move || {
+            let child = ChildSpec::new("c", move || {
                 of_some_kind(starts.fetch_add(1, Ordering::Relaxed) == 0, takes_all)
             });
             let tree = Supervisor::one_for_one()
@@ -194,7 +194,7 @@ fn incarnations_are_counted_by_restarts_in_place_alone() {
         let log = Log::default();
         for is_in_place in [true, false] {
             let notes = log.clone();
-            let child = Child::new("c", move || {
+            let child = ChildSpec::new("c", move || {
                 let notes = notes.clone();
                 actor_fn(move |ctx: &Context, fails: bool, _| {
                     notes.note(ctx.incarnation().to_string());

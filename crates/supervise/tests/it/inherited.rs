@@ -3,7 +3,7 @@
 use crate::support::*;
 use ganger_proc_api::{Actor, BoxError, Context, Events, StepOutput, StepResult, process_fn};
 use ganger_sched::ContextExt;
-use ganger_supervise::{Child, Supervisor};
+use ganger_supervise::{ChildSpec, Supervisor};
 
 struct Trace(u64);
 
@@ -35,7 +35,7 @@ fn children_inherit_what_their_supervisor_has_and_a_restart_in_place_keeps_its_o
             let parent = process_fn(move |ctx: &Context, events: &mut Events<'_>, _| {
                 if events.next().is_none() {
                     let make = make.clone();
-                    let child = Child::new("traced", move || Traced(make.clone()));
+                    let child = ChildSpec::new("traced", move || Traced(make.clone()));
                     let child = if in_place { child.in_place() } else { child };
                     let tree = Supervisor::one_for_one().with(child).start_in(ctx)?;
                     tree.address::<()>("traced")?.send(())?;

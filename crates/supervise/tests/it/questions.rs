@@ -4,7 +4,7 @@ use crate::support::*;
 use ganger_proc_api::{
     Actor, BoxError, CancelReason, Completion, Context, ExitReason, StepOutput, StepResult,
 };
-use ganger_supervise::{Child, Supervisor, Tree};
+use ganger_supervise::{ChildSpec, Supervisor, Tree};
 use ganger_task::{Cx, process};
 use ganger_time::TimerOutput;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -41,7 +41,7 @@ fn a_restart_that_is_overtaken_fails_at_once_and_what_overtakes_it_is_answered()
     sim(60).check_seeds(60, |rt| {
         for case in 0..5 {
             let tree = Supervisor::one_for_one()
-                .with(Child::new("c", || Slow))
+                .with(ChildSpec::new("c", || Slow))
                 .start(rt)
                 .unwrap();
             let restart = tree.restart_child("c").begin();
@@ -96,7 +96,7 @@ fn a_restart_that_is_overtaken_fails_at_once_and_what_overtakes_it_is_answered()
 fn restarts_and_stops_of_a_child_that_stops_are_all_answered() {
     sim(61).check_seeds(60, |rt| {
         let tree = Supervisor::one_for_one()
-            .with(Child::new("c", || Slow))
+            .with(ChildSpec::new("c", || Slow))
             .start(rt)
             .unwrap();
         let before = tree.child("c").unwrap();
@@ -137,13 +137,15 @@ fn a_start_that_waits_is_answered_when_it_is_not_to_be_any_more() {
             let log = Log::default();
             let tree = Supervisor::one_for_all()
                 .intensity(most, secs(5))
-                .with(Child::new("c", || Slow).temporary())
-                .with(Child::new("d", log.child("d")))
+                .with(ChildSpec::new("c", || Slow).temporary())
+                .with(ChildSpec::new("d", log.child("d")))
                 .start(rt)
                 .unwrap();
             let restart = tree.restart_child("c").begin();
             rt.run_for(ms(10));
-            let start = tree.start_child(Child::new("e", log.child("e"))).begin();
+            let start = tree
+                .start_child(ChildSpec::new("e", log.child("e")))
+                .begin();
             rt.run_for(ms(10));
             assert!(!start.is_ready(), "it waits for the end of the others");
             match case {

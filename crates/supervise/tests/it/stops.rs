@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::ExitReason;
-use ganger_supervise::{Child, Supervisor, Tree};
+use ganger_supervise::{ChildSpec, Supervisor, Tree};
 use std::time::Duration;
 
 // pins: S11
@@ -44,7 +44,7 @@ fn a_child_that_fails_in_a_stop_of_the_scheduler_is_not_restarted() {
             .child("s", move || {
                 Supervisor::one_for_one().child("x", below.child("x"))
             })
-            .with(Child::new("slow", slow).stop_within(secs(1)))
+            .with(ChildSpec::new("slow", slow).stop_within(secs(1)))
             .start(rt)
             .unwrap();
         rt.settle();
@@ -68,7 +68,7 @@ fn a_stop_shares_its_time_and_the_tree_says_which_child_was_slow() {
         .child("s", move || {
             let slow = below.child("x");
             Supervisor::one_for_one().child("w", below.child("w")).with(
-                Child::new("x", move || Noting {
+                ChildSpec::new("x", move || Noting {
                     stops: Stops::Never,
                     ..slow()
                 })
@@ -117,7 +117,7 @@ fn a_stop_of_the_scheduler_shortens_that_of_orphans() {
             stops: Stops::Never,
             ..stubborn()
         };
-        let stubborn = Child::new("x", stubborn).stop_within(secs(600));
+        let stubborn = ChildSpec::new("x", stubborn).stop_within(secs(600));
         let tree = Supervisor::one_for_one()
             .with(slow(&log, "a", ms(200)))
             .with(stubborn)
@@ -143,7 +143,7 @@ fn a_stop_says_which_children_were_too_slow() {
                 stops: Stops::Never,
                 ..stubborn()
             };
-            Child::new("x", stubborn).stop_within(secs(1))
+            ChildSpec::new("x", stubborn).stop_within(secs(1))
         };
         let (below, other) = (stubborn(), stubborn().temporary());
         let below = std::sync::Mutex::new(Some(below));
@@ -180,9 +180,9 @@ fn a_stop_says_which_children_were_too_slow() {
 }
 
 /// A child that needs that long to clean up when it is asked to stop.
-fn slow(log: &Log, name: &'static str, time: Duration) -> Child {
+fn slow(log: &Log, name: &'static str, time: Duration) -> ChildSpec {
     let make = log.child(name);
-    Child::new(name, move || Noting {
+    ChildSpec::new(name, move || Noting {
         stops: Stops::After(time),
         ..make()
     })
@@ -200,7 +200,8 @@ fn a_child_that_needs_time_gets_it_whatever_the_number_of_its_siblings() {
                 tree = if is_below {
                     let log = log.clone();
                     tree.child("below", move || {
-                        let below = (0..20).map(|it| Child::new(format!("{it}"), log.child("x")));
+                        let below =
+                            (0..20).map(|it| ChildSpec::new(format!("{it}"), log.child("x")));
                         let below = below.fold(Supervisor::one_for_one(), Supervisor::with);
                         below.with(slow(&log, "slow", ms(500)))
                     })
@@ -208,7 +209,7 @@ fn a_child_that_needs_time_gets_it_whatever_the_number_of_its_siblings() {
                     tree.with(slow(&log, "slow", secs(1)))
                 };
             }
-            tree = tree.with(Child::new(format!("sibling {sibling}"), log.child("x")));
+            tree = tree.with(ChildSpec::new(format!("sibling {sibling}"), log.child("x")));
         }
         let _tree = tree.start(rt).unwrap();
         log.take();
@@ -225,7 +226,7 @@ fn a_child_that_needs_time_gets_it_whatever_the_number_of_its_siblings() {
 fn children_that_need_time_one_after_the_other_get_it_while_it_is_enough_for_all() {
     sim(16).check_seeds(20, |rt| {
         let log = Log::default();
-        let siblings = (0..20).map(|it| Child::new(format!("{it}"), log.child("a")));
+        let siblings = (0..20).map(|it| ChildSpec::new(format!("{it}"), log.child("a")));
         let _tree = siblings
             .fold(Supervisor::one_for_one(), Supervisor::with)
             .with(slow(&log, "b", ms(400)))
@@ -252,7 +253,7 @@ fn a_stop_of_the_scheduler_shortens_one_that_is_under_way() {
             stops: Stops::Never,
             ..stubborn()
         };
-        let stubborn = Child::new("x", stubborn).stop_within(secs(600));
+        let stubborn = ChildSpec::new("x", stubborn).stop_within(secs(600));
         let stubborn = std::sync::Mutex::new(Some(stubborn));
         let tree = Supervisor::one_for_one()
             .with(slow(&log, "a", ms(200)))

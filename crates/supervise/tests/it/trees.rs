@@ -6,7 +6,7 @@ use ganger_proc_api::{
     SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_supervise::{
-    AddressError, AutoShutdown, Child, ChildState, SuperviseError, Supervisor, Tree,
+    AddressError, AutoShutdown, ChildSpec, ChildState, SuperviseError, Supervisor, Tree,
 };
 use ganger_task::Cx;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -166,7 +166,7 @@ fn a_child_that_ends_at_once_has_its_own_cause() {
         let count = Arc::clone(&starts);
         let tree = Supervisor::one_for_one()
             .with(
-                Child::new("done", move || {
+                ChildSpec::new("done", move || {
                     count.fetch_add(1, Ordering::Relaxed);
                     process_fn(|_, _, out| {
                         out.done(());
@@ -197,7 +197,7 @@ fn a_child_that_does_not_stop_is_terminated_after_its_own_time() {
         };
         let tree = Supervisor::one_for_one()
             .child("a", a)
-            .with(Child::new("b", stubborn).stop_within(secs(2)))
+            .with(ChildSpec::new("b", stubborn).stop_within(secs(2)))
             .start(rt)
             .unwrap();
         let begin = rt.now();
@@ -218,14 +218,14 @@ fn children_are_started_stopped_and_restarted_at_run_time() {
         let log = Log::default();
         let tree = Supervisor::one_for_all().max_children(2).start(rt).unwrap();
         let a = rt
-            .answer(tree.start_child(Child::new("a", log.child("a"))))
+            .answer(tree.start_child(ChildSpec::new("a", log.child("a"))))
             .unwrap();
         assert_eq!(tree.child("a"), Some(a));
-        let taken = rt.answer(tree.start_child(Child::new("a", log.child("a"))));
+        let taken = rt.answer(tree.start_child(ChildSpec::new("a", log.child("a"))));
         assert!(taken.unwrap_err().to_string().contains("named"));
-        rt.answer(tree.start_child(Child::new("b", log.child("b"))))
+        rt.answer(tree.start_child(ChildSpec::new("b", log.child("b"))))
             .unwrap();
-        let full = rt.answer(tree.start_child(Child::new("c", log.child("c"))));
+        let full = rt.answer(tree.start_child(ChildSpec::new("c", log.child("c"))));
         assert!(full.unwrap_err().to_string().contains("max_children"));
         rt.answer(tree.stop_child("a")).unwrap();
         assert_eq!((tree.child("a"), tree.count()), (None, Ok((2, 1))));
@@ -283,7 +283,7 @@ fn children_go_when_their_supervisor_is_terminated() {
         let tree = Supervisor::one_for_one()
             .child("a", log.child("a"))
             .with(
-                Child::new("b", move || Noting {
+                ChildSpec::new("b", move || Noting {
                     stops: Stops::Never,
                     ..stubborn()
                 })
@@ -309,7 +309,7 @@ fn a_significant_child_takes_its_supervisor_along_when_it_is_done() {
         .auto_shutdown(AutoShutdown::Any)
         .child("a", log.child("a"))
         .with(
-            Child::new("main", log.child("main"))
+            ChildSpec::new("main", log.child("main"))
                 .transient()
                 .significant(),
         )
@@ -333,7 +333,10 @@ fn actors_tasks_state_machines_and_results_are_children() {
                 Err::<(), _>(format!("{number} is too much").into())
             })
         })
-        .with(Child::new("result", || Ok::<_, &str>(actor_fn(|_, _: u32, _| Ok(())))).registered())
+        .with(
+            ChildSpec::new("result", || Ok::<_, &str>(actor_fn(|_, _: u32, _| Ok(()))))
+                .registered(),
+        )
         .start(&scheduler)
         .unwrap();
     assert!(tree.address::<u8>("actor").is_ok());
@@ -372,7 +375,7 @@ fn a_supervisor_is_started_again_when_its_orphans_have_ended() {
                 let lowest = below.clone();
                 let lower = move || Supervisor::one_for_one().child("z", lowest.child("z"));
                 Supervisor::one_for_one()
-                    .with(Child::new("x", stubborn).stop_within(secs(1)))
+                    .with(ChildSpec::new("x", stubborn).stop_within(secs(1)))
                     .child("t", lower)
             })
             .start(rt)
@@ -401,7 +404,7 @@ fn addresses_and_subtrees_say_why_there_are_none() {
         let web = move || Supervisor::one_for_one().child("cache", below.child("cache"));
         let tree = Supervisor::one_for_one()
             .child("web", web)
-            .with(Child::new("log", log.child("log")).named("the log"))
+            .with(ChildSpec::new("log", log.child("log")).named("the log"))
             .start(rt)
             .unwrap();
         assert_eq!(rt.whereis("the log"), tree.child("log"));
@@ -460,7 +463,7 @@ impl Actor for Asker {
             init?;
             Ok(ends.lock().unwrap().take().ok_or("once")?)
         };
-        let child = Child::new("child", make).temporary();
+        let child = ChildSpec::new("child", make).temporary();
         out.ask(self.0.start_child_monitored(ctx, child, 7), 1);
         Ok(())
     }
@@ -513,7 +516,7 @@ fn a_hundred_thousand_children_come_and_go() {
     // A look at each for each would take ten milliards of steps.
     let calls: Vec<_> = (0..all)
         .map(|number| {
-            let child = Child::new(number.to_string(), move || {
+            let child = ChildSpec::new(number.to_string(), move || {
                 actor_fn(|_, (): (), out| {
                     out.done(());
                     Ok(())

@@ -7,7 +7,8 @@ use ganger_proc_api::{
 use ganger_sched::{ProcessHandle, Scheduler};
 use ganger_sim::Rt;
 use ganger_supervise::{
-    AddressError, Child, ChildInfo, ChildState, Supervisor, Tree, TreeEnded, TreeError, TreeHandle,
+    AddressError, ChildInfo, ChildSpec, ChildState, Supervisor, Tree, TreeEnded, TreeError,
+    TreeHandle,
 };
 use ganger_task::{Cx, SpawnTask};
 use std::pin::pin;
@@ -19,7 +20,7 @@ use std::task::{Context as Waiting, Poll, Wake, Waker};
 fn web(log: &Log) -> Supervisor {
     let log = log.clone();
     Supervisor::one_for_one().child("web", move || {
-        let cache = Child::new("cache", log.child("cache"));
+        let cache = ChildSpec::new("cache", log.child("cache"));
         Supervisor::one_for_one().with(cache.back_off(ms(20)))
     })
 }
@@ -110,7 +111,7 @@ fn a_wait_for_a_child_ends_when_that_runs() {
 fn a_child_that_is_restarted_in_place_is_up_when_the_next_incarnation_is() {
     sim(72).check_seeds(40, |rt| {
         let log = Log::default();
-        let cache = Child::new("cache", log.child("cache")).in_place();
+        let cache = ChildSpec::new("cache", log.child("cache")).in_place();
         let tree = Supervisor::one_for_one().with(cache.back_off(ms(20)));
         let tree = tree.start(rt).unwrap();
         send(rt, &tree, "cache", Do::Fail);
@@ -216,7 +217,7 @@ fn several_changes_between_two_looks_are_one() {
         let mut waiting = Waiting::from_waker(Waker::noop());
         assert!(pin!(changes.next()).poll(&mut waiting).is_pending());
         for _ in 0..10 {
-            rt.answer(tree.start_child(Child::new("a", log.child("a"))))
+            rt.answer(tree.start_child(ChildSpec::new("a", log.child("a"))))
                 .unwrap();
         }
         let Poll::Ready(Ok(children)) = pin!(changes.next()).poll(&mut waiting) else {
@@ -276,7 +277,7 @@ fn a_handle_is_waited_for_by_a_task() {
 
 /// A tree whose child is waiting to be restarted, for a time that no test waits for.
 fn hurt(scheduler: &Scheduler) -> TreeHandle {
-    let child = Child::new("a", || actor_fn(|_, (): (), _| Err("no luck".into())));
+    let child = ChildSpec::new("a", || actor_fn(|_, (): (), _| Err("no luck".into())));
     let tree = Supervisor::one_for_one().with(child.back_off(secs(3_000)));
     let tree = tree.start(scheduler).unwrap();
     let mut changes = tree.changes();

@@ -21,7 +21,7 @@ use crate::whole::timed::{Due, Naps};
 use crate::whole::turns::{Race, Stuck};
 use ganger_proc_api::Process;
 use ganger_sched::{Address, Builder, ProcessHandle, Scheduler};
-use ganger_supervise::Child;
+use ganger_supervise::ChildSpec;
 use ganger_time::Timers;
 use std::fmt;
 use std::sync::Arc;
@@ -188,7 +188,7 @@ impl Contestant for Ganger {
     }
 
     fn restart_in_place(&self, restarts: u64) -> Timed {
-        supervised::restart(self, restarts, Child::in_place)
+        supervised::restart(self, restarts, ChildSpec::in_place)
     }
 
     fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {

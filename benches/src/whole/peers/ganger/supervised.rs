@@ -5,18 +5,18 @@ use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::jobs::{POOL, compute};
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult};
-use ganger_supervise::{Child, Pool, PoolRemote, Supervisor};
+use ganger_supervise::{ChildSpec, Pool, PoolRemote, Supervisor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// `child` makes the child of its factory.
-pub(super) fn restart(ganger: &Ganger, restarts: u64, child: fn(Child) -> Child) -> Timed {
+pub(super) fn restart(ganger: &Ganger, restarts: u64, child: fn(ChildSpec) -> ChildSpec) -> Timed {
     let left = Arc::new(AtomicU64::new(restarts));
     let gate = ganger.gate;
     let mut tree = None;
     let time = gate.time(1, || {
-        let failing = Child::new("failing", move || Failing {
+        let failing = ChildSpec::new("failing", move || Failing {
             left: Arc::clone(&left),
             restarts,
             gate,

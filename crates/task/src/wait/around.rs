@@ -4,9 +4,9 @@
 //! lifetimes in that future's type: a task that waits for a lock of `&'static str` would not be
 //! accepted.
 
+use super::answer::AnswerWait;
 use crate::error::WaitError;
 use crate::step;
-use crate::wait::Answer;
 use crate::waits::Mark;
 use ganger_proc_api::CancelReason;
 use pin_project_lite::pin_project;
@@ -132,7 +132,7 @@ pin_project! {
     pub struct Timeout<F> {
         #[pin]
         pub(crate) future: F,
-        pub(crate) sleep: Answer<()>,
+        pub(crate) sleep: AnswerWait<()>,
         pub(crate) mark: Mark,
     }
 }

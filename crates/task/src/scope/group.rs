@@ -1,9 +1,9 @@
 //! Children whose results the body of their scope waits for.
 
+use super::nursery::{Scope, lock};
 use crate::cx::Cx;
 use crate::error::{ChildLost, is_cancelled, text};
-use crate::process;
-use crate::scope::{Scope, lock};
+use crate::process::process;
 use ganger_proc_api::{BoxError, Pid, SubmitError};
 use std::collections::VecDeque;
 use std::fmt;
@@ -146,12 +146,12 @@ fn poll_next<T>(
 
 /// A child of a scope. It waits for the child's result; dropping it leaves the child alone.
 #[must_use = "the scope waits for the child, and its result is lost"]
-pub struct Child<T> {
+pub struct ScopedTask<T> {
     pid: Pid,
     results: Group<T>,
 }
 
-impl<T> Child<T> {
+impl<T> ScopedTask<T> {
     pub(crate) fn new(pid: Pid, results: Group<T>) -> Self {
         Self { pid, results }
     }
@@ -165,7 +165,7 @@ impl<T> Child<T> {
 
 /// # Panics
 /// Polling it again after it was ready panics.
-impl<T> Future for Child<T> {
+impl<T> Future for ScopedTask<T> {
     type Output = Result<T, ChildLost>;
 
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
@@ -173,6 +173,32 @@ impl<T> Future for Child<T> {
             Some(result) => result,
             None => panic!("the result has been taken: a future is polled until it is ready"),
         })
+    }
+}
+
+impl Scope {
+    /// Starts a child: a task of its own, whose result the [`ScopedTask`] waits for.
+    ///
+    /// # Errors
+    /// [`SubmitError`] when the scheduler takes no more processes, or the scope has ended.
+    ///
+    /// # Panics
+    /// Outside of the task that has opened the scope.
+    pub fn spawn<T, F, Fut>(&self, body: F) -> Result<ScopedTask<T>, SubmitError>
+    where
+        T: Send + 'static,
+        F: FnOnce(Cx) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, BoxError>> + Send + 'static,
+    {
+        let results = self.group();
+        let pid = results.spawn(body)?;
+        Ok(ScopedTask::new(pid, results))
+    }
+
+    /// Children with results of one type, which are taken as they come.
+    #[must_use]
+    pub fn group<T: Send + 'static>(&self) -> Group<T> {
+        Group::new(self.same())
     }
 }
 
@@ -220,8 +246,8 @@ impl<T> fmt::Debug for Group<T> {
     }
 }
 
-impl<T> fmt::Debug for Child<T> {
+impl<T> fmt::Debug for ScopedTask<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Child").field(&self.pid).finish()
+        f.debug_tuple("ScopedTask").field(&self.pid).finish()
     }
 }

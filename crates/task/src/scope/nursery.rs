@@ -9,16 +9,14 @@
 //! **Protocol**
 //! 1. The scope monitors each child. The notices go into a line of the scope in the task's table,
 //!    so that it learns of each end in O(1).
-//! 2. A child's result goes straight to its [`Child`] or [`Group`], and its error to the scope. The
-//!    child does that before it ends, so before its notice.
+//! 2. A child gives its result straight to its [`ScopedTask`](crate::ScopedTask) or
+//!    [`Group`](crate::Group), and its error to the scope: before it ends, so before its notice.
 //! 3. At the first child that has not finished by itself, the scope drops its body, cancels the
 //!    other children, and waits for their notices.
 //! 4. A scope that is dropped cancels its children.
 
-use crate::WaitError;
 use crate::cx::Cx;
-use crate::error::{ChildError, ChildLost, has_source};
-use crate::group::{Child, Group};
+use crate::error::{ChildError, ChildLost, WaitError, has_source};
 use crate::step;
 use ganger_proc_api::{
     BoxError, CancelReason, Context, ExitCause, Payloads, Pid, Process, SubmitError,
@@ -376,30 +374,6 @@ impl Scope {
             self.cancel(pid, OVER);
         }
         Ok(pid)
-    }
-
-    /// Starts a child: a task of its own, whose result the [`Child`] waits for.
-    ///
-    /// # Errors
-    /// [`SubmitError`] when the scheduler takes no more processes, or the scope has ended.
-    ///
-    /// # Panics
-    /// Outside of the task that has opened the scope.
-    pub fn spawn<T, F, Fut>(&self, body: F) -> Result<Child<T>, SubmitError>
-    where
-        T: Send + 'static,
-        F: FnOnce(Cx) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, BoxError>> + Send + 'static,
-    {
-        let results = self.group();
-        let pid = results.spawn(body)?;
-        Ok(Child::new(pid, results))
-    }
-
-    /// Children with results of one type, which are taken as they come.
-    #[must_use]
-    pub fn group<T: Send + 'static>(&self) -> Group<T> {
-        Group::new(self.same())
     }
 }
 

@@ -12,10 +12,11 @@
 //! 2. An end makes room: the scope starts the next child that waits in the set.
 //! 3. When the scope is cancelled or over, those that wait are not started.
 
+use super::nursery::{Member, Scope, lock};
+use super::task_error::{TaskError, TaskId};
 use crate::cx::Cx;
-use crate::error::{TaskError, is_cancelled, text};
-use crate::process;
-use crate::scope::{Member, Scope, lock};
+use crate::error::{is_cancelled, text};
+use crate::process::process;
 use ganger_proc_api::{BoxError, CancelReason, ExitCause, Pid, SubmitError};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -23,16 +24,6 @@ use std::future::poll_fn;
 use std::mem;
 use std::sync::{Arc, Mutex};
 use std::task::{self, Poll, Waker};
-
-/// A child of a [`TaskSet`]: the number of the call that has started it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId(u64);
-
-impl fmt::Display for TaskId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Children of a scope that may fail: a failure ends neither the others nor the scope. See
 /// [`Scope::task_set`].

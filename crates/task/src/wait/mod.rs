@@ -1,0 +1,18 @@
+//! The waits of a task, as futures: for one thing each, around other futures, and for several.
+//!
+//! **Imports**: the step that a task is polled in, and its table of waits.
+
+mod answer;
+mod around;
+mod combine;
+mod exit;
+mod recv;
+
+pub use self::answer::AnswerWait;
+pub use self::around::{Cancelled, Shielded, Timeout, UntilCancelled};
+pub use self::combine::{Either, Either3, Either4, Join, Select};
+pub use self::exit::ExitWait;
+#[cfg(feature = "sched")]
+pub(crate) use self::exit::HasPid;
+pub(crate) use self::recv::next;
+pub use self::recv::{Any, Recv, Wanted, Where};
