@@ -7,12 +7,15 @@
 
 mod driver;
 mod interleave;
+pub(crate) mod moves;
 mod note;
 mod points;
 mod who;
 
 pub use driver::{Driver, drive, happens, pick, violation};
 pub use interleave::{interrupted_by, offer_act, offer_upgrade};
+pub(crate) use moves::SetClock;
+pub use moves::{BLOCK, Did};
 pub use note::{Actor, Given, Move, Note, noted, show, tell, within};
 pub(crate) use points::Simulation;
 pub use who::{Who, describe, short, tag};
@@ -32,78 +35,10 @@ use crate::queues::timer_waiter::NEVER;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a move was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Did {
-    /// Nothing: there was no move to make.
-    Nothing,
-    /// A look that found nothing.
-    Looked,
-    /// A look that found a process.
-    Found(Pid),
-    /// Its search is over, and another worker is woken for what is left.
-    TookUp(Pid),
-    /// A turn of that process.
-    Ran(Pid),
-    /// It has said that it sleeps.
-    Announced,
-    /// There is something to do after all.
-    Withdrew,
-    /// The step of that process blocks its thread, before it does anything.
-    Blocked(Pid),
-    /// Its place has been taken: it leaves what it has to others, and is a spare.
-    StoodDown,
-    /// It takes the place of another worker.
-    CameBack,
-    /// No process has needed it for a while: its thread has ended, and its slot is free.
-    Retired,
-    /// It sleeps.
-    FellAsleep,
-    /// It has been woken.
-    Woke,
-    /// It has left, because the scheduler has halted.
-    Left,
-    /// The monitor has looked.
-    Watched,
-    /// The monitor sleeps until something waits.
-    Dozed,
-    /// The monitor has been woken.
-    Roused,
-    /// That process was told to end.
-    Terminated(Pid),
-    /// That process was sent a cancel event.
-    Cancelled(Pid),
-    /// That process was sent a request for an upgrade.
-    Upgraded(Pid),
-    /// An act that was [offered](offer_act) was carried out.
-    Acted,
-    /// A worker has been woken for nothing.
-    WokeInVain,
-    /// A shutdown has begun by itself.
-    Stopped,
-    /// Its deadline has passed.
-    Forced,
-}
-
-/// For how long a step blocks its thread, at the most.
-pub const BLOCK: Duration = Duration::from_millis(100);
-
-/// A clock that shows what it is set to.
-#[derive(Clone, Default)]
-pub(crate) struct SetClock(Rc<Cell<Duration>>);
-
-impl Clock for SetClock {
-    fn now(&self) -> Duration {
-        self.0.get()
-    }
-}
 
 /// The workers and the monitor of a scheduler, and its shutdown, move by move.
 ///

@@ -2,13 +2,25 @@
 //! it has failed, has panicked, or has dropped its completer.
 
 use super::Turn;
-use super::dispatch::Answer;
 use crate::base::contain::{discard, log, text_of_chain};
 use crate::core::item::{Item, of_completion};
 use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
+use ganger_mpsc::Single;
 use ganger_proc_api::{BoxError, CommandError, CommandId, Event, Tag};
 use tracing::Level;
+
+/// What has become of a completer.
+pub(super) enum Answer {
+    /// It has been used: this is the answer.
+    Given(Single<Item>),
+    /// It has been used, and the answer has gone through the mailbox.
+    Sent,
+    /// It has been dropped unused.
+    Dropped,
+    /// It is there, perhaps on another thread.
+    Later,
+}
 
 /// Why a handler has not carried a command out.
 pub(super) enum Failure {

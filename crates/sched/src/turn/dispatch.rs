@@ -9,15 +9,14 @@
 //! the next step of the turn takes it, and its yield never goes into the set of those outstanding.
 
 use super::Turn;
-use super::conclude::Failure;
+use super::conclude::{Answer, Failure};
 use crate::base::contain::{contain, contain_and_report, discard, discard_each};
 use crate::base::dropped;
 use crate::base::stats::Counters;
 use crate::core::cell::{ProcessCell, Task};
-use crate::core::item::{CommandResult, Item, of_completion};
+use crate::core::item::{CommandResult, of_completion};
 use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
-use ganger_mpsc::Single;
 use ganger_proc_api::{
     CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, StepsCall, Tag, Ticket,
     Yield,
@@ -44,18 +43,6 @@ struct Call {
     ticket: Cell<Option<Ticket>>,
     /// The completer's reference to the process, when it is used or dropped during the call.
     reference: Cell<Option<Task>>,
-}
-
-/// What has become of a completer.
-pub(super) enum Answer {
-    /// It has been used: this is the answer.
-    Given(Single<Item>),
-    /// It has been used, and the answer has gone through the mailbox.
-    Sent,
-    /// It has been dropped unused.
-    Dropped,
-    /// It is there, perhaps on another thread.
-    Later,
 }
 
 /// The handler that is on this thread's stack, if the process and the token are those of its yield.

@@ -33,35 +33,11 @@ use super::Worker;
 use super::rotation::Due;
 use crate::base::clock::nanos;
 use crate::core::token::Token;
-use crate::policy::{ARRIVALS_SPAN, ARRIVALS_STREAK, STEAL_ROUNDS, URGENT_STREAK};
+use crate::policy::{STEAL_ROUNDS, URGENT_STREAK};
 use crate::probe::{Decide, Decider, Probe, Theft};
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use smallvec::SmallVec;
-
-/// Picks from the lane of arrivals since the last other one.
-#[derive(Debug, Default)]
-pub(super) struct Streak {
-    picks: u32,
-    since: u64,
-    others: u64,
-}
-
-impl Streak {
-    /// Whether the next pick may be from the lane; so many have been from elsewhere.
-    fn goes_on(&mut self, others: u64, now: u64) -> bool {
-        if others != self.others {
-            (self.picks, self.since, self.others) = (0, now, others);
-        }
-        self.picks += 1;
-        self.picks <= ARRIVALS_STREAK && now.saturating_sub(self.since) < ARRIVALS_SPAN
-    }
-
-    /// There is nothing elsewhere: the pick that follows is the first of a new one.
-    fn begin_again(&mut self, now: u64) {
-        (self.picks, self.since) = (1, now);
-    }
-}
 
 impl Worker<'_> {
     /// The ladder.
@@ -350,38 +326,5 @@ impl Worker<'_> {
     /// One of so many at random; `what` says what for.
     pub(super) fn draw(&mut self, what: &'static str, of: usize) -> usize {
         Decider::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
-    }
-}
-
-#[cfg(all(test, not(ganger_loom)))]
-mod tests {
-    use super::*;
-
-    // pins: G4
-    #[test]
-    fn arrivals_come_so_often_or_for_so_long_before_another_one() {
-        let mut streak = Streak::default();
-        let mut goes_on = |others, now| streak.goes_on(others, now);
-        assert!((0..ARRIVALS_STREAK).all(|_| goes_on(1, 70)));
-        assert!(!goes_on(1, 70) && !goes_on(1, 70));
-        assert!(goes_on(2, 80) && goes_on(2, 80 + ARRIVALS_SPAN - 1));
-        assert!(!goes_on(2, 80 + ARRIVALS_SPAN));
-        assert!(goes_on(3, 80 + ARRIVALS_SPAN));
-    }
-
-    // pins: G4
-    #[test]
-    fn arrivals_alone_are_picked_in_a_row_again_after_a_look_elsewhere() {
-        let mut streak = Streak::default();
-        for _ in 0..3 {
-            // The first pick of a new row is the one that follows the look.
-            assert!((1..ARRIVALS_STREAK).all(|_| streak.goes_on(1, 70)));
-            streak.goes_on(1, 70);
-            assert!(!streak.goes_on(1, 70));
-            streak.begin_again(70);
-        }
-        assert!(!streak.goes_on(1, 70 + ARRIVALS_SPAN));
-        streak.begin_again(80 + ARRIVALS_SPAN);
-        assert!(streak.goes_on(1, 80 + ARRIVALS_SPAN));
     }
 }

@@ -14,15 +14,16 @@
 //! charges a thread for a yield: when it is woken next, it waits behind a waker that goes on.
 
 mod balance;
-pub(crate) mod ladder;
+mod ladder;
 mod pace;
 mod poll_timers;
 mod retire;
 mod rotation;
+mod streak;
 
-use self::ladder::Streak;
 use self::pace::Pace;
 use self::rotation::Rotation;
+use self::streak::Streak;
 use crate::base::contain::or_abort;
 use crate::base::stats::Counters;
 use crate::core::local::{self, LocalQueue};

@@ -11,9 +11,9 @@ use crate::core::local::{self, LocalQueue};
 use crate::core::token::Token;
 use crate::core::turns::Running;
 use crate::core::worker_slots::Next;
-use crate::probe::Probe;
+use crate::probe::{Decide, Decider, Probe};
 use crate::queues::idle::Woken;
-use crate::sim::{self, Did, SetClock};
+use crate::sim::moves::{BLOCK, Did, SetClock};
 use crate::turn::run::Runner;
 use ganger_deque::Worker as Deque;
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl<'a> Simulated<'a> {
     fn wakes(&self, until: u64) -> Duration {
         let until = Duration::from_nanos(until);
         let now = self.clock.now();
-        if until > now && sim::happens("timer waiter wakes early") {
+        if until > now && Decider::happens("timer waiter wakes early") {
             now + (until - now) / 2
         } else {
             until
@@ -158,9 +158,10 @@ impl<'a> Simulated<'a> {
                 self.phase = Phase::Runs(token);
                 did
             }
-            Phase::Runs(token) if sim::happens("step blocks") => {
-                let micros = usize::try_from(sim::BLOCK.as_micros()).unwrap_or(usize::MAX);
-                let time = Duration::from_micros(sim::pick(micros) as u64);
+            Phase::Runs(token) if Decider::happens("step blocks") => {
+                let micros = usize::try_from(BLOCK.as_micros()).unwrap_or(usize::MAX);
+                let time =
+                    Duration::from_micros(Decider::choose("user", micros).unwrap_or(0) as u64);
                 let pid = token.cell().pid;
                 self.worker.counters.turns.bump();
                 let running = self.queue.shared.turns.begin(Some(index), pid);

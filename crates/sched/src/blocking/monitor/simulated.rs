@@ -5,7 +5,7 @@ use crate::base::clock::Clock;
 use crate::core::shared::Shared;
 use crate::policy::QUIET;
 use crate::probe::Probe;
-use crate::sim::Did;
+use crate::sim::moves::Did;
 use std::sync::Arc;
 use std::time::Duration;
 
