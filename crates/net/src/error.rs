@@ -1,20 +1,29 @@
-//! The errors of this crate's own: all are of [`io::Error`], as those of the system.
+//! The errors of this crate itself: each is an [`io::Error`], as the errors of the system are.
 
 use std::io;
 
 /// The socket was closed by this side.
 pub(crate) fn closed() -> io::Error {
-    io::Error::new(io::ErrorKind::NotConnected, "the socket was closed here")
+    io::Error::new(
+        io::ErrorKind::NotConnected,
+        "the socket is closed on this side: make a new one",
+    )
 }
 
 /// The deadline of the operation has passed.
 pub(crate) fn timed_out() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "the deadline has passed")
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "timed out: the deadline has passed; set a later deadline to go on",
+    )
 }
 
 /// The scheduler has halted.
 pub(crate) fn halted() -> io::Error {
-    io::Error::new(io::ErrorKind::NotConnected, "the scheduler has halted")
+    io::Error::new(
+        io::ErrorKind::NotConnected,
+        "the scheduler has halted: use sockets of a running one",
+    )
 }
 
 /// The thread belongs to no scheduler with a network.
@@ -24,18 +33,18 @@ pub(crate) fn no_network() -> io::Error {
     )
 }
 
-/// The call blocks, and no spare could take the place of the thread.
+/// The call blocks, and no spare can replace the thread.
 pub(crate) fn no_process() -> io::Error {
-    io::Error::other("what blocks is to be called by a process of a scheduler")
+    io::Error::other("a blocking call must come from a process: call it in a task or a step")
 }
 
-/// The call that was waited for is over, and left no result.
+/// The call has ended without a result.
 pub(crate) fn no_result() -> io::Error {
-    io::Error::other("the call has panicked, or the scheduler stops")
+    io::Error::other("the blocking call left no result: it has panicked, or the scheduler stops")
 }
 
 /// A simulation has no sockets of the system.
 pub(crate) fn no_system() -> io::Error {
-    let text = "a simulation has simulated sockets and signals, and none of the system";
+    let text = "not available in a simulation: use its simulated sockets and signals";
     io::Error::new(io::ErrorKind::Unsupported, text)
 }

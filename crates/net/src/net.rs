@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The network of a scheduler: for [`Builder::driver`](ganger_sched::Builder::driver).
 ///
-/// The sockets that a process of the scheduler makes belong to its network. They may move to any
+/// A socket made by a process of the scheduler belongs to its network. Sockets may move to any
 /// process and any thread; the threads of the scheduler wake their waiting operations. A network
 /// serves one scheduler, whose halt ends the operations of all its sockets.
 ///

@@ -1,5 +1,5 @@
-//! Descriptors: none is left behind, and a server goes on when there are none left. A program of
-//! its own, because it counts those of the whole program, and takes all there are.
+//! Descriptors: none is left behind, and a server survives a lack of them. A program of its own,
+//! because the test counts the descriptors of the whole program, and takes all of them.
 #![cfg(target_os = "linux")]
 
 use ganger_net::{Child, Net, Signal, SignalKind, TcpListener, TcpStream};
@@ -46,7 +46,7 @@ fn descriptors_come_back_and_a_server_without_any_waits() {
     come_back(before);
 }
 
-/// The last thread of a scheduler closes the poller, after the scheduler's handle is gone.
+/// The last thread of a scheduler closes the poller, after the drop of the scheduler's handle.
 fn come_back(before: usize) {
     let end = Instant::now() + Duration::from_secs(60);
     while descriptors() != before {
@@ -65,7 +65,7 @@ async fn connections_of_all_ends(cx: Cx) -> Result<(), BoxError> {
         match round % 4 {
             0 => client.close(),
             1 => {
-                // Given up while it waits.
+                // Dropped while it waits.
                 let read = cx.timeout(Duration::from_micros(10), client.read(&mut byte));
                 assert!(read.await.is_err());
             }
@@ -116,7 +116,7 @@ async fn a_server_without_descriptors(cx: Cx) -> Result<(), BoxError> {
     while let Ok(file) = File::open("/dev/null") {
         taken.push(file);
     }
-    // The error is there, and a server that knows no better sees it.
+    // A server without `Incoming` sees the error.
     assert!(incoming.accept().await.is_err());
     let incoming = incoming.incoming(10);
     let mut polls = 0;
@@ -136,7 +136,7 @@ async fn a_server_without_descriptors(cx: Cx) -> Result<(), BoxError> {
         accepted
     };
     let (server, _) = accepted?;
-    // It has not spun: each pause is twice the one before it.
+    // The server has not spun: each pause is twice as long as the pause before.
     assert!(polls < 100, "{polls}");
     client.write_all(b"a")?;
     let mut byte = [0];

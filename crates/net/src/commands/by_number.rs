@@ -1,7 +1,7 @@
 //! The commands by number: for processes that do everything by yields, such as interpreters.
 //!
-//! [`commands`](crate::commands) has the table. A network registers the handlers when it is given
-//! to a scheduler.
+//! [`commands`](crate::commands) has the table. A network registers the handlers when a scheduler
+//! gets it.
 
 use crate::commands;
 use crate::os::fs;
@@ -20,32 +20,32 @@ use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Any socket, as a value: what the [commands by number](crate::commands#by-number) give and take.
+/// Any socket as a value, for the [commands by number](crate::commands#by-number).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum AnySocket {
     /// A TCP connection.
     Tcp(Arc<TcpStream>),
-    /// It accepts TCP connections.
+    /// A listener for TCP connections.
     TcpListener(Arc<TcpListener>),
     /// A UDP socket.
     Udp(Arc<UdpSocket>),
     /// A connection to a path.
     #[cfg(unix)]
     Unix(Arc<UnixStream>),
-    /// It accepts connections to a path.
+    /// A listener for connections to a path.
     #[cfg(unix)]
     UnixListener(Arc<UnixListener>),
 }
 
-/// What a path begins with in the place of an address.
+/// The prefix of a path among addresses.
 #[cfg(unix)]
 const PATH: &str = "unix:";
 
-/// What an answer is made of.
+/// The operation behind an answer.
 type Wait = Pin<Box<dyn Future<Output = io::Result<Payload>> + Send>>;
 
-/// The values of a command, one after another.
+/// The values of a command, in order.
 struct Values {
     rest: <Payloads as IntoIterator>::IntoIter,
     asker: Option<Pid>,
@@ -53,7 +53,9 @@ struct Values {
 
 impl Values {
     fn next(&mut self) -> Result<Payload, BoxError> {
-        self.rest.next().ok_or_else(|| "a value is missing".into())
+        self.rest
+            .next()
+            .ok_or_else(|| "missing value: `ganger_net::commands` has the table of commands".into())
     }
 
     fn socket(&mut self) -> Result<AnySocket, BoxError> {
@@ -66,35 +68,35 @@ impl Values {
 
     fn bytes(&mut self) -> Result<Vec<u8>, BoxError> {
         let value = self.next()?;
-        let bytes = value.as_bytes().ok_or("the value is to be bytes")?;
+        let bytes = value.as_bytes().ok_or("the value must be bytes")?;
         Ok(bytes.to_vec())
     }
 
     fn number(&mut self) -> Result<usize, BoxError> {
-        let number = self.next()?.as_u64().ok_or("the value is to be a u64")?;
+        let number = self.next()?.as_u64().ok_or("the value must be a u64")?;
         Ok(usize::try_from(number)?)
     }
 
-    /// The process that asks.
+    /// The process behind the command.
     fn asker(&self) -> Result<Address, BoxError> {
         let found = |pid| here::scheduler()?.address(pid);
-        (self.asker.and_then(found)).ok_or_else(|| "the process has ended".into())
+        (self.asker.and_then(found)).ok_or_else(|| "the process that asks has ended".into())
     }
 }
 
-/// Does the same with a connection of any kind.
+/// Calls the same code with a connection of any kind.
 macro_rules! with_stream {
     ($socket:expr, $it:ident => $result:expr) => {
         match $socket {
             AnySocket::Tcp($it) => $result,
             #[cfg(unix)]
             AnySocket::Unix($it) => $result,
-            _ => return Err("the socket is to be a connection".into()),
+            _ => return Err("expected a connection: use `net.connect` or `net.accept`".into()),
         }
     };
 }
 
-/// Does the same with a socket of any kind.
+/// Calls the same code with a socket of any kind.
 macro_rules! with_any {
     ($socket:expr, $it:ident => $result:expr) => {
         match $socket {
@@ -112,7 +114,7 @@ macro_rules! with_any {
 fn udp(socket: AnySocket) -> Result<Arc<UdpSocket>, BoxError> {
     match socket {
         AnySocket::Udp(socket) => Ok(socket),
-        _ => Err("the socket is to be one of UDP".into()),
+        _ => Err("expected a UDP socket: use `net.bind`".into()),
     }
 }
 
@@ -122,7 +124,7 @@ fn wait(
     Ok(Box::pin(async { Ok(wait.await?.into()) }))
 }
 
-/// For what does not wait.
+/// An answer without a wait.
 fn at_once(result: io::Result<impl Into<Payload>>) -> Result<Wait, BoxError> {
     let result = result.map(Into::into);
     Ok(Box::pin(async { result }))
@@ -161,13 +163,16 @@ async fn accept(listener: AnySocket) -> io::Result<AnySocket> {
         AnySocket::UnixListener(it) => Ok(AnySocket::Unix(Arc::new(it.accept().await?.0))),
         _ => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the socket is to be one that accepts",
+            "expected a listener: use `net.listen`",
         )),
     }
 }
 
 async fn resolve(name: String) -> io::Result<Payload> {
-    let (host, port) = name.to_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let Some((host, port)) = name.to_name() else {
+        let text = format!("invalid host: `{name}`; expected `host:port`");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    };
     let addresses = names::addresses(host.to_owned(), port, None).await?;
     Ok(Payload::any(addresses))
 }
@@ -179,7 +184,10 @@ fn local_address(socket: &AnySocket) -> io::Result<String> {
         AnySocket::TcpListener(it) => it.local_addr().map(text),
         AnySocket::Udp(it) => it.local_addr().map(text),
         #[cfg(unix)]
-        _ => Err(io::ErrorKind::Unsupported.into()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "a Unix socket has no IP address",
+        )),
     }
 }
 
@@ -190,7 +198,7 @@ fn active(values: &mut Values) -> Result<Wait, BoxError> {
     let (socket, times, most) = (values.socket()?, values.number()?, values.number()?);
     let asker = values.asker()?;
     let deliver = move |bytes: Vec<u8>| {
-        // It fails when the process has ended.
+        // Fails if the process has ended.
         let _ = asker.send(Message::new(DATA, bytes));
     };
     with_stream!(socket, it => wait(commands::deliver(it, times, most, deliver)))
@@ -254,7 +262,7 @@ pub(crate) fn register_handlers(registry: &CommandRegistry) {
             Ok(())
         };
         if let Err(error) = registry.register_any(id, name, Arc::new(handler)) {
-            panic!("the ids of sockets are Ganger's own: {error}");
+            panic!("the ids 30 to 56 are reserved for `ganger-net`: {error}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Sockets in state machines: commands, whose completions bring what the async operations give.
+//! Sockets in state machines: commands, whose completions bring the results of the async
+//! operations.
 //!
 //! ```
 //! # use ganger_net::{Net, TcpStream, commands};
@@ -7,7 +8,7 @@
 //! # use std::io;
 //! # use std::net::SocketAddr;
 //! # use std::sync::Arc;
-//! /// Reads what another side says first.
+//! /// Reads the first bytes of a peer.
 //! struct Greeted(SocketAddr);
 //!
 //! const CONNECT: u64 = 1;
@@ -44,9 +45,9 @@
 //!
 //! # By number
 //!
-//! A process that does everything by yields, such as an interpreter, asks by numbers, with values
-//! that need no type of this crate but [`AnySocket`](crate::AnySocket). An address is a text:
-//! `"10.0.0.1:80"`, `"example.org:80"`, or `"unix:/path"` where there are such sockets.
+//! A process that does everything by yields, such as an interpreter, asks by numbers. The only type
+//! of this crate among the values is [`AnySocket`](crate::AnySocket). An address is a text:
+//! `"10.0.0.1:80"`, `"example.org:80"`, or, on Unix, `"unix:/path"`.
 //!
 //! | id | name | values | answer |
 //! |---|---|---|---|
@@ -57,19 +58,19 @@
 //! | 34 | `net.resolve` | `"host:port"` | `Vec<SocketAddr>` |
 //! | 35 | `net.local_address` | socket | the address |
 //! | 36 | `net.send_to` | socket of UDP, bytes, address | how many bytes, a `u64` |
-//! | 37 | `net.receive_from` | socket of UDP, at most so many bytes | `(Vec<u8>, SocketAddr)` |
-//! | 50 | `net.read` | connection, at most so many bytes | bytes; none at the end |
+//! | 37 | `net.receive_from` | socket of UDP, most bytes | `(Vec<u8>, SocketAddr)` |
+//! | 50 | `net.read` | connection, most bytes | bytes; none at the end |
 //! | 51 | `net.write` | connection, bytes | |
 //! | 52 | `net.close` | socket | |
-//! | 53 | `net.active` | connection, so many times, at most so many bytes | whether it is the end |
+//! | 53 | `net.active` | connection, number of reads, most bytes of each | whether it is the end |
 //! | 54 | `net.end_writes` | connection | |
 //! | 55 | `net.read_file` | path | bytes |
 //! | 56 | `net.write_file` | path, bytes | |
 //!
-//! What `net.active` reads comes as messages of the topic `net.data`, before its answer.
+//! The bytes of `net.active` come as messages of the topic `net.data`, before its answer.
 //!
-//! A command that is taken back, or whose process has ended, has moved no byte; but a
-//! [`write()`] may have written a part. Deadlines and closes are those of the sockets.
+//! A command has moved no byte if it was revoked or its process has ended; only a [`write()`] may
+//! have written a part. The deadlines and closes of the sockets hold for commands, too.
 
 #[cfg(unix)]
 use crate::os::child::Child;
@@ -98,13 +99,13 @@ pub fn connect(address: impl ToAddress + Send + 'static) -> Until<io::Result<Tcp
     Until::new(TcpStream::connect(address))
 }
 
-/// What [`accept`] is answered with.
+/// The answer of [`accept`].
 pub type Accepted<L> = (
     Stream<<L as Listening>::Transport>,
     <L as Listening>::Address,
 );
 
-/// The next connection: see [`Listener::accept`].
+/// Accepts the next connection: see [`Listener::accept`].
 pub fn accept<L: Listening>(listener: &Arc<Listener<L>>) -> Until<io::Result<Accepted<L>>>
 where
     L::Address: Send,
@@ -113,8 +114,8 @@ where
     Until::new(async move { listener.accept().await })
 }
 
-/// What is there, up to so many bytes: see [`Stream::read`]. No bytes are the end. Memory for them
-/// is taken when some are there.
+/// Reads up to `most` bytes: see [`Stream::read`]. An empty result is the end. The buffer is
+/// allocated only when bytes have come.
 pub fn read<T: Transport>(stream: &Arc<Stream<T>>, most: usize) -> Until<io::Result<Vec<u8>>> {
     let stream = Arc::clone(stream);
     Until::new(async move { next(&stream, most).await })
@@ -126,11 +127,11 @@ pub fn write<T: Transport>(stream: &Arc<Stream<T>>, bytes: Vec<u8>) -> Until<io:
     Until::new(async move { stream.write_all(&bytes).await })
 }
 
-/// Reads so many times, up to so many bytes each, and gives each to `deliver`, which sends it as a
-/// message to the process, for example. The completion says that no more comes until the next such
-/// command: `true` when the other side has ended.
+/// Reads a number of times, up to `most` bytes each, and gives the bytes to `deliver`, which may
+/// send them to the process as a message. The completion ends the reads: `true` if the peer has
+/// ended.
 ///
-/// So the process is never sent more than it has asked for.
+/// So the process never gets more bytes than it has asked for.
 pub fn active<T: Transport>(
     stream: &Arc<Stream<T>>,
     times: usize,
@@ -156,7 +157,7 @@ pub(crate) async fn deliver<T: Transport>(
     Ok(false)
 }
 
-/// The addresses of a host: see [`resolve`](crate::resolve()).
+/// Looks up the addresses of a host: see [`resolve`](crate::resolve()).
 pub fn resolve(host: impl Into<String>, port: u16) -> Until<io::Result<Vec<SocketAddr>>> {
     Until::new(names::addresses(host.into(), port, None))
 }
@@ -171,7 +172,7 @@ pub fn send_to(
     Until::new(async move { socket.send_to(&packet, address).await })
 }
 
-/// The next packet, up to so many bytes of it, and where it comes from: see
+/// Receives up to `most` bytes of the next packet, and its sender: see
 /// [`UdpSocket::recv_from`].
 pub fn receive_from(
     socket: &Arc<UdpSocket>,
@@ -190,7 +191,7 @@ pub(crate) async fn packet(
     Ok((packet, from))
 }
 
-/// The bytes of a file: see [`fs::read`].
+/// Reads a file: see [`fs::read`].
 pub fn read_file(path: impl Into<PathBuf>) -> Until<io::Result<Vec<u8>>> {
     Until::new(fs::read(path.into()))
 }
@@ -200,14 +201,14 @@ pub fn write_file(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Until<io::Result<
     Until::new(fs::write(path.into(), bytes))
 }
 
-/// The next time that the signal comes: see [`Signal::recv`].
+/// Waits for the next signal: see [`Signal::recv`].
 #[cfg(unix)]
 pub fn signal(signal: &Arc<Signal>) -> Until<io::Result<()>> {
     let signal = Arc::clone(signal);
     Until::new(async move { signal.recv().await })
 }
 
-/// The end of a child: see [`Child::wait`].
+/// Waits for the end of a child: see [`Child::wait`].
 #[cfg(unix)]
 pub fn wait(child: &Arc<Child>) -> Until<io::Result<ExitStatus>> {
     let child = Arc::clone(child);

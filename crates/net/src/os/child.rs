@@ -1,11 +1,11 @@
 //! Child processes of the program.
 //!
-//! **How an end is heard.** On Linux a descriptor of the child becomes ready when it ends. Where
-//! there is none, SIGCHLD has each child looked at. No wait is for all children of the program, so
-//! that none is taken from other code.
+//! **How an end is noticed.** On Linux a descriptor of the child becomes ready when it ends.
+//! Without such a descriptor, each SIGCHLD checks all such children. No wait is for any child of
+//! the program, so no child is taken from other code.
 //!
-//! **No zombie.** A child that is dropped while it runs is looked after until it ends: the waker of
-//! its own wait keeps it. When the scheduler has halted, a thread waits for it.
+//! **No zombie.** A child dropped while it runs becomes an orphan, which waits for its end: the
+//! waker of this wait owns the orphan. After the halt of the scheduler, a thread waits for it.
 
 use super::signal::{Notice, SignalKind};
 use crate::poller::{Direction, Lent};
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-/// A pipe to a child, or from it. What goes in the other direction is an error.
+/// A pipe to a child, or from it. An operation in the other direction fails.
 ///
 /// A pipe to a child ends when it is closed or dropped.
 pub type ChildStream = Stream<Pipe>;
@@ -37,7 +37,7 @@ pub struct Pipe {
     is_to_child: bool,
 }
 
-/// A child process of the program. Its end is waited for without a thread.
+/// A child process of the program. A wait for its end takes no thread.
 ///
 /// ```
 /// # use ganger_net::Net;
@@ -61,72 +61,72 @@ pub struct Pipe {
 /// # Ok::<(), ganger_proc_api::BoxError>(())
 /// ```
 ///
-/// A child that is dropped goes on, unless [`kill_on_drop`](Self::kill_on_drop) says otherwise. It
-/// leaves no zombie either way.
+/// A dropped child goes on, unless [`kill_on_drop`](Self::kill_on_drop) says otherwise. In both
+/// cases it leaves no zombie.
 pub struct Child {
-    /// To its standard input, if that is piped.
+    /// The standard input, if it is piped.
     pub stdin: Option<ChildStream>,
-    /// From its standard output, if that is piped.
+    /// The standard output, if it is piped.
     pub stdout: Option<ChildStream>,
-    /// From its standard error, if that is piped.
+    /// The standard error, if it is piped.
     pub stderr: Option<ChildStream>,
     id: u32,
     kills: bool,
     exit: Arc<Socket<Exit>>,
 }
 
-/// The child until it has been waited for.
+/// The child until its status was taken.
 struct Exit {
-    /// None when a thread waits for it.
+    /// None when a thread waits for the child.
     child: Mutex<Option<process::Child>>,
-    told_by: ToldBy,
+    end_event: EndEvent,
 }
 
-/// What tells that the child may have ended.
-enum ToldBy {
+/// The event that says that the child may have ended.
+enum EndEvent {
     #[cfg(target_os = "linux")]
     Descriptor(OwnedFd),
     Signal(Notice),
 }
 
 impl Child {
-    /// Starts a child. Does not wait for more than the system takes to start it.
+    /// Starts a child. Blocks only while the system starts it.
     ///
     /// # Errors
-    /// Those of the system, mostly `NotFound`; `Unsupported` in a simulation; `Other` on a thread
+    /// Errors of the system, mostly `NotFound`; `Unsupported` in a simulation; `Other` on a thread
     /// without a network.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
-        Self::start(command, ToldBy::new)
+        Self::start(command, EndEvent::new)
     }
 
     /// As [`spawn`](Self::spawn), on other systems than Linux.
     #[cfg(feature = "portable")]
     #[doc(hidden)]
     pub fn spawn_portable(command: &mut Command) -> io::Result<Self> {
-        Self::start(command, |_| ToldBy::signal())
+        Self::start(command, |_| EndEvent::signal())
     }
 
     fn start(
         command: &mut Command,
-        told_by: impl FnOnce(&process::Child) -> io::Result<ToldBy>,
+        end_event: impl FnOnce(&process::Child) -> io::Result<EndEvent>,
     ) -> io::Result<Self> {
-        // A child that nothing would look after is not started.
+        // Without a poller no child starts: its end would go unnoticed.
         Reactor::current()?.poller()?;
         let mut child = command.spawn()?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let id = child.id();
-        // From here on an error leaves the child running, and it is waited for.
-        let told_by = told_by(&child);
+        // From here on an error leaves the child running as an orphan.
+        let end_event = end_event(&child);
         let child = Mutex::new(Some(child));
-        let told_by = match told_by {
-            Ok(told_by) => told_by,
+        let end_event = match end_event {
+            Ok(end_event) => end_event,
             Err(error) => {
                 reap(&child);
                 return Err(error);
             }
         };
-        let exit = Socket::new(Exit { child, told_by })?;
+        let exit = Socket::new(Exit { child, end_event })?;
         Ok(Self {
             stdin: stdin.map(|it| pipe(it.into(), true)).transpose()?,
             stdout: stdout.map(|it| pipe(it.into(), false)).transpose()?,
@@ -137,8 +137,8 @@ impl Child {
         })
     }
 
-    /// Whether the child is killed when this is dropped before it has ended: with the process that
-    /// owns it, for example. By default it is not.
+    /// Sets whether the drop of this value kills a running child: with the end of the process that
+    /// owns it, for example. The default is false.
     #[must_use]
     pub fn kill_on_drop(self, kills: bool) -> Self {
         let mut this = self;
@@ -152,25 +152,24 @@ impl Child {
         self.id
     }
 
-    /// Waits until the child has ended. Any number of processes may wait, and later ones get the
-    /// same. A child that reads its standard input may wait for the end of that: drop `stdin`.
+    /// Waits until the child has ended. Any number of processes may wait, and later waits get the
+    /// same status. A child may wait for the end of its standard input: drop `stdin` before.
     ///
     /// # Errors
-    /// Those of the system; `NotConnected` when the scheduler has halted.
+    /// Errors of the system; `NotConnected` when the scheduler has halted.
     pub async fn wait(&self) -> io::Result<ExitStatus> {
         self.exit.wait(Direction::Read, Exit::status).await
     }
 
-    /// How the child has ended, if it has. Does not wait.
+    /// The status of the child, if it has ended. Does not wait.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
         self.exit.with(|exit| exit.with(process::Child::try_wait))
     }
 
-    /// Waits until the child has ended, and reads all that it writes to the pipes that are left.
-    /// Closes `stdin`.
+    /// Closes `stdin`, reads the rest of the output pipes, and waits until the child has ended.
     ///
     /// # Errors
     /// As for [`wait`](Self::wait), and those of reads.
@@ -184,15 +183,15 @@ impl Child {
         })
     }
 
-    /// Kills the child. Does not wait until it has ended, and does nothing when it has.
+    /// Kills the child. Does not wait for its end, and does nothing after it.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn kill(&self) -> io::Result<()> {
         self.exit.with(|exit| exit.with(process::Child::kill))
     }
 
-    /// Sends the child a signal. Does nothing when it has ended.
+    /// Sends the child a signal. Does nothing after its end.
     ///
     /// # Errors
     /// As for [`kill`](Self::kill), and `InvalidInput` for a signal without a name.
@@ -200,7 +199,7 @@ impl Child {
         let signal = kind.named()?;
         self.exit.with(|exit| {
             exit.with(|child| match child.try_wait()? {
-                // The number is its own until it has been waited for.
+                // The system keeps the number of the child until its status was taken.
                 None => Ok(kill_process(Pid::from_child(child), signal)?),
                 Some(_) => Ok(()),
             })
@@ -214,7 +213,7 @@ fn pipe(pipe: OwnedFd, is_to_child: bool) -> io::Result<ChildStream> {
     Socket::new(Pipe { file, is_to_child }).map(Stream)
 }
 
-/// All that is left to read.
+/// Reads a pipe to its end.
 async fn rest(pipe: Option<ChildStream>) -> io::Result<Vec<u8>> {
     let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
     let Some(pipe) = pipe else { return Ok(all) };
@@ -226,7 +225,7 @@ async fn rest(pipe: Option<ChildStream>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Waits for two, at the same time.
+/// Waits for two futures at the same time.
 async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> (A, B) {
     let (mut one, mut other) = (pin!(one), pin!(other));
     let (mut first, mut second) = (None, None);
@@ -255,14 +254,14 @@ async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>
 impl Drop for Child {
     fn drop(&mut self) {
         if self.kills {
-            // It fails when the child has ended.
+            // Fails if the child has ended.
             let _ = self.kill();
         }
-        Orphan::look_after(&self.exit);
+        Orphan::adopt(&self.exit);
     }
 }
 
-impl ToldBy {
+impl EndEvent {
     fn new(child: &process::Child) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         {
@@ -275,17 +274,17 @@ impl ToldBy {
         Self::signal()
     }
 
-    /// The child is looked at after this, so a signal that has come before tells nothing new.
+    /// The first check of the child comes later, so it sees an end before this call.
     fn signal() -> io::Result<Self> {
         Notice::of(SignalKind::CHILD).map(Self::Signal)
     }
 }
 
 impl Exit {
-    /// Its status. It would block until the child has ended.
+    /// The status. Fails with `WouldBlock` until the child has ended.
     fn status(&self) -> io::Result<ExitStatus> {
-        if let ToldBy::Signal(notice) = &self.told_by {
-            // It would block when no signal has come.
+        if let EndEvent::Signal(notice) = &self.end_event {
+            // Fails if no signal has come.
             let _ = notice.take();
         }
         let status = self.with(process::Child::try_wait)?;
@@ -302,10 +301,10 @@ impl Exit {
 
 impl IoSource for Exit {
     fn lent(&self) -> Option<Lent<'_>> {
-        Some(match &self.told_by {
+        Some(match &self.end_event {
             #[cfg(target_os = "linux")]
-            ToldBy::Descriptor(descriptor) => descriptor.as_fd(),
-            ToldBy::Signal(notice) => notice.lent(),
+            EndEvent::Descriptor(descriptor) => descriptor.as_fd(),
+            EndEvent::Signal(notice) => notice.lent(),
         })
     }
 }
@@ -316,30 +315,30 @@ impl Drop for Exit {
     }
 }
 
-/// Has a thread wait for a child that still runs.
+/// Starts a thread that waits for a running child.
 fn reap(child: &Mutex<Option<process::Child>>) {
     let Some(mut child) = lock(child).take() else {
         return;
     };
     if let Ok(None) = child.try_wait() {
         let waits = move || {
-            // There is nothing to tell.
+            // An error has no receiver.
             let _ = child.wait();
         };
-        // Without a thread it is a zombie from its end to the program's.
+        // Without a thread the child is a zombie from its end to the end of the program.
         let _ = thread::Builder::new().spawn(waits);
     }
 }
 
-/// A child that has no owner. The waker of its wait keeps it until it has ended.
+/// A child without an owner. The waker of its wait owns it until its end.
 struct Orphan(Mutex<Option<Arc<Socket<Exit>>>>);
 
 impl Orphan {
-    fn look_after(exit: &Arc<Socket<Exit>>) {
-        Arc::new(Self(Mutex::new(Some(Arc::clone(exit))))).look();
+    fn adopt(exit: &Arc<Socket<Exit>>) {
+        Arc::new(Self(Mutex::new(Some(Arc::clone(exit))))).check();
     }
 
-    fn look(self: &Arc<Self>) {
+    fn check(self: &Arc<Self>) {
         let Some(exit) = lock(&self.0).clone() else {
             return;
         };
@@ -360,7 +359,7 @@ impl Orphan {
 
 impl Wake for Orphan {
     fn wake(self: Arc<Self>) {
-        self.look();
+        self.check();
     }
 }
 
@@ -383,10 +382,13 @@ impl Transport for Pipe {
         (&self.file).write_vectored(bytes)
     }
 
-    /// A pipe to a child ends when it is closed. One from it has nothing to end.
+    /// Only the close ends a pipe to a child. A pipe from a child has nothing to end.
     fn shutdown(&self, _: Shutdown) -> io::Result<()> {
         match self.is_to_child {
-            true => Err(io::ErrorKind::Unsupported.into()),
+            true => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a pipe has no shutdown: close or drop it",
+            )),
             false => Ok(()),
         }
     }

@@ -1,8 +1,8 @@
 //! Whole files, by the threads that may block.
 //!
-//! What else there is to do with files, or blocks in another way, is for `Cx::blocking` of
-//! `ganger-task`, and `Context::blocking` inside of a step: it is the same threads, at most
-//! `Builder::max_spares` of them.
+//! For all other work on files, and for other blocking calls, use `Cx::blocking` of `ganger-task`,
+//! or `Context::blocking` inside of a step. They use the same threads, at most
+//! `Builder::max_spares`.
 //!
 //! ```
 //! # use ganger_net::{Net, fs};
@@ -25,20 +25,20 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// The bytes of a file.
+/// Reads a file.
 ///
 /// # Errors
-/// Those of the system; `Other` outside of a process.
+/// Errors of the system; `Other` outside of a process.
 pub async fn read(path: impl Into<PathBuf>) -> io::Result<Vec<u8>> {
     let path = path.into();
     blocking(None, move || fs::read(path)).await
 }
 
-/// Makes a file of those bytes, or replaces what is in it. A wait that is dropped while the file is
-/// being written does not stop that.
+/// Writes a file: makes it, or replaces its content. A wait dropped during the write does not stop
+/// the write.
 ///
 /// # Errors
-/// Those of the system; `Other` outside of a process.
+/// Errors of the system; `Other` outside of a process.
 pub async fn write(path: impl Into<PathBuf>, bytes: impl Into<Vec<u8>>) -> io::Result<()> {
     let (path, bytes) = (path.into(), bytes.into());
     blocking(None, move || fs::write(path, bytes)).await

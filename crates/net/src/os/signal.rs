@@ -1,7 +1,7 @@
 //! Signals of the system.
 //!
-//! The action of a signal may do next to nothing: it writes a byte into a pair of sockets, of which
-//! the other side is in the poller. When no more fits in there, the signal is in there already.
+//! The action of a signal may do next to nothing: it writes a byte into a pair of sockets, whose
+//! other end is in the poller. If the pair is full, the signal has been written before.
 
 use crate::poller::{Direction, Lent};
 use crate::reactor::Reactor;
@@ -19,18 +19,18 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Which signal.
+/// A kind of signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignalKind(i32);
 
 impl SignalKind {
-    /// SIGHUP: the terminal is gone, or a server is to read its settings again.
+    /// SIGHUP: the terminal is gone, or a server must read its settings again.
     pub const HANGUP: Self = Self(Named::HUP.as_raw());
     /// SIGINT: Ctrl-C.
     pub const INTERRUPT: Self = Self(Named::INT.as_raw());
     /// SIGQUIT: Ctrl-\.
     pub const QUIT: Self = Self(Named::QUIT.as_raw());
-    /// SIGTERM: the program is to end.
+    /// SIGTERM: the program must end.
     pub const TERMINATE: Self = Self(Named::TERM.as_raw());
     /// SIGCHLD: a child has ended, or was stopped.
     pub const CHILD: Self = Self(Named::CHILD.as_raw());
@@ -39,7 +39,7 @@ impl SignalKind {
     /// SIGUSR2.
     pub const USER_2: Self = Self(Named::USR2.as_raw());
 
-    /// The signal with that number.
+    /// The signal with this number.
     #[must_use]
     pub const fn from_raw(number: i32) -> Self {
         Self(number)
@@ -52,16 +52,18 @@ impl SignalKind {
     }
 
     pub(crate) fn named(self) -> io::Result<Named> {
-        Named::from_named_raw(self.0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+        Named::from_named_raw(self.0).ok_or_else(|| {
+            let text = format!("invalid signal: {} has no name", self.0);
+            io::Error::new(io::ErrorKind::InvalidInput, text)
+        })
     }
 }
 
-/// Tells a process each time that the program gets a signal.
+/// Reports the signals that the program gets to a process.
 ///
-/// As long as there is one, and also after that, the signal does not do what it does by default:
-/// a program with a `Signal` of [`SignalKind::INTERRUPT`] goes on after Ctrl-C. Any number of them
-/// may be for the same signal, and each is told. Signals that come before the process has looked
-/// are one.
+/// From its creation on, and even after its drop, the signal loses its default action: a program
+/// with a `Signal` of [`SignalKind::INTERRUPT`] goes on after Ctrl-C. Any number of `Signal`s may
+/// listen to the same kind, and each reports it. Signals before the next `recv` count once.
 ///
 /// ```
 /// # use ganger_net::Net;
@@ -98,10 +100,9 @@ pub fn ctrl_c() -> io::Result<Signal> {
 /// Waits until the program is asked to end: by SIGINT, Ctrl-C in a terminal, or by SIGTERM, as
 /// systems and containers send it.
 ///
-/// From its first poll on, neither ends the program. What comes later changes nothing: the deadline
-/// of the stop says how long that takes, and SIGKILL is for those that can't wait. A signal may
-/// come twice without being meant so, from a terminal and from the program that has started this
-/// one.
+/// From the first poll on, neither signal ends the program. Later signals change nothing: the
+/// deadline of the stop limits its time, and SIGKILL is for impatient users. The same request may
+/// arrive as two signals, from a terminal and from the parent of the program.
 ///
 /// ```no_run
 /// use ganger_net::{Net, shutdown_signal};
@@ -129,10 +130,10 @@ pub async fn shutdown_signal() -> io::Result<()> {
 }
 
 impl Signal {
-    /// Is told of that signal from now on.
+    /// Listens for a signal from now on.
     ///
     /// # Errors
-    /// Those of the system; `InvalidInput` for a signal that no program may handle, such as
+    /// Errors of the system; `InvalidInput` for a signal that no program may handle, such as
     /// SIGKILL; `Other` on a thread without a network.
     pub fn new(kind: SignalKind) -> io::Result<Self> {
         let raised = match Reactor::current()?.world() {
@@ -142,9 +143,9 @@ impl Signal {
         Socket::new(raised).map(Self)
     }
 
-    /// The next time that the signal comes. Any number of processes may wait, and one is told.
+    /// Waits for the next signal. Any number of processes may wait; a signal ends a single wait.
     ///
-    /// **Cancel-safe**: a wait that is dropped has taken no signal.
+    /// **Cancel-safe**: a dropped wait has taken no signal.
     ///
     /// # Errors
     /// `TimedOut` after the deadline; `NotConnected` when it is closed, or the scheduler has
@@ -157,13 +158,13 @@ impl Signal {
         self.0.wait(Direction::Read, take).await
     }
 
-    /// [`recv`](Self::recv) ends within that time from now: see
+    /// [`recv`](Self::recv) ends within this time from now: see
     /// [`Stream::set_read_deadline`](crate::Stream::set_read_deadline).
     pub fn set_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Read, within);
     }
 
-    /// What ends the waits from anywhere.
+    /// A handle that ends the waits from anywhere.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)
@@ -190,7 +191,7 @@ impl IoSource for Raised {
     }
 }
 
-/// What a signal writes to.
+/// The pair of sockets that a signal writes to.
 pub(crate) struct Notice {
     id: SigId,
     reads: UnixStream,
@@ -199,18 +200,18 @@ pub(crate) struct Notice {
 impl Notice {
     pub(crate) fn of(kind: SignalKind) -> io::Result<Self> {
         if FORBIDDEN.contains(&kind.0) {
-            let text = "no program may handle this signal";
+            let text = format!("invalid signal: no program may handle {}", kind.0);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let (reads, writes) = UnixStream::pair()?;
         reads.set_nonblocking(true)?;
         writes.set_nonblocking(true)?;
         let act = move || {
-            // It fails when no more fits in there.
+            // Fails if the pair is full.
             let _ = rustix::io::write(&writes, &[0]);
         };
-        // SAFETY: the action calls `write` of the system alone, which actions of signals may. It
-        // neither allocates, nor locks, nor panics.
+        // SAFETY: the action only calls `write` of the system, which is allowed in actions of
+        // signals. The action neither allocates, nor locks, nor panics.
         let id = unsafe { register(kind.0, act) }?;
         Ok(Self { id, reads })
     }
@@ -219,7 +220,7 @@ impl Notice {
         self.reads.as_fd()
     }
 
-    /// Takes what has come, however often. It would block when nothing has.
+    /// Takes all signals so far. Fails with `WouldBlock` if none has come.
     pub(crate) fn take(&self) -> io::Result<()> {
         let mut buffer = [0; 64];
         let mut has_come = false;

@@ -27,7 +27,7 @@ pub(crate) enum Direction {
     Write,
 }
 
-/// Any of the two directions of a socket.
+/// None, either or both of the directions of a socket.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Interest {
     pub(crate) read: bool,
@@ -58,7 +58,7 @@ impl From<Direction> for Interest {
     }
 }
 
-/// An event of a socket: the directions that may be ready.
+/// An event of a socket: the directions in which it may be ready.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IoEvent {
     pub(crate) id: u64,
@@ -78,7 +78,7 @@ impl IoEvent {
     }
 }
 
-/// The deadline of one direction of a socket, in nanoseconds by the clock of the network.
+/// The deadline of a direction of a socket, in nanoseconds by the clock of the network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     pub(crate) id: u64,
@@ -86,7 +86,7 @@ pub(crate) struct Deadline {
     pub(crate) at: u64,
 }
 
-/// The number of events that one wait takes.
+/// The number of events that a wait takes.
 const MAX_EVENTS: usize = 256;
 
 /// A poller. Only one thread at a time waits in it.

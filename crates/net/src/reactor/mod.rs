@@ -210,7 +210,7 @@ impl Reactor {
         });
         if let Err(error) = result {
             // The scheduler reports the panic.
-            panic!("the poller does not wait: {error}");
+            panic!("the poller failed: {error}");
         }
     }
 

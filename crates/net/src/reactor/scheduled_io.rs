@@ -36,7 +36,7 @@ const MAX_IN_A_ROW: u8 = 64;
 
 /// The place in which an operation leaves its waker.
 pub(crate) enum WaiterSlot<'a> {
-    /// The place of the only owner of this direction: a later waker replaces it.
+    /// The place of the owner of this direction: a later waker replaces it.
     Owner,
     /// A place of any number. The first wait gives it an id.
     Any(&'a mut Option<u64>),

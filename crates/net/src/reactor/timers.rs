@@ -1,7 +1,7 @@
-//! The deadlines of waiting operations: the only file of this crate that knows a timer.
+//! The deadlines of waiting operations: no other file of this crate knows a timer.
 //!
-//! On the system's clock a wheel keeps them, and the thread that waits in the poller looks there
-//! before and after its wait. In a simulation they are events of the simulated network.
+//! By the system's clock a wheel holds the deadlines, and the thread in the poller asks the wheel
+//! before and after its wait. In a simulation, deadlines are events of the simulated network.
 
 use crate::poller::{Deadline, Poller};
 use crate::world::{self, World};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// A time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// The number of timers that expire under one hold of the lock.
+/// The number of timers that expire in a critical section.
 const BATCH: usize = 64;
 
 /// Names a timer until it expires.
@@ -33,11 +33,28 @@ pub(crate) enum Timers {
     Simulated(Arc<World>),
 }
 
-#[derive(Default)]
 pub(crate) struct Armed {
     wheel: Wheel<Deadline>,
+    /// No timer expires earlier. Without timers a visit in the poller leaves the wheel alone.
+    next: u64,
     /// The end of the wait of the thread in the poller; 0 if no thread waits there.
     waits_until: u64,
+}
+
+impl Default for Armed {
+    fn default() -> Self {
+        Self {
+            wheel: Wheel::default(),
+            next: NEVER,
+            waits_until: 0,
+        }
+    }
+}
+
+impl Armed {
+    fn find_next(&mut self) {
+        self.next = self.wheel.next_due().unwrap_or(NEVER);
+    }
 }
 
 impl Timers {
@@ -67,6 +84,9 @@ impl Timers {
                 let (key, is_earlier) = {
                     let mut armed = lock(armed);
                     let key = armed.wheel.insert(deadline.at, deadline);
+                    if deadline.at < armed.next {
+                        armed.find_next();
+                    }
                     (key, deadline.at < armed.waits_until)
                 };
                 if is_earlier {
@@ -82,8 +102,10 @@ impl Timers {
     pub(crate) fn disarm(&self, key: TimerKey) {
         match (self, key) {
             (Self::System { armed, .. }, TimerKey::Wheel(key)) => {
+                let mut armed = lock(armed);
                 // Fails if the timer has expired.
-                let _ = lock(armed).wheel.cancel(key);
+                let _ = armed.wheel.cancel(key);
+                armed.find_next();
             }
             (Self::Simulated(world), TimerKey::Simulated(key)) => world.disarm(key),
             _ => unreachable!("the key of another network"),
@@ -101,9 +123,9 @@ impl Timers {
         };
         let timeout = {
             let mut armed = lock(armed);
-            let due = armed.wheel.next_due();
-            armed.waits_until = due.unwrap_or(NEVER);
-            let due = due.map(|due| Duration::from_nanos(due.saturating_sub(self.now())));
+            armed.waits_until = armed.next;
+            let due = (armed.next != NEVER)
+                .then(|| Duration::from_nanos(armed.next.saturating_sub(self.now())));
             match (due, timeout) {
                 (Some(due), Some(timeout)) => Some(due.min(timeout)),
                 (due, timeout) => due.or(timeout),
@@ -119,13 +141,60 @@ impl Timers {
         let Self::System { armed, .. } = self else {
             return false;
         };
+        let mut armed = lock(armed);
+        if armed.next == NEVER {
+            return false;
+        }
         let now = self.now();
-        lock(armed)
-            .wheel
-            .advance(now, BATCH, |deadline| expired.push(deadline))
+        if now < armed.next {
+            return false;
+        }
+        let take = |deadline| expired.push(deadline);
+        let is_more = armed.wheel.advance(now, BATCH, take);
+        armed.find_next();
+        is_more
     }
 }
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poller::Direction;
+
+    // pins: I6
+    #[test]
+    fn a_wait_ends_no_later_than_the_first_timer() {
+        const HOUR: Duration = Duration::from_hours(1);
+        let timers = Timers::system(Arc::new(Poller::new().unwrap()));
+        let timeout = |most| timers.limit_wait(most, |timeout| timeout);
+        let arm = |id, time| {
+            timers.arm(Deadline {
+                id,
+                direction: Direction::Read,
+                at: timers.after(time),
+            })
+        };
+        let expire = || {
+            let mut expired = Vec::new();
+            while timers.take_expired(&mut expired) {}
+            expired.into_iter().map(|it| it.id).collect::<Vec<_>>()
+        };
+        assert_eq!(timeout(None), None);
+        assert_eq!(timeout(Some(HOUR)), Some(HOUR));
+        let late = arm(1, HOUR);
+        assert!(timeout(None).unwrap() > HOUR / 2);
+        arm(2, HOUR / 4);
+        assert!(timeout(None).unwrap() < HOUR / 2);
+        assert!(expire().is_empty());
+        arm(3, Duration::ZERO);
+        while expire() != [3] {}
+        let rest = timeout(None).unwrap();
+        assert!(rest > HOUR / 8 && rest < HOUR / 2, "{rest:?}");
+        timers.disarm(late);
+        assert!(timeout(None).unwrap() > HOUR / 8);
+    }
 }

@@ -1,25 +1,25 @@
-//! Addresses in the place of arguments.
+//! Addresses as arguments.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// What can be meant as the address of a socket: an address, a pair of an IP address and a port, or
-/// a text of both. A text may have the name of a host where an operation waits for its addresses:
-/// [`TcpStream::connect`](crate::TcpStream::connect).
+/// A value that names the address of a socket: an address, a pair of an IP address and a port, or a
+/// text of both. For operations that look up hosts, such as
+/// [`TcpStream::connect`](crate::TcpStream::connect), a text may have the name of a host.
 pub trait ToAddress {
     /// The address.
     ///
     /// # Errors
-    /// `InvalidInput` when a text is no address: the name of a host, for example.
+    /// `InvalidInput` when a text is not an address: the name of a host, for example.
     fn to_address(&self) -> io::Result<SocketAddr>;
 
-    /// The name of a host and a port, where it is a text of these.
+    /// The name of a host and the port, if the text has them.
     fn to_name(&self) -> Option<(&str, u16)> {
         None
     }
 }
 
-/// What is meant: an address, or the name of a host with a port.
+/// An address, or the name of a host with a port.
 pub(crate) enum Target {
     Address(SocketAddr),
     Name(String, u16),
@@ -61,8 +61,10 @@ impl<I: Copy + Into<IpAddr>> ToAddress for (I, u16) {
 impl ToAddress for str {
     fn to_address(&self) -> io::Result<SocketAddr> {
         self.parse().map_err(|_| {
-            let text =
-                format!("`{self}` is no IP address with a port: resolve names of hosts before");
+            let text = format!(
+                "invalid address: `{self}`; expected an IP address with a port, such as \
+                 `10.0.0.1:80`, and `resolve` finds the addresses of a host"
+            );
             io::Error::new(io::ErrorKind::InvalidInput, text)
         })
     }

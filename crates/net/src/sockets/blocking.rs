@@ -1,9 +1,9 @@
-//! Calls that block their thread, beside the process that waits for them.
+//! Calls that block their thread, made for a process that waits.
 //!
-//! A process of its own makes the call, and a spare takes the place of its worker: these are the
-//! threads of `Context::blocking`, bounded by `Builder::max_spares`. The wait is that of a socket
-//! that becomes ready when the call returns, so that it has a deadline, and ends with the halt. A
-//! wait that is dropped before the call has begun takes the call back.
+//! A new process makes the call, and a spare replaces its worker: `Builder::max_spares` bounds
+//! these threads, as for `Context::blocking`. The caller waits for a socket that becomes ready when
+//! the call returns, so the wait has a deadline, and ends with the halt. A wait dropped before the
+//! call has begun revokes the call.
 
 use super::socket::{IoSource, Socket};
 use crate::error;
@@ -15,7 +15,7 @@ use std::io;
 use std::sync::{Mutex, Weak};
 use std::time::Duration;
 
-/// What the call has returned, until the wait takes it.
+/// The result of the call, until the wait takes it.
 struct Outcome<T>(Mutex<Option<io::Result<T>>>);
 
 impl<T: Send + 'static> IoSource for Outcome<T> {
@@ -32,7 +32,7 @@ impl<T> Outcome<T> {
     }
 }
 
-/// The side of the call.
+/// The duty to leave a result.
 struct Promise<T: Send + 'static>(Weak<Socket<Outcome<T>>>);
 
 impl<T: Send + 'static> Promise<T> {
@@ -40,7 +40,7 @@ impl<T: Send + 'static> Promise<T> {
         self.0.strong_count() > 0
     }
 
-    /// The first result counts.
+    /// Leaves a result, unless there was an earlier result.
     fn keep(&self, result: io::Result<T>) {
         let Some(outcome) = self.0.upgrade() else {
             return;
@@ -55,14 +55,14 @@ impl<T: Send + 'static> Promise<T> {
     }
 }
 
-/// Also when the call panics, or its process has ended before.
+/// Leaves an error if the call has panicked, or its process has ended before.
 impl<T: Send + 'static> Drop for Promise<T> {
     fn drop(&mut self) {
         self.keep(Err(error::no_result()));
     }
 }
 
-/// Has the call made, and waits for its result, that long at the most.
+/// Makes a call on another thread, and waits for its result within a time.
 pub(crate) async fn blocking<T: Send + 'static>(
     within: Option<Duration>,
     call: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -1,13 +1,13 @@
-//! Buffers of the two sides of a connection: lines with a limit, and small writes together.
+//! Buffers for a connection: a reader of lines with a limit, and a writer that joins small writes.
 //!
-//! **Problem.** A read brings what has come: part of a line, or several. A line without an end
-//! takes all memory. A system call for each small write is dear.
+//! **Problem.** A read may return part of a line, or several lines. A line without an end would
+//! take all memory. A system call for each small write is expensive.
 //!
-//! **Protocol.** The reader keeps what has come and was not taken. A line is taken as a whole or
-//! not at all: a wait for one that is dropped loses nothing, and one that is too long stays where
-//! it is until its rest is [skipped](BufReader::skip_line). The reader reads no more when more is
-//! kept than the limit allows. Its buffer doubles when it is full, so it has at most twice the
-//! limit, and twice [`ROOM`].
+//! **Protocol.** The reader keeps all bytes that its user has not taken. The user takes a line as a
+//! whole or not at all: a dropped wait loses nothing, and a line over the limit stays in the buffer
+//! until the user [skips](BufReader::skip_line) it. The reader stops when it keeps more bytes than
+//! the limit. Its buffer doubles when it is full, so the buffer has at most twice the limit, and
+//! twice [`ROOM`].
 
 use super::stream::{ReadHalf, Stream, Transport, WriteHalf};
 use futures_io::{AsyncRead, AsyncWrite};
@@ -16,24 +16,24 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 
-/// So much is read at a time, and so much is kept of small writes.
+/// The length of a read, and the room for small writes.
 const ROOM: usize = 8 * 1024;
 
-/// Why there is no line.
+/// The reason why a read of a line fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// The line is longer than the limit. Nothing of it has been taken.
+    /// The line is longer than the limit. All its bytes are still in the reader.
     #[error(
-        "a line is longer than the limit of {limit} bytes; `skip_line` goes on with the next one, \
-         a larger limit takes it, and a server that trusts no client ends the connection"
+        "a line is longer than {limit} bytes: `skip_line` passes over it, a larger limit takes it, \
+         and a server that trusts no client must close the connection"
     )]
     TooLong {
-        /// How long it may be.
+        /// The greatest length of a line.
         limit: usize,
     },
-    /// The line is not UTF-8. It has been taken, and the next call goes on with the next one.
-    #[error("a line is not UTF-8; `next_until(b'\\n', limit)` takes lines of any bytes")]
+    /// The line is not UTF-8. The next call reads the next line.
+    #[error("a line is not UTF-8: `next_until(b'\\n', limit)` takes lines of any bytes")]
     NotText {
         /// The line.
         line: Vec<u8>,
@@ -43,7 +43,8 @@ pub enum LineError {
     Io(#[from] io::Error),
 }
 
-/// An error of the connection as it is; another one as `InvalidData`, with this one inside.
+/// An error of the connection stays itself; all other errors become `InvalidData`, with the
+/// [`LineError`] inside.
 impl From<LineError> for io::Error {
     fn from(error: LineError) -> Self {
         match error {
@@ -53,10 +54,10 @@ impl From<LineError> for io::Error {
     }
 }
 
-/// Reads with a buffer: lines with a limit, and exact numbers of bytes between them.
+/// A buffered reader: lines with a limit, and exact numbers of bytes between them.
 ///
-/// It reads from a [`ReadHalf`], a [`Stream`], a pipe of a child, or anything else that has the
-/// trait of `futures-io`. What it has read and not given stays with it.
+/// The source is a [`ReadHalf`], a [`Stream`], a pipe of a child, or any other type with the trait
+/// of `futures-io`. Bytes that the source gave too early stay in the buffer.
 ///
 /// ```
 /// # use ganger_net::{Net, TcpListener, TcpStream};
@@ -89,14 +90,14 @@ impl From<LineError> for io::Error {
 pub struct BufReader<R> {
     inner: R,
     buffer: Box<[u8]>,
-    /// What has been read, and not given.
+    /// The bytes from `start` to `end` wait for the user.
     start: usize,
     end: usize,
-    /// In so many bytes of it the end of a line was looked for, and is not.
+    /// The part of these bytes without the delimiter.
     looked: Looked,
 }
 
-/// How far a delimiter was looked for.
+/// The progress of the search for a delimiter.
 #[derive(Clone, Copy, Default)]
 struct Looked {
     delimiter: u8,
@@ -104,7 +105,7 @@ struct Looked {
 }
 
 impl<R> BufReader<R> {
-    /// A reader of that, which has read nothing.
+    /// A reader with an empty buffer.
     pub fn new(inner: R) -> Self {
         Self {
             inner,
@@ -115,39 +116,39 @@ impl<R> BufReader<R> {
         }
     }
 
-    /// What has been read, and not given.
+    /// The buffered bytes.
     #[must_use]
     pub fn buffer(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// What it reads from: for its deadline, for example.
+    /// The source: for its deadline, for example.
     #[must_use]
     pub fn get_ref(&self) -> &R {
         &self.inner
     }
 
-    /// What it reads from, and the bytes that it has read and not given.
+    /// The source, and the buffered bytes.
     #[must_use]
     pub fn into_parts(self) -> (R, Vec<u8>) {
         let left = self.buffer().to_vec();
         (self.inner, left)
     }
 
-    /// So many bytes are given.
+    /// Removes bytes from the front of the buffer.
     fn consume(&mut self, length: usize) {
         self.start += length;
         self.looked.length = self.looked.length.saturating_sub(length);
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            // A long line was an exception.
+            // Long lines are rare.
             if self.buffer.len() > ROOM {
                 self.buffer = Box::default();
             }
         }
     }
 
-    /// Makes room behind what is kept.
+    /// Makes room behind the buffered bytes.
     fn make_room(&mut self) {
         if self.end < self.buffer.len() {
             return;
@@ -164,7 +165,7 @@ impl<R> BufReader<R> {
         (self.start, self.end) = (0, kept);
     }
 
-    /// Where the delimiter is in what is kept.
+    /// The position of the delimiter in the buffered bytes.
     fn find(&mut self, delimiter: u8) -> Option<usize> {
         if self.looked.delimiter != delimiter {
             self.looked = Looked {
@@ -183,7 +184,7 @@ impl<R> BufReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> BufReader<R> {
-    /// Reads what has come since, behind what is kept. 0 at the end.
+    /// Reads once, behind the buffered bytes. 0 is the end.
     async fn fill(&mut self) -> io::Result<usize> {
         self.make_room();
         let (inner, room) = (&mut self.inner, &mut self.buffer[self.end..]);
@@ -192,8 +193,8 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
         Ok(length)
     }
 
-    /// Reads what is there, up to the length of the buffer; waits when nothing is. 0 means that the
-    /// other side sends no more, or that the buffer is empty.
+    /// Reads up to the length of the buffer; waits if no byte has come. 0 means the end of the
+    /// connection, or an empty buffer.
     ///
     /// # Errors
     /// As for [`Stream::read`].
@@ -213,10 +214,10 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
         Ok(length)
     }
 
-    /// Fills the buffer. One that is dropped may have taken some bytes.
+    /// Fills the buffer. A dropped call may have taken some bytes.
     ///
     /// # Errors
-    /// As for [`read`](Self::read), and `UnexpectedEof` when the other side ends before.
+    /// As for [`read`](Self::read), and `UnexpectedEof` when the connection ends before.
     pub async fn read_exact(&mut self, mut buffer: &mut [u8]) -> io::Result<()> {
         while !buffer.is_empty() {
             match self.read(buffer).await? {
@@ -227,16 +228,15 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
         Ok(())
     }
 
-    /// The next line, without its end (`\n` or `\r\n`); `None` at the end of what the other side
-    /// sends. The last line needs no end.
+    /// Reads the next line, without its end (`\n` or `\r\n`); `None` at the end of the connection.
+    /// The last line needs no end.
     ///
-    /// The line may have `limit` bytes, without its end. No more memory is taken than twice that
-    /// and some kilobytes. A wait that is dropped loses nothing.
+    /// The line may have `limit` bytes, without its end. The buffer takes at most twice the limit
+    /// and some kilobytes. A dropped wait loses nothing.
     ///
     /// # Errors
-    /// [`LineError`]: [`TooLong`](LineError::TooLong), until the rest of the line is
-    /// [skipped](Self::skip_line) or the limit is larger; [`NotText`](LineError::NotText); those of
-    /// the connection.
+    /// [`LineError`]: [`TooLong`](LineError::TooLong), until the line is [skipped](Self::skip_line)
+    /// or the limit is larger; [`NotText`](LineError::NotText); errors of the connection.
     pub async fn next_line(&mut self, limit: usize) -> Result<Option<String>, LineError> {
         let Some(line) = self.next(b'\n', limit, true).await? else {
             return Ok(None);
@@ -247,11 +247,11 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
         Ok(Some(text))
     }
 
-    /// The next bytes up to that one, without it. As [`next_line`](Self::next_line) otherwise.
+    /// Reads the bytes before the next delimiter, as [`next_line`](Self::next_line) does.
     ///
     /// # Errors
-    /// As there, but for `NotText`. [`skip_until`](Self::skip_until) passes over the rest of what
-    /// is too long.
+    /// As there, without `NotText`. [`skip_until`](Self::skip_until) passes over bytes beyond the
+    /// limit.
     pub async fn next_until(
         &mut self,
         delimiter: u8,
@@ -270,7 +270,7 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
             let found = self.find(delimiter);
             let kept = self.buffer();
             let part = &kept[..found.unwrap_or(kept.len())];
-            // What may be a part of the end of a line does not count.
+            // A trailing `\r` may belong to the end of the line: the limit ignores it.
             let part = match part.strip_suffix(b"\r") {
                 Some(line) if is_line => line,
                 _ => part,
@@ -284,7 +284,7 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
                 return Ok(Some(part));
             }
             if self.fill().await? == 0 {
-                // The last one. What looked like a part of an end is none.
+                // The last line, where a trailing `\r` belongs to the line.
                 let kept = self.buffer();
                 if kept.len() > limit {
                     return Err(LineError::TooLong { limit });
@@ -296,8 +296,8 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
         }
     }
 
-    /// Passes over all up to the end of a line, and the end. For a line that is
-    /// [too long](LineError::TooLong): it needs no memory. `false` when the other side ends before.
+    /// Passes over the rest of a line and its end, in constant memory: for a line
+    /// [over the limit](LineError::TooLong). `false` when the connection ends before.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -305,7 +305,7 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
         self.skip_until(b'\n').await
     }
 
-    /// As [`skip_line`](Self::skip_line), up to that byte.
+    /// As [`skip_line`](Self::skip_line), up to another delimiter.
     ///
     /// # Errors
     /// As there.
@@ -334,11 +334,11 @@ impl<R: fmt::Debug> fmt::Debug for BufReader<R> {
     }
 }
 
-/// Writes with a buffer: small writes go out together, when the buffer of 8 KiB is full or at a
+/// A buffered writer: small writes go out together, when the buffer of 8 KiB is full or at a
 /// [`flush`](Self::flush).
 ///
-/// It writes to a [`WriteHalf`], a [`Stream`], a pipe of a child, or anything else that has the
-/// trait of `futures-io`. **What is not flushed when it is dropped is lost.**
+/// The target is a [`WriteHalf`], a [`Stream`], a pipe of a child, or any other type with the trait
+/// of `futures-io`. **Bytes that are not flushed before the drop are lost.**
 ///
 /// ```
 /// # use ganger_net::{Net, TcpListener, TcpStream};
@@ -365,12 +365,12 @@ impl<R: fmt::Debug> fmt::Debug for BufReader<R> {
 pub struct BufWriter<W> {
     inner: W,
     buffer: Vec<u8>,
-    /// So much of the buffer has been written.
+    /// The length of the part of the buffer that the target has taken.
     written: usize,
 }
 
 impl<W> BufWriter<W> {
-    /// A writer to that, which keeps nothing.
+    /// A writer with an empty buffer.
     pub fn new(inner: W) -> Self {
         Self {
             inner,
@@ -379,19 +379,19 @@ impl<W> BufWriter<W> {
         }
     }
 
-    /// What has not been written to the connection.
+    /// The buffered bytes.
     #[must_use]
     pub fn buffer(&self) -> &[u8] {
         &self.buffer[self.written..]
     }
 
-    /// What it writes to: for its deadline, for example.
+    /// The target: for its deadline, for example.
     #[must_use]
     pub fn get_ref(&self) -> &W {
         &self.inner
     }
 
-    /// What it writes to, and the bytes that have not been written.
+    /// The target, and the buffered bytes.
     #[must_use]
     pub fn into_parts(self) -> (W, Vec<u8>) {
         let left = self.buffer().to_vec();
@@ -400,10 +400,10 @@ impl<W> BufWriter<W> {
 }
 
 impl<W: AsyncWrite + Unpin> BufWriter<W> {
-    /// Takes all of the bytes: writes first what does not fit into the buffer with them.
+    /// Takes all of the bytes. Flushes the buffer before, if they do not fit.
     ///
-    /// One of less than 8 KiB that is dropped has taken all of the bytes or none; a larger one may
-    /// have written some.
+    /// A dropped write of less than 8 KiB has taken all of the bytes or none; a larger write may
+    /// have taken some.
     ///
     /// # Errors
     /// As for [`Stream::write`].
@@ -422,7 +422,7 @@ impl<W: AsyncWrite + Unpin> BufWriter<W> {
         Ok(())
     }
 
-    /// Writes what is kept. A wait that is dropped loses nothing, and the next one goes on.
+    /// Writes the buffered bytes. A dropped flush loses nothing, and the next flush goes on.
     ///
     /// # Errors
     /// As for [`Stream::write`].
@@ -436,7 +436,7 @@ impl<W: AsyncWrite + Unpin> BufWriter<W> {
         poll_fn(|context| Pin::new(&mut *inner).poll_flush(context)).await
     }
 
-    /// Writes what is kept, and ends writes: the other side sees an end.
+    /// Writes the buffered bytes, and ends writes: the peer sees an end.
     ///
     /// # Errors
     /// As for [`Stream::write`].
@@ -464,8 +464,8 @@ impl<W: fmt::Debug> fmt::Debug for BufWriter<W> {
 }
 
 impl<T: Transport> Stream<T> {
-    /// [Halves](Self::split) with buffers: one that reads lines with a limit, and one that writes
-    /// what is small together.
+    /// [Halves](Self::split) with buffers: a reader of lines with a limit, and a writer that joins
+    /// small writes.
     #[must_use]
     pub fn split_buffered(self) -> (BufReader<ReadHalf<T>>, BufWriter<WriteHalf<T>>) {
         let (reads, writes) = self.split();

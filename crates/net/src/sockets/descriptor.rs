@@ -1,7 +1,7 @@
-//! The system's descriptors of sockets, for settings that this crate has no call for.
+//! The system's descriptors of sockets, for settings without a call in this crate.
 //!
-//! A [`Closer`](crate::Closer) closes a socket from anywhere, so a socket can't lend its descriptor
-//! for as long as it lives, which `AsFd` and `AsSocket` would promise. It gives a duplicate.
+//! `AsFd` and `AsSocket` promise a valid descriptor while the socket value lives. A
+//! [`Closer`](crate::Closer) closes a socket from anywhere, so the user gets a duplicate instead.
 
 use super::listener::{Listener, Listening};
 use super::socket::{IoSource, Socket};
@@ -21,9 +21,9 @@ fn of<S: IoSource>(socket: &Socket<S>) -> io::Result<Descriptor> {
 }
 
 impl<T: Transport> Stream<T> {
-    /// Another descriptor of the system's socket, for settings that have no call here: it has
-    /// `AsFd` and `AsRawFd`, on Windows `AsSocket` and `AsRawSocket`. What is set there holds for
-    /// this connection. Drop it soon: the other side sees no end before, when this is closed.
+    /// Another descriptor of the system's socket, for settings without a call here. The descriptor
+    /// has `AsFd` and `AsRawFd`, on Windows `AsSocket` and `AsRawSocket`, and its settings hold for
+    /// this connection. Drop it soon: while it is open, the peer sees no end of this side.
     ///
     /// ```
     /// # use ganger_net::Net;
@@ -45,7 +45,7 @@ impl<T: Transport> Stream<T> {
     /// ```
     ///
     /// # Errors
-    /// Those of the system; `NotConnected` when this side has closed the connection; `Unsupported`
+    /// Errors of the system; `NotConnected` when this side has closed the connection; `Unsupported`
     /// in a simulation.
     pub fn descriptor(&self) -> io::Result<Descriptor> {
         of(&self.0)
@@ -53,8 +53,8 @@ impl<T: Transport> Stream<T> {
 }
 
 impl<L: Listening> Listener<L> {
-    /// Another descriptor of the system's socket: see [`Stream::descriptor`]. While it is there,
-    /// the system takes connections that this listener, when it is closed, accepts no more.
+    /// Another descriptor of the system's socket: see [`Stream::descriptor`]. While it is open, the
+    /// system takes connections even after the close of this listener.
     ///
     /// # Errors
     /// As there.

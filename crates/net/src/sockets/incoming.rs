@@ -1,7 +1,7 @@
-//! Accepting up to a limit of connections, and waiting until all are gone.
+//! A listener with a limit of open connections, and with a wait for their end.
 //!
-//! A connection counts from its accept until its socket is closed. What has no room waits in the
-//! system's queue.
+//! A connection counts from its accept until its socket is closed. Connections over the limit wait
+//! in the system's queue.
 
 use super::gate::Gate;
 use super::listener::{Listener, Listening};
@@ -12,18 +12,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// When the system has no descriptor or memory left, the next try comes so much later, and each
-/// one after that twice as much later, up to the last.
+/// The first and the longest pause before the next try, when the system lacks descriptors or
+/// memory. Each pause is twice as long as the pause before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
-/// Accepts up to so many connections at a time: see [`Listener::incoming`].
+/// A listener with a limit of open connections: see [`Listener::incoming`].
 pub struct Incoming<L: Listening> {
     listener: Listener<L>,
     gate: Arc<Gate>,
 }
 
 impl<L: Listening> Listener<L> {
-    /// Accepts up to so many connections at a time, and can wait until all are gone.
+    /// Limits the number of open connections. The result can wait until all of them are closed.
     ///
     /// ```no_run
     /// # use ganger_proc_api::BoxError;
@@ -37,7 +37,7 @@ impl<L: Listening> Listener<L> {
     ///         let (stream, _) = accepted?;
     ///         cx.spawn_task(async |_: Cx| talk(stream).await)?;
     ///     }
-    ///     // A stop cancels all tasks: those that talk end in their own time.
+    ///     // A stop cancels all tasks: each `talk` ends in its own time.
     ///     incoming.drain().await;
     ///     Ok(())
     /// }
@@ -53,12 +53,12 @@ impl<L: Listening> Listener<L> {
 }
 
 impl<L: Listening> Incoming<L> {
-    /// The next connection, as soon as there are fewer than the limit. When the system has no
-    /// descriptor, no memory or no room for another socket left, it waits and tries again; a
-    /// connection that could not be kept is closed. Cancel-safe, as [`Listener::accept`].
+    /// Accepts the next connection, as soon as fewer connections than the limit are open. If the
+    /// system lacks a descriptor, memory or room for another socket, the call waits and tries
+    /// again; a connection that can't be kept is closed. Cancel-safe, as [`Listener::accept`].
     ///
     /// # Errors
-    /// As for `accept` otherwise.
+    /// All other errors of `accept`.
     pub async fn accept(&self) -> io::Result<(Stream<L::Transport>, L::Address)> {
         let mut pause = PAUSES.0;
         loop {
@@ -73,14 +73,14 @@ impl<L: Listening> Incoming<L> {
         }
     }
 
-    /// How many of its connections are open. One that an `accept` waits for is among them.
+    /// The number of open connections. A waiting `accept` counts as a connection.
     #[must_use]
     pub fn open(&self) -> usize {
         self.gate.open()
     }
 
-    /// Closes the listener, and waits until all of its connections are closed. Connections that
-    /// wait in the system's queue are refused.
+    /// Closes the listener, and waits until all of its connections are closed. The system refuses
+    /// the connections in its queue.
     pub async fn drain(self) {
         self.listener.close();
         // The gate is never closed.
@@ -93,7 +93,7 @@ impl<L: Listening> Incoming<L> {
         &self.listener
     }
 
-    /// What closes the listener from anywhere. The connections stay.
+    /// A handle that closes the listener from anywhere. The connections stay open.
     #[must_use]
     pub fn closer(&self) -> Closer {
         self.listener.closer()
@@ -108,7 +108,7 @@ impl<L: Listening> fmt::Debug for Incoming<L> {
     }
 }
 
-/// Whether the system has something too little of, which may come back.
+/// Whether the system lacks a resource for now.
 fn is_of_shortage(error: &io::Error) -> bool {
     #[cfg(unix)]
     let is_so = {
@@ -122,7 +122,7 @@ fn is_of_shortage(error: &io::Error) -> bool {
         const WSAENOBUFS: i32 = 10055;
         matches!(error.raw_os_error(), Some(WSAEMFILE | WSAENOBUFS))
     };
-    // ENOSPC, of a poller: no other socket of this user may be in one (epoll_ctl(2)).
+    // ENOSPC of a poller: this user has no room for another socket (epoll_ctl(2)).
     let kinds = [io::ErrorKind::OutOfMemory, io::ErrorKind::StorageFull];
     is_so || kinds.contains(&error.kind())
 }
@@ -202,7 +202,7 @@ mod tests {
             let is_kept = accepted.is_ok();
             assert_eq!(incoming.open(), usize::from(is_kept));
             send.send(accepted.map(drop))?;
-            // The place is free again.
+            // The first connection has freed its place.
             drop(incoming.accept().await?);
             assert_eq!(incoming.open(), 0);
             Ok(())

@@ -1,4 +1,4 @@
-//! What accepts connections.
+//! Listeners: they accept connections.
 
 use super::gate::Permit;
 use super::socket::{Close, Closer, IoSource, Socket};
@@ -9,8 +9,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What accepts connections: a [`TcpListener`](crate::TcpListener) or a
-/// [`UnixListener`](crate::UnixListener). It is closed when it is dropped.
+/// A listener for connections: a [`TcpListener`](crate::TcpListener) or a
+/// [`UnixListener`](crate::UnixListener). The drop closes it.
 pub struct Listener<L: Listening>(pub(crate) Arc<Socket<L>>);
 
 /// The number of connections that may wait until they are accepted, if the system allows it.
@@ -28,19 +28,20 @@ pub trait Listening: IoSource {
 }
 
 impl<L: Listening> Listener<L> {
-    /// The next connection, and the address of its other side. Any number of processes may wait.
+    /// Accepts the next connection, with the address of its peer. Any number of processes may wait.
     ///
-    /// **Cancel-safe**: a wait that is dropped has taken no connection.
+    /// **Cancel-safe**: a dropped wait has taken no connection.
     ///
     /// # Errors
-    /// Those of the system. A connection that was broken before it was accepted is none, but
-    /// passed over. `TimedOut` after the deadline; `NotConnected` when the listener is closed.
+    /// Errors of the system, without errors of a single connection: a connection that broke before
+    /// its accept is passed over. `TimedOut` after the deadline; `NotConnected` when the listener
+    /// is closed.
     pub async fn accept(&self) -> io::Result<(Stream<L::Transport>, L::Address)> {
         self.accept_as(None).await
     }
 
-    /// As [`accept`](Self::accept). The permit is given back when the connection is closed, and at
-    /// once when there is none.
+    /// As [`accept`](Self::accept). The close of the connection frees the permit; an error frees it
+    /// at once.
     pub(crate) async fn accept_as(
         &self,
         permit: Option<Permit>,
@@ -55,26 +56,26 @@ impl<L: Listening> Listener<L> {
         Ok((Stream(socket), address))
     }
 
-    /// [`accept`](Self::accept) ends within that time from now: see
+    /// [`accept`](Self::accept) ends within this time from now: see
     /// [`Stream::set_read_deadline`].
     pub fn set_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Read, within);
     }
 
-    /// What closes the listener from anywhere.
+    /// A handle that closes the listener from anywhere.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)
     }
 
-    /// Closes the listener: see [`Closer::close`]. The connections stay.
+    /// Closes the listener: see [`Closer::close`]. The connections stay open.
     pub fn close(&self) {
         Close::close(&*self.0);
     }
 }
 
-/// Whether the connection that was to be accepted is at fault: the next one may be well. Linux
-/// hands on what the network says of it (accept(2), "Error handling").
+/// Whether the new connection is at fault, and not the listener. Linux passes on errors of the
+/// network (accept(2), "Error handling").
 fn is_of_connection(error: &io::Error) -> bool {
     #[cfg(target_os = "linux")]
     let is_so = {

@@ -1,4 +1,4 @@
-//! Names of hosts.
+//! Host names.
 
 use super::blocking::blocking;
 use crate::reactor::Reactor;
@@ -6,12 +6,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-/// The addresses of a host, each with that port. The system is asked for them, on a thread that
-/// may block, so the process waits and its worker does not. A wait that is dropped before the
-/// system is asked takes the question back.
+/// Looks up the addresses of a host, each with the port. The system answers on a thread that may
+/// block: the process waits and its worker does not. A wait dropped before the question is asked
+/// revokes the question.
 ///
 /// An IP address is its own answer. In a simulation,
-/// [`SimNet::set_host`](crate::sim::SimNet::set_host) says what names mean.
+/// [`SimNet::set_host`](crate::sim::SimNet::set_host) sets the answers.
 ///
 /// ```
 /// # use ganger_net::Net;
@@ -28,12 +28,12 @@ use std::time::Duration;
 /// ```
 ///
 /// # Errors
-/// Those of the system when there is no such host; `Other` outside of a process.
+/// Errors of the system for an unknown host; `Other` outside of a process.
 pub async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     addresses(host.to_owned(), port, None).await
 }
 
-/// As [`resolve`], within that time.
+/// As [`resolve`], within a time.
 pub(crate) async fn addresses(
     host: String,
     port: u16,
@@ -43,7 +43,10 @@ pub(crate) async fn addresses(
         return Ok(vec![SocketAddr::new(address, port)]);
     }
     if let Some(world) = Reactor::current()?.world() {
-        let hosts = world.host(&host).ok_or(io::ErrorKind::NotFound)?;
+        let hosts = world.host(&host).ok_or_else(|| {
+            let text = format!("unknown host: `{host}`; `SimNet::set_host` sets its addresses");
+            io::Error::new(io::ErrorKind::NotFound, text)
+        })?;
         return Ok(hosts
             .into_iter()
             .map(|host| SocketAddr::new(host, port))

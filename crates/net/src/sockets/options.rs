@@ -1,6 +1,6 @@
 //! Settings of TCP sockets.
 //!
-//! Some of them have to be there before a socket connects or listens, so they are a value that
+//! Some settings must be made before a socket connects or listens. So all of them are a value that
 //! makes sockets.
 
 use socket2::{SockRef, TcpKeepalive};
@@ -8,13 +8,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How a connection on which nothing is sent finds out that its other side is gone: the system
-/// asks, and breaks the connection when no answer comes. A read that waits then ends with
-/// `TimedOut`.
+/// Keepalive: the system probes the peer of an idle connection, and breaks the connection if no
+/// answer comes. A waiting read then ends with `TimedOut`.
 ///
-/// Without it, a connection whose other side has lost its power or its network stays for ever.
+/// Without keepalive, a connection stays open for ever if its peer has lost power or network.
 ///
-/// By default, the system asks after 60 s without traffic, then every 15 s, four times: such a
+/// By default, the system probes after 60 s without traffic, then every 15 s, four times: a dead
 /// connection ends after two minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keepalive {
@@ -30,7 +29,7 @@ impl Default for Keepalive {
 }
 
 impl Keepalive {
-    /// The system asks after that time without traffic. Systems count in whole seconds.
+    /// The first probe comes after this time without traffic. Systems count in whole seconds.
     #[must_use]
     pub const fn after(idle: Duration) -> Self {
         Self {
@@ -40,14 +39,14 @@ impl Keepalive {
         }
     }
 
-    /// It asks again that much later, until an answer comes.
+    /// Sets the time between two probes.
     #[must_use]
     pub const fn every(self, interval: Duration) -> Self {
         Self { interval, ..self }
     }
 
-    /// After so many questions without an answer the connection is broken. OpenBSD and old systems
-    /// of Windows have a number of their own.
+    /// Sets the number of probes without an answer before the connection breaks. OpenBSD and old
+    /// versions of Windows use their own number.
     #[must_use]
     pub const fn tries(self, tries: u32) -> Self {
         Self { tries, ..self }
@@ -76,14 +75,15 @@ pub(crate) fn set_user_timeout(socket: &SockRef<'_>, time: Option<Duration>) -> 
     #[cfg(not(any(target_os = "android", target_os = "linux")))]
     {
         let _ = (socket, time);
-        Err(io::ErrorKind::Unsupported.into())
+        let text = "TCP_USER_TIMEOUT exists on Linux only";
+        Err(io::Error::new(io::ErrorKind::Unsupported, text))
     }
 }
 
 /// Settings of a new [`TcpListener`](crate::TcpListener) or [`TcpStream`](crate::TcpStream). An
 /// accepted connection has the settings of its listener.
 ///
-/// A simulated socket takes all of them, and behaves as without.
+/// A simulated socket accepts all settings and ignores them.
 ///
 /// ```
 /// # use ganger_net::Net;
@@ -109,22 +109,21 @@ pub struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// What the system sets.
+    /// The defaults of the system.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A connection finds out that its other side is gone, also while nothing is sent: see
-    /// [`Keepalive`].
+    /// Breaks an idle connection whose peer is gone: see [`Keepalive`].
     #[must_use]
     pub fn keepalive(self, keepalive: Keepalive) -> Self {
         let keepalive = Some(keepalive);
         Self { keepalive, ..self }
     }
 
-    /// A connection breaks when the other side has not confirmed for that long what was sent
-    /// (`TCP_USER_TIMEOUT`), in whole milliseconds. Linux alone has it.
+    /// Breaks a connection whose peer has not confirmed sent bytes for this time
+    /// (`TCP_USER_TIMEOUT`), in whole milliseconds. Linux only.
     #[must_use]
     pub fn user_timeout(self, time: Duration) -> Self {
         let user_timeout = Some(time);
@@ -134,14 +133,14 @@ impl TcpOptions {
         }
     }
 
-    /// Whether small writes are sent at once, and do not wait for more (`TCP_NODELAY`).
+    /// Whether small writes go out at once, and do not wait for more (`TCP_NODELAY`).
     #[must_use]
     pub fn nodelay(self, nodelay: bool) -> Self {
         Self { nodelay, ..self }
     }
 
-    /// For how many bytes that have come the system has room (`SO_RCVBUF`). Linux doubles it, and
-    /// no longer adapts it to the traffic.
+    /// The system's room for received bytes (`SO_RCVBUF`). Linux doubles it, and stops to adapt it
+    /// to the traffic.
     #[must_use]
     pub fn recv_buffer(self, bytes: usize) -> Self {
         let recv_buffer = Some(bytes);
@@ -151,8 +150,8 @@ impl TcpOptions {
         }
     }
 
-    /// For how many bytes that are to be sent the system has room (`SO_SNDBUF`). Linux doubles it,
-    /// and no longer adapts it to the traffic.
+    /// The system's room for bytes to send (`SO_SNDBUF`). Linux doubles it, and stops to adapt it
+    /// to the traffic.
     #[must_use]
     pub fn send_buffer(self, bytes: usize) -> Self {
         let send_buffer = Some(bytes);
@@ -163,21 +162,21 @@ impl TcpOptions {
     }
 
     /// Whether several listeners may have the same address and port, each with this setting
-    /// (`SO_REUSEPORT`): the system deals the connections out. Unix alone has it.
+    /// (`SO_REUSEPORT`): the system deals the connections out. Unix only.
     #[must_use]
     pub fn reuse_port(self, reuse_port: bool) -> Self {
         Self { reuse_port, ..self }
     }
 
-    /// Whether a listener at `[::]` takes connections of IPv4 as well (`IPV6_V6ONLY`). Systems
-    /// differ in what they do without this setting.
+    /// Whether a listener at `[::]` takes connections of IPv4 as well (`IPV6_V6ONLY`). The default
+    /// depends on the system.
     #[must_use]
     pub fn dual_stack(self, dual_stack: bool) -> Self {
         let dual_stack = Some(dual_stack);
         Self { dual_stack, ..self }
     }
 
-    /// Sets what is of a connection.
+    /// Applies the settings of a connection.
     pub(crate) fn set_on(&self, socket: &SockRef<'_>) -> io::Result<()> {
         if self.keepalive.is_some() {
             set_keepalive(socket, self.keepalive)?;
@@ -197,7 +196,7 @@ impl TcpOptions {
         Ok(())
     }
 
-    /// Sets what is of a listener, and what its connections get from it, before it has an address.
+    /// Applies the settings of a listener and of its connections, before it has an address.
     pub(crate) fn set_on_listener(
         &self,
         socket: &SockRef<'_>,
@@ -210,7 +209,10 @@ impl TcpOptions {
             #[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
             socket.set_reuse_port(true)?;
             #[cfg(not(all(unix, not(any(target_os = "solaris", target_os = "illumos")))))]
-            return Err(io::ErrorKind::Unsupported.into());
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "SO_REUSEPORT exists on Unix only",
+            ));
         }
         self.set_on(socket)
     }

@@ -1,4 +1,4 @@
-//! Connections that bytes go through.
+//! Connections: streams of bytes in both directions, and their halves.
 
 use super::socket::{Close, Closer, IoSource, Socket};
 use crate::poller::{Direction, Interest};
@@ -12,23 +12,24 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The system takes so many slices at a time. A write of more would be short for no lack of room.
+/// The number of slices in one system call. More slices would make a write short without a lack of
+/// room.
 const MOST_SLICES: usize = 1024;
 
 /// A connection: a [`TcpStream`](crate::TcpStream) or a [`UnixStream`](crate::UnixStream).
 ///
-/// It is closed when it is dropped, with the process that owns it, for example. To give it to
-/// another process, move it there: nothing is read that no operation has asked for, so nothing is
-/// lost.
+/// The drop closes the connection: the end of the process that owns it, for example. To give the
+/// connection to another process, move it there: no byte is read without an operation that asks for
+/// it, so no byte is lost.
 ///
-/// Its operations take it shared, and any number of them may wait. Bytes of several writes at a
-/// time mix in no order. The traits of `futures-io` take it alone.
+/// The operations take `&self`, and any number of them may wait. The bytes of concurrent writes mix
+/// in any order. The traits of `futures-io` take `&mut self`.
 ///
-/// **Cancel-safe.** A wait for `read`, `peek` or `write` that is dropped has moved no byte. One for
-/// `read_exact` or `write_all` may have moved some. A poll by the traits of `futures-io` that is
-/// given up leaves its waker behind, until the next event or the close.
+/// **Cancel-safe.** A dropped `read`, `peek` or `write` has moved no byte; a dropped `read_exact`
+/// or `write_all` may have moved some. An abandoned poll by the traits of `futures-io` leaves its
+/// waker behind, until the next event or the close.
 ///
-/// **Deadlines.** One a side: see [`set_read_deadline`](Self::set_read_deadline).
+/// **Deadlines.** Each direction has its own: see [`set_read_deadline`](Self::set_read_deadline).
 pub struct Stream<T: Transport>(pub(crate) Arc<Socket<T>>);
 
 /// The transport of bytes in a connection: of a [`TcpStream`](crate::TcpStream) or a
@@ -49,12 +50,12 @@ impl<T: Transport> Stream<T> {
         &self.0
     }
 
-    /// Reads what is there, up to the length of the buffer; waits when nothing is. 0 means that the
-    /// other side sends no more, or that the buffer is empty.
+    /// Reads up to the length of the buffer; waits if no byte has come. 0 means that the peer has
+    /// ended its writes, or that the buffer is empty.
     ///
     /// # Errors
-    /// Those of the system; `TimedOut` after the deadline; `NotConnected` when this side has closed
-    /// the connection.
+    /// Errors of the system; `TimedOut` after the deadline; `NotConnected` when this side has
+    /// closed the connection.
     pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         read(&self.0, buffer).await
     }
@@ -62,16 +63,15 @@ impl<T: Transport> Stream<T> {
     /// Fills the buffer.
     ///
     /// # Errors
-    /// As for [`read`](Self::read), and `UnexpectedEof` when the other side ends before.
+    /// As for [`read`](Self::read), and `UnexpectedEof` when the peer ends before.
     pub async fn read_exact(&self, buffer: &mut [u8]) -> io::Result<()> {
         read_exact(&self.0, buffer).await
     }
 
-    /// Writes as many of the bytes as there is room for; waits when there is none. Returns how
-    /// many.
+    /// Writes as many of the bytes as fit, and returns their number; waits if none fits.
     ///
     /// # Errors
-    /// As for [`read`](Self::read); mostly `BrokenPipe` when the other side is gone.
+    /// As for [`read`](Self::read); mostly `BrokenPipe` when the peer is gone.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         write(&self.0, bytes).await
     }
@@ -84,13 +84,13 @@ impl<T: Transport> Stream<T> {
         write_all(&self.0, bytes).await
     }
 
-    /// Ends reading, writing or both: the other side sees an end after writes have ended.
+    /// Ends reads, writes or both: the peer sees an end after the end of writes.
     ///
     /// # Errors
-    /// Those of the system; `Unsupported` for a pipe to a child: close it.
+    /// Errors of the system; `Unsupported` for a pipe to a child: close it.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.with(|it| it.shutdown(how))?;
-        // What waits here sees it, also where no poller tells: in a simulation.
+        // In a simulation no poller wakes the waiters of this side.
         self.0.wake(Interest {
             read: how != Shutdown::Write,
             write: how != Shutdown::Read,
@@ -98,10 +98,10 @@ impl<T: Transport> Stream<T> {
         Ok(())
     }
 
-    /// Reads end within that time from now, with an error of the kind `TimedOut`: those that wait,
-    /// and all that begin until another deadline is set. `None` is no deadline.
+    /// Sets the deadline of reads from now: waiting and later reads fail after it with `TimedOut`,
+    /// until another deadline is set. `None` is no deadline.
     ///
-    /// A time of zero ends what waits.
+    /// A time of zero ends all waiting reads.
     pub fn set_read_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Read, within);
     }
@@ -111,15 +111,15 @@ impl<T: Transport> Stream<T> {
         self.0.set_deadline(Direction::Write, within);
     }
 
-    /// A half that reads and one that writes, for two owners. The connection is closed when both
-    /// are dropped. When the half that writes is dropped, the other side sees an end. They have no
-    /// buffers: see [`split_buffered`](Self::split_buffered).
+    /// Splits the connection into a read half and a write half, for two owners. The drop of both
+    /// closes the connection; the drop of the write half ends writes, so the peer sees an end. The
+    /// halves have no buffers: see [`split_buffered`](Self::split_buffered).
     #[must_use]
     pub fn split(self) -> (ReadHalf<T>, WriteHalf<T>) {
         (ReadHalf(Arc::clone(&self.0)), WriteHalf(Some(self.0)))
     }
 
-    /// What closes the connection from anywhere.
+    /// A handle that closes the connection from anywhere.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)
@@ -130,14 +130,13 @@ impl<T: Transport> Stream<T> {
         Close::close(&*self.0);
     }
 
-    /// Closes the connection, and the other side is told that something is missing: see
-    /// [`Closer::abort`].
+    /// Closes the connection, and tells the peer that bytes are missing: see [`Closer::abort`].
     pub fn abort(&self) {
         Close::abort(&*self.0);
     }
 }
 
-/// The half of a [`Stream`] that reads.
+/// The read half of a [`Stream`].
 pub struct ReadHalf<T: Transport>(Arc<Socket<T>>);
 
 impl<T: Transport> ReadHalf<T> {
@@ -168,10 +167,10 @@ impl<T: Transport> ReadHalf<T> {
         Closer::of(&self.0)
     }
 
-    /// The stream again, of its two halves.
+    /// Joins the two halves of a stream.
     ///
     /// # Errors
-    /// With both inside when they are of two streams.
+    /// With both halves inside when they belong to two streams.
     pub fn reunite(self, mut other: WriteHalf<T>) -> Result<Stream<T>, (Self, WriteHalf<T>)> {
         match other.0.take_if(|other| Arc::ptr_eq(&self.0, other)) {
             Some(socket) => Ok(Stream(socket)),
@@ -180,15 +179,15 @@ impl<T: Transport> ReadHalf<T> {
     }
 }
 
-/// The half of a [`Stream`] that writes. When it is dropped, the other side sees an end.
+/// The write half of a [`Stream`]. When it is dropped, the peer sees an end.
 pub struct WriteHalf<T: Transport>(
-    /// None when it is a stream again.
+    /// None after [`ReadHalf::reunite`].
     Option<Arc<Socket<T>>>,
 );
 
 impl<T: Transport> WriteHalf<T> {
     fn socket(&self) -> &Arc<Socket<T>> {
-        // It is taken out by the call that consumes it.
+        // Only a call that consumes the half takes the socket out.
         self.0.as_ref().expect("a half of a stream")
     }
 
@@ -223,7 +222,7 @@ impl<T: Transport> WriteHalf<T> {
 impl<T: Transport> Drop for WriteHalf<T> {
     fn drop(&mut self) {
         if let Some(socket) = &self.0 {
-            // It fails when the connection has ended already.
+            // Fails if the connection has ended.
             let _ = end_writes(socket);
         }
     }
@@ -265,9 +264,9 @@ async fn write_all<T: Transport>(socket: &Socket<T>, mut bytes: &[u8]) -> io::Re
 
 fn end_writes<T: Transport>(socket: &Socket<T>) -> io::Result<()> {
     match socket.with(|it| it.shutdown(Shutdown::Write)) {
-        // The other side has broken the connection: there is nothing to end.
+        // The peer has broken the connection: its writes are over.
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-        // A pipe has no other end of writes.
+        // Only the close ends the writes to a pipe.
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
             socket.close();
             Ok(())
@@ -354,7 +353,7 @@ macro_rules! writes {
                 poll_write_vectored(self.socket(), context, bytes)
             }
 
-            /// Nothing is kept here that could be flushed.
+            /// A stream has no buffer to flush.
             fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
                 Poll::Ready(Ok(()))
             }

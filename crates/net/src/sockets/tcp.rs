@@ -43,7 +43,7 @@ use std::time::Duration;
 /// ```
 pub type TcpStream = Stream<Tcp>;
 
-/// What accepts TCP connections: see [`TcpStream`].
+/// A listener for TCP connections: see [`TcpStream`].
 pub type TcpListener = Listener<TcpListening>;
 
 /// The connection of a [`TcpStream`].
@@ -54,7 +54,7 @@ enum Kind {
     Simulated(End),
 }
 
-/// What a [`TcpListener`] listens with.
+/// The listening socket of a [`TcpListener`].
 pub struct TcpListening(ListenerKind, TcpOptions);
 
 enum ListenerKind {
@@ -62,7 +62,7 @@ enum ListenerKind {
     Simulated(SimListening),
 }
 
-/// Calls the same of a socket of the system and of a simulated one.
+/// Calls the same method of a socket of the system or of a simulation.
 macro_rules! of {
     ($kind:ident, $self:expr, $it:ident => $call:expr) => {
         match &$self.0 {
@@ -83,7 +83,7 @@ fn lend(socket: &impl AsSocket) -> Lent<'_> {
 }
 
 impl IoSource for Tcp {
-    /// A simulated one moves parts of what it could.
+    /// A simulated socket may move a part although more has come.
     fn short_is_last(&self) -> bool {
         matches!(self.0, Kind::System(_))
     }
@@ -98,7 +98,7 @@ impl IoSource for Tcp {
     fn abort(&self) {
         match &self.0 {
             Kind::System(it) => {
-                // One that is no longer connected is broken already.
+                // Fails if the connection is broken already.
                 let _ = SockRef::from(it).set_linger(Some(Duration::ZERO));
             }
             Kind::Simulated(end) => end.abort(),
@@ -189,19 +189,19 @@ impl Listening for TcpListening {
 }
 
 impl Stream<Tcp> {
-    /// Connects to that address. A text may have the name of a host: its addresses are tried one
-    /// after another, see [`resolve`](crate::resolve).
+    /// Connects to an address. A text may have the name of a host: its addresses are tried in
+    /// order, see [`resolve`](crate::resolve).
     ///
-    /// Dropping the wait gives the connection up.
+    /// A dropped wait gives the connection up.
     ///
     /// # Errors
-    /// Those of the system, mostly `ConnectionRefused`, of the last address; `InvalidInput` when a
-    /// text is no address; `Other` on a thread without a network.
+    /// Errors of the system, mostly `ConnectionRefused`, of the last address; `InvalidInput` when a
+    /// text is not an address; `Other` on a thread without a network.
     pub async fn connect(address: impl ToAddress) -> io::Result<Self> {
         TcpOptions::new().connect(address).await
     }
 
-    /// As [`connect`](Self::connect), within that time.
+    /// As [`connect`](Self::connect), within a time.
     ///
     /// # Errors
     /// As there, and `TimedOut`.
@@ -212,7 +212,7 @@ impl Stream<Tcp> {
     /// Takes a connection of the standard library into the network of this thread.
     ///
     /// # Errors
-    /// Those of the system; `Other` on a thread without a network.
+    /// Errors of the system; `Other` on a thread without a network.
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Socket::new(Tcp(Kind::System(stream))).map(Self)
@@ -221,47 +221,47 @@ impl Stream<Tcp> {
     /// The address of this side.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.with(|it| of!(Kind, it, it => it.local_addr()))
     }
 
-    /// The address of the other side.
+    /// The address of the peer.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.with(|it| of!(Kind, it, it => it.peer_addr()))
     }
 
-    /// Whether small writes are sent at once, and do not wait for more.
+    /// Sets whether small writes go out at once, and do not wait for more.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn set_nodelay(&self, is_set: bool) -> io::Result<()> {
         self.set(|it| it.set_tcp_nodelay(is_set))
     }
 
-    /// How the connection finds out that its other side is gone, while nothing is sent; `None` is
-    /// not at all, as a new connection does not: see [`Keepalive`]. [`TcpOptions`] sets it for all
-    /// connections of a listener.
+    /// Sets the probes of an idle connection, which break it if its peer is gone: see
+    /// [`Keepalive`]. `None`, as for a new connection, is no probes. [`TcpOptions`] sets them for
+    /// all connections of a listener.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
         self.set(|it| options::set_keepalive(&it, keepalive))
     }
 
-    /// The connection breaks when the other side has not confirmed for that long what was sent, in
-    /// whole milliseconds. `None` is the limit of the system, on Linux about 15 minutes.
+    /// Breaks the connection if the peer has not confirmed sent bytes for this time, in whole
+    /// milliseconds. `None` is the limit of the system, on Linux about 15 minutes.
     ///
     /// # Errors
-    /// Those of the system; `Unsupported` on others than Linux.
+    /// Errors of the system; `Unsupported` except on Linux.
     pub fn set_user_timeout(&self, time: Option<Duration>) -> io::Result<()> {
         self.set(|it| options::set_user_timeout(&it, time))
     }
 
-    /// A simulated connection takes all settings, and behaves as without.
+    /// A simulated connection accepts all settings and ignores them.
     fn set(&self, set: impl FnOnce(SockRef<'_>) -> io::Result<()>) -> io::Result<()> {
         self.0.with(|it| match &it.0 {
             Kind::System(it) => set(SockRef::from(it)),
@@ -269,7 +269,7 @@ impl Stream<Tcp> {
         })
     }
 
-    /// Reads what is there, and leaves it there. As [`read`](Self::read) otherwise.
+    /// Reads as [`read`](Self::read) does, and leaves the bytes in the socket.
     ///
     /// # Errors
     /// As there.
@@ -309,7 +309,7 @@ impl TcpOptions {
     }
 }
 
-/// Connects to the first address of a target that takes it.
+/// Connects to the first address of a target that accepts.
 async fn connect_to(
     target: Target,
     options: TcpOptions,
@@ -334,7 +334,8 @@ async fn connect_to(
             connected => return connected,
         }
     }
-    Err(last.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
+    let none = || io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    Err(last.unwrap_or_else(none))
 }
 
 async fn connect(
@@ -375,7 +376,7 @@ fn is_under_way(error: &io::Error) -> bool {
     is_of_unix || error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// Whether the connection stands. It would block until it does.
+/// Fails with `WouldBlock` until the connection is established.
 fn connected(tcp: &Tcp) -> io::Result<()> {
     let stream = match &tcp.0 {
         Kind::System(stream) => stream,
@@ -400,7 +401,7 @@ fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<TcpListener> {
     }
     let domain = Domain::for_address(address);
     let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-    // On Windows this would take the address away from others.
+    // On Windows this setting would take the address from other programs.
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
     options.set_on_listener(&SockRef::from(&socket), address)?;
@@ -415,11 +416,11 @@ fn take_listener(listener: net::TcpListener, options: TcpOptions) -> io::Result<
 }
 
 impl Listener<TcpListening> {
-    /// Listens at that address; at a free port when the port is 0.
+    /// Listens at an address; port 0 is any free port.
     ///
     /// # Errors
-    /// Those of the system, mostly `AddrInUse`; `InvalidInput` when a text is no address; `Other`
-    /// on a thread without a network.
+    /// Errors of the system, mostly `AddrInUse`; `InvalidInput` when a text is not an address;
+    /// `Other` on a thread without a network.
     pub fn bind(address: impl ToAddress) -> io::Result<Self> {
         TcpOptions::new().listen(address)
     }
@@ -427,15 +428,15 @@ impl Listener<TcpListening> {
     /// Takes a listener of the standard library into the network of this thread.
     ///
     /// # Errors
-    /// Those of the system; `Other` on a thread without a network.
+    /// Errors of the system; `Other` on a thread without a network.
     pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
         take_listener(listener, TcpOptions::new())
     }
 
-    /// The address at which it listens.
+    /// The address of the listener.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.with(|it| match &it.0 {
             ListenerKind::System(it) => it.local_addr(),

@@ -15,9 +15,9 @@ use std::os::windows::io::AsSocket;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A UDP socket. It is closed when it is dropped.
+/// A UDP socket. The drop closes it.
 ///
-/// Its operations are cancel-safe, and any number of them may wait.
+/// All operations are cancel-safe, and any number of them may wait.
 pub struct UdpSocket(pub(crate) Arc<Socket<Udp>>);
 
 pub(crate) enum Udp {
@@ -91,11 +91,11 @@ impl Udp {
 }
 
 impl UdpSocket {
-    /// A socket at that address; at a free port when the port is 0.
+    /// Makes a socket at an address; port 0 is any free port.
     ///
     /// # Errors
-    /// Those of the system, mostly `AddrInUse`; `InvalidInput` when a text is no address; `Other`
-    /// on a thread without a network.
+    /// Errors of the system, mostly `AddrInUse`; `InvalidInput` when a text is not an address;
+    /// `Other` on a thread without a network.
     pub fn bind(address: impl ToAddress) -> io::Result<Self> {
         let address = address.to_address()?;
         match Reactor::current()?.world() {
@@ -110,25 +110,25 @@ impl UdpSocket {
     /// Takes a socket of the standard library into the network of this thread.
     ///
     /// # Errors
-    /// Those of the system; `Other` on a thread without a network.
+    /// Errors of the system; `Other` on a thread without a network.
     pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Socket::new(Udp::System(socket)).map(Self)
     }
 
-    /// The other side of [`send`](Self::send) and [`recv`](Self::recv). Does not wait.
+    /// Sets the peer of [`send`](Self::send) and [`recv`](Self::recv). Does not wait.
     ///
     /// # Errors
-    /// Those of the system; `InvalidInput` when a text is no address.
+    /// Errors of the system; `InvalidInput` when a text is not an address.
     pub fn connect(&self, address: impl ToAddress) -> io::Result<()> {
         let address = address.to_address()?;
         self.0.with(|it| it.connect(address))
     }
 
-    /// Sends a packet to that address; waits when there is no room for it.
+    /// Sends a packet to an address; waits for room.
     ///
     /// # Errors
-    /// Those of the system; `TimedOut` after the deadline; `NotConnected` when this socket is
+    /// Errors of the system; `TimedOut` after the deadline; `NotConnected` when this socket is
     /// closed.
     pub async fn send_to(&self, packet: &[u8], address: impl ToAddress) -> io::Result<usize> {
         let address = address.to_address()?;
@@ -137,7 +137,7 @@ impl UdpSocket {
             .await
     }
 
-    /// The next packet, and where it comes from. What does not fit into the buffer is lost.
+    /// Receives the next packet, and its sender. Bytes beyond the buffer are lost.
     ///
     /// # Errors
     /// As for [`send_to`](Self::send_to).
@@ -147,7 +147,7 @@ impl UdpSocket {
             .await
     }
 
-    /// Sends a packet to the address of [`connect`](Self::connect).
+    /// Sends a packet to the peer of [`connect`](Self::connect).
     ///
     /// # Errors
     /// As for [`send_to`](Self::send_to).
@@ -155,7 +155,7 @@ impl UdpSocket {
         self.0.wait(Direction::Write, |it| it.send(packet)).await
     }
 
-    /// The next packet from the address of [`connect`](Self::connect).
+    /// Receives the next packet from the peer of [`connect`](Self::connect).
     ///
     /// # Errors
     /// As for [`send_to`](Self::send_to).
@@ -166,12 +166,12 @@ impl UdpSocket {
     /// The address of this side.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.with(|it| it.local_addr())
     }
 
-    /// Waits for packets end within that time from now: see
+    /// Receives end within this time from now: see
     /// [`Stream::set_read_deadline`](crate::Stream::set_read_deadline).
     pub fn set_read_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Read, within);
@@ -182,7 +182,7 @@ impl UdpSocket {
         self.0.set_deadline(Direction::Write, within);
     }
 
-    /// What closes the socket from anywhere.
+    /// A handle that closes the socket from anywhere.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)

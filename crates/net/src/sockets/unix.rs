@@ -13,10 +13,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 
-/// A connection to a socket with a path, or one of a pair.
+/// A connection to a socket with a path, or an end of a pair.
 pub type UnixStream = Stream<Unix>;
 
-/// What accepts connections at a path. The file stays when it is closed.
+/// A listener for connections to a path. The file stays after the close.
 pub type UnixListener = Listener<UnixListening>;
 
 /// The connection of a [`UnixStream`].
@@ -27,7 +27,7 @@ enum Kind {
     Simulated(End),
 }
 
-/// What a [`UnixListener`] listens with.
+/// The listening socket of a [`UnixListener`].
 pub struct UnixListening(ListenerKind);
 
 enum ListenerKind {
@@ -117,7 +117,7 @@ impl Listening for UnixListening {
             }
             ListenerKind::Simulated(it) => {
                 let (end, _) = it.accept()?;
-                // One without a path.
+                // A peer without a path.
                 let address = SocketAddr::from_pathname("")?;
                 Ok((Unix(Kind::Simulated(end)), address))
             }
@@ -126,10 +126,10 @@ impl Listening for UnixListening {
 }
 
 impl Stream<Unix> {
-    /// Connects to the socket at that path.
+    /// Connects to the socket at a path.
     ///
     /// # Errors
-    /// Those of the system; `WouldBlock` when too many connections wait at the listener; `Other`
+    /// Errors of the system; `WouldBlock` when too many connections wait at the listener; `Other`
     /// on a thread without a network.
     pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
         let reactor = Reactor::current()?;
@@ -146,16 +146,16 @@ impl Stream<Unix> {
         let address = SockAddr::unix(path)?;
         let socket = socket2::Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
-        // It stands at once, or fails.
+        // The connection is established at once, or fails.
         socket.connect(&address)?;
         let stream = Unix(Kind::System(OwnedFd::from(socket).into()));
         Socket::new(stream).map(Self)
     }
 
-    /// Two sides of a connection without a path.
+    /// Makes the two ends of a connection without a path.
     ///
     /// # Errors
-    /// Those of the system; `Other` on a thread without a network.
+    /// Errors of the system; `Other` on a thread without a network.
     pub fn pair() -> io::Result<(Self, Self)> {
         if let Some(world) = Reactor::current()?.world() {
             let [one, other] = End::pair(world).map(|end| Unix(Kind::Simulated(end)));
@@ -168,7 +168,7 @@ impl Stream<Unix> {
     /// Takes a connection of the standard library into the network of this thread.
     ///
     /// # Errors
-    /// Those of the system; `Other` on a thread without a network.
+    /// Errors of the system; `Other` on a thread without a network.
     pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Socket::new(Unix(Kind::System(stream))).map(Self)
@@ -176,10 +176,10 @@ impl Stream<Unix> {
 }
 
 impl Listener<UnixListening> {
-    /// Listens at that path, where no file may be.
+    /// Listens at a path without a file.
     ///
     /// # Errors
-    /// Those of the system, mostly `AddrInUse`; `Other` on a thread without a network.
+    /// Errors of the system, mostly `AddrInUse`; `Other` on a thread without a network.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
         if let Some(world) = Reactor::current()?.world() {
             let address = world.address(Site::from(path.as_ref()));
@@ -196,7 +196,7 @@ impl Listener<UnixListening> {
     /// Takes a listener of the standard library into the network of this thread.
     ///
     /// # Errors
-    /// Those of the system; `Other` on a thread without a network.
+    /// Errors of the system; `Other` on a thread without a network.
     pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Socket::new(UnixListening(ListenerKind::System(listener))).map(Self)

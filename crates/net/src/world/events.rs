@@ -119,8 +119,7 @@ impl World {
         let _ = self.alarm().set(seat, state.due(seat));
     }
 
-    /// Carries out the due events of a seat. Returns the sockets that may be ready, and the
-    /// deadlines that have passed.
+    /// Carries out the due events of a seat. Returns events of sockets, and passed deadlines.
     pub(crate) fn deliver(
         &self,
         seat: Seat,

@@ -13,11 +13,11 @@ pub struct Faults {
     pub latency: RangeInclusive<Duration>,
     /// Whether reads and writes move only a random part of the bytes.
     pub partial: bool,
-    /// The number of writes in a million that break the connection.
+    /// The rate of writes that break the connection, in a million.
     pub resets: u32,
-    /// The number of UDP packets in a million that are lost.
+    /// The rate of lost UDP packets, in a million.
     pub losses: u32,
-    /// The number of UDP packets in a million that arrive twice.
+    /// The rate of UDP packets with a second copy, in a million.
     pub duplicates: u32,
 }
 
@@ -67,19 +67,19 @@ impl Faults {
         }
     }
 
-    /// Sets the number of writes in a million that break the connection.
+    /// Sets the rate of writes that break the connection, in a million.
     #[must_use]
     pub fn resets(self, resets: u32) -> Self {
         Self { resets, ..self }
     }
 
-    /// Sets the number of UDP packets in a million that are lost.
+    /// Sets the rate of lost UDP packets, in a million.
     #[must_use]
     pub fn losses(self, losses: u32) -> Self {
         Self { losses, ..self }
     }
 
-    /// Sets the number of UDP packets in a million that arrive twice.
+    /// Sets the rate of UDP packets with a second copy, in a million.
     #[must_use]
     pub fn duplicates(self, duplicates: u32) -> Self {
         Self { duplicates, ..self }

@@ -22,7 +22,7 @@ pub(super) struct Packet {
 #[derive(Default)]
 pub(super) struct Mailboxes(BTreeMap<SocketAddr, Mailbox>);
 
-/// The packets that have come for a socket.
+/// The packets for a socket.
 #[derive(Default)]
 pub(super) struct Mailbox {
     id: u64,
@@ -64,7 +64,7 @@ impl Mailbox {
         self.id = id;
     }
 
-    /// Sets the peer. Drops packets that have come from other addresses.
+    /// Sets the peer. Drops the waiting packets from other addresses.
     pub(super) fn connect(&mut self, peer: SocketAddr) {
         self.peer = Some(peer);
         self.waiting.retain(|packet| packet.from == peer);

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 
 const SERVER: &str = "10.0.0.1:80";
 
-/// Gives its parts one after the other, and is not ready between them.
+/// Gives its parts in order, and is not ready between them.
 struct Parts(VecDeque<Option<Vec<u8>>>);
 
 impl Parts {
@@ -55,7 +55,7 @@ impl AsyncRead for Parts {
     }
 }
 
-/// Takes so many bytes at a time, and is not ready between them.
+/// Takes a few bytes at a time, and is not ready between them.
 #[derive(Default)]
 struct Slow {
     taken: Vec<Vec<u8>>,
@@ -88,7 +88,7 @@ impl AsyncWrite for Slow {
     }
 }
 
-/// What a reader with that limit gives of a text: lines, and `None` for each that is too long.
+/// The result of a reader with a limit: lines, and `None` for each line over the limit.
 fn lines_of(text: &[u8], limit: usize) -> Vec<Option<String>> {
     let mut rest: Vec<_> = text.split(|it| *it == b'\n').collect();
     let last = rest.pop().unwrap_or_default();
@@ -116,7 +116,7 @@ proptest! {
                     Ok(Some(line)) => lines.push(Some(line)),
                     Ok(None) => return lines,
                     Err(LineError::TooLong { .. }) => {
-                        // Nothing has been taken.
+                        // The line is still in the reader.
                         let again = reads.next_line(limit).await;
                         assert!(matches!(again, Err(LineError::TooLong { .. })));
                         lines.push(None);
@@ -147,7 +147,7 @@ fn a_line_without_an_end_takes_no_more_memory_than_the_limit_allows() {
         );
         let kept = reads.buffer().len();
         assert!((limit..=2 * limit + 16_384).contains(&kept), "{kept}");
-        // With a larger limit it goes on where it was.
+        // A larger limit takes the whole line.
         assert!(reads.next_line(30_000).await.is_err());
         assert!(reads.buffer().len() > kept);
         assert!(reads.skip_line().await.unwrap());
@@ -219,7 +219,7 @@ fn small_writes_go_out_together_and_a_flush_that_is_dropped_goes_on() {
         writes.flush().await.unwrap();
         let lengths: Vec<_> = writes.get_ref().taken.iter().map(Vec::len).collect();
         assert_eq!(lengths, [8_190, 1_810]);
-        // What is as large as the buffer is not copied.
+        // Bytes as long as the buffer are not copied.
         writes.write_all(b"a").await.unwrap();
         writes.write_all(&[b'b'; 9_000]).await.unwrap();
         let lengths: Vec<_> = writes.get_ref().taken.iter().map(Vec::len).collect();

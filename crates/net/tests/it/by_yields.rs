@@ -30,14 +30,14 @@ const END_WRITES: u16 = 54;
 const READ_FILE: u16 = 55;
 const WRITE_FILE: u16 = 56;
 
-/// Yields one command after another, and keeps what comes.
+/// Yields command after command, and keeps all events.
 struct Interpreter {
     program: Program,
     answers: Vec<Completion>,
     packets: Vec<Message>,
 }
 
-/// The next command, by what has come so far. None is the end.
+/// The next command, given the events so far. None is the end.
 type Program = fn(&Interpreter) -> Option<Command>;
 
 impl Process for Interpreter {
@@ -95,7 +95,7 @@ fn run(scheduler: &Scheduler, program: Program) {
     result(scheduler.spawn(interpreter).unwrap());
 }
 
-/// Both sides of a connection, by one process.
+/// Both sides of a connection, in the same process.
 fn connection(it: &Interpreter) -> Option<Command> {
     match it.answers.len() {
         0 => command(LISTEN, "127.0.0.1:0"),
@@ -109,7 +109,7 @@ fn connection(it: &Interpreter) -> Option<Command> {
             command(ACTIVE, [it.socket(3), 2_u64.into(), 1_u64.into()])
         }
         7 => {
-            // So many messages, and then a notice that it is not the end.
+            // The messages, and then a notice without an end.
             assert_eq!(it.answer(6).as_bool(), Some(false));
             command(END_WRITES, it.socket(2))
         }
@@ -293,8 +293,7 @@ fn a_state_machine_asks_for_the_addresses_of_a_host() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// The call that waits for a thread is not made when its wait is dropped, and no thread is left
-/// without one that may block.
+/// A dropped wait revokes its call before a thread makes it, and the call takes no thread.
 // pins: I6
 #[test]
 fn what_blocks_is_taken_back_before_it_has_begun() {

@@ -1,5 +1,5 @@
 //! Connections that end in all ways at random times, with an exact account of bytes.
-//! `GANGER_STRESS=10` makes it ten times as long.
+//! `GANGER_STRESS=10` makes the test ten times as long.
 
 use crate::support::{PATIENCE, ms, ok, result, start, until};
 use fastrand::Rng;
@@ -12,16 +12,16 @@ use std::net::{Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What the server has read and written on each connection, by its number.
+/// The bytes that the server has read and written on each connection, by its number.
 type Served = Arc<Mutex<HashMap<u32, (usize, usize)>>>;
 
-/// The bytes of a connection: each says where it is, and on which.
+/// The bytes of a connection: each names its position and its connection.
 fn byte(connection: u32, at: usize) -> u8 {
     let at = u32::try_from(at).unwrap();
     (at.wrapping_mul(31) ^ connection).to_le_bytes()[0]
 }
 
-/// Sends back what comes, until it ends in any way.
+/// Sends all bytes back, until the connection ends in any way.
 async fn serve(stream: TcpStream, served: Served) -> Result<(), BoxError> {
     let mut number = [0; 4];
     if stream.read_exact(&mut number).await.is_err() {
@@ -50,17 +50,17 @@ async fn serve(stream: TcpStream, served: Served) -> Result<(), BoxError> {
 enum End {
     /// This side ends its writes, and reads to the end.
     Clean,
-    /// It breaks the connection.
+    /// This side breaks the connection.
     Reset,
-    /// It goes, whatever is under way.
+    /// This side goes, with bytes under way.
     Dropped,
     /// Another process closes the connection.
     Closed,
-    /// A deadline ends what waits.
+    /// A deadline ends the waiting operations.
     Late,
 }
 
-/// What a client has sent, and got back.
+/// The bytes that a client has sent, and got back.
 struct Account {
     number: u32,
     end: End,
@@ -191,11 +191,11 @@ fn bytes_are_accounted_for_whatever_ends_the_connections() {
         };
         let clients: Vec<_> = (0..40).map(|_| begin(false)).collect();
         for client in clients {
-            // One whose connection ends before it has said its number fails.
+            // A server fails if its connection ends before its number has come.
             let ended = client.wait_timeout(PATIENCE);
             assert!(ended.is_ok(), "a client hangs");
         }
-        // The server has accepted all that have connected before.
+        // The server has accepted all earlier connections.
         result(begin(true));
         drop(send);
         until("all is served", || net.sockets() == 1);

@@ -1,4 +1,4 @@
-//! Child processes: their pipes, their ends, and that none is left behind.
+//! Child processes: their pipes, their ends, and no zombies.
 
 use crate::support::{PATIENCE, ms, ok, result, start, until};
 use ganger_net::{Child, SignalKind, commands};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 type Spawn = fn(&mut Command) -> io::Result<Child>;
 
-/// With a descriptor for each child, where there are such, and by SIGCHLD.
+/// With a descriptor for each child, if the system has them, and by SIGCHLD.
 const SPAWNS: &[Spawn] = &[
     Child::spawn,
     #[cfg(feature = "portable")]
@@ -26,7 +26,7 @@ fn shell(script: &str) -> Command {
     command
 }
 
-/// Whether it runs, or is a zombie.
+/// Whether the child runs, or is a zombie.
 fn exists(id: u32) -> bool {
     let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
     test_kill_process(pid).is_ok()
@@ -48,7 +48,7 @@ fn what_is_written_to_a_child_comes_back() {
             let text: Vec<u8> = (0..=250).cycle().take(300_000).collect();
             let writes = async {
                 lines.write_all(&text).await?;
-                // It has no other end of writes.
+                // Only the drop ends the writes to a pipe.
                 let error = lines.shutdown(std::net::Shutdown::Write).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Unsupported);
                 lines.close();
@@ -65,7 +65,7 @@ fn what_is_written_to_a_child_comes_back() {
     until("no socket is left", || net.sockets() == 0);
 }
 
-/// Also when each of its pipes is full at some time.
+/// Even if each of its pipes is full at some time.
 // pins: I9
 #[test]
 fn the_output_is_all_of_both_pipes() {
@@ -103,7 +103,7 @@ fn the_end_of_a_child_is_told_to_all_that_wait_and_later_ones() {
             assert_eq!((one?.code(), other?.code()), (Some(3), Some(3)));
             assert_eq!(child.wait().await?.code(), Some(3));
             assert_eq!(child.try_wait()?.and_then(|it| it.code()), Some(3));
-            // It is no matter of another child of that number.
+            // A later child with the same number is not touched.
             child.signal(SignalKind::TERMINATE)?;
             ok(())
         });
@@ -155,7 +155,7 @@ fn a_child_is_sent_signals() {
     result(task.unwrap());
 }
 
-/// And one without it goes on, and leaves no zombie.
+/// Without `kill_on_drop` a child goes on, and leaves no zombie.
 // pins: I9
 #[test]
 fn a_child_ends_with_its_owner_when_it_is_to() {

@@ -1,5 +1,5 @@
-//! The async streams beside the blocking ones of the standard library: what the other side sends,
-//! in any parts, with any end, arrives the same.
+//! The async streams and the blocking streams of the standard library behave the same: the bytes of
+//! a peer arrive alike, in any parts and with any end.
 
 use crate::support::{PATIENCE, connected, ok, read_some, result, start};
 use ganger_net::TcpStream;
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 #[derive(Debug, Clone)]
 struct Plan {
-    /// What the other side writes, and in which parts it reads.
+    /// The writes of the peer, and the lengths of its reads.
     sends: Vec<usize>,
     takes: usize,
-    /// What this side writes, and in which parts it reads.
+    /// The writes of this side, and the lengths of its reads.
     answers: Vec<usize>,
     reads: usize,
-    /// The other side breaks the connection at its end.
+    /// Whether the peer breaks the connection at its end.
     breaks: bool,
 }
 
@@ -43,15 +43,15 @@ fn plans() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// Bytes of which each says where it is.
+/// Bytes that name their positions.
 fn bytes(parts: &[usize]) -> Vec<u8> {
     (0..=250).cycle().take(parts.iter().sum()).collect()
 }
 
-/// How a side has found the end of the other.
+/// The end of the peer, as a side has found it.
 type End = Result<(), ErrorKind>;
 
-/// The other side: writes and reads at a time, on two threads. Returns what it has read.
+/// The peer: writes and reads at the same time, on two threads. Returns the bytes that it has read.
 fn other_side(stream: net::TcpStream, plan: &Plan) -> Vec<u8> {
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     let (sent, mut read) = (bytes(&plan.sends), Vec::new());
@@ -95,7 +95,7 @@ fn by_std(stream: net::TcpStream, plan: &Plan) -> (Vec<u8>, End) {
                 }
                 at += part;
             }
-            // It fails when the connection is broken.
+            // Fails if the connection is broken.
             let _ = stream.shutdown(Shutdown::Write);
         });
         let mut buffer = vec![0; plan.reads];
@@ -153,9 +153,9 @@ fn by_net(
 fn check(plan: &Plan, here: &(Vec<u8>, End), there: &[u8]) -> Result<(), TestCaseError> {
     let sent = bytes(&plan.sends);
     if plan.breaks {
-        // The system may drop what it has when the connection breaks.
+        // The system may drop its bytes when the connection breaks.
         prop_assert!(sent.starts_with(&here.0));
-        // The system tells of the break once: a write may be told of it, and the read sees an end.
+        // The system reports the break once: to a write, perhaps, and the read then sees an end.
         let is_told = here.1 == Err(ErrorKind::ConnectionReset);
         prop_assert!(is_told || here.1 == Ok(()) && !plan.answers.is_empty());
     } else {

@@ -1,4 +1,4 @@
-//! A server that sends back what it gets, and its clients, in processes.
+//! A server that sends all bytes back, and its clients, in processes.
 
 #[cfg(feature = "portable")]
 use crate::support::start_with;
@@ -25,7 +25,7 @@ pub(crate) async fn echo(stream: TcpStream) -> Result<u64, BoxError> {
     }
 }
 
-/// Accepts until it is cancelled, with a process for each connection.
+/// Accepts until its cancellation, with a process for each connection.
 fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
     let (send, address) = std::sync::mpsc::channel();
     let server = scheduler.spawn_task(async move |cx: Cx| {
@@ -43,7 +43,7 @@ fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
     (server.unwrap(), address)
 }
 
-/// Sends so many messages, and waits for each to come back. Returns how many bytes came.
+/// Sends messages, and waits for each to come back. Returns the number of received bytes.
 fn client(scheduler: &Handle, address: SocketAddr, rounds: u8) -> ProcessHandle {
     let client = scheduler.spawn_task(async move |_: Cx| {
         let stream = TcpStream::connect(address).await?;
@@ -88,7 +88,7 @@ fn are_served((scheduler, net): (Scheduler, Net)) {
     assert_eq!(net.sockets(), 0);
 }
 
-/// The monitor looks, where a worker does not come out of its step.
+/// The monitor visits the poller while a worker does not leave its step.
 // pins: I2
 #[test]
 fn a_stuck_worker_keeps_no_socket_from_the_others() {
@@ -112,7 +112,7 @@ fn a_stuck_worker_keeps_no_socket_from_the_others() {
     result(stuck.unwrap());
 }
 
-/// Workers that always have something to do look at rotations.
+/// Workers that are always busy visit the poller at rotations.
 // pins: I2
 #[test]
 fn busy_workers_keep_no_socket_waiting() {
@@ -142,7 +142,7 @@ fn busy_workers_keep_no_socket_waiting() {
     }
 }
 
-/// One that reads what is always there leaves the others their turns.
+/// A process whose socket is always ready leaves other processes their turns.
 // pins: I6
 #[test]
 fn a_socket_that_is_always_ready_keeps_no_worker() {
@@ -167,7 +167,7 @@ fn a_socket_that_is_always_ready_keeps_no_worker() {
     assert_eq!(result(task.unwrap()).as_u64(), Some(1));
 }
 
-/// A scheduler that sleeps is woken by a thread that is none of its own.
+/// A foreign thread wakes a sleeping scheduler.
 // pins: I1
 #[test]
 fn an_idle_scheduler_serves_threads() {

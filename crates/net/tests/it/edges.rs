@@ -1,5 +1,5 @@
-//! What is rare on a connection: urgent data, writes of many slices, wakers with destructors, and
-//! ends that come from the side that waits.
+//! Rare events on a connection: urgent data, writes of many slices, wakers with destructors, and
+//! ends by the waiting side.
 
 use crate::support::{PATIENCE, connected, ok, pair, result, shutdowns_end_waits, start};
 use futures_util::AsyncWriteExt;
@@ -14,7 +14,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-/// Returns when the network has heard of all that was there before.
+/// Returns after the network has dispatched all earlier events.
 async fn all_is_heard(cx: &Cx) -> io::Result<()> {
     let (client, server) = pair().await?;
     let mut byte = [0];
@@ -24,7 +24,7 @@ async fn all_is_heard(cx: &Cx) -> io::Result<()> {
     written.and(read.map(drop))
 }
 
-/// Urgent data cuts a read short, and more is there.
+/// Urgent data cuts a read short, and more bytes follow.
 // pins: I6
 #[cfg(unix)]
 #[test]
@@ -49,7 +49,7 @@ fn what_is_behind_urgent_data_is_read() {
     assert_eq!(result(task.unwrap()).as_str(), Some("abcdef"));
 }
 
-/// The system takes so many slices at a time, and has room for more.
+/// The system takes a limited number of slices at a time, and has room for more.
 // pins: I6
 #[test]
 fn a_write_of_many_slices_goes_on() {
@@ -73,7 +73,7 @@ fn a_write_of_many_slices_goes_on() {
     assert_eq!(all, [7; MANY]);
 }
 
-/// Closes a socket when it goes.
+/// Closes a socket in its drop.
 struct Closes(Closer);
 
 impl Wake for Closes {
@@ -86,7 +86,7 @@ impl Drop for Closes {
     }
 }
 
-/// The destructor of a waker is code of others, and may use the socket.
+/// The destructor of a waker is foreign code, and may use the socket.
 // pins: I6
 #[test]
 fn a_waker_that_closes_the_socket_when_it_is_replaced_does_so() {
@@ -108,7 +108,7 @@ fn a_waker_that_closes_the_socket_when_it_is_replaced_does_so() {
     assert_eq!(ends.recv_timeout(PATIENCE), Ok(true));
 }
 
-/// By the side that waits itself, as another process of it may do.
+/// The waiting side itself ends the wait, as another process may do.
 // pins: I6
 #[test]
 fn a_shutdown_ends_what_waits_on_the_same_side() {
@@ -120,8 +120,7 @@ fn a_shutdown_ends_what_waits_on_the_same_side() {
     result(task.unwrap());
 }
 
-/// The number of a descriptor that is closed is that of the next one, while a read of the first
-/// still waits.
+/// A new descriptor reuses the number of a closed descriptor, whose read still waits.
 // pins: I6
 #[test]
 fn a_read_of_a_closed_socket_takes_nothing_of_the_next_one() {
@@ -152,7 +151,7 @@ fn a_read_of_a_closed_socket_takes_nothing_of_the_next_one() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// Has all delivered to it, byte by byte. Notes how often another process had run by then.
+/// Reads all bytes, one at a time. Notes how often another process has run meanwhile.
 struct Delivered {
     stream: Arc<TcpStream>,
     ran: Arc<AtomicUsize>,
@@ -182,7 +181,7 @@ impl Actor for Delivered {
     }
 }
 
-/// A yield that is polled by the thread that wakes it.
+/// The thread that wakes a yield polls it.
 // pins: I6
 #[test]
 fn a_command_on_a_socket_that_is_always_ready_keeps_no_worker() {

@@ -1,4 +1,4 @@
-//! How operations end: deadlines, closes, owners that end, and the halt.
+//! The ends of operations: deadlines, closes, owners that end, and the halt.
 
 use crate::support::{PATIENCE, connected, ms, ok, pair, result, start, until};
 use ganger_net::{Net, TcpListener, TcpStream, UdpSocket};
@@ -30,10 +30,10 @@ fn reads_end_at_their_deadline_and_not_before() {
             client.set_read_deadline(Some(ms(time)));
             assert_eq!(kind(client.read(&mut byte).await), ErrorKind::TimedOut);
             assert!(begin.elapsed() >= ms(time));
-            // It is over for the later ones as well.
+            // Later reads fail as well.
             assert_eq!(kind(client.read(&mut byte).await), ErrorKind::TimedOut);
         }
-        // The other side is not concerned, and another deadline makes it work again.
+        // The peer is not concerned, and a new deadline makes reads work again.
         client.write_all(b"a").await?;
         server.write_all(b"b").await?;
         client.set_read_deadline(Some(PATIENCE));
@@ -148,7 +148,7 @@ fn a_close_ends_each_operation_once_with_an_error() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// The system's socket is gone at once, so that the other side sees it.
+/// The system's socket is gone at once, so the peer sees its end.
 // pins: I6
 #[test]
 fn a_close_is_seen_by_the_other_side_while_an_owner_is_left() {
@@ -180,7 +180,7 @@ fn a_process_that_ends_closes_its_sockets() {
     io::Write::write_all(&mut &client, b"a").unwrap();
     scheduler.terminate(owner.pid()).unwrap();
     let mut byte = [0];
-    // It had a byte unread, perhaps: then the connection is reset.
+    // If the socket had an unread byte, the connection is reset.
     match io::Read::read(&mut &client, &mut byte) {
         Ok(length) => assert_eq!(length, 0),
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
@@ -188,7 +188,7 @@ fn a_process_that_ends_closes_its_sockets() {
     until("the socket is gone", || net.sockets() == 0);
 }
 
-/// What has come and was not asked for goes along.
+/// Bytes that no operation has asked for move with the stream.
 // pins: I6
 #[test]
 fn a_socket_goes_to_another_process_and_nothing_is_lost() {
@@ -231,7 +231,7 @@ fn a_wait_that_is_dropped_has_taken_nothing() {
                 cx.yield_now().await;
                 client.write_all(&[round]).await
             };
-            // The sleep wins at times, and the byte is there for the next round.
+            // If the sleep wins, the byte is ready for the next round.
             let read = cx.timeout(ms(u64::from(round % 3)), server.read(&mut buffer));
             let (read, written) = cx.join((read, writes)).await;
             written?;
@@ -295,7 +295,7 @@ fn a_thread_without_a_network_has_no_sockets() {
     assert!(two.unwrap().local_addr().unwrap().port() > 0);
 }
 
-/// Nor does it leave a file behind, where the next try would find the address in use.
+/// A failed bind leaves no file behind, so the next bind finds the address free.
 // pins: I6
 #[cfg(unix)]
 #[test]

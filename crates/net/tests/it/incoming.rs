@@ -1,4 +1,4 @@
-//! Accepting up to a limit, slow clients, and clients that send more than is read.
+//! Accepting up to a limit, slow clients, and clients that send faster than the server reads.
 
 use crate::support::{PATIENCE, connect, connected, ms, ok, result, start, until};
 use ganger_net::{TcpListener, TcpStream, commands};
@@ -45,7 +45,7 @@ fn no_more_connections_than_the_limit_are_open_and_a_drain_waits_for_them() {
     let mut clients: Vec<_> = (0..20 + MOST).map(|_| connect(address)).collect();
     let mut byte = [0];
     for mut client in clients.drain(..20) {
-        // Each is served when an earlier one has gone.
+        // Each client is served after an earlier client has gone.
         client.read_exact(&mut byte).unwrap();
     }
     for client in &mut clients {
@@ -62,7 +62,7 @@ fn no_more_connections_than_the_limit_are_open_and_a_drain_waits_for_them() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// A stop asks all to finish: the server drains. What does not end in time is terminated.
+/// A stop asks all processes to finish: the server drains. The deadline terminates the rest.
 // pins: I7
 #[test]
 fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
@@ -78,7 +78,7 @@ fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
                     stream.write_all(b"a").await?;
                     let mut byte = [0];
                     if ends {
-                        // It answers, and goes.
+                        // The process answers, and goes.
                         let _ = cx.until_cancelled(stream.read(&mut byte)).await;
                         stream.write_all(b"b").await?;
                     } else {
@@ -106,7 +106,7 @@ fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
     }
 }
 
-/// Clients that say nothing are sent away at their deadline, and another is served meanwhile.
+/// Silent clients are sent away at their deadline, and another client is served meanwhile.
 // pins: I6
 #[test]
 fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
@@ -138,7 +138,7 @@ fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
         assert_eq!(byte, [round]);
     }
     for mut client in silent {
-        // It goes on when a signal of another test comes.
+        // A signal of another test interrupts the read.
         assert_eq!(client.read_to_end(&mut Vec::new()).unwrap(), 0);
     }
     drop(talking);
@@ -149,7 +149,7 @@ fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
     until("no socket is left", || net.sockets() == 0);
 }
 
-/// A client can send no more than the system keeps, as long as the process does not read.
+/// While the process does not read, a client can only fill the buffers of the system.
 // pins: I6
 #[test]
 fn what_no_operation_asks_for_is_not_read() {
@@ -179,7 +179,7 @@ fn what_no_operation_asks_for_is_not_read() {
     assert_eq!(result(reader.unwrap()).as_u64(), Some(sent as u64));
 }
 
-/// A state machine that accepts, and is sent three packets at a time.
+/// A state machine that accepts, and gets three packets at a time.
 struct Packets {
     listener: Arc<TcpListener>,
     stream: Option<Arc<TcpStream>>,
@@ -212,7 +212,7 @@ impl Packets {
         if let (Some(stream), Some(me)) = (&self.stream, &self.me) {
             let me = me.clone();
             let deliver = move |bytes| {
-                // It fails when the process has ended.
+                // Fails if the process has ended.
                 let _ = me.send(Said::Packet(bytes));
             };
             out.ask(commands::active(stream, 3, 4, deliver), ACTIVE);
@@ -274,13 +274,13 @@ fn a_state_machine_gets_what_it_asks_for_and_no_more() -> Result<(), BoxError> {
     let mut answer = Vec::new();
     client.read_to_end(&mut answer)?;
     assert_eq!(answer, b"abcdefghijklmnopqrstuvwxyz");
-    // 26 bytes, of which a round takes at most 12.
+    // 26 bytes; a round takes at most 12.
     assert!(result(packets).as_u64() >= Some(3));
     assert_eq!(net.sockets(), 0);
     Ok(())
 }
 
-/// A command that is under way goes with its process.
+/// A command under way ends with its process.
 // pins: I4
 #[test]
 fn a_command_ends_with_its_process() -> Result<(), BoxError> {
@@ -294,7 +294,7 @@ fn a_command_ends_with_its_process() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Datagrams, sockets with paths, and halves that are a stream again.
+/// Datagrams, sockets with paths, and joined halves.
 // pins: I6
 #[test]
 fn udp_unix_and_halves_work() {
@@ -323,7 +323,7 @@ fn udp_unix_and_halves_work() {
             let server = reads.reunite(writes).map_err(|_| "two streams")?;
             let (reads, writes) = server.split();
             drop(writes);
-            // The other side sees an end, and can write still.
+            // The peer sees an end, and can still write.
             assert_eq!(client.read(&mut buffer).await?, 0);
             client.write_all(b"more").await?;
             reads.read_exact(&mut buffer[..4]).await?;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Whether the system has for that connection what [`options`] says.
+/// Whether the connection has the settings of [`options`].
 #[cfg(target_os = "linux")]
 fn assert_options(stream: &TcpStream) {
     let descriptor = stream.descriptor().unwrap();
@@ -23,7 +23,7 @@ fn assert_options(stream: &TcpStream) {
     assert_eq!(socket.tcp_keepalive_retries().unwrap(), 3);
     assert_eq!(socket.tcp_user_timeout().unwrap(), Some(ms(12_345)));
     assert!(socket.tcp_nodelay().unwrap());
-    // Linux doubles them.
+    // Linux doubles the sizes of buffers.
     assert_eq!(socket.recv_buffer_size().unwrap(), 2 * 10_000);
     assert_eq!(socket.send_buffer_size().unwrap(), 2 * 20_000);
 }
@@ -95,7 +95,7 @@ fn listeners_that_say_so_share_a_port() {
         assert_eq!(refused.kind(), ErrorKind::AddrInUse);
         let other = shared.listen(address)?;
         let _client = TcpStream::connect(address).await?;
-        // The system chooses.
+        // The system chooses the port.
         cx.select((one.accept(), other.accept())).await;
         ok(())
     });
@@ -125,7 +125,7 @@ fn a_listener_takes_both_kinds_of_addresses_or_one() {
     result(task.unwrap());
 }
 
-/// A descriptor that a test holds is of the socket, and the close of the socket needs it not.
+/// A duplicate belongs to the same socket, and survives the close of the socket.
 // pins: I10
 #[test]
 fn a_descriptor_is_that_of_the_socket_until_the_socket_is_closed() {

@@ -1,4 +1,4 @@
-//! Signals of the system. Each test has one of its own, because they concern the whole program.
+//! Signals of the system. Each test has its own signal, because signals concern the whole program.
 
 use crate::support::{ms, ok, result, start, until};
 use ganger_net::{Signal, SignalKind, commands, ctrl_c};
@@ -33,7 +33,7 @@ fn each_that_waits_for_a_signal_is_told() {
         unconcerned.set_deadline(Some(ms(10)));
         let none = unconcerned.recv().await.unwrap_err();
         assert_eq!(none.kind(), ErrorKind::TimedOut);
-        // It is told again, and as often as it has come at the most.
+        // A later signal is reported again, at most as often as it has come.
         for _ in 0..3 {
             raise(Named::USR1);
         }
@@ -62,7 +62,7 @@ fn a_program_goes_on_after_a_signal_that_is_waited_for() {
             signal.recv().await?;
         }
         drop(signals);
-        // Also when none waits any longer.
+        // Even if no process waits any more.
         raise(Named::HUP);
         ok(())
     });

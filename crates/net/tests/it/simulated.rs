@@ -28,7 +28,7 @@ fn text(length: usize) -> Vec<u8> {
     (0..=250).cycle().take(length).collect()
 }
 
-/// Sends back what it gets, to so many connections.
+/// Sends all bytes back, on a number of connections.
 async fn server(cx: Cx, connections: usize) -> Result<u64, BoxError> {
     let listener = TcpListener::bind(SERVER)?;
     let sum = cx.scope(async |scope| {
@@ -43,7 +43,7 @@ async fn server(cx: Cx, connections: usize) -> Result<u64, BoxError> {
     sum.await
 }
 
-/// Sends that many bytes, while it reads them again. Returns what has come back.
+/// Sends bytes, and reads them again at the same time. Returns the bytes that have come back.
 async fn client(cx: Cx, length: usize) -> Result<Vec<u8>, BoxError> {
     let stream = TcpStream::connect(SERVER).await?;
     let writes = async {
@@ -144,7 +144,7 @@ fn a_partition_holds_what_is_sent_and_deadlines_go_on() {
         );
         net.partition(address, false);
         rt.settle();
-        // What has been given up is refused, or ends at once, and counts for the server.
+        // An abandoned connection is refused, or ends at once and counts for the server.
         let _ = rt.cancel(server.pid(), "enough");
         rt.wait(server);
     });
@@ -167,13 +167,13 @@ fn addresses_refusals_and_ends_are_those_of_tcp() {
             let (server, address) = listener.accept().await?;
             assert_eq!(client.local_addr()?, address);
             assert_eq!(client.peer_addr()?, server.local_addr()?);
-            // A half that is closed leaves the other one open.
+            // A closed half leaves the other half open.
             client.shutdown(Shutdown::Write)?;
             let mut byte = [0];
             assert_eq!(server.read(&mut byte).await?, 0);
             server.write_all(b"a").await?;
             assert_eq!(client.peek(&mut byte).await?, 1);
-            // What is not read when an end goes breaks the connection.
+            // Unread bytes at the close of an end break the connection.
             drop(client);
             cx.sleep(ms(50)).await?;
             let end = server.read(&mut byte).await.unwrap_err();
@@ -185,7 +185,7 @@ fn addresses_refusals_and_ends_are_those_of_tcp() {
     });
 }
 
-/// Writes wait when the other side does not read.
+/// Writes wait while the peer does not read.
 // pins: I8
 #[test]
 fn a_simulated_connection_has_room_for_so_much() {
@@ -233,7 +233,7 @@ fn names_of_hosts_are_those_of_the_simulation() {
     });
 }
 
-/// As of connections of the system.
+/// As on connections of the system.
 // pins: I8
 #[test]
 fn a_simulated_abort_is_a_reset() {
@@ -253,7 +253,7 @@ fn a_simulated_abort_is_a_reset() {
     });
 }
 
-/// As it does on a connection of the system.
+/// As on a connection of the system.
 // pins: I8
 #[test]
 fn a_simulated_shutdown_ends_what_waits_on_the_same_side() {

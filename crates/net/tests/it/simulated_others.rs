@@ -16,7 +16,7 @@ fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Sends so many packets, one after another. Returns what comes within a second.
+/// Sends packets in order. Returns the packets that come within a second.
 async fn packets(count: u8) -> Result<Vec<u8>, ganger_proc_api::BoxError> {
     let (here, there) = (UdpSocket::bind(HERE)?, UdpSocket::bind(THERE)?);
     for number in 0..count {
@@ -74,7 +74,7 @@ fn packets_are_lost_and_doubled_as_often_as_is_said() {
             }
         }
     });
-    // Of 1000 packets: 200, and 160 of those that are left.
+    // Of 1000 packets 200 are lost, and 160 of the rest come twice.
     assert!((100..300).contains(&lost.get()), "{}", lost.get());
     assert!((80..240).contains(&doubled.get()), "{}", doubled.get());
 }
@@ -109,7 +109,7 @@ fn addresses_and_peers_are_those_of_udp() {
                 UdpSocket::bind("10.0.0.3:0")?,
             );
             assert_ne!(one.local_addr()?, other.local_addr()?);
-            // What comes from another than the peer is no matter of the socket.
+            // The socket ignores packets from strangers.
             other.send_to(b"before", HERE).await?;
             cx.sleep(ms(50)).await?;
             here.connect(one.local_addr()?)?;
@@ -126,7 +126,7 @@ fn addresses_and_peers_are_those_of_udp() {
             assert_eq!(none.kind(), ErrorKind::TimedOut);
             let long = one.send_to(&[0; 70_000], HERE).await.unwrap_err();
             assert_eq!(long.kind(), ErrorKind::InvalidInput);
-            // No socket is there.
+            // The address has no socket.
             one.send_to(b"a", "10.0.0.9:1").await?;
             ok(())
         });
@@ -173,7 +173,7 @@ mod unix {
                 one.shutdown(Shutdown::Write)?;
                 assert_eq!(other.read(&mut [0]).await?, 0);
                 drop(listener);
-                // No file is left.
+                // The socket has left no file.
                 UnixListener::bind(PATH)?;
                 ok(())
             });
@@ -232,7 +232,7 @@ mod unix {
                 hangup.recv().await?;
                 cx.recv().await;
                 hangup.set_deadline(Some(ms(10)));
-                // Two that have come before the process has looked are one.
+                // Two signals before the next `recv` count once.
                 hangup.recv().await?;
                 let none = hangup.recv().await.unwrap_err();
                 assert_eq!(none.kind(), ErrorKind::TimedOut);

@@ -10,7 +10,7 @@ use std::net::{self, Shutdown, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for something that is bound to happen before it fails.
+/// The time that a test waits for an event before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -28,7 +28,7 @@ pub(crate) fn start_with(workers: usize, net: Net) -> (Scheduler, Net) {
     (scheduler, net)
 }
 
-/// The result of a process, which has to come in time.
+/// The result of a process, which must come in time.
 pub(crate) fn result<M>(handle: ProcessHandle<M>) -> Payload {
     match handle.wait_timeout(PATIENCE) {
         Ok(ExitReason::Done(result)) => result,
@@ -45,7 +45,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Its sum, where all are numbers.
+/// The sum of numbers.
 pub(crate) fn sum(handles: impl IntoIterator<Item = ProcessHandle>) -> u64 {
     let numbers = handles.into_iter().map(|it| result(it).as_u64().unwrap());
     numbers.sum()
@@ -55,7 +55,7 @@ pub(crate) fn ok<T>(value: T) -> Result<T, BoxError> {
     Ok(value)
 }
 
-/// Reads, and goes on when a signal of another test comes.
+/// Reads, and ignores the signals of other tests.
 pub(crate) fn read_some(mut stream: &net::TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {
@@ -65,14 +65,14 @@ pub(crate) fn read_some(mut stream: &net::TcpStream, buffer: &mut [u8]) -> io::R
     }
 }
 
-/// A blocking connection to there, whose reads end in time.
+/// A blocking connection to an address, whose reads end in time.
 pub(crate) fn connect(address: SocketAddr) -> net::TcpStream {
     let client = net::TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     client
 }
 
-/// A side of a blocking connection, and one that is not in a network yet.
+/// A blocking side of a connection, and a side that is not in a network yet.
 pub(crate) fn connected() -> (net::TcpStream, net::TcpStream) {
     let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
     let client = connect(listener.local_addr().unwrap());
@@ -87,7 +87,7 @@ pub(crate) async fn pair() -> io::Result<(TcpStream, TcpStream)> {
     Ok((client, server))
 }
 
-/// A side that is shut down ends what waits there. It writes more than there is room for.
+/// A shutdown ends the waits of its side, which writes more bytes than fit.
 pub(crate) async fn shutdowns_end_waits(
     cx: &Cx,
     client: &TcpStream,
