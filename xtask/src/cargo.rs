@@ -1,7 +1,7 @@
 //! Calls of cargo, shown as they are made; and the tests of a build, run singly.
 
 use crate::Failure;
-use crate::root::Tree;
+use crate::root::{IT, Tree};
 use crate::totals::Totals;
 use std::env;
 use std::ffi::OsString;
@@ -11,9 +11,6 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The test program with most of a crate's files in `tests`, each as a module.
-pub(crate) const IT: &str = "it";
 
 /// A call of cargo in the workspace's folder.
 pub(crate) struct Cargo {

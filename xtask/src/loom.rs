@@ -4,8 +4,8 @@
 //! the files `tests/it/loom_*.rs`, and the unit tests in modules whose name starts with `loom_`.
 
 use crate::Failure;
-use crate::cargo::{Cargo, Ending, IT, Run, Test};
-use crate::root::{Tree, root};
+use crate::cargo::{Cargo, Ending, Run, Test};
+use crate::root::{IT, Tree, root};
 use crate::totals::Totals;
 use std::fs;
 use std::num::NonZeroUsize;

@@ -1,11 +1,13 @@
 //! The project's folder, its target folder, and its files.
 
 use crate::Failure;
-use crate::cargo::IT;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The test program with most of a crate's files in `tests`, each as a module.
+pub(crate) const IT: &str = "it";
 
 /// A copy of the workspace: this workspace, or a copy that is built separately.
 #[derive(Debug, Clone)]

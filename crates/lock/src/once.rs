@@ -1,7 +1,7 @@
 //! Values that are made once: a cell, and results that several callers want at the same time.
 
-use crate::Mutex;
 use crate::blocking::block_on;
+use crate::mutex::Mutex;
 use ganger_sync::shrink_after_burst;
 use ganger_sync::sync::lock;
 use std::collections::HashMap;

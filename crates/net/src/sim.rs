@@ -92,7 +92,7 @@ impl SimNet {
 
     /// Raises a signal, as if the system had sent it.
     #[cfg(unix)]
-    pub fn raise(&self, signal: crate::SignalKind) {
+    pub fn raise(&self, signal: crate::os::signal::SignalKind) {
         self.world.raise(signal.as_raw());
     }
 

@@ -25,8 +25,9 @@
 //! a waiting thread, so it first checks without the fence.
 
 use crate::atomic::{AtomicUsize, Ordering};
+use crate::fence;
 use crate::sync::{Condvar, Mutex, lock};
-use crate::{CachePadded, fence};
+use crossbeam_utils::CachePadded;
 use std::sync::PoisonError;
 use std::time::Duration;
 

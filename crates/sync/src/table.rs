@@ -15,7 +15,7 @@
 //! steps as the table has entries. Each place is added once and dropped once. So all operations are
 //! O(1) for each inserted entry, amortised.
 
-use crate::shrink_after_burst;
+use crate::burst::shrink_after_burst;
 use std::mem;
 
 /// No place.

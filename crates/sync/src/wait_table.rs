@@ -11,7 +11,7 @@
 //! in none, and its number stays the same: a server takes an entry out of its list, and leaves the
 //! outcome in the entry until the waiter removes it.
 
-use crate::Table;
+use crate::table::Table;
 
 /// No entry.
 const NONE: u32 = u32::MAX;

@@ -9,7 +9,7 @@
 //! entry out of the list, and leaves it in the table for the entry's owner. So no item is dropped
 //! under the lock.
 
-use crate::Waiter;
+use crate::waiter::Waiter;
 use ganger_sync::{WaitList, WaitTable};
 use std::fmt;
 use std::mem;

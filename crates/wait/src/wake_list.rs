@@ -1,6 +1,6 @@
 //! Claimed waiters, to be woken without a lock.
 
-use crate::Waiter;
+use crate::waiter::Waiter;
 use std::sync::Arc;
 
 /// Wakes its waiters when it is dropped, even if a wake-up panics. The owner of a queue makes it

@@ -6,8 +6,9 @@
 //! crates are tested: their unit tests and `tests/it`.
 
 use crate::Failure;
-use crate::cargo::{Cargo, IT};
+use crate::cargo::Cargo;
 use crate::clippy::DENY;
+use crate::root::IT;
 use crate::root::root;
 use crate::step::Step;
 use crate::totals::Totals;

@@ -1,399 +1,288 @@
-//! Folders of a crate are layers: each has its list of folders that it may import, all of them
-//! below it, so that no circle can close.
+//! Folders of a crate are layers: a folder imports only folders before it in the crate's list, so
+//! that no circle can close. Files beside the folders are in the same list.
 
 use super::Finding;
-use super::source::Source;
+use super::arrows::{Crate, File};
 
-/// A folder, and the folders that it may import.
-type Folder = (&'static str, &'static [&'static str]);
+/// A crate, and its folders and files from the lowest to the highest. Those of one line do not
+/// import each other.
+type Layers = (&'static str, &'static [&'static str]);
 
-/// The crates whose folders are layers, each with its folders from the lowest to the highest.
-const CRATES: [(&str, &[Folder]); 7] = [
-    ("mpsc", &MPSC),
+/// The crates with folders.
+const CRATES: [Layers; 15] = [
+    ("benches", &BENCHES),
+    ("link", &LINK),
+    ("lock", &LOCK),
+    ("mpsc", &["list", "queue", "channel injector"]),
     ("net", &NET),
+    ("os", &OS),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),
     ("sched", &SCHED),
     ("supervise", &SUPERVISE),
+    ("sync", &SYNC),
     ("task", &TASK),
+    ("tokio", &["driver signal", "serve"]),
+    ("wait", &WAIT),
+    ("xtask", &XTASK),
 ];
 
-const SCHED: [Folder; 16] = [
-    ("policy", &[]),
-    ("base", &["policy"]),
-    ("probe", &["base"]),
-    ("handlers", &["base"]),
-    ("limits", &["base", "handlers"]),
-    ("process", &["base", "handlers", "limits"]),
-    ("progress", &["base", "handlers", "limits", "process"]),
-    (
-        "queues",
-        &["base", "handlers", "limits", "process", "progress"],
-    ),
-    (
-        "core",
-        &[
-            "policy", "base", "handlers", "limits", "process", "progress", "queues",
-        ],
-    ),
-    (
-        "send",
-        &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core",
-        ],
-    ),
-    (
-        "exits",
-        &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send",
-        ],
-    ),
-    (
-        "turn",
-        &[
-            "policy", "base", "handlers", "limits", "process", "progress", "queues", "core",
-            "send", "exits",
-        ],
-    ),
-    (
-        "worker",
-        &[
-            "policy", "base", "handlers", "limits", "process", "progress", "queues", "core",
-            "send", "exits", "turn",
-        ],
-    ),
-    (
-        "blocking",
-        &[
-            "policy", "base", "handlers", "limits", "process", "progress", "queues", "core",
-            "send", "exits", "turn", "worker",
-        ],
-    ),
-    (
-        "stop",
-        &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
-            "turn", "worker", "blocking",
-        ],
-    ),
-    (
-        "api",
-        &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
-            "turn", "worker", "blocking", "stop",
-        ],
-    ),
+/// The crates with folders that have no order yet.
+const UNORDERED: [&str; 2] = ["model", "soak-sched"];
+
+const BENCHES: [&str; 3] = [
+    "bin contest",
+    "channels deque mailbox timers whole",
+    "driver locks queues",
 ];
 
-const MPSC: [Folder; 4] = [
-    ("list", &[]),
-    ("queue", &["list"]),
-    ("channel", &["list", "queue"]),
-    ("injector", &["list", "queue"]),
+const LINK: [&str; 3] = [
+    "contain dead_letters functions shrink target watch",
+    "end groups links",
+    "commands context lookup",
 ];
 
-const NET: [Folder; 9] = [
-    ("error", &[]),
-    ("poller", &["error"]),
-    ("world", &["error", "poller"]),
-    ("reactor", &["error", "poller", "world"]),
-    ("sockets", &["error", "poller", "world", "reactor"]),
-    ("os", &["error", "poller", "world", "reactor", "sockets"]),
-    (
-        "commands",
-        &["error", "poller", "world", "reactor", "sockets", "os"],
-    ),
-    (
-        "net",
-        &[
-            "error", "poller", "world", "reactor", "sockets", "os", "commands",
-        ],
-    ),
-    (
-        "sim",
-        &[
-            "error", "poller", "world", "reactor", "sockets", "os", "commands", "net",
-        ],
-    ),
+const LOCK: [&str; 3] = [
+    "blocking mark seat",
+    "barrier cancel mutex notify rw_lock semaphore wait_group",
+    "deadlock once",
 ];
 
-const PROC_API: [Folder; 6] = [
-    ("raw", &[]),
-    ("values", &["raw"]),
-    ("routing", &["raw", "values"]),
-    ("commands", &["raw", "values"]),
-    ("events", &["raw", "values", "commands"]),
-    ("process", &["raw", "values", "commands", "events"]),
+const NET: [&str; 9] = [
+    "error", "poller", "world", "reactor", "sockets", "os", "commands", "net", "sim",
 ];
 
-const RELAY: [Folder; 10] = [
-    ("host_address", &[]),
-    ("passing", &[]),
-    ("table", &[]),
-    ("channels", &["host_address", "passing", "table"]),
-    ("empty_host", &["host_address", "passing"]),
-    ("error", &["passing"]),
-    ("inbox", &["channels"]),
-    ("node", &["error", "passing", "table"]),
-    (
-        "channel_host",
-        &[
-            "channels",
-            "empty_host",
-            "error",
-            "host_address",
-            "inbox",
-            "passing",
-            "table",
-        ],
-    ),
-    ("router", &["error", "node", "passing", "table"]),
+const OS: [&str; 2] = ["linux other pinning sampler", "backtraces no_backtraces"];
+
+const PROC_API: [&str; 5] = ["raw", "values", "commands routing", "events", "process"];
+
+const RELAY: [&str; 4] = [
+    "host_address passing table",
+    "channels empty_host error",
+    "inbox node",
+    "channel_host router",
 ];
 
-const SUPERVISE: [Folder; 10] = [
-    ("batch", &[]),
-    ("log", &[]),
-    ("plan", &[]),
-    ("breaker", &["plan"]),
-    ("view", &["log", "plan"]),
-    ("child", &["log", "plan", "view"]),
-    ("driver", &["log", "plan", "view", "child"]),
-    ("tree", &["view", "child", "driver"]),
-    ("supervisor", &["plan", "view", "child", "driver", "tree"]),
-    (
-        "pool",
-        &[
-            "log",
-            "plan",
-            "view",
-            "child",
-            "driver",
-            "tree",
-            "supervisor",
-        ],
-    ),
+const SUPERVISE: [&str; 7] = [
+    "batch log plan",
+    "breaker view",
+    "child",
+    "driver",
+    "tree",
+    "supervisor",
+    "pool",
 ];
 
-const TASK: [Folder; 12] = [
-    ("error", &[]),
-    ("in_tokio", &[]),
-    ("name", &[]),
-    ("waits", &[]),
-    ("step", &["waits"]),
-    ("wait", &["error", "waits", "step"]),
-    ("cx", &["error", "waits", "step", "wait"]),
-    ("blocking", &["error", "cx"]),
-    ("ticks", &["error", "wait", "cx"]),
-    ("process", &["error", "name", "waits", "step", "cx"]),
-    ("scope", &["error", "step", "cx", "process"]),
-    ("spawn", &["cx", "process", "scope"]),
+const SYNC: [&str; 3] = [
+    "atomic burst cell foreign hint model scoped sync thread",
+    "driving failing fence parker table try_lock",
+    "count wait_table",
 ];
 
-/// Folders and files that may import all: tests, models, helpers of tests and benchmarks, and the
-/// parts that watch and simulate. `simulated` is a worker or a monitor without a thread.
-const TESTS: [&str; 8] = [
-    "accounts",
-    "check",
-    "internals",
-    "models",
-    "sim",
-    "simulated",
-    "noop_process",
-    "tests",
+const TASK: [&str; 8] = [
+    "error in_tokio name waits",
+    "step",
+    "wait",
+    "cx",
+    "blocking ticks",
+    "process",
+    "scope",
+    "spawn",
 ];
 
-/// The folder that all others of a crate may import, and through which alone they are watched.
+const WAIT: [&str; 3] = ["block watch", "until waiter", "queue wake_list"];
+
+const XTASK: [&str; 7] = [
+    "totals root",
+    "cargo program",
+    "instructions loom packed readme soak tidy wordfreq",
+    "alone bench clippy mutants sanitize",
+    "features fuzz",
+    "step",
+    "ci",
+];
+
+const SCHED: [&str; 16] = [
+    "policy", "base", "probe", "handlers", "limits", "process", "progress", "queues", "core",
+    "send", "exits", "turn", "worker", "blocking", "stop", "api",
+];
+
+/// In `sched`, the folder that all folders may import, and through which alone they are watched.
 const PROBE: &str = "probe";
 
 /// The only file that names the watching parts: it says what is compiled in.
-const ACTIVE: &str = "probe/active.rs";
+const ACTIVE: &str = "probe/active";
 
-/// Checks the imports of a file in such a crate.
-pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
-    for (name, folders) in CRATES {
-        let prefix = format!("crates/{name}/src/");
-        if let Some(path) = source.path.strip_prefix(&prefix) {
-            check_file(source, path, folders, findings);
-        }
-    }
-}
+/// In `sched`, the parts that watch and simulate, which may import all: `simulated` is a worker or
+/// a monitor without a thread.
+const WATCHING: [&str; 6] = [
+    "accounts",
+    "check",
+    "internals",
+    "noop_process",
+    "sim",
+    "simulated",
+];
 
-fn check_file(source: &Source, path: &str, folders: &[Folder], findings: &mut Vec<Finding>) {
-    let modules = modules(path);
-    let Some((&own, _)) = modules.split_first() else {
-        return;
-    };
-    if modules.iter().any(|module| TESTS.contains(module)) {
-        return;
-    }
-    let Some(&(_, allowed)) = folders.iter().find(|(folder, _)| *folder == own) else {
-        let what = format!("`{own}` is no folder in the list of `xtask/src/tidy/folders.rs`");
-        findings.push(Finding::new(source, 1, what));
-        return;
-    };
-    for (line, other) in imports(source, modules.len()) {
-        let is_known = allowed.contains(&&*other) || other == PROBE || path == ACTIVE;
-        if other != own && !is_known {
-            let what = format!("`{own}` must not import `{other}`: it may import {allowed:?}");
-            findings.push(Finding::new(source, line, what));
-        }
-    }
-}
+/// Where the lists are.
+const PATH: &str = "xtask/src/tidy/folders.rs";
 
-/// Returns the modules around a file, from the root of its crate; none for the root itself.
-fn modules(path: &str) -> Vec<&str> {
-    let path = path.strip_suffix(".rs").unwrap_or(path);
-    let mut modules: Vec<_> = path.split('/').collect();
-    if modules.last() == Some(&"mod") || modules == ["lib"] {
-        modules.pop();
-    }
-    modules
-}
-
-/// Returns the modules at the root of the crate that a file at this depth names, with the lines.
-fn imports(source: &Source, depth: usize) -> Vec<(usize, String)> {
-    let tokens = tokens(source);
-    let mut imports = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        let supers = tokens[at..].chunks(2).take_while(
-            |pair| matches!(pair, [word, separator] if word.1 == "super" && separator.1 == "::"),
-        );
-        let supers = supers.count();
-        let is_root = tokens[at].1 == "crate" || supers > 0 && supers == depth;
-        let after = at + if supers > 0 { 2 * supers - 1 } else { 1 };
-        if is_root && tokens.get(after).is_some_and(|token| token.1 == "::") {
-            collect(&tokens[after + 1..], &mut imports);
-        }
-        at = after;
-    }
-    imports
-}
-
-/// Adds the first names of a path, or of each path of a group.
-fn collect(tokens: &[(usize, String)], imports: &mut Vec<(usize, String)>) {
-    let is_group = tokens.first().is_some_and(|token| token.1 == "{");
-    let mut depth = 0;
-    let mut is_first = true;
-    for (line, token) in tokens {
-        match &**token {
-            "{" => depth += 1,
-            "}" => depth -= 1,
-            "," if depth == 1 => is_first = true,
-            word if is_first && (depth == 1 || !is_group) => {
-                imports.push((*line, word.to_owned()));
-                is_first = false;
+/// Checks all crates against the lists.
+pub(super) fn check(crates: &[Crate<'_>], findings: &mut Vec<Finding>) {
+    for it in crates {
+        let name = it.name();
+        let layers = CRATES.iter().find(|(listed, _)| *listed == name);
+        let has_folders = it.files.iter().any(|file| file.name.contains('/'));
+        let is_unordered = UNORDERED.contains(&name);
+        let problem = match layers {
+            Some((_, layers)) => {
+                against(layers, it, findings);
+                is_unordered.then(|| format!("{name} has an order: take it out of `UNORDERED`"))
             }
-            _ => {}
+            None if is_unordered && !has_folders => {
+                Some(format!("{name} has no folders: take it out of `UNORDERED`"))
+            }
+            None => (has_folders && !is_unordered)
+                .then(|| format!("the folders of {name} have no order: add it to `CRATES`")),
+        };
+        findings.extend(problem.map(|what| Finding {
+            path: PATH.to_owned(),
+            line: None,
+            what,
+        }));
+    }
+}
+
+fn against(layers: &[&str], it: &Crate<'_>, findings: &mut Vec<Finding>) {
+    let place = |top: &str| {
+        layers
+            .iter()
+            .position(|layer| layer.split(' ').any(|one| one == top))
+    };
+    let is_sched = it.name() == "sched";
+    let is_free =
+        |file: &File<'_>| is_sched && file.name.split('/').any(|part| WATCHING.contains(&part));
+    let is_probe = |file: &str| is_sched && top(file) == PROBE;
+    for file in &it.files {
+        let own = top(file.name);
+        if place(own).is_none() && !is_free(file) {
+            let what = format!("`{own}` is not in the list of `{PATH}`");
+            findings.push(Finding::new(file.source, 1, what));
         }
-        if depth == 0 {
-            return;
+    }
+    for arrow in &it.arrows {
+        let (from, to) = (&it.files[arrow.from], &it.files[arrow.to]);
+        let (own, other) = (top(from.name), top(to.name));
+        if own == other || is_free(from) || is_probe(to.name) || is_sched && from.name == ACTIVE {
+            continue;
+        }
+        let is_below = |own| place(other).is_some_and(|other| other < own);
+        if !place(own).is_some_and(is_below) {
+            let what = format!("`{own}` must not import `{other}`, which is not below it");
+            findings.push(Finding::new(from.source, arrow.line, what));
+        }
+    }
+    for import in &it.from_root {
+        let file = &it.files[import.from];
+        if !is_free(file) && file.name != ACTIVE {
+            let what = format!(
+                "`{}` is imported from the root of the crate: import it from its file",
+                import.name
+            );
+            findings.push(Finding::new(file.source, import.line, what));
         }
     }
 }
 
-/// The words and marks of the code outside of its module of tests, with their lines.
-pub(super) fn tokens(source: &Source) -> Vec<(usize, String)> {
-    let mut tokens = Vec::new();
-    for (number, line) in source.numbered() {
-        if line.code.starts_with("mod tests {") {
-            break;
-        }
-        let mut rest = line.code.trim_start();
-        while let Some(first) = rest.chars().next() {
-            let is_part = |c: char| c.is_alphanumeric() || c == '_';
-            let length = if is_part(first) {
-                rest.find(|c| !is_part(c)).unwrap_or(rest.len())
-            } else if rest.starts_with("::") {
-                2
-            } else {
-                first.len_utf8()
-            };
-            tokens.push((number, rest[..length].to_owned()));
-            rest = rest[length..].trim_start();
-        }
-    }
-    tokens
+/// Returns the folder, or the file beside the folders, that has the file.
+fn top(file: &str) -> &str {
+    file.split_once('/').map_or(file, |(top, _)| top)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::arrows::crates;
+    use crate::tidy::source::Source;
     use std::collections::BTreeSet;
 
-    const FOLDERS: [Folder; 4] = [
-        ("probe", &[]),
-        ("process", &[]),
-        ("turn", &["process"]),
-        ("worker", &["process", "turn"]),
-    ];
+    const LAYERS: [&str; 4] = ["process", "turn stop", "worker", "probe"];
 
-    fn found(path: &str, text: &str) -> Vec<(usize, String)> {
-        let source = Source::parse(path, text);
+    /// Returns the findings in a file beside an empty file of each folder, as `line: what`.
+    fn found(folder: &str, path: &str, text: &str) -> Vec<String> {
+        let tops = ["process", "turn", "stop", "worker", "probe", "check"];
+        let mut files = vec![(path.to_owned(), text)];
+        files.extend(tops.map(|top| (format!("{top}/empty.rs"), "")));
+        files.extend(tops.map(|top| (format!("{top}/mod.rs"), "")));
+        let sources: Vec<_> = files
+            .iter()
+            .map(|(path, text)| Source::parse(&format!("{folder}/src/{path}"), text))
+            .collect();
+        let crates = crates(&sources[..]);
         let mut findings = Vec::new();
-        check_file(&source, path, &FOLDERS, &mut findings);
+        against(&LAYERS, &crates[0], &mut findings);
+        let own = format!("{folder}/src/{path}");
+        findings.retain(|finding| finding.path == own);
         findings
-            .into_iter()
-            .map(|finding| (finding.line.unwrap(), finding.what))
+            .iter()
+            .map(|it| format!("{}: {}", it.line.unwrap(), it.what))
             .collect()
     }
 
+    fn lines(path: &str, text: &str) -> Vec<String> {
+        let found = found("crates/sched", path, text).into_iter();
+        found.map(|it| it[..1].to_owned()).collect()
+    }
+
     #[test]
-    fn every_list_names_folders_below_alone() {
-        for (name, folders) in CRATES {
-            let mut below = BTreeSet::new();
-            for (folder, allowed) in folders {
-                for other in *allowed {
-                    assert!(
-                        below.contains(other),
-                        "{name}: {folder} is not above {other}"
-                    );
-                }
-                assert!(below.insert(folder), "{name}: {folder} is listed twice");
-            }
+    fn each_name_is_in_a_list_once() {
+        for (name, layers) in CRATES {
+            let names: Vec<_> = layers.iter().flat_map(|layer| layer.split(' ')).collect();
+            let set: BTreeSet<_> = names.iter().collect();
+            assert_eq!(set.len(), names.len(), "{name}");
         }
     }
 
     #[test]
-    fn an_arrow_that_runs_up_is_found_however_it_is_written() {
+    fn an_arrow_that_runs_up_or_beside_is_found_however_it_is_written() {
         let text = "use crate::process::Cell;\nuse crate::worker::Worker;\n\
-                    fn f() { crate::worker::g(); }\n";
-        let lines: Vec<_> = found("turn/run.rs", text).iter().map(|f| f.0).collect();
-        assert_eq!(lines, [2, 3]);
-        let group = "use crate::{\n    process::{Cell, State},\n    worker::Worker,\n};\n";
-        let what = found("turn/mod.rs", group);
-        let expected = "`turn` must not import `worker`: it may import [\"process\"]";
-        assert_eq!(what, [(3, expected.to_owned())]);
+                    fn f() { crate::worker::g(); }\nuse super::stop::S;\n";
+        let up = "`turn` must not import `worker`, which is not below it";
+        let beside = "`turn` must not import `stop`, which is not below it";
+        let expected = [format!("4: {beside}"), format!("2: {up}")];
+        assert_eq!(found("crates/x", "turn/mod.rs", text), expected);
         assert_eq!(
-            found("turn/mod.rs", "use super::worker::Worker;\n").len(),
-            1
+            lines("turn/run.rs", "use super::super::worker::A;\n"),
+            ["1"]
         );
-        assert_eq!(
-            found("turn/run.rs", "use super::super::worker::A;\n").len(),
-            1
-        );
-        assert!(found("turn/run.rs", "use super::worker::A;\n").is_empty());
+        assert!(lines("turn/run.rs", "use super::worker::A;\n").is_empty());
     }
 
     #[test]
     fn the_probe_is_for_all_and_what_watches_for_the_choice_alone() {
-        assert!(found("process/cell.rs", "use crate::probe::Probe;\n").is_empty());
+        assert!(lines("process/cell.rs", "use crate::probe::Probe;\n").is_empty());
         let text = "use crate::check::Checker;\n";
-        assert_eq!(found("process/cell.rs", text).len(), 1);
-        assert_eq!(found("probe/mod.rs", text).len(), 1);
-        assert!(found("probe/active.rs", text).is_empty());
-        assert!(found("turn/simulated.rs", text).is_empty());
+        assert_eq!(lines("process/cell.rs", text), ["1"]);
+        assert_eq!(lines("probe/other.rs", text), ["1"]);
+        assert!(lines("probe/active.rs", text).is_empty());
+        assert!(lines("turn/simulated.rs", text).is_empty());
+        let other = found("crates/x", "process/cell.rs", "use crate::probe::Probe;\n");
+        assert_eq!(other.len(), 1, "other crates have no probe");
     }
 
     #[test]
     fn what_lies_beside_the_folders_is_found_and_tests_are_left_out() {
-        assert_eq!(found("loose.rs", "").len(), 1);
-        assert!(found("lib.rs", "mod turn;\nuse crate::worker::Worker;\n").is_empty());
+        assert_eq!(lines("loose.rs", ""), ["1"]);
+        assert!(lines("lib.rs", "mod turn;\nuse crate::worker::Worker;\n").is_empty());
         for path in ["process/tests.rs", "process/tests/a.rs", "models/loom_a.rs"] {
-            assert!(found(path, "use crate::worker::Worker;\n").is_empty());
+            assert!(lines(path, "use crate::worker::Worker;\n").is_empty());
         }
-        let text = "use crate::turn::A;\n#[cfg(test)]\nmod tests {\n    use crate::turn::A;\n}\n";
-        let lines: Vec<_> = found("process/cell.rs", text).iter().map(|f| f.0).collect();
-        assert_eq!(lines, [1]);
+    }
+
+    #[test]
+    fn a_name_of_the_root_is_imported_from_its_file() {
+        let found = found("crates/x", "turn/run.rs", "use crate::Cell;\n");
+        let what = "`Cell` is imported from the root of the crate: import it from its file";
+        assert_eq!(found, [format!("1: {what}")]);
     }
 }

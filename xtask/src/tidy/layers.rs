@@ -175,7 +175,7 @@ mod tests {
         };
         assert_eq!(lines("crates/mpsc/Cargo.toml"), [6, 8, 9]);
         assert_eq!(lines("crates/sched/Cargo.toml"), [6, 9]);
-        assert_eq!(lines("crates/task/Cargo.toml"), [4]);
+        assert_eq!(lines("crates/tokio/Cargo.toml"), [4]);
         assert_eq!(lines("crates/ganger/Cargo.toml"), [4]);
         assert!(lines("benches/Cargo.toml").is_empty());
     }

@@ -1,6 +1,8 @@
 //! The house rules that a machine can check, each in a file of its own.
 
+mod arrows;
 mod atomics;
+mod circles;
 mod clock;
 mod dependencies;
 mod folders;
@@ -72,7 +74,6 @@ pub(crate) fn run() -> Result<(), Failure> {
     for source in &sources {
         atomics::check(source, &mut findings);
         clock::check(source, &mut findings);
-        folders::check(source, &mut findings);
         hashers::check(source, &mut findings);
         layers::check_source(source, &mut findings);
         orderings::check(source, &mut findings);
@@ -94,6 +95,9 @@ pub(crate) fn run() -> Result<(), Failure> {
         layers::check_manifest(&slashed(path), &manifest, &mut findings);
         published::check(&slashed(path), &manifest, &mut findings);
     }
+    let crates = arrows::crates(&sources);
+    folders::check(&crates, &mut findings);
+    circles::check(&crates, &mut findings);
     programs::check(&sources, &mut findings);
     promises::check(&sources, &mut findings);
     prose::check(&sources, &mut findings);

@@ -2,7 +2,7 @@
 //! replacement is chosen where a module or an item is named.
 
 use super::Finding;
-use super::folders::tokens;
+use super::arrows::tokens;
 use super::source::Source;
 
 /// The crate, and its folders that are for a feature as a whole.
