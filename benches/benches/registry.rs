@@ -3,7 +3,7 @@
 
 use criterion::{BenchmarkId, Criterion};
 use ganger_sched::Scheduler;
-use ganger_sched::internals::Processes;
+use ganger_sched::internal::measured::Processes;
 use std::error::Error;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The state word of a process, without contention: its cost in a turn and in a wake-up.
 
 use criterion::Criterion;
-use ganger_sched::internals::StateWord;
+use ganger_sched::internal::measured::StateWord;
 use std::hint::black_box;
 use std::time::Duration;
 

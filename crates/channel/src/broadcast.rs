@@ -245,7 +245,7 @@ impl<T: Clone> Subscriber<T> {
             Err(BroadcastError::Empty) => {}
             done => return done,
         }
-        if !ganger_sched::may_block("a subscriber that waits", "`recv`") {
+        if !ganger_sched::internal::may_block("a subscriber that waits", "`recv`") {
             return Err(BroadcastError::OnWorker);
         }
         block_on(&mut self.recv(), timeout).unwrap_or(Err(BroadcastError::Timeout))

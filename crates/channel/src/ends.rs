@@ -206,7 +206,7 @@ impl<T> Sender<T> {
             Err(SendError::Full(value)) => value,
             done => return done,
         };
-        if !ganger_sched::may_block("a send that waits", "`send`, or `sending`") {
+        if !ganger_sched::internal::may_block("a send that waits", "`send`, or `sending`") {
             return Err(SendError::OnWorker(value));
         }
         let mut send = self.send(value);
@@ -279,7 +279,7 @@ impl<T> Receiver<T> {
             Err(RecvError::Empty) => {}
             done => return done,
         }
-        if !ganger_sched::may_block("a receive that waits", "`recv`, or `receiving`") {
+        if !ganger_sched::internal::may_block("a receive that waits", "`recv`, or `receiving`") {
             return Err(RecvError::OnWorker);
         }
         let mut recv = self.recv();

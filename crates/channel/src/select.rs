@@ -212,7 +212,7 @@ impl<R, L: Cases<R>> Select<R, L> {
         if let Some(outcome) = self.first() {
             return Ok(outcome);
         }
-        if !ganger_sched::may_block("a select", "`.await`") {
+        if !ganger_sched::internal::may_block("a select", "`.await`") {
             return self.give_up().ok_or(SelectError::OnWorker);
         }
         let waited = block_on(&mut self, timeout);
@@ -398,7 +398,7 @@ fn order(count: usize) -> SmallVec<[usize; FEW]> {
         return order;
     }
     for left in (2..=count).rev() {
-        let Some(chosen) = ganger_sched::choose("case", left) else {
+        let Some(chosen) = ganger_sched::internal::choose("case", left) else {
             // Not in a simulation.
             shuffle(&mut order);
             break;

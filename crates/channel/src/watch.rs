@@ -153,7 +153,7 @@ impl<T> Watcher<T> {
         if let Some(result) = look(&self.shared.state.lock(), &mut self.seen) {
             return result;
         }
-        if !ganger_sched::may_block("a watcher that waits", "`changed`") {
+        if !ganger_sched::internal::may_block("a watcher that waits", "`changed`") {
             return Err(RecvError::OnWorker);
         }
         block_on(&mut self.changed(), timeout).unwrap_or(Err(RecvError::Timeout))

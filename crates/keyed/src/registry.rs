@@ -7,7 +7,8 @@ use crate::table::{AsksItself, Slot, Table};
 use ganger_proc_api::{
     BoxError, ExitCause, ExitNotice, Message, Payloads, Reply, SubmitErrorKind, Symbol, Tag,
 };
-use ganger_sched::{Address, CALLS_ITSELF, Call, Handle, SystemEvent, WeakHandle};
+use ganger_sched::internal::CALLS_ITSELF;
+use ganger_sched::{Address, Call, Handle, SystemEvent, WeakHandle};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::Timers;

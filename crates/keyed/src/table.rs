@@ -34,7 +34,8 @@
 //! numbers of their entries.
 
 use ganger_proc_api::Pid;
-use ganger_sched::{Address, HashKey};
+use ganger_sched::Address;
+use ganger_sched::internal::HashKey;
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use ganger_sync::{CachePadded, shrink_after_burst};
 use smallvec::{SmallVec, smallvec};

@@ -27,7 +27,7 @@
 use crate::links::Links;
 use crate::target::Target;
 use ganger_proc_api::{Command, Pid, TypedCommand};
-use ganger_sched::commands::own_command;
+use ganger_sched::internal::own_command;
 
 /// Links the process to another one: see [`LinkContext::link`](crate::LinkContext::link). Its error
 /// is a [`TargetError`](crate::TargetError). The id is 7.

@@ -15,7 +15,8 @@ mod outbox;
 mod scope;
 
 use ganger_proc_api::{Message, Pid, SendErrorKind};
-use ganger_sched::{Address, Handle, HashKey, Recipient};
+use ganger_sched::internal::HashKey;
+use ganger_sched::{Address, Handle, Recipient};
 use ganger_sync::sync::{Mutex, lock};
 use monitors::{EndMonitor, Monitor, Place};
 use outbox::Outbox;

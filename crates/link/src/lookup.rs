@@ -16,7 +16,8 @@ use ganger_proc_api::{
     Actor, BoxError, Context, EndKind, Envelope, Message, Pid, RegisterNameError,
     RegisterNameErrorKind, Reply, SendErrorKind, SubmitErrorKind,
 };
-use ganger_sched::{Address, CALLS_ITSELF, Call, ContextExt, Handle, WrongAddress};
+use ganger_sched::internal::CALLS_ITSELF;
+use ganger_sched::{Address, Call, ContextExt, Handle, WrongAddress};
 use ganger_sync::sync::{Mutex, lock};
 use std::any::Any;
 use std::error::Error;

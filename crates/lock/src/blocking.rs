@@ -15,6 +15,6 @@ pub(crate) fn block_on<F: Future>(what: &str, instead: &str, wait: F) -> F::Outp
         return output;
     }
     // A blocking step has a spare thread in its place, so the step may wait.
-    let _is_no_step = ganger_sched::may_block(what, instead);
+    let _is_no_step = ganger_sched::internal::may_block(what, instead);
     ganger_wait::block_on(wait)
 }

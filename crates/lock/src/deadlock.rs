@@ -5,7 +5,8 @@
 //! thread looks again while waits last, more and more seldom.
 
 use crate::cancel::TOKEN;
-use ganger_sched::{Handle, ProcessState, WeakHandle, here};
+use ganger_sched::internal::here;
+use ganger_sched::{Handle, ProcessState, WeakHandle};
 use ganger_wait::watch::{self, Party, Waiting, Watching};
 use std::collections::{HashMap, HashSet};
 use std::fmt;

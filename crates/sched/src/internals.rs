@@ -2,12 +2,12 @@
 //! may change or go in any version.
 
 use crate::api::handle::Handle;
-use crate::core::cell::ProcessCell;
-use crate::core::registry::Registry;
 use crate::noop_process::NoopProcess;
 use crate::process::origin::Origin;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
+use crate::runtime::cell::ProcessCell;
+use crate::runtime::registry::Registry;
 use ganger_proc_api::Pid;
 use std::cell::Cell;
 use std::fmt;

@@ -6,7 +6,7 @@ mod accounts;
 mod api;
 mod base;
 mod blocking;
-mod core;
+mod config;
 mod exits;
 mod handlers;
 mod limits;
@@ -17,72 +17,89 @@ mod probe;
 mod process;
 mod progress;
 mod queues;
+mod reports;
+mod runtime;
 mod send;
 mod stop;
+mod submit;
 mod turn;
 mod worker;
 
 #[cfg(feature = "check")]
-#[doc(hidden)]
-pub mod check;
+mod check;
 #[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod internals;
+mod internals;
 #[cfg(test)]
 mod models;
 #[cfg(feature = "sim")]
-#[doc(hidden)]
-pub mod sim;
+mod sim;
 
-/// What this thread is in the middle of.
+/// What the crates above this one use, and programs do not: without any promise.
 #[doc(hidden)]
-pub mod here {
-    pub use crate::api::here::{context, now, pid, process, scheduler};
+pub mod internal {
+    pub use crate::api::call::CALLS_ITSELF;
+    pub use crate::api::standard::own_command;
+    pub use crate::process::process_box::Pinned;
+    pub use crate::runtime::hash_key::HashKey;
+    pub use crate::runtime::here::{choose, may_block};
+    pub use crate::runtime::lent_context::LentWaker;
+
+    /// Promises that are checked while a scheduler runs.
+    #[cfg(feature = "check")]
+    pub mod check {
+        pub use crate::check::*;
+    }
+
+    /// Parts that the benchmarks of this workspace measure alone.
+    #[cfg(feature = "internals")]
+    pub mod measured {
+        pub use crate::internals::*;
+    }
+
+    /// Workers without threads, which move when they are told to.
+    #[cfg(feature = "sim")]
+    pub mod sim {
+        pub use crate::sim::*;
+    }
+
+    /// What this thread is in the middle of.
+    pub mod here {
+        pub use crate::api::handle::here::scheduler;
+        pub use crate::runtime::here::{context, now, pid, process};
+    }
 }
 
 /// What a process can do through its context, as commands.
 pub mod commands {
     #[doc(inline)]
-    pub use crate::api::standard::{
-        Cancel, Demonitor, Exec, Monitor, Send, Spawn, Terminate, own_command,
-    };
+    pub use crate::api::standard::{Cancel, Demonitor, Exec, Monitor, Send, Spawn, Terminate};
 }
 
 pub use api::builder::{Builder, Built};
-#[doc(hidden)]
-pub use api::call::CALLS_ITSELF;
 pub use api::call::{Answer, Call, CallRefused};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
-pub use api::exit_actions::ExitActionError;
 pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
-#[doc(hidden)]
-pub use api::hash_key::HashKey;
 pub use api::process_handle::{Address, ProcessHandle};
 pub use api::scheduler::{Scheduler, StartError};
-pub use api::send_all::SendAllError;
 pub use api::sending::SendAsync;
 pub use api::spawner::Spawner;
-pub use api::system_send::{SystemEvent, SystemSendError};
 pub use api::typed::{ContextExt, Recipient, WrongAddress};
-#[doc(hidden)]
-pub use api::waits::{choose, may_block};
 pub use base::clock::Instant;
-pub use base::config::BuildError;
-pub use base::dead_letters::{DeadLetter, DeadLetters, DeadReason};
-pub use base::failures::{Failure, FailureReport};
-pub use base::long_steps::{LongStep, LongStepKind};
 pub use base::stats::{Stats, WorkerStats};
-pub use core::driver::Driver;
-#[doc(hidden)]
-pub use core::lent_context::LentWaker;
-pub use core::sources::{Alarm, Seat, Source};
+pub use config::BuildError;
 pub use ganger_os::Pinning;
 pub use ganger_proc_api::NotFound;
 pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use handlers::factories::{Factory, FactoryError};
 pub use process::exit_action::{ExitAction, ExitKey};
 pub use process::exit_signal::{Arrived, ExitSignal};
-#[doc(hidden)]
-pub use process::process_box::Pinned;
 pub use process::state::ProcessState;
 pub use progress::report::{NotStarted, StopError, StopReport, StoppedProcess};
+pub use reports::dead_letters::{DeadLetter, DeadLetters, DeadReason};
+pub use reports::failures::{Failure, FailureReport};
+pub use reports::long_steps::{LongStep, LongStepKind};
+pub use runtime::driver::Driver;
+pub use runtime::sources::{Alarm, Seat, Source};
+pub use send::exit_requests::ExitActionError;
+pub use send::lots::SendAllError;
+pub use send::system::{SystemEvent, SystemSendError};

@@ -8,7 +8,7 @@ use ganger_proc_api::{
     Envelope, EnvelopeReceiver, HostName, NameError, NodeName, Pid, SendError, SendErrorKind,
 };
 use ganger_relay::{Node, Router};
-use ganger_sched::sim;
+use ganger_sched::internal::sim;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -7,7 +7,7 @@ use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, Handler, Process, Reply, Symbol, TypedCommand,
     UpgradeRequest, typed_handler,
 };
-use ganger_sched::sim;
+use ganger_sched::internal::sim;
 use ganger_sched::{FactoryError, RegisterError};
 use std::any::{Any, type_name};
 use std::fmt;

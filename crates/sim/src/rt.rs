@@ -10,7 +10,7 @@ use crate::timers::SimClock;
 use crate::trace::Trace;
 use crate::watchdog;
 use ganger_proc_api::{CommandError, ExitReason, Pid};
-use ganger_sched::sim::{self, Actor, Did, Machine, Note};
+use ganger_sched::internal::sim::{self, Actor, Did, Machine, Note};
 use ganger_sched::{Call, Handle, ProcessHandle};
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The moves of a run.
 
 use ganger_proc_api::Pid;
-use ganger_sched::sim::{Actor, Did, Given, Move, Note, short};
+use ganger_sched::internal::sim::{Actor, Did, Given, Move, Note, short};
 use std::fmt;
 use std::mem;
 

@@ -15,7 +15,8 @@ use crate::step::{self, BUDGET, Step, Then, first_turn};
 use crate::waits::Waits;
 use ganger_proc_api::{BoxError, Context, Events, Payloads, Process, StepOutput, StepResult};
 #[cfg(feature = "sched")]
-use ganger_sched::{ContextExt, Pinned};
+use ganger_sched::ContextExt;
+use ganger_sched::internal::Pinned;
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::pin::Pin;

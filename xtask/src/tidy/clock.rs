@@ -22,8 +22,8 @@ const MAY_ASK_THE_CLOCK: [&str; 9] = [
 /// A secret is no secret if it is seeded, and values that differ from run to run must not be. These
 /// files say themselves what holds in a simulation.
 const MAY_BE_RANDOM: [&str; 2] = [
-    "crates/sched/src/api/hash_key.rs",
-    "crates/sched/src/core/shared.rs",
+    "crates/sched/src/runtime/hash_key.rs",
+    "crates/sched/src/runtime/shared.rs",
 ];
 
 const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];

@@ -102,9 +102,9 @@ const XTASK: [&str; 7] = [
     "ci",
 ];
 
-const SCHED: [&str; 16] = [
-    "policy", "base", "probe", "handlers", "limits", "process", "progress", "queues", "core",
-    "send", "exits", "turn", "worker", "blocking", "stop", "api",
+const SCHED: [&str; 19] = [
+    "policy", "base", "reports", "config", "probe", "handlers", "limits", "process", "progress",
+    "queues", "runtime", "send", "exits", "turn", "submit", "worker", "blocking", "stop", "api",
 ];
 
 /// In `sched`, the folder that all folders may import, and through which alone they are watched.

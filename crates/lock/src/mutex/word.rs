@@ -22,7 +22,7 @@
 //! waiter takes the lock, or enters the queue again from a word with `LOCKED`, and takes `WOKEN`
 //! away in the same operation. A woken waiter that gives up does the work of the unlock.
 
-use ganger_sched::here;
+use ganger_sched::internal::here;
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use ganger_sync::{hint, sized};

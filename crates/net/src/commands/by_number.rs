@@ -14,7 +14,8 @@ use crate::sockets::unix::{UnixListener, UnixStream};
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, Message, Payload, Payloads, Pid,
 };
-use ganger_sched::{Address, CommandRegistry, here};
+use ganger_sched::internal::here;
+use ganger_sched::{Address, CommandRegistry};
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;

@@ -9,7 +9,7 @@ use super::socket::{IoSource, Socket};
 use crate::error;
 use crate::poller::{Direction, Interest, Lent};
 use ganger_proc_api::process_fn;
-use ganger_sched::here;
+use ganger_sched::internal::here;
 use ganger_sync::sync::lock;
 use std::io;
 use std::sync::{Mutex, Weak};

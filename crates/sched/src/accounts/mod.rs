@@ -27,8 +27,8 @@
 
 mod account;
 
-use crate::base::config::Config;
 use crate::base::stats::WorkerStats;
+use crate::config::Config;
 use crate::probe::{Arrival, Decide, Decider, Probe};
 use account::{Account, Entry, Tally};
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};

@@ -1,12 +1,12 @@
 //! Setting a scheduler up.
 
 use crate::api::scheduler::{Scheduler, StartError};
-use crate::base::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
-use crate::base::dead_letters::DeadLetters;
-use crate::base::failures::{FailureReport, OnFailure};
-use crate::core::driver::Driver;
-use crate::core::shared::Shared;
-use crate::core::sources::Source;
+use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
+use crate::reports::dead_letters::DeadLetters;
+use crate::reports::failures::{FailureReport, OnFailure};
+use crate::runtime::driver::Driver;
+use crate::runtime::shared::Shared;
+use crate::runtime::sources::Source;
 use crate::stop;
 use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{EnvelopeReceiver, HostName, Lifecycle, NodeName};

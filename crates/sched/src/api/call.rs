@@ -18,14 +18,14 @@ use crate::api::handle::WeakHandle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::typed::deliver;
 use crate::base::contain::{contain, contain_and_report};
-use crate::base::dropped;
 use crate::blocking::{block_if_replaced, may_wait, may_wait_for};
-use crate::core::cell::Task;
-use crate::core::shared::Shared;
 use crate::handlers::calls::{CALL, Delivery};
 use crate::probe::{Decide, Decider};
+use crate::process::dropped;
 use crate::process::exit_slot::ThreadWaker;
 use crate::progress::report::NotStarted;
+use crate::runtime::cell::Task;
+use crate::runtime::shared::Shared;
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, CompletionSink, EndCall, Message, Payload, Pid,
     Reply, SendErrorKind, Tag, TypedCommand,

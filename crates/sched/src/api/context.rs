@@ -1,11 +1,11 @@
 //! What a process may ask of its scheduler, by way of its context.
 
-use crate::api::submit::Birth;
 use crate::blocking;
-use crate::core::cell::ProcessCell;
-use crate::core::local;
 use crate::probe::Probe;
 use crate::process::process_box::ProcessBox;
+use crate::runtime::cell::ProcessCell;
+use crate::runtime::local;
+use crate::submit::Birth;
 use ganger_proc_api::{
     CancelReason, CommandError, ContextBackend, Envelope, Kind, MonitorError, NodeName, NotFound,
     Payloads, Pid, Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,

@@ -6,8 +6,8 @@
 
 use crate::api::handle::{Handle, ProcessInfo};
 use crate::base::stats::Stats;
-use crate::core::cell::Task;
 use crate::process::state::ProcessState;
+use crate::runtime::cell::Task;
 use ganger_proc_api::{HostName, Pid};
 use std::fmt;
 

@@ -2,31 +2,9 @@
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
-use crate::core::cell::Task;
-use crate::process::exit_action::{ExitAction, ExitKey, OfIncarnation};
-use ganger_proc_api::{Exclusive, Pid, Withdrawal};
-
-/// An exit action was not registered, because the process has ended. The action is inside.
-#[derive(Debug, thiserror::Error)]
-#[error("can't add an exit action to {pid}: no live process of this scheduler has that PID")]
-pub struct ExitActionError {
-    /// The PID.
-    pub pid: Pid,
-    action: Exclusive<Box<dyn ExitAction>>,
-}
-
-impl ExitActionError {
-    pub(crate) fn new(pid: Pid, action: Box<dyn ExitAction>) -> Self {
-        let action = Exclusive::new(action);
-        Self { pid, action }
-    }
-
-    /// The action that was refused. Neither of its calls has been made.
-    #[must_use]
-    pub fn into_action(self) -> Box<dyn ExitAction> {
-        self.action.into_inner()
-    }
-}
+use crate::process::exit_action::{ExitAction, ExitKey};
+use crate::send::exit_requests::{ExitActionError, add};
+use ganger_proc_api::{Pid, Withdrawal};
 
 impl Handle {
     /// Registers what has to happen when a process of this scheduler ends: see [`ExitAction`]. For
@@ -87,17 +65,4 @@ impl Address {
     pub fn is_own(&self) -> bool {
         self.task.shared.own_process_id() == self.pid().id()
     }
-}
-
-/// As [`add`], for an action that belongs to the incarnation.
-pub(crate) fn add_own(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
-    if task.origin.incarnation().is_none() {
-        return add(task, action);
-    }
-    add(task, Box::new(OfIncarnation(action)))
-}
-
-pub(crate) fn add(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
-    let added = task.add_exit_action(action);
-    added.map_err(|action| ExitActionError::new(task.pid, action))
 }

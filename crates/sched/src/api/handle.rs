@@ -2,6 +2,7 @@
 
 mod alarm;
 mod error;
+pub(crate) mod here;
 mod naming;
 mod weak;
 
@@ -9,22 +10,22 @@ pub use error::{UpgradeRefused, UpgradeRefusedKind};
 pub use weak::WeakHandle;
 
 use crate::api::process_handle::{Address, ProcessHandle};
-use crate::api::submit::Birth;
 use crate::base::clock::nanos;
 use crate::base::contain::contain_and_report;
-use crate::base::dead_letters::DeadLetter;
-use crate::base::long_steps::LongStep;
 use crate::base::stats::{Stats, WorkerStats};
-use crate::core::cell::{ProcessCell, Task};
-use crate::core::local;
-use crate::core::shared::Shared;
-use crate::core::sources::Source;
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
 use crate::probe::{Decide, Decider, Probe};
 use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
+use crate::reports::dead_letters::DeadLetter;
+use crate::reports::long_steps::LongStep;
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::local;
+use crate::runtime::shared::Shared;
+use crate::runtime::sources::Source;
+use crate::submit::Birth;
 use ganger_proc_api::{
     CancelReason, CommandId, Envelope, Handler, HostName, IntoPayloads, NodeName, NotFound, Pid,
     Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,

@@ -3,8 +3,7 @@
 //! **What it promises.** What `lib.rs` makes public. It decides nothing that a lower folder
 //! could.
 //!
-//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`,
-//! `send`, `exits`, `turn`, `worker`, `blocking`, `stop`.
+//! **What it may import.** The folders from `base` to `stop` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod builder;
 pub(crate) mod call;
@@ -12,17 +11,11 @@ pub(crate) mod context;
 pub(crate) mod dump;
 pub(crate) mod exit_actions;
 pub(crate) mod handle;
-pub(crate) mod hash_key;
-pub(crate) mod here;
-mod inherited;
 pub(crate) mod process_handle;
 pub(crate) mod register_for;
 pub(crate) mod scheduler;
-pub(crate) mod send_all;
 pub(crate) mod sending;
 pub(crate) mod spawner;
 pub(crate) mod standard;
-pub(crate) mod submit;
 pub(crate) mod system_send;
 pub(crate) mod typed;
-pub(crate) mod waits;

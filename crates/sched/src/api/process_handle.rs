@@ -1,10 +1,14 @@
 //! Holding on to a process: to send to it, and to learn how it ended.
 
-use crate::core::cell::Task;
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
+use crate::process::process_box::ProcessBox;
 use crate::progress::report::NotStarted;
-use ganger_proc_api::{ExitReason, Message, Pid};
+use crate::runtime::cell::Task;
+use crate::runtime::shared::Shared;
+use crate::send::lots::{self, SendAllError};
+use crate::submit::Birth;
+use ganger_proc_api::{ExitReason, Message, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol};
 use ganger_sync::refuse_to_wait_in_driver;
 use std::fmt;
 use std::future::Future;
@@ -84,6 +88,65 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Sends messages, in order, at a lower price than by a [`send`](Self::send) each. Never
+    /// blocks, unless the iterator does. O(n).
+    ///
+    /// One atomic operation puts in a lot of 128 messages. So the process may get the first of them
+    /// before the iterator has come to its end, and messages of other senders between two lots.
+    /// What the iterator itself sends to the process overtakes the messages of its lot, and it must
+    /// not wait for an answer to one of these. If the iterator panics, the lots before have been
+    /// sent, and the messages that it has yielded since are dropped.
+    ///
+    /// # Errors
+    /// [`SendAllError`], with all messages inside that were not sent, when the process has ended,
+    /// when its mailbox becomes full, or when other senders wait for room in it. The messages
+    /// before them have been sent. The call then draws the iterator to its end, so it must have
+    /// one. Without any messages the call succeeds.
+    ///
+    /// ```
+    /// use ganger_proc_api::{
+    ///     BoxError, Context, Event, Events, ExitReason, Message, Process, StepOutput,
+    ///     StepResult,
+    /// };
+    /// use ganger_sched::Scheduler;
+    ///
+    /// struct Sum(u64);
+    ///
+    /// impl Process for Sum {
+    ///     fn step(
+    ///         &mut self,
+    ///         _: &Context,
+    ///         events: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> StepResult {
+    ///         for event in events {
+    ///             if let Event::Message(message) = event {
+    ///                 match message.payloads.first().and_then(|number| number.as_u64()) {
+    ///                     Some(number) => self.0 += number,
+    ///                     None => out.done(self.0),
+    ///                 }
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().start()?;
+    /// let sum = scheduler.spawn(Sum(0))?;
+    /// let numbers = (1..=100_u64).map(|n| Message::new("number", n));
+    /// sum.address().send_all(numbers.chain([Message::new("end", ())]))?;
+    /// assert!(matches!(sum.wait(), ExitReason::Done(n) if n.as_u64() == Some(5_050)));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn send_all(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<(), SendAllError> {
+        lots::send_all(&self.task, messages)
+    }
+}
+
 impl<M> Clone for Address<M> {
     #[inline]
     fn clone(&self) -> Self {
@@ -105,6 +168,36 @@ impl<M> fmt::Debug for Address<M> {
 pub struct ProcessHandle<M = Message> {
     /// Not counted: see `exit_slot.rs`.
     address: ManuallyDrop<Address<M>>,
+}
+
+impl Shared {
+    /// Starts a process: see [`begin`](Self::begin).
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        birth: Birth<'_>,
+        process: ProcessBox,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<ProcessHandle, SubmitError> {
+        self.submit_with(birth, process, method, input, |_| Ok(()))
+    }
+
+    /// As [`submit`](Self::submit). Calls `hook` when the process has its PID, before its `init`.
+    /// An error of the hook has the process and its input come back.
+    #[inline]
+    pub(crate) fn submit_with(
+        self: &Arc<Self>,
+        birth: Birth<'_>,
+        process: ProcessBox,
+        method: Symbol,
+        input: Payloads,
+        hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
+    ) -> Result<ProcessHandle, SubmitError> {
+        let (_, task) = self.begin(birth, process, method, input, |_| (), hook)?;
+        // SAFETY: this is the only one, and nothing else abandons the slot of a process that was
+        // started.
+        Ok(unsafe { ProcessHandle::new(task) })
+    }
 }
 
 impl<M> ProcessHandle<M> {

@@ -2,9 +2,9 @@
 
 use crate::api::builder::Builder;
 use crate::api::handle::Handle;
-use crate::base::config::BuildError;
 use crate::blocking;
-use crate::core::shared::Shared;
+use crate::config::BuildError;
+use crate::runtime::shared::Shared;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;

@@ -2,15 +2,15 @@
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
-use crate::api::submit::Birth;
 use crate::api::typed::METHOD;
 use crate::base::contain::contain;
-use crate::core::cell::{ProcessCell, Task};
-use crate::core::shared::Shared;
 use crate::limits::room::Limit;
 use crate::probe::Probe;
 use crate::process::origin::Value;
 use crate::process::process_box::{Pinned, ProcessBox};
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::shared::Shared;
+use crate::submit::Birth;
 use ganger_proc_api::{
     Actor, ActorProcess, BoxError, Context, IntoPayloads, Kind, Message, Payloads, Pid, Process,
     SubmitError, SubmitErrorKind, Symbol, Tag,

@@ -27,12 +27,12 @@
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
-use crate::api::submit::Birth;
 use crate::base::contain::text_of_chain;
-use crate::core::cell::Task;
-use crate::core::local;
 use crate::handlers::calls::Delivery;
 use crate::process::process_box::ProcessBox;
+use crate::runtime::cell::Task;
+use crate::runtime::local;
+use crate::submit::Birth;
 use ganger_proc_api::{
     BoxError, CancelReason, Command, CommandError, CommandId, Completer, EndWatch, Envelope,
     ExitCause, ExitReason, Payload, Payloads, Pid, Process, Symbol, Tag, TypedCommand,

@@ -3,34 +3,9 @@
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
 use crate::api::typed::Recipient;
-use crate::core::cell::Task;
-use crate::core::item::Item;
 use crate::probe::Probe;
-use crate::process::exit_signal::ExitSignal;
-use ganger_proc_api::{Event, ExitNotice, Message, Pid};
-
-/// What [`Handle::send_system`] puts to a process.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SystemEvent {
-    /// The process gets it as [`Event::Exit`]. A notice that is
-    /// [in order](ExitNotice::in_order) overtakes nothing.
-    Exit(ExitNotice),
-    /// The process gets it as [`Event::Control`].
-    Control(Message),
-    /// It is asked before the next step of the process what there is to do.
-    Signal(Box<dyn ExitSignal>),
-}
-
-/// A system event was not accepted, because no live process has the PID. The event is inside.
-#[derive(Debug, thiserror::Error)]
-#[error("can't send a system event to {pid}: no live process of this scheduler has that PID")]
-pub struct SystemSendError {
-    /// The PID.
-    pub pid: Pid,
-    /// The event.
-    pub event: Box<SystemEvent>,
-}
+use crate::send::system::{SystemEvent, SystemSendError, send};
+use ganger_proc_api::Pid;
 
 impl Handle {
     /// Puts a system event to a process of this scheduler: for crates that build on the scheduler,
@@ -94,7 +69,8 @@ impl Address {
 
 impl<M: 'static> Recipient<M> {
     /// Sends a message that no limit refuses, for crates that build on the scheduler: see
-    /// [`Handle::send_system`]. The process gets it as [`Event::Control`].
+    /// [`Handle::send_system`]. The process gets it as
+    /// [`Event::Control`](ganger_proc_api::Event::Control).
     ///
     /// # Errors
     /// [`SystemSendError`], with the message inside, when the process has ended.
@@ -109,35 +85,5 @@ impl<M: 'static> Recipient<M> {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.task.state.is_closed()
-    }
-}
-
-impl SystemSendError {
-    fn new(pid: Pid, event: SystemEvent) -> Self {
-        let event = Box::new(event);
-        Self { pid, event }
-    }
-}
-
-/// Gives the event back when the process has ended.
-fn send(task: &Task, event: SystemEvent) -> Result<(), SystemEvent> {
-    let notice = match event {
-        SystemEvent::Control(message) => {
-            let sent = task.deliver_control_beyond(message);
-            return sent.map_err(SystemEvent::Control);
-        }
-        SystemEvent::Exit(notice) => Item::Event(Event::Exit(Box::new(notice))),
-        SystemEvent::Signal(signal) => Item::Signal(signal),
-    };
-    let pushed = if notice.is_system() {
-        task.push_system(notice)
-    } else {
-        task.push(notice)
-    };
-    match pushed {
-        Err(Item::Event(Event::Exit(notice))) => Err(SystemEvent::Exit(*notice)),
-        Err(Item::Signal(signal)) => Err(SystemEvent::Signal(signal)),
-        Err(_) => unreachable!("the mailbox gives back what was pushed"),
-        Ok(()) => Ok(()),
     }
 }

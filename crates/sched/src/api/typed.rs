@@ -1,17 +1,17 @@
 //! Processes that take messages of one type: starting them, and sending to them.
 
-use crate::api::exit_actions::{self, ExitActionError};
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::spawner::Spawner;
-use crate::api::submit::Birth;
-use crate::base::dropped;
-use crate::core::cell::{ProcessCell, Task};
-use crate::core::item::Item;
-use crate::core::lent_context::LentWaker;
-use crate::core::sources::Source;
+use crate::process::dropped;
 use crate::process::exit_action::ExitAction;
 use crate::process::process_box::{Pinned, ProcessBox};
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::item::Item;
+use crate::runtime::lent_context::LentWaker;
+use crate::runtime::sources::Source;
+use crate::send::exit_requests::{self, ExitActionError};
+use crate::submit::Birth;
 use ganger_proc_api::{
     Actor, ActorProcess, CommandError, Context, Event, ExitCause, Kind, Message, Payloads, Pid,
     SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
@@ -232,7 +232,7 @@ impl ContextExt for Context {
 
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
         match self.backend::<ProcessCell>() {
-            Some(task) => exit_actions::add_own(&task, action),
+            Some(task) => exit_requests::add_own(&task, action),
             None => Err(ExitActionError::new(self.pid(), action)),
         }
     }

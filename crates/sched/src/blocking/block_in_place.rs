@@ -3,9 +3,10 @@
 //! The thread decides whose worker is replaced. A step may wait for a process of another scheduler,
 //! and keeps processes of its own one from running.
 
-use crate::base::{dropped, frames};
-use crate::core::local::{self, LocalQueue};
-use crate::core::shared::Shared;
+use crate::process::dropped;
+use crate::runtime::frames;
+use crate::runtime::local::{self, LocalQueue};
+use crate::runtime::shared::Shared;
 use ganger_proc_api::{CommandError, Pid};
 use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::is_driving;
@@ -92,7 +93,7 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use crate::base::frames::Frame;
+    use crate::runtime::frames::Frame;
 
     /// It may be the last one that could end the process.
     // pins: D3, D4

@@ -8,8 +8,7 @@
 //!
 //! **What it promises.** G6: a step that blocks costs no worker.
 //!
-//! **What it may import.** Workers and all that is below them. Only the interface to users and the
-//! simulation import it.
+//! **What it may import.** The folders from `base` to `worker` (`docs/ARCHITECTURE.md`).
 
 mod block_in_place;
 pub(crate) mod monitor;

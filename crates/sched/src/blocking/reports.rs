@@ -16,12 +16,12 @@
 //! look. When all workers sleep, no step holds anything, and the monitor writes the reports itself.
 
 use crate::base::contain::{contain, is_heard, log};
-use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
-use crate::core::report_queue::{PendingReport, Reports};
-use crate::core::shared::Shared;
-use crate::core::threads;
-use crate::core::worker_slots::NoSpare;
 use crate::probe::{Decide, Decider};
+use crate::reports::long_steps::{LongStep, LongStepKind, NoticedStep};
+use crate::reports::queue::NoSpare;
+use crate::reports::queue::{PendingReport, Reports};
+use crate::runtime::shared::Shared;
+use crate::runtime::threads;
 use ganger_os::WithId;
 use std::sync::{Arc, Weak};
 use std::thread;

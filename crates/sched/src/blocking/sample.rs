@@ -1,7 +1,7 @@
 //! What the monitor knows of a worker's turn.
 
-use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
-use crate::core::shared::Shared;
+use crate::reports::long_steps::{LongStep, LongStepKind, NoticedStep};
+use crate::runtime::shared::Shared;
 use std::time::Duration;
 
 /// A thread of the scheduler, as the monitor saw it at its last look.
@@ -112,7 +112,7 @@ impl WorkerSample {
     }
 }
 
-/// See [`WorkerSlots::announcements`](crate::core::worker_slots::WorkerSlots::announcements).
+/// See [`WorkerSlots::announcements`](crate::runtime::worker_slots::WorkerSlots::announcements).
 fn is_odd(announcements: u64) -> bool {
     !announcements.is_multiple_of(2)
 }

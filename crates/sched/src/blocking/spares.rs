@@ -1,11 +1,11 @@
 //! The threads of workers: how they start, and how a spare replaces a worker.
 
-use crate::base::long_steps::NoticedStep;
-use crate::core::shared::Shared;
-use crate::core::threads;
-use crate::core::token::Token;
-use crate::core::worker_slots::Spawned;
 use crate::probe::{Decide, Decider};
+use crate::reports::long_steps::NoticedStep;
+use crate::runtime::shared::Shared;
+use crate::runtime::threads;
+use crate::runtime::token::Token;
+use crate::runtime::worker_slots::Spawned;
 use crate::worker;
 use ganger_deque::Worker as Deque;
 use ganger_sync::sync::{Mutex, lock};
@@ -15,7 +15,7 @@ impl Shared {
     /// Puts a spare in the place of a worker: see [`WorkerSlots::replace`]. Starts a thread when
     /// none waits. Reports the step for which the worker is replaced, if one is given.
     ///
-    /// [`WorkerSlots::replace`]: crate::core::worker_slots::WorkerSlots::replace
+    /// [`WorkerSlots::replace`]: crate::runtime::worker_slots::WorkerSlots::replace
     pub(crate) fn replace_worker(
         self: &Arc<Self>,
         index: usize,

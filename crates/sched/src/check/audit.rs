@@ -11,7 +11,7 @@
 //!    first look sees the turn. The second sees that the turn goes on, and wakes a worker.
 
 use super::{Checker, violation};
-use crate::core::shared::Shared;
+use crate::runtime::shared::Shared;
 use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::sync::lock;
 

@@ -135,7 +135,7 @@ mod tests {
     use super::super::points::Guard;
     use super::super::trail::Observed;
     use super::*;
-    use crate::base::config::Config;
+    use crate::config::Config;
     use crate::probe::Theft;
 
     fn checker() -> Checker {

@@ -41,10 +41,10 @@ pub use audit::Summary;
 pub(crate) use points::Checks;
 
 use crate::api::handle::Handle;
-use crate::base::config::Config;
-use crate::core::shared::Shared;
+use crate::config::Config;
 use crate::policy::{ARRIVALS_STREAK, URGENT_STREAK};
 use crate::probe::{Decide, Decider};
+use crate::runtime::shared::Shared;
 use audit::Auditor;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};

@@ -1,7 +1,7 @@
 //! Calls for handlers that keep completers.
 
-use crate::core::cell::{ProcessCell, Task};
 use crate::process::exit_actions::{ExitRequest, YieldCall};
+use crate::runtime::cell::{ProcessCell, Task};
 use ganger_proc_api::EndCall;
 use std::sync::Weak;
 

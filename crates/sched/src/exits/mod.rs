@@ -3,8 +3,7 @@
 //!
 //! **What it promises.** A monitor is told of an end once, when the names are free (P12).
 //!
-//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`,
-//! `send`.
+//! **What it may import.** The folders from `base` to `send` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod calls;
 pub(crate) mod monitors;

@@ -4,9 +4,9 @@
 //! been restarted in place. A notice is a system event: its process sees it unless that happens
 //! before.
 
-use crate::core::cell::{ProcessCell, Task};
-use crate::core::item::Item;
 use crate::process::exit_action::{ExitAction, ExitKey};
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::item::Item;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag, Withdrawal};
 
 /// A monitor of a process.

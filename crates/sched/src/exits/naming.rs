@@ -23,10 +23,10 @@
 //! the mailbox closed. A requester that can't register the action, because the mailbox is closed,
 //! gives no name.
 
-use crate::core::cell::Task;
-use crate::core::shared::Shared;
 use crate::handlers::names::Names;
 use crate::process::exit_action::ExitAction;
+use crate::runtime::cell::Task;
+use crate::runtime::shared::Shared;
 use ganger_proc_api::{Pid, RegisterNameError, RegisterNameErrorKind};
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! **What it promises.** A worker looks a handler up without a lock.
 //!
-//! **What it may import.** `base`.
+//! **What it may import.** The folders from `base` to `config` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod calls;
 pub(crate) mod commands;

@@ -29,7 +29,7 @@
 //!
 //! [`Waiters`]: crate::limits::waiters::Waiters
 
-use crate::base::config::MAX_LIMIT;
+use crate::config::MAX_LIMIT;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 
 /// A sender waits for room.

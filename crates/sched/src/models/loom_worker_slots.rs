@@ -9,9 +9,9 @@
 //! - A spare that leaves does not become active, and its slot is free once.
 //! - No thread waits after the halt.
 
-use crate::core::token::Token;
-use crate::core::worker_slots::{Next, WorkerSlots};
 use crate::queues::idle::{Idle, Woken};
+use crate::runtime::token::Token;
+use crate::runtime::worker_slots::{Next, WorkerSlots};
 use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;

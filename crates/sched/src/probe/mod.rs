@@ -16,7 +16,7 @@
 //! `each_plain_point`, a call in the
 //! hot code, and a line in the test that pins the order.
 //!
-//! **What it may import.** `base`. `active.rs` alone names probes: `check`, `accounts`, `sim`.
+//! **What it may import.** The folders from `base` to `config` (`docs/ARCHITECTURE.md`).
 
 /// Gives the points that return nothing, and whose arguments all probes take as they are, to a
 /// macro.
@@ -69,11 +69,11 @@ pub(crate) use decide::Decide;
 #[cfg(feature = "check")]
 pub(crate) use on_demand::OnDemand;
 
-use crate::base::config::Config;
+use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 use std::any::Any;
 
-/// A scheduler, for a probe that looks at the whole of it. `core` alone implements it.
+/// A scheduler, for a probe that looks at the whole of it. `runtime` alone implements it.
 pub(crate) trait Scheduler: Any {}
 
 /// Into which queue a process is pushed.

@@ -1,7 +1,7 @@
 //! A probe that most schedulers have not.
 
 use super::{Arrival, Probe, Push, Scheduler, Theft};
-use crate::base::config::Config;
+use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 
 /// A probe of the schedulers that ask for it, by `Builder::check_promises`. In all others a point

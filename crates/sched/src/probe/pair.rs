@@ -1,7 +1,7 @@
 //! Two probes at once: each point is told to both, to the first one first.
 
 use super::{Arrival, Probe, Push, Scheduler, Theft};
-use crate::base::config::Config;
+use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 
 /// Points whose arguments are the same for both.

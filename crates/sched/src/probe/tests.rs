@@ -2,7 +2,7 @@
 
 use super::{Arrival, Probe, Push, Scheduler};
 use crate::Scheduler as Ganger;
-use crate::base::config::Config;
+use crate::config::Config;
 use ganger_proc_api::{
     Command, CommandId, Completer, Context, Event, EventQueue, Events, ExitReason, Message, Pid,
     Process, StepOutput, StepResult, Symbol, Tag,

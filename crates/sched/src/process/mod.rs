@@ -3,11 +3,12 @@
 //! **What it promises.** One owner at a time runs a process, and its exit reason is taken once
 //! (P12, G1).
 //!
-//! **What it may import.** `base`, `handlers`, `limits`.
+//! **What it may import.** The folders from `base` to `limits` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod about;
 pub(crate) mod accepts;
 pub(crate) mod cancel_signals;
+pub(crate) mod dropped;
 pub(crate) mod exit_action;
 pub(crate) mod exit_actions;
 pub(crate) mod exit_signal;

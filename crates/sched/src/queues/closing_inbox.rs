@@ -7,7 +7,7 @@
 //!
 //! **Protocol.** A scheduler has one table, under a lock, and the count of its lists.
 //! 1. The requester puts its request there inside of
-//!    [`Registry::read`](crate::core::registry::Registry::read) of the process. As long as that
+//!    [`Registry::read`](crate::runtime::registry::Registry::read) of the process. As long as that
 //!    lasts, the PID can't go.
 //! 2. The terminator of the process takes its PID away, and then looks at the count. When the
 //!    count is not 0, the terminator takes the requests for its process.
@@ -25,7 +25,7 @@ pub(crate) struct ClosingInbox<T> {
     /// How many processes have requests. Written under the lock, read by each terminator.
     count: AtomicUsize,
     /// The requests in the order of their arrival, by the
-    /// [key](crate::core::cell::ProcessCell::key) of their process.
+    /// [key](crate::runtime::cell::ProcessCell::key) of their process.
     lists: Mutex<HashMap<u64, Vec<T>>>,
 }
 

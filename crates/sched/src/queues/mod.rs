@@ -3,7 +3,7 @@
 //! **What it promises.** Each queue takes and gives from any thread; no wake-up gets lost beside
 //! a sleeper (G2).
 //!
-//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`.
+//! **What it may import.** The folders from `base` to `progress` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod closing_inbox;
 pub(crate) mod idle;

@@ -1,17 +1,17 @@
 //! Delivery to a process: of messages, completions, and notices of the scheduler. And the duties of
 //! the deliverer.
 
-use crate::base::config::MAX_LIMIT;
 use crate::base::contain::{contain_and_report, discard};
-use crate::core::cell::ProcessCell;
-use crate::core::cell::Task;
-use crate::core::item;
-use crate::core::item::{Item, seen};
-use crate::core::owned::Core;
-use crate::core::token::Token;
+use crate::config::MAX_LIMIT;
 use crate::limits::room::{Given, Room};
 use crate::probe::Probe;
 use crate::process::state::Wake;
+use crate::runtime::cell::ProcessCell;
+use crate::runtime::cell::Task;
+use crate::runtime::item;
+use crate::runtime::item::{Item, seen};
+use crate::runtime::owned::Core;
+use crate::runtime::token::Token;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CancelReason, Event, Message, SendError, SendErrorKind, StepsCall, Ticket, UpgradeRequest,

@@ -28,10 +28,33 @@
 //! by a drain, or by the close. The table gives a request once, under its lock. So each action is
 //! in one list, or refused for good. A process ends once, so each list is run once.
 
-use crate::core::cell::{ProcessCell, Task};
-use crate::core::item::Item;
-use crate::process::exit_action::{ExitAction, ExitKey};
+use crate::process::exit_action::{ExitAction, ExitKey, OfIncarnation};
 use crate::process::exit_actions::ExitRequest;
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::item::Item;
+use ganger_proc_api::{Exclusive, Pid};
+
+/// An exit action was not registered, because the process has ended. The action is inside.
+#[derive(Debug, thiserror::Error)]
+#[error("can't add an exit action to {pid}: no live process of this scheduler has that PID")]
+pub struct ExitActionError {
+    /// The PID.
+    pub pid: Pid,
+    action: Exclusive<Box<dyn ExitAction>>,
+}
+
+impl ExitActionError {
+    pub(crate) fn new(pid: Pid, action: Box<dyn ExitAction>) -> Self {
+        let action = Exclusive::new(action);
+        Self { pid, action }
+    }
+
+    /// The action that was refused. Neither of its calls has been made.
+    #[must_use]
+    pub fn into_action(self) -> Box<dyn ExitAction> {
+        self.action.into_inner()
+    }
+}
 
 /// An action that has come back.
 pub(crate) type Refused = Box<dyn ExitAction>;
@@ -89,4 +112,17 @@ fn action_of(refused: ExitRequest) -> Refused {
         ExitRequest::Add(action) => action,
         _ => unreachable!("the mailbox gives back what was pushed"),
     }
+}
+
+/// As [`add`], for an action that belongs to the incarnation.
+pub(crate) fn add_own(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
+    if task.origin.incarnation().is_none() {
+        return add(task, action);
+    }
+    add(task, Box::new(OfIncarnation(action)))
+}
+
+pub(crate) fn add(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
+    let added = task.add_exit_action(action);
+    added.map_err(|action| ExitActionError::new(task.pid, action))
 }

@@ -2,8 +2,10 @@
 //!
 //! **What it promises.** A message is delivered once, or comes back inside the error (R2).
 //!
-//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`.
+//! **What it may import.** The folders from `base` to `runtime` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod delivery;
 pub(crate) mod exit_requests;
+pub(crate) mod lots;
 pub(crate) mod routing;
+pub(crate) mod system;

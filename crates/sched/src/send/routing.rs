@@ -1,12 +1,12 @@
 //! Which process, or which router, an envelope goes to.
 
 use crate::base::contain::log;
-use crate::core::cell::ProcessCell;
-use crate::core::cell::Task;
-use crate::core::item;
-use crate::core::item::Item;
-use crate::core::local;
-use crate::core::shared::Shared;
+use crate::runtime::cell::ProcessCell;
+use crate::runtime::cell::Task;
+use crate::runtime::item;
+use crate::runtime::item::Item;
+use crate::runtime::local;
+use crate::runtime::shared::Shared;
 use crate::send::delivery::Put;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
@@ -136,7 +136,7 @@ impl Shared {
     }
 
     /// Puts a message into the process with that id: see
-    /// [`ProcessCell::put`](crate::core::cell::ProcessCell::put).
+    /// [`ProcessCell::put`](crate::runtime::cell::ProcessCell::put).
     fn put(&self, id: u64, message: Single<Item>) -> Put {
         let mut message = Some(message);
         let put = self.registry.read(id, |task| {

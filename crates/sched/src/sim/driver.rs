@@ -1,10 +1,10 @@
 //! The driver decides, on this thread, what the scheduler leaves to chance.
 
 use super::{Simulation, interleave};
-use crate::core::local;
-use crate::core::shared::Shared;
-use crate::core::token::Token;
 use crate::probe::{Decide, Scheduler};
+use crate::runtime::local;
+use crate::runtime::shared::Shared;
+use crate::runtime::token::Token;
 use ganger_deque::Worker as Deque;
 use std::any::Any;
 use std::cell::{Cell, RefCell};

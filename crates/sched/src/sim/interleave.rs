@@ -7,10 +7,10 @@
 use super::note::{Note, note};
 use super::{Did, Simulation, happens};
 use crate::base::clock::Deadline;
-use crate::base::frames;
-use crate::core::local;
-use crate::core::shared::Shared;
 use crate::probe::Decide;
+use crate::runtime::frames;
+use crate::runtime::local;
+use crate::runtime::shared::Shared;
 use crate::stop;
 use crate::turn::dispatch;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
@@ -145,7 +145,7 @@ fn done(did: Did) {
 }
 
 /// Any of the live processes.
-fn any(shared: &Shared) -> Option<crate::core::cell::Task> {
+fn any(shared: &Shared) -> Option<crate::runtime::cell::Task> {
     let tasks: Vec<_> = shared.registry.all().collect();
     let chosen = (!tasks.is_empty()).then(|| Simulation::choose("process", tasks.len()))??;
     tasks.into_iter().nth(chosen)

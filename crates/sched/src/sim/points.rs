@@ -2,10 +2,10 @@
 
 use super::note::{Given, Note, note};
 use super::{interleave, who};
-use crate::base::config::Config;
 use crate::base::contain::text_of;
-use crate::core::shared::Shared;
+use crate::config::Config;
 use crate::probe::{Probe, Scheduler};
+use crate::runtime::shared::Shared;
 use ganger_proc_api::{CommandId, EventQueue, ExitReason, Pid, Symbol, Tag};
 
 /// What it keeps is the thread's: a thread has a driver, or has none.

@@ -1,6 +1,6 @@
 //! The processes of a simulation, as texts.
 
-use crate::core::shared::Shared;
+use crate::runtime::shared::Shared;
 use ganger_proc_api::{CommandId, Pid, Symbol, Tag};
 use std::cell::RefCell;
 use std::collections::HashMap;

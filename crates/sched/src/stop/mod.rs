@@ -27,16 +27,16 @@ pub(crate) use self::supervisor::{cancel_all, end_queued, end_waits, terminate_a
 
 use crate::base::clock::Deadline;
 use crate::base::contain::log;
-use crate::base::frames::{self, Frame};
 use crate::base::stats::WorkerStats;
-use crate::core::local;
-use crate::core::shared::Shared;
-use crate::core::threads;
 use crate::probe::{Decide, Decider};
 use crate::progress::fence_after_halt;
 use crate::progress::forced::Named;
 use crate::progress::report::{StopError, StopReport, StoppedProcess};
 use crate::progress::stopper::Done;
+use crate::runtime::frames::{self, Frame};
+use crate::runtime::local;
+use crate::runtime::shared::Shared;
+use crate::runtime::threads;
 use ganger_proc_api::Pid;
 use ganger_sync::sync::lock;
 use std::sync::{Arc, PoisonError};

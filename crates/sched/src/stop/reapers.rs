@@ -22,8 +22,8 @@
 
 use super::{end_queued, on_another_thread};
 use crate::base::contain::or_abort;
-use crate::core::shared::Shared;
 use crate::progress::reaper_pool::ReaperPool;
+use crate::runtime::shared::Shared;
 use std::sync::Arc;
 use std::thread;
 

@@ -6,10 +6,10 @@
 //! rotation (G4).
 
 use crate::base::clock::Deadline;
-use crate::core::local::LocalQueue;
-use crate::core::turns::TurnPlace;
 use crate::policy::{CATCH_UP_BATCHES, CATCH_UP_SPAN, CATCH_UP_TURNS};
 use crate::probe::{Decide, Decider, Probe};
+use crate::runtime::local::LocalQueue;
+use crate::runtime::turns::TurnPlace;
 
 pub(super) struct CatchUp<'a> {
     queue: &'a LocalQueue,

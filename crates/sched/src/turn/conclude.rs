@@ -3,9 +3,9 @@
 
 use super::Turn;
 use crate::base::contain::{discard, log, text_of_chain};
-use crate::core::item::{Item, of_completion};
-use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
+use crate::runtime::item::{Item, of_completion};
+use crate::runtime::turns::TurnPlace;
 use ganger_mpsc::Single;
 use ganger_proc_api::{BoxError, CommandError, CommandId, Event, Tag};
 use tracing::Level;

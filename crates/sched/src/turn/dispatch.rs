@@ -11,12 +11,12 @@
 use super::Turn;
 use super::conclude::{Answer, Failure};
 use crate::base::contain::{contain, contain_and_report, discard, discard_each};
-use crate::base::dropped;
 use crate::base::stats::Counters;
-use crate::core::cell::{ProcessCell, Task};
-use crate::core::item::{CommandResult, of_completion};
-use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
+use crate::process::dropped;
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::item::{CommandResult, of_completion};
+use crate::runtime::turns::TurnPlace;
 use ganger_proc_api::{
     CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, StepsCall, Tag, Ticket,
     Yield,

@@ -2,8 +2,7 @@
 //!
 //! **What it promises.** Each yield has one completion (P6), and each process one end (P2, P12).
 //!
-//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`,
-//! `send`, `exits`.
+//! **What it may import.** The folders from `base` to `exits` (`docs/ARCHITECTURE.md`).
 
 mod catch_up;
 mod conclude;
@@ -14,9 +13,9 @@ mod steps;
 mod upgrade;
 
 use crate::base::stats::Counters;
-use crate::core::cell::Task;
-use crate::core::owned::Core;
-use crate::core::shared::Shared;
+use crate::runtime::cell::Task;
+use crate::runtime::owned::Core;
+use crate::runtime::shared::Shared;
 use ganger_proc_api::ExitReason;
 
 /// A turn of a process whose run token this thread owns.

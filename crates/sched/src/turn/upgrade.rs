@@ -2,12 +2,12 @@
 
 use super::Turn;
 use crate::base::contain::{contain, discard, log};
-use crate::base::dropped;
-use crate::core::lent_context::LentContext;
-use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
+use crate::process::dropped;
 use crate::process::exit_actions::run_all;
 use crate::process::process_box::ProcessBox;
+use crate::runtime::lent_context::LentContext;
+use crate::runtime::turns::TurnPlace;
 use crate::turn::finish::close;
 use ganger_proc_api::{
     CommandError, ExitCause, Payloads, Process, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget,

@@ -27,9 +27,9 @@
 //! for about a microsecond.
 
 use super::Worker;
-use crate::core::token::Token;
 use crate::policy::{BALANCE_INTERVAL, BALANCE_ODDS, BALANCE_SLACK};
 use crate::probe::{Probe, Theft};
+use crate::runtime::token::Token;
 
 impl Worker<'_> {
     /// The oldest process of another worker that has more, if this is the time to look.

@@ -32,9 +32,9 @@
 use super::Worker;
 use super::rotation::Due;
 use crate::base::clock::nanos;
-use crate::core::token::Token;
 use crate::policy::{STEAL_ROUNDS, URGENT_STREAK};
 use crate::probe::{Decide, Decider, Probe, Theft};
+use crate::runtime::token::Token;
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use smallvec::SmallVec;

@@ -14,8 +14,8 @@
 //! (`worker/ladder.rs`).
 
 use super::Worker;
-use crate::core::sources::Seat;
 use crate::policy::{DRIVER_UNSEEN, LATE_AT_WORKERS, TIMER_NEAR};
+use crate::runtime::sources::Seat;
 
 impl Worker<'_> {
     /// Polls the own shard, if enough picks have passed since the last read of the clock.

@@ -1,8 +1,8 @@
 //! How a worker that has been replaced gives its place away, and waits to be needed again.
 
 use super::Worker;
-use crate::core::worker_slots::Next;
 use crate::probe::{Probe, Push};
+use crate::runtime::worker_slots::Next;
 
 impl Worker<'_> {
     /// A spare has taken this worker's place: moves what the worker has to the others, and waits

@@ -24,7 +24,7 @@
 
 use super::pace::Pace;
 use crate::base::clock::nanos;
-use crate::base::config::Config;
+use crate::config::Config;
 use crate::policy::{ROTATION_LOOKS, ROTATION_SPAN, SHORT_STEPS, SLICE, SLICE_UNSEEN};
 use std::mem;
 

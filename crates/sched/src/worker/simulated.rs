@@ -7,12 +7,12 @@
 
 use super::{Looked, Worker};
 use crate::base::clock::Clock;
-use crate::core::local::{self, LocalQueue};
-use crate::core::token::Token;
-use crate::core::turns::Running;
-use crate::core::worker_slots::Next;
 use crate::probe::{Decide, Decider, Probe};
 use crate::queues::idle::Woken;
+use crate::runtime::local::{self, LocalQueue};
+use crate::runtime::token::Token;
+use crate::runtime::turns::Running;
+use crate::runtime::worker_slots::Next;
 use crate::sim::moves::{BLOCK, Did, SetClock};
 use crate::turn::run::Runner;
 use ganger_deque::Worker as Deque;

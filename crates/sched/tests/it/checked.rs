@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{Context, Event, Message, Pid};
-use ganger_sched::check::{self, Summary};
+use ganger_sched::internal::check::{self, Summary};
 use ganger_sched::{Address, Builder, Handle, Scheduler};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -2,7 +2,8 @@
 
 use crate::support::{PATIENCE, exit, exit_number, process, quiet_panics, until, until_state};
 use ganger_proc_api::{Reply, actor_fn, process_fn};
-use ganger_sched::{Driver, Handle, ProcessHandle, ProcessState, Scheduler, StopError, may_block};
+use ganger_sched::internal::may_block;
+use ganger_sched::{Driver, Handle, ProcessHandle, ProcessState, Scheduler, StopError};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -11,7 +11,7 @@ mod plain;
 use self::ledger::{Ledger, Send};
 use self::mix::{Kind, Mix};
 use ganger_proc_api::{Context, Events, Message, Pid, Process, StepOutput, StepResult};
-use ganger_sched::sim::{self, Did, Driver, Machine};
+use ganger_sched::internal::sim::{self, Did, Driver, Machine};
 use ganger_sched::{Address, Handle, Scheduler};
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -2,7 +2,8 @@
 
 use crate::child::{ChildRef, ChildSpec};
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Reply, Tag, Withdrawal};
-use ganger_sched::{Address, ExitAction, Handle, Instant, SystemEvent, here};
+use ganger_sched::internal::here;
+use ganger_sched::{Address, ExitAction, Handle, Instant, SystemEvent};
 use std::fmt;
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use super::error::{AddressError, TreeEnded, TreeError};
 use super::handle::Tree;
 use crate::view::{ChildInfo, ChildState, Seat, Up};
 use ganger_proc_api::{Command, CommandError, Pid, TypedCommand};
-use ganger_sched::may_block;
+use ganger_sched::internal::may_block;
 use ganger_wait::{Until, block_on, block_on_for};
 use std::fmt;
 use std::pin::Pin;

@@ -27,7 +27,7 @@ use crate::serve::guarded::Guarded;
 use crate::serve::tls::Security;
 pub use app::{App, HyperApp, TowerApp};
 use ganger_proc_api::{BoxError, CancelSignal, Context, SubmitErrorKind};
-use ganger_sched::here;
+use ganger_sched::internal::here;
 use ganger_task::{Cx, SpawnTaskExt};
 pub use listener::Listener;
 use std::fmt;

@@ -3,7 +3,8 @@
 use crate::support::{PATIENCE, ms, ok, result, start};
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Pid};
-use ganger_sched::{ProcessHandle, Scheduler, here};
+use ganger_sched::internal::here;
+use ganger_sched::{ProcessHandle, Scheduler};
 use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
 use ganger_tokio::{App, Listener, Peer, Serve, serve};
 use http_body_util::{BodyExt, Empty, Full};

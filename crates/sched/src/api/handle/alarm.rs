@@ -1,7 +1,7 @@
 //! What a source asks of its scheduler.
 
 use super::Handle;
-use crate::core::sources::{Alarm, Seat};
+use crate::runtime::sources::{Alarm, Seat};
 use ganger_proc_api::{BoxError, Command, Completer, Envelope, Pid, SendError};
 
 impl Alarm {

@@ -1,7 +1,7 @@
 //! A handle for what the scheduler itself keeps.
 
 use super::Handle;
-use crate::core::shared::Shared;
+use crate::runtime::shared::Shared;
 use ganger_proc_api::{Envelope, EnvelopeReceiver, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::Weak;

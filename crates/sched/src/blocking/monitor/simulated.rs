@@ -2,9 +2,9 @@
 
 use super::Monitor;
 use crate::base::clock::Clock;
-use crate::core::shared::Shared;
 use crate::policy::QUIET;
 use crate::probe::Probe;
+use crate::runtime::shared::Shared;
 use crate::sim::moves::Did;
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Scheduler;
-use crate::core::local::LocalQueue;
+use crate::runtime::local::LocalQueue;
 use crate::turn::run::Runner;
 use ganger_proc_api::{Context, Event, Events, Message, Process, StepOutput, StepResult};
 use ganger_sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Scheduler;
-use crate::core::token::Token;
-use crate::core::turns::OnWorker;
+use crate::runtime::token::Token;
+use crate::runtime::turns::OnWorker;
 use crate::turn::run::Runner;
 use ganger_proc_api::{Context, Events, Message, Process, StepOutput, StepResult};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Address;
 use crate::Scheduler;
-use crate::core::local::{self, LocalQueue};
+use crate::runtime::local::{self, LocalQueue};
 use crate::turn::run::Runner;
 use ganger_proc_api::{
     BoxError, Command, CommandId, Context, Event, Events, Message, Process, StepResult,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Scheduler;
-use crate::core::local;
+use crate::runtime::local;
 use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 
 struct NoopProcess;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::Scheduler;
-use crate::core::local::LocalQueue;
-use crate::core::turns::Running;
 use crate::noop_process::NoopProcess;
+use crate::runtime::local::LocalQueue;
+use crate::runtime::turns::Running;
 use ganger_proc_api::Pid;
 use std::collections::BTreeMap;
 use std::sync::Arc;

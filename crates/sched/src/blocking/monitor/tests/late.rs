@@ -6,12 +6,12 @@
 use super::Hands;
 use crate::ProcessHandle;
 use crate::Scheduler;
-use crate::base::config::Config;
-use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::blocking::monitor::Monitor;
-use crate::core::shared::Shared;
-use crate::core::worker_slots::WorkerSlots;
+use crate::config::Config;
 use crate::noop_process::NoopProcess;
+use crate::reports::long_steps::{LongStep, LongStepKind, NoticedStep};
+use crate::runtime::shared::Shared;
+use crate::runtime::worker_slots::WorkerSlots;
 use ganger_proc_api::Pid;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl Bench {
         &self,
         monitor: &mut Monitor<'_, Hands<'_>>,
         id: u64,
-    ) -> crate::core::turns::Running<'_> {
+    ) -> crate::runtime::turns::Running<'_> {
         self.worker_slots().set_looking(0, false);
         self.shared.counters.of(Some(0)).turns.bump();
         let pid = Pid::new(self.shared.host, id);

@@ -1,0 +1,14 @@
+//! The scheduler of the calling thread.
+
+use super::Handle;
+use crate::runtime::local;
+use std::sync::Arc;
+
+/// The scheduler that this thread is a worker of.
+#[must_use]
+pub fn scheduler() -> Option<Handle> {
+    local::with_any(|queue| {
+        let shared = Arc::clone(&queue?.shared);
+        Some(Handle { shared })
+    })
+}

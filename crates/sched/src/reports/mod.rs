@@ -1,0 +1,11 @@
+//! What a scheduler reports: failures that no process sees, dead letters, steps that take long.
+//!
+//! **What it promises.** A report never blocks a worker for the reader of the report. Lines in the
+//! log are limited in number.
+//!
+//! **What it may import.** `base`.
+
+pub(crate) mod dead_letters;
+pub(crate) mod failures;
+pub(crate) mod long_steps;
+pub(crate) mod queue;

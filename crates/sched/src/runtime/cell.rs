@@ -1,0 +1,402 @@
+//! A process as the scheduler holds it: the word, the mailbox, and the part that only its runner
+//! touches.
+
+use crate::limits::room::{Limit, Room};
+use crate::probe::{Active, Probe};
+use crate::process::about::About;
+use crate::process::accepts::Accepts;
+use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage, Left};
+use crate::process::origin::Origin;
+use crate::process::process_box::ProcessBox;
+use crate::process::state::State;
+use crate::runtime::item::Item;
+use crate::runtime::owned::Core;
+use crate::runtime::shared::Shared;
+use ganger_proc_api::{ExitReason, Pid, Symbol};
+use ganger_sync::cell::UnsafeCell;
+use ganger_sync::hint;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// A process, shared by the registry and handles.
+pub(crate) type Task = Arc<ProcessCell>;
+
+pub(crate) struct ProcessCell {
+    pub(crate) pid: Pid,
+    pub(crate) method: Symbol,
+    /// With the mailbox.
+    pub(crate) state: State<Item>,
+    /// For messages and control messages accepted and not yet taken by a step; used only when there
+    /// is a limit.
+    pub(crate) room: Room,
+    pub(crate) exit: ExitSlot,
+    /// The only type of messages that it takes.
+    pub(crate) accepts: Accepts,
+    /// For those that look at it from outside.
+    pub(crate) about: About,
+    pub(crate) origin: Origin,
+    pub(crate) shared: Arc<Shared>,
+    core: OwnedCore,
+    /// What the probe keeps of the process.
+    pub(crate) probe: <Active as Probe>::Process,
+}
+
+/// The part of the owner of the run token; at the end, of the owner that the exit slot names.
+struct OwnedCore(UnsafeCell<Content>);
+
+/// A core, unless the exit slot says that there is a reason, or nothing any more.
+union Content {
+    core: ManuallyDrop<Core>,
+    reason: ManuallyDrop<ExitReason>,
+}
+
+// SAFETY: it is reached in two ways. By `with_core`, whose contract is that the caller owns the
+// run token, which one thread at a time does. The state word's transitions order one owner's
+// accesses before the next one's. And as the exit slot's place, whose word orders the worker's
+// access before the handle's. Both contents are `Send`, as is checked below.
+unsafe impl Sync for OwnedCore {}
+// SAFETY: both contents are `Send`, as is checked below; loom's cell just does not say so.
+unsafe impl Send for OwnedCore {}
+
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Core>();
+    is_send::<ExitReason>();
+    assert!(size_of::<ExitReason>() <= size_of::<Core>());
+};
+
+impl OwnedCore {
+    /// With a core in it.
+    #[inline(always)]
+    fn new(process: ProcessBox) -> Self {
+        let core = ManuallyDrop::new(Core::new(process));
+        Self(UnsafeCell::new(Content { core }))
+    }
+
+    /// Drops what is there.
+    ///
+    /// # Safety
+    /// It is not used again, but to be overwritten, and the exit slot says what is there.
+    unsafe fn drop_content(&mut self, left: Left) {
+        // SAFETY: as this function's.
+        self.0.with_mut(|content| unsafe {
+            match left {
+                Left::Before => ManuallyDrop::drop(&mut (*content).core),
+                Left::Reason => ManuallyDrop::drop(&mut (*content).reason),
+                Left::Nothing => {}
+            }
+        });
+    }
+}
+
+impl ExitStorage for OwnedCore {
+    unsafe fn put(&self, reason: ExitReason) {
+        // SAFETY: the caller owns the run token still, and a core is there until it has filled the
+        // slot.
+        self.0.with_mut(|content| unsafe {
+            ManuallyDrop::drop(&mut (*content).core);
+            (*content).reason = ManuallyDrop::new(reason);
+        });
+    }
+
+    unsafe fn take_back(&self) -> ExitReason {
+        // SAFETY: the caller has put it there, and no other thread has seen it.
+        self.0.with_mut(|content| unsafe {
+            let reason = ManuallyDrop::take(&mut (*content).reason);
+            (*content).core = ManuallyDrop::new(Core::default());
+            reason
+        })
+    }
+
+    unsafe fn take(&self) -> ExitReason {
+        // SAFETY: there is a reason, which is the caller's, and is not looked at again.
+        self.0
+            .with_mut(|content| unsafe { ManuallyDrop::take(&mut (*content).reason) })
+    }
+}
+
+impl ProcessCell {
+    /// A process in `Ready`; the caller owns its run token.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        pid: Pid,
+        method: Symbol,
+        process: ProcessBox,
+        origin: Origin,
+    ) -> Arc<Self> {
+        let probe = shared.probe.process();
+        Arc::new(Self {
+            pid,
+            method,
+            state: State::new(),
+            room: Room::new(),
+            exit: ExitSlot::new(),
+            accepts: Accepts::anything(),
+            about: About::new(process.namer()),
+            origin,
+            shared,
+            core: OwnedCore::new(process),
+            probe,
+        })
+    }
+
+    /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its
+    /// run token. What it had before is gone.
+    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: ProcessBox, origin: Origin) {
+        // SAFETY: it is overwritten below, and nothing in between panics.
+        unsafe { self.core.drop_content(self.exit.left()) };
+        self.pid = pid;
+        self.method = method;
+        self.state = State::new();
+        self.room = Room::new();
+        self.exit = ExitSlot::new();
+        self.accepts = Accepts::anything();
+        self.about = About::new(process.namer());
+        self.origin = origin;
+        self.core = OwnedCore::new(process);
+    }
+
+    /// Has the processor fetch a cell that another processor has written last and that this thread
+    /// is about to use. The address need not be valid.
+    #[inline]
+    pub(crate) fn prefetch(cell: *const Self) {
+        const LINE: usize = 64;
+        // From the counts of references on, which are before it.
+        const COUNTS: usize = 2 * size_of::<usize>();
+        const BYTES: usize = COUNTS + size_of::<ProcessCell>();
+        let begin = cell.cast::<u8>().wrapping_sub(COUNTS);
+        for place in (0..BYTES).step_by(LINE) {
+            hint::prefetch_for_write(begin.wrapping_add(place));
+        }
+        // Wherever lines begin.
+        hint::prefetch_for_write(begin.wrapping_add(BYTES - 1));
+    }
+
+    /// How many messages its mailbox takes, if there is a limit.
+    #[inline(always)]
+    pub(crate) fn limit(&self) -> Option<usize> {
+        if self.origin.is_limited() {
+            self.own_limit().get()
+        } else {
+            None
+        }
+    }
+
+    /// The limit that it was given, or the scheduler's.
+    fn own_limit(&self) -> Limit {
+        self.origin.limit().unwrap_or(self.shared.limit)
+    }
+
+    /// Calls `f` with the part that belongs to the owner of the run token.
+    ///
+    /// # Safety
+    /// The caller owns the run token: it has submitted the process and not queued it yet, or has
+    /// taken it from a queue, moved it to `Running`, and not left that state. `f` does not call
+    /// `with_core` of the same process.
+    #[inline]
+    pub(crate) unsafe fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
+        self.core.0.with_mut(|content| {
+            // SAFETY: the caller owns the run token, so that no other reference exists. The process
+            // has not ended, so that a core is there.
+            f(unsafe { &mut (*content).core })
+        })
+    }
+
+    /// As [`with_core`](Self::with_core), for a turn, which is to be compiled in one piece with its
+    /// caller.
+    ///
+    /// # Safety
+    /// As for that, as long as the pointer is used.
+    #[inline(always)]
+    pub(crate) unsafe fn core(&self) -> NonNull<Core> {
+        // SAFETY: as this function's.
+        unsafe { self.with_core(NonNull::from_mut) }
+    }
+
+    /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be gone before this
+    /// returns, so that there must be no reference to all of it.
+    ///
+    /// # Safety
+    /// As for that; the caller has ended the process.
+    pub(crate) unsafe fn end(
+        self: &Task,
+        reason: ExitReason,
+        is_unwatched: bool,
+    ) -> Result<Option<Waker>, ExitReason> {
+        // SAFETY: as this function's.
+        unsafe { self.exit.fill(&self.core, reason, is_unwatched) }
+    }
+
+    /// Takes the exit reason: see [`ExitSlot::poll`].
+    ///
+    /// # Safety
+    /// As for that.
+    pub(crate) unsafe fn poll_end(&self, context: &Context<'_>) -> Poll<ExitReason> {
+        // SAFETY: as this function's.
+        unsafe { self.exit.poll(&self.core, context) }
+    }
+
+    /// Waits for the exit reason: see [`ExitSlot::wait`].
+    ///
+    /// # Safety
+    /// As for that.
+    pub(crate) unsafe fn wait_for_end(&self, timeout: Option<Duration>) -> Option<ExitReason> {
+        // SAFETY: as this function's.
+        unsafe { self.exit.wait(&self.core, timeout) }
+    }
+
+    /// The handle goes: see [`ExitSlot::abandon`]. The cell may be gone before this returns, as in
+    /// [`end`](Self::end).
+    ///
+    /// # Safety
+    /// As for that.
+    pub(crate) unsafe fn abandon(self: &Task) -> Abandoned {
+        // SAFETY: as this function's.
+        unsafe { self.exit.abandon(&self.core) }
+    }
+}
+
+impl Drop for ProcessCell {
+    fn drop(&mut self) {
+        // SAFETY: no other thread has it any more.
+        unsafe { self.core.drop_content(self.exit.left()) };
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::noop_process::NoopProcess;
+    use ganger_proc_api::{Events, Kind, Message, Payload, Process, StepOutput, StepResult};
+    use ganger_sync::atomic::{AtomicUsize, Ordering};
+
+    /// The place of a cell, whose handle goes at the last moment.
+    struct Raced<'a>(&'a Task);
+
+    impl ExitStorage for Raced<'_> {
+        unsafe fn put(&self, reason: ExitReason) {
+            // SAFETY: as this function's.
+            unsafe { self.0.core.put(reason) };
+            // SAFETY: the only time.
+            let abandoned = unsafe { self.0.abandon() };
+            assert!(matches!(abandoned, Abandoned::Alive(None)));
+        }
+
+        unsafe fn take_back(&self) -> ExitReason {
+            // SAFETY: as this function's.
+            unsafe { self.0.core.take_back() }
+        }
+
+        unsafe fn take(&self) -> ExitReason {
+            // SAFETY: as this function's.
+            unsafe { self.0.core.take() }
+        }
+    }
+
+    /// Counts how often one of its kind is dropped.
+    struct Counted(Arc<AtomicUsize>);
+
+    impl Process for Counted {
+        fn step(
+            &mut self,
+            _: &ganger_proc_api::Context,
+            _: &mut Events<'_>,
+            _: &mut StepOutput,
+        ) -> StepResult {
+            Ok(())
+        }
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            // Ordering: Relaxed: one thread counts.
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    // pins: P12
+    #[test]
+    fn a_cell_whose_handle_goes_at_the_last_moment_can_be_used_again() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let shared = Arc::clone(&scheduler.shared);
+        let pid = Pid::new(shared.host, 7);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let home = || ProcessBox::new(Counted(Arc::clone(&dropped)));
+        let mut cell = ProcessCell::new(
+            shared,
+            pid,
+            "main".into(),
+            home(),
+            Origin::new(0, None, None, false),
+        );
+        let probe = Arc::new(());
+        for nth in 1..=2 {
+            let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
+            // SAFETY: no other thread has the process, and it is the only time.
+            let reason = unsafe { cell.exit.fill(&Raced(&cell), reason, false) };
+            assert!(reason.unwrap_err().is_done());
+            assert_eq!(Arc::strong_count(&probe), 1);
+            let cell = Arc::get_mut(&mut cell).unwrap();
+            cell.renew(
+                pid,
+                "again".into(),
+                home(),
+                Origin::new(0, None, None, false),
+            );
+            // Ordering: Relaxed: as where it is counted.
+            assert_eq!(dropped.load(Ordering::Relaxed), nth);
+        }
+    }
+
+    #[test]
+    fn a_cell_that_is_used_again_takes_all_types() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let shared = Arc::clone(&scheduler.shared);
+        let pid = Pid::new(shared.host, 7);
+        let home = || ProcessBox::new(NoopProcess);
+        let mut cell = ProcessCell::new(
+            shared,
+            pid,
+            "main".into(),
+            home(),
+            Origin::new(0, None, None, false),
+        );
+        cell.accepts.set(Some(Kind::of::<u64>()));
+        let message = Message::new("", "seven");
+        assert!(cell.accepts.refuses(&message).is_some());
+        let renewed = Arc::get_mut(&mut cell).unwrap();
+        renewed.renew(
+            pid,
+            "again".into(),
+            home(),
+            Origin::new(0, None, None, false),
+        );
+        assert!(cell.accepts.refuses(&message).is_none());
+    }
+
+    // pins: P12
+    #[test]
+    fn a_reason_that_nobody_takes_goes_with_its_cell() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let shared = Arc::clone(&scheduler.shared);
+        let pid = Pid::new(shared.host, 7);
+        let cell = ProcessCell::new(
+            shared,
+            pid,
+            "main".into(),
+            ProcessBox::new(NoopProcess),
+            Origin::new(0, None, None, false),
+        );
+        let probe = Arc::new(());
+        let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
+        // SAFETY: no other thread has the process, and it is the only time.
+        assert!(unsafe { cell.end(reason, false) }.unwrap().is_none());
+        assert_eq!(Arc::strong_count(&probe), 2);
+        drop(cell);
+        assert_eq!(Arc::strong_count(&probe), 1);
+    }
+}

@@ -1,0 +1,136 @@
+//! The reports of a process, and of answers to it and of it, that nothing else tells of.
+
+use crate::base::clock::nanos;
+use crate::base::contain::{contain_and_report, text_of_chain};
+use crate::base::stats::Counters;
+use crate::probe::{Decide, Decider};
+use crate::process::exit_actions::ExitActions;
+use crate::progress::report::StoppedProcess;
+use crate::reports::failures::{Failure, FailureReport, OnFailure};
+use crate::runtime::cell::ProcessCell;
+use crate::runtime::shared::Shared;
+use ganger_proc_api::{CommandError, ExitCause, ExitReason, Tag};
+use std::time::Duration;
+
+/// What is kept of a process that has failed until it is known whether something watches it.
+pub(crate) struct Failed {
+    names: Vec<Box<str>>,
+}
+
+impl Failed {
+    /// The process is about to end for that reason. `None` if that is no failure.
+    #[inline]
+    pub(crate) fn of(task: &ProcessCell, reason: &ExitReason) -> Option<Box<Self>> {
+        match reason {
+            ExitReason::Done(_) | ExitReason::Cancelled(_) | ExitReason::Terminated => None,
+            reason => Self::of_failure(task, reason),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn of_failure(task: &ProcessCell, reason: &ExitReason) -> Option<Box<Self>> {
+        let is_quiet = matches!(task.shared.config.on_failure, OnFailure::Quiet);
+        if is_quiet || !is_failure(reason) {
+            return None;
+        }
+        // It has them until it releases what it holds.
+        let names = task.shared.names.of(task.pid);
+        Some(Box::new(Self { names }))
+    }
+
+    /// The same, unless the end is told to something that sees to it.
+    pub(crate) fn unless_watched(
+        self: Box<Self>,
+        actions: Option<&ExitActions>,
+        counters: &Counters,
+    ) -> Option<Box<Self>> {
+        let is_watched = actions.is_some_and(|it| it.are_watched(counters));
+        (!is_watched).then_some(self)
+    }
+}
+
+/// Whether the process has failed, or has ended because another one has.
+fn is_failure(reason: &ExitReason) -> bool {
+    match reason {
+        ExitReason::Failed(_) | ExitReason::Panicked(_) | ExitReason::UpgradeFailed(_) => true,
+        ExitReason::Exited(cause) => matches!(
+            cause,
+            ExitCause::Failed(_) | ExitCause::Panicked(_) | ExitCause::UpgradeFailed(_)
+        ),
+        _ => false,
+    }
+}
+
+impl ProcessCell {
+    /// What the report of a stop says of it.
+    #[cold]
+    pub(crate) fn stopped(&self) -> StoppedProcess {
+        let time = nanos(Decider::time().unwrap_or_else(|| self.shared.time.read()));
+        StoppedProcess {
+            pid: self.pid,
+            names: self.shared.names.of(self.pid),
+            type_name: Some(self.about.type_name()),
+            method: Some(self.method),
+            since: self.about.ran_before(time).map(Duration::from_nanos),
+        }
+    }
+
+    /// Reports that it has failed, and that nothing watches it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn report_end(&self, reason: &ExitReason, failed: Option<Box<Failed>>) {
+        let cause = ExitCause::of(reason, text_of_chain);
+        let failure = match reason {
+            ExitReason::Exited(_) => Failure::Exited(cause),
+            _ => Failure::Ended(cause),
+        };
+        let names = failed.map(|it| it.names).unwrap_or_default();
+        self.report(failure, names);
+    }
+
+    /// Reports an answer to the process that its actor does not take, if that is an error.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn report_answer(&self, tag: Tag, error: &CommandError) {
+        let error = text_of_chain(error);
+        let failure = Failure::Answer { tag, error };
+        self.report(failure, self.shared.names.of(self.pid));
+    }
+
+    /// Reports an answer of the process that the code that has asked does not look at.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn report_dropped(&self, error: &CommandError) {
+        let failure = Failure::Dropped(text_of_chain(error));
+        self.report(failure, self.shared.names.of(self.pid));
+    }
+
+    fn report(&self, failure: Failure, names: Vec<Box<str>>) {
+        let report = FailureReport {
+            pid: self.pid,
+            names,
+            type_name: self.about.type_name(),
+            method: self.method,
+            failure,
+        };
+        self.shared.report_failure(&report);
+    }
+}
+
+impl Shared {
+    fn report_failure(&self, report: &FailureReport) {
+        match &self.config.on_failure {
+            OnFailure::Quiet => {}
+            OnFailure::Line => {
+                let now = Decider::time().unwrap_or_else(|| self.time.read());
+                self.failure_lines.write(report, now);
+            }
+            OnFailure::Call(call) => {
+                contain_and_report("on_failure", report.pid, self.own_counters(), || {
+                    call(report);
+                });
+            }
+        }
+    }
+}

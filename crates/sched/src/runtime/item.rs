@@ -1,0 +1,110 @@
+//! What a mailbox holds: items, which go into nodes, and come out of them again when the receiver
+//! refuses them.
+
+use crate::probe::Arrival;
+use crate::process::exit_actions::ExitRequest;
+use crate::process::exit_signal::ExitSignal;
+use crate::runtime::cell::Task;
+use ganger_mpsc::{Batch, Single};
+use ganger_proc_api::{
+    CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, StepsCall,
+    Tag, Ticket, UpgradeRequest,
+};
+
+/// What a mailbox holds.
+pub(crate) enum Item {
+    /// What a step sees.
+    Event(Event),
+    /// A request to put another process in this one's place.
+    Upgrade(Box<UpgradeRequest>),
+    /// What is asked of the end of the process.
+    Exit(ExitRequest),
+    /// It says before the next step what there is to do.
+    Signal(Box<dyn ExitSignal>),
+    /// Nothing: it just wakes the process.
+    Nudge,
+    /// A waker wants a step, and leaves its reference to the process.
+    Wake(Task),
+    /// No step sees it: the worker makes the call between two steps.
+    Call(Box<StepsCall>),
+    /// A message that a source keeps until then, unless it has been taken back.
+    HeldBySource(Ticket),
+}
+
+// An event is moved out of the mailbox as it is: nothing is written beside it.
+const _: () = assert!(size_of::<Item>() == size_of::<Event>());
+
+impl Item {
+    /// Whether it overtakes the others.
+    pub(crate) fn is_system(&self) -> bool {
+        match self {
+            Self::Event(Event::Exit(notice)) => !notice.is_in_order(),
+            Self::Event(Event::Cancel(_) | Event::Control(_)) => true,
+            Self::Upgrade(_) | Self::Signal(_) => true,
+            _ => false,
+        }
+    }
+
+    /// What a probe sees of it: nothing, if no step sees it and it asks for nothing.
+    #[inline]
+    pub(crate) fn seen(&self) -> Option<Arrival<'_>> {
+        match self {
+            Self::Event(event) => Some(Arrival::Event(event)),
+            Self::Upgrade(_) => Some(Arrival::Upgrade),
+            Self::Signal(_) => Some(Arrival::Signal),
+            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Call(_) | Self::HeldBySource(_) => {
+                None
+            }
+        }
+    }
+}
+
+/// What a probe sees of these.
+#[inline]
+pub(crate) fn seen(items: &Batch<Item>) -> impl Iterator<Item = Arrival<'_>> + Clone {
+    items.iter().filter_map(Item::seen)
+}
+
+/// The result of a command.
+pub(crate) type CommandResult = Result<Payload, CommandError>;
+
+/// A completion in a node of its own.
+#[inline]
+pub(crate) fn of_completion(tag: Tag, token: u64, result: CommandResult) -> Single<Item> {
+    let completion = Completion::of(tag, token, result);
+    Single::of(Item::Event(Event::Completion(completion)))
+}
+
+/// A message in a node of its own.
+#[inline]
+pub(crate) fn of_message(message: Message) -> Single<Item> {
+    Single::of(Item::Event(Event::Message(message)))
+}
+
+/// The message in the node.
+#[inline]
+pub(crate) fn message(node: &Single<Item>) -> Option<&Message> {
+    match node.item() {
+        Item::Event(Event::Message(message)) => Some(message),
+        _ => None,
+    }
+}
+
+/// The error that gives a refused message back to its sender.
+#[cold]
+pub(crate) fn refused(kind: SendErrorKind, refused: Single<Item>, target: &Pid) -> SendError {
+    match refused.into_item() {
+        Item::Event(Event::Message(message)) => SendError::new(kind, message.to(*target)),
+        _ => unreachable!("a refused item is the message that was sent"),
+    }
+}
+
+/// How many of these are messages, and how many completions.
+pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
+    let items = items.iter().map(|item| match item {
+        Item::Event(Event::Message(_) | Event::Control(_)) => (1, 0),
+        Item::Event(Event::Completion(_)) => (0, 1),
+        _ => (0, 0),
+    });
+    items.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}

@@ -1,0 +1,262 @@
+//! The queue of the worker that this thread is, if it is one.
+
+use crate::handlers::commands::OwnHandlers;
+use crate::policy::EXPOSED_AT_ONCE;
+use crate::probe::{Probe, Push};
+#[cfg(feature = "sim")]
+use crate::process::dropped;
+use crate::runtime::cell::Task;
+use crate::runtime::frames;
+use crate::runtime::pool::Cache;
+use crate::runtime::shared::Shared;
+use crate::runtime::token::Token;
+use ganger_deque::Worker;
+use ganger_sync::{driving, scoped};
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::Arc;
+
+thread_local! {
+    /// The queue of the innermost [`enter`] on this thread's stack, or null. It has no destructor.
+    /// So a look costs a load, and works in the destructors of other thread-locals.
+    static CURRENT: Cell<*const LocalQueue> = const { Cell::new(ptr::null()) };
+
+    /// What the innermost [`put_aside`] on this thread's stack keeps, or null.
+    static ASIDE: Cell<*const Aside> = const { Cell::new(ptr::null()) };
+}
+
+/// What becomes ready while this thread is no worker.
+struct Aside {
+    of: *const Shared,
+    tokens: RefCell<Vec<Token>>,
+}
+
+thread_local! {
+    /// This thread delivers what is due at a source.
+    static DELIVERING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread delivers what is due at a source.
+#[inline]
+pub(crate) fn is_delivering() -> bool {
+    DELIVERING.get()
+}
+
+/// Calls `f`, which delivers what is due at a source.
+pub(crate) fn delivering(f: impl FnOnce()) {
+    scoped(&DELIVERING, true, f);
+}
+
+/// What a worker has for itself: its queue of ready processes, its caches and its handlers.
+pub(crate) struct LocalQueue {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    pub(crate) deque: Worker<Token>,
+    pub(crate) cache: RefCell<Cache>,
+    pub(crate) handlers: OwnHandlers,
+    /// How many processes this turn has woken.
+    woken: Cell<u32>,
+    /// So many in the deque lie below those that this worker has woken, or stolen; the maximum when
+    /// it has none.
+    below_woken: Cell<usize>,
+}
+
+impl LocalQueue {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, deque: Worker<Token>) -> Self {
+        Self {
+            shared,
+            index,
+            deque,
+            cache: RefCell::default(),
+            handlers: OwnHandlers::default(),
+            woken: Cell::new(0),
+            below_woken: Cell::new(usize::MAX),
+        }
+    }
+
+    /// The queue of the first worker of a scheduler that is not started.
+    #[cfg(all(test, not(ganger_loom)))]
+    pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
+        let deque = shared.take_deques().unwrap().swap_remove(0);
+        Self::new(Arc::clone(shared), 0, deque)
+    }
+
+    /// Pushes a process, and wakes no worker.
+    #[inline]
+    pub(crate) fn push(&self, token: Token) {
+        let (probe, push) = (&self.shared.probe, Push::Own(self.index));
+        let _pushing = probe.pushing(&token.cell().probe, push, || self.deque.len());
+        self.deque.push(token);
+    }
+
+    /// The worker begins a turn.
+    #[inline]
+    pub(crate) fn begin_turn(&self) {
+        // Most turns wake one process at most. A load costs less than a store.
+        if self.woken.get() > 0 {
+            self.woken.set(0);
+        }
+    }
+
+    /// Whether the worker is one of that scheduler's.
+    #[inline]
+    pub(crate) fn is_of(&self, shared: &Shared) -> bool {
+        ptr::eq(Arc::as_ptr(&self.shared), shared)
+    }
+
+    /// The turn is about to wake another process. A turn that wakes many keeps its worker from them
+    /// for long. So the worker exposes them to thieves: a thief that finds nothing exposed
+    /// interrupts it by a heavy fence.
+    #[inline]
+    pub(crate) fn note_woken(&self) {
+        self.woken.set(self.woken.get().wrapping_add(1));
+        if self.woken.get().is_multiple_of(EXPOSED_AT_ONCE) {
+            self.expose();
+        }
+    }
+
+    /// What is pushed upon so many is woken, or stolen.
+    #[inline]
+    pub(crate) fn begin_woken(&self, below: usize) {
+        if below < self.below_woken.get() {
+            self.below_woken.set(below);
+        }
+    }
+
+    /// Whether the deque may have something woken or stolen, which a process that continues would
+    /// be picked before.
+    #[inline]
+    pub(crate) fn has_woken(&self) -> bool {
+        if self.below_woken.get() == usize::MAX {
+            return false;
+        }
+        let has_woken = self.deque.len() > self.below_woken.get();
+        if !has_woken {
+            self.end_woken();
+        }
+        has_woken
+    }
+
+    /// Nothing woken is in the deque.
+    #[inline]
+    pub(crate) fn end_woken(&self) {
+        self.below_woken.set(usize::MAX);
+    }
+
+    /// Wakes a sleeping worker for what is queued here. It steals while this worker runs something
+    /// else.
+    #[inline]
+    pub(crate) fn offer(&self) {
+        if !self.deque.is_empty() && self.shared.idle.notify() {
+            self.deque.expose();
+        }
+    }
+
+    /// A function of its own, so that waking one process stays small.
+    #[cold]
+    #[inline(never)]
+    fn expose(&self) {
+        self.deque.expose();
+    }
+}
+
+/// Calls `f` with `queue` as the one of this thread.
+pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
+    scoped(&CURRENT, queue, f);
+}
+
+/// Calls `f` on a thread that is no worker as long as that lasts. Returns what [`take_aside`] has
+/// taken.
+pub(crate) fn put_aside(shared: &Shared, f: impl FnOnce()) -> Vec<Token> {
+    let aside = Aside {
+        of: shared,
+        tokens: RefCell::default(),
+    };
+    scoped(&CURRENT, ptr::null(), || {
+        scoped(&ASIDE, &raw const aside, || driving(f));
+    });
+    aside.tokens.into_inner()
+}
+
+/// Takes a process of that scheduler, if this thread is in [`put_aside`] for that. Returns whether
+/// it is the first one.
+pub(crate) fn take_aside(shared: &Shared, token: Token) -> Result<bool, Token> {
+    // SAFETY: null, or what a `put_aside` has on its stack. That has not returned, or it would have
+    // put back what was there before.
+    match unsafe { ASIDE.get().as_ref() } {
+        Some(aside) if ptr::eq(aside.of, shared) => {
+            let mut tokens = aside.tokens.borrow_mut();
+            tokens.push(token);
+            Ok(tokens.len() == 1)
+        }
+        _ => Err(token),
+    }
+}
+
+/// Calls `f` as if on another thread, which is no worker and in no call of a scheduler.
+#[cfg(feature = "sim")]
+pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
+    scoped(&CURRENT, ptr::null(), || {
+        frames::outside(|| dropped::outside(f))
+    })
+}
+
+/// Calls `f` with this thread's queue, when this thread is a worker of `shared`.
+#[inline]
+pub(crate) fn with<R>(shared: &Shared, f: impl FnOnce(&LocalQueue) -> R) -> Option<R> {
+    with_either(shared, |queue| queue.map(f))
+}
+
+/// Calls `f` with this thread's queue, if it is a worker of `shared`.
+#[inline]
+pub(crate) fn with_either<R>(shared: &Shared, f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
+    with_any(|queue| f(queue.filter(|queue| queue.is_of(shared))))
+}
+
+/// Calls `f` with this thread's queue, if it is a worker of some scheduler.
+#[inline]
+pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
+    // SAFETY: null, or a queue that an `enter` borrows. That `enter` has not returned, or it would
+    // have put back what was there before.
+    f(unsafe { CURRENT.get().as_ref() })
+}
+
+/// The process whose turn this thread is in, if it is a worker, and the process is in the registry.
+pub(crate) fn own_process() -> Option<Task> {
+    with_any(|queue| {
+        let LocalQueue { shared, index, .. } = queue?;
+        shared.find(shared.running_on(*index)?)
+    })
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::base::contain::contain;
+
+    /// The queue of the only worker of a scheduler that is not started.
+    fn queue() -> LocalQueue {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        LocalQueue::of_first(&scheduler.shared)
+    }
+
+    fn is_current(queue: &LocalQueue) -> bool {
+        with(&queue.shared, |current| ptr::eq(current, queue)) == Some(true)
+    }
+
+    #[test]
+    fn a_queue_is_this_threads_for_as_long_as_the_call() {
+        let (outer, inner) = (queue(), queue());
+        enter(&outer, || {
+            assert!(is_current(&outer) && !is_current(&inner));
+            enter(&inner, || {
+                assert!(is_current(&inner) && !is_current(&outer));
+            });
+            assert!(is_current(&outer) && !is_current(&inner));
+            let panicked = contain(|| enter(&inner, || panic!("on purpose")));
+            assert!(panicked.is_err() && is_current(&outer));
+        });
+        assert!(!is_current(&outer) && !is_current(&inner));
+    }
+}

@@ -1,0 +1,30 @@
+//! The cell of a process, and what all threads of a scheduler share.
+//!
+//! **What it promises.** A process is queued at most once (G1). The cell and the shared state
+//! refer to each other, so they are one folder.
+//!
+//! **What it may import.** The folders from `base` to `queues` (`docs/ARCHITECTURE.md`).
+
+pub(crate) mod cell;
+pub(crate) mod driver;
+pub(crate) mod ending;
+pub(crate) mod extensions;
+pub(crate) mod failures;
+pub(crate) mod frames;
+pub(crate) mod hash_key;
+pub(crate) mod here;
+pub(crate) mod inherited;
+pub(crate) mod item;
+pub(crate) mod lent_context;
+pub(crate) mod local;
+pub(crate) mod owned;
+pub(crate) mod pool;
+pub(crate) mod registry;
+pub(crate) mod shared;
+pub(crate) mod side_queues;
+pub(crate) mod sources;
+pub(crate) mod step_events;
+pub(crate) mod threads;
+pub(crate) mod token;
+pub(crate) mod turns;
+pub(crate) mod worker_slots;

@@ -1,0 +1,582 @@
+//! The part of a process that only its runner touches: the state machine itself, the events that
+//! have left the mailbox, and the yields that have not completed.
+
+use crate::base::contain::{contain_and_report, discard, discard_each};
+use crate::base::stats::Counters;
+use crate::process::about::About;
+use crate::process::exit_action::ExitAction;
+use crate::process::exit_actions::{ExitActions, ExitRequest};
+use crate::process::exit_signal::ExitSignal;
+use crate::process::outstanding::{Outstanding, Taken, Tickets};
+use crate::process::process_box::ProcessBox;
+use crate::process::revoked::OwnRevoked;
+use crate::process::state::State;
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::ending::Ending;
+use crate::runtime::item::Item;
+use crate::runtime::side_queues::{BatchPlan, SideQueues};
+use crate::runtime::step_events::StepEvents;
+use ganger_mpsc::{Batch, Single};
+use ganger_proc_api::{
+    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, Ticket,
+    UpgradeRequest,
+};
+use std::mem;
+use std::sync::Weak;
+
+#[derive(Default)]
+pub(crate) struct Core {
+    /// None once the process has ended.
+    pub(crate) process: Option<ProcessBox>,
+    /// Taken out of the mailbox, not yet shown to a step; no system events.
+    pub(crate) pending: Batch<Item>,
+    /// None when there is nothing in it. A thin pointer, because almost no process needs it.
+    aside: Option<Box<SideQueues>>,
+    pub(crate) yields: Outstanding,
+    /// A reference to the process itself, for its next completer: a handler that answers at once
+    /// gives it back, and no command counts one. None once the process has ended.
+    pub(crate) cached_self_ref: Option<Task>,
+    /// Above 0: step even if there is no event. So are the first step, one that shows system
+    /// events, and the one after `step_again`, a wake or an upgrade. Counts the steps in a row that
+    /// have said `step_again` without a new event, up to a bound.
+    pub(crate) repeats: u16,
+    /// A warning says that the process goes on without an event.
+    pub(crate) has_warned: bool,
+    /// So many answers of this turn have come before their handlers returned, and nothing else is
+    /// pending. Their yields are not among `yields`: they are outstanding as long as they count
+    /// here.
+    answers: u32,
+}
+
+/// What the next step is about.
+#[must_use]
+pub(crate) enum Gathered {
+    /// Step, with what is left and so many new events, the first in `pending`.
+    Step(usize),
+    /// The same, and the step is the first to be shown a cancellation, for this reason.
+    Cancel(CancelReason, usize),
+    /// Nothing happened: wait on.
+    Nothing,
+    /// Replace the process first.
+    Upgrade(Box<UpgradeRequest>),
+    /// Ask a signal first.
+    Signal(Box<dyn ExitSignal>),
+    /// No further step: the process has been terminated, perhaps by what was called for it here.
+    Terminated,
+    /// Look first whether the message that is next has been taken back, and then go on with
+    /// [`Core::gather_behind_held`].
+    HeldBySource(Rest),
+}
+
+/// What is left of a batch that has been begun.
+pub(crate) struct Rest {
+    /// The step is the first to be shown a cancellation, for this reason.
+    cancel: Option<CancelReason>,
+    /// Room for so many new events.
+    room: usize,
+}
+
+impl Core {
+    /// The core of a process that has not had a step. Inlined into the place where it stays.
+    #[inline(always)]
+    pub(crate) fn new(process: ProcessBox) -> Self {
+        Self {
+            process: Some(process),
+            repeats: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
+    #[inline(always)]
+    pub(crate) fn receive(&mut self, state: &State<Item>) {
+        if state.has_events() {
+            self.expect_answers();
+            let arrived = state.drain();
+            if state.may_hold_system() {
+                self.partition(arrived);
+            } else {
+                self.pending.append(arrived);
+            }
+        }
+    }
+
+    /// As [`receive`](Self::receive), where nothing has arrived as a rule.
+    #[inline]
+    pub(crate) fn receive_rare(&mut self, state: &State<Item>) {
+        if state.has_events() {
+            self.receive_apart(state);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn receive_apart(&mut self, state: &State<Item>) {
+        self.receive(state);
+    }
+
+    /// As `receive`, where system events may be among what has arrived.
+    #[cold]
+    #[inline(never)]
+    fn partition(&mut self, arrived: Batch<Item>) {
+        let aside = self.aside.get_or_insert_default();
+        self.pending.append(aside.partition(arrived));
+        if aside.is_empty() {
+            self.aside = None;
+        }
+    }
+
+    /// Whether system events wait that have left the mailbox.
+    #[inline]
+    pub(crate) fn has_system(&self) -> bool {
+        (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
+    }
+
+    /// Whether there are events that earlier steps have left.
+    pub(crate) fn has_left(&self) -> bool {
+        (self.aside.as_ref()).is_some_and(|aside| aside.untaken() > 0)
+    }
+
+    /// A handler has answered a yield before it returned: the answer is the last arrived item.
+    #[inline]
+    pub(crate) fn push_answer(&mut self, tag: Tag, token: u64, answer: Single<Item>) {
+        if self.has_answers_alone() {
+            self.answers += 1;
+        } else {
+            self.yields.insert(token, tag);
+        }
+        self.pending.append(answer.into_batch());
+    }
+
+    /// Whether nothing is pending but answers of this turn.
+    #[inline]
+    pub(crate) fn has_answers_alone(&self) -> bool {
+        self.pending.len() == self.answers as usize
+    }
+
+    /// The answers are not for the next step of this turn alone: their yields are outstanding like
+    /// all others.
+    #[inline]
+    pub(crate) fn expect_answers(&mut self) {
+        if self.answers > 0 {
+            self.expect_each_answer();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expect_each_answer(&mut self) {
+        self.answers = 0;
+        for item in &self.pending {
+            if let Item::Event(Event::Completion(answer)) = item {
+                self.yields.insert(answer.token(), answer.tag);
+            }
+        }
+    }
+
+    /// The process takes back all yields with that tag. Returns the calls that are to be made, and
+    /// what sources are to forget.
+    #[cold]
+    pub(crate) fn take_back(
+        &mut self,
+        tag: Tag,
+        task: &Task,
+        counters: &Counters,
+    ) -> (Vec<Weak<EndCall>>, Tickets) {
+        let ProcessCell { shared, pid, .. } = &**task;
+        self.drop_left(*pid, counters, |completion| completion.tag == tag);
+        let own = || OwnRevoked::new(&shared.revoked, pid.id());
+        let Taken { tokens, tickets } = self.yields.take_back(tag, own);
+        if tokens.is_empty() {
+            return (Vec::new(), tickets);
+        }
+        task.state.mark_taking_back();
+        (self.take_calls(&tokens), tickets)
+    }
+
+    /// The calls for these yields, which are in order.
+    fn take_calls(&mut self, tokens: &[u64]) -> Vec<Weak<EndCall>> {
+        let Some(aside) = &mut self.aside else {
+            return Vec::new();
+        };
+        let Some(actions) = &mut aside.exit_actions else {
+            return Vec::new();
+        };
+        let calls = actions.take_calls(tokens);
+        self.forget_exit_actions();
+        calls
+    }
+
+    /// Carries out what is asked of the end. Returns how much of a batch that costs.
+    fn apply(&mut self, request: ExitRequest, counters: &Counters) -> usize {
+        if let ExitRequest::Call(it) = &request
+            && self.yields.is_revoked(it.token)
+        {
+            if let Some(call) = it.call.upgrade() {
+                contain_and_report("on_end", None, counters, || call.call());
+            }
+            return 1;
+        }
+        let aside = self.aside.get_or_insert_default();
+        let actions = aside.exit_actions.get_or_insert_default();
+        let cost = actions.apply(request, counters);
+        self.forget_exit_actions();
+        cost
+    }
+
+    /// The incarnation is over, and another one takes its place: takes out the exit actions that
+    /// belong to it, those that are in the mailbox included. O(mailbox).
+    #[cold]
+    pub(crate) fn take_of_incarnation(
+        &mut self,
+        state: &State<Item>,
+        counters: &Counters,
+    ) -> Vec<Box<dyn ExitAction>> {
+        self.receive(state);
+        if self.pending.iter().any(|it| matches!(it, Item::Exit(_))) {
+            let mut rest = Batch::new();
+            for item in mem::take(&mut self.pending) {
+                match item {
+                    Item::Exit(request) => _ = self.apply(request, counters),
+                    item => rest.push_back(item),
+                }
+            }
+            self.pending = rest;
+        }
+        let aside = self.aside.as_mut();
+        let actions = aside.and_then(|aside| aside.exit_actions.as_mut());
+        let taken = actions.map(|it| it.take_of_incarnation(counters));
+        self.forget_exit_actions();
+        taken.unwrap_or_default()
+    }
+
+    /// So many events have come.
+    fn pass_exit_actions(&mut self, events: usize, counters: &Counters) {
+        let aside = self.aside.as_mut();
+        if let Some(actions) = aside.and_then(|aside| aside.exit_actions.as_mut()) {
+            actions.pass(events, counters);
+            self.forget_exit_actions();
+        }
+    }
+
+    /// Keeps no memory for exit actions, or for what is set aside, when there is none.
+    fn forget_exit_actions(&mut self) {
+        let Some(aside) = &mut self.aside else { return };
+        if aside.exit_actions.as_ref().is_some_and(|it| it.is_empty()) {
+            aside.exit_actions = None;
+        }
+        if aside.is_empty() {
+            self.aside = None;
+        }
+    }
+
+    /// Sees to it that the next step's new system events are among the left events, in front of
+    /// the others. Then `pending` begins with the step's other new events: at most `limit` in
+    /// all. There are none of these when a system event has to wait, because the batch is full or
+    /// an upgrade is next.
+    #[inline(always)]
+    pub(crate) fn gather(
+        &mut self,
+        state: &State<Item>,
+        mut limit: usize,
+        counters: &Counters,
+    ) -> Gathered {
+        if self.answers > 0 {
+            let answers = self.answers as usize;
+            if answers <= limit && self.aside.is_none() {
+                self.answers = 0;
+                self.repeats = 0;
+                return Gathered::Step(answers);
+            }
+            self.expect_answers();
+        }
+        if self.aside.is_some() {
+            match self.gather_system(state, limit, counters) {
+                BatchPlan::Upgrade(request) => return Gathered::Upgrade(request),
+                BatchPlan::Signal(signal) => return Gathered::Signal(signal),
+                BatchPlan::Room(room) => limit = room,
+                BatchPlan::Cancel(reason, room) => {
+                    return self.gather_cancel(state, reason, room, counters);
+                }
+            }
+        }
+        let mut events = 0;
+        for item in self.pending.iter().take(limit) {
+            let is_event = match item {
+                Item::Event(Event::Completion(completion)) => {
+                    self.yields.finish(completion.token())
+                }
+                Item::Event(_) => true,
+                _ => false,
+            };
+            if !is_event {
+                return self.gather_more(state, events, limit, counters);
+            }
+            events += 1;
+        }
+        self.step(events)
+    }
+
+    /// The system lane's share of a batch.
+    #[cold]
+    #[inline(never)]
+    fn gather_system(
+        &mut self,
+        state: &State<Item>,
+        limit: usize,
+        counters: &Counters,
+    ) -> BatchPlan {
+        self.pass_exit_actions(1 + self.pending.len().min(limit), counters);
+        let Some(aside) = self.aside.as_mut().filter(|aside| !aside.is_quiet()) else {
+            return BatchPlan::Room(limit);
+        };
+        let waiting = aside.system.len();
+        let share = aside.share(limit, !self.pending.is_empty());
+        let taken = waiting - aside.system.len();
+        let share = match share {
+            BatchPlan::Room(room) => match aside.cancel.take() {
+                Some(reason) => BatchPlan::Cancel(reason, room),
+                None => BatchPlan::Room(room),
+            },
+            other => other,
+        };
+        if aside.is_empty() {
+            self.aside = None;
+        }
+        if taken > 0 {
+            state.take_system(taken);
+            if !matches!(share, BatchPlan::Upgrade(_) | BatchPlan::Signal(_)) {
+                self.repeats = 1;
+            }
+        }
+        share
+    }
+
+    /// Gathers up to `room` new events for a step that is shown a cancellation.
+    #[cold]
+    #[inline(never)]
+    fn gather_cancel(
+        &mut self,
+        state: &State<Item>,
+        reason: CancelReason,
+        room: usize,
+        counters: &Counters,
+    ) -> Gathered {
+        match self.gather_more(state, 0, room, counters) {
+            Gathered::Step(events) => Gathered::Cancel(reason, events),
+            Gathered::HeldBySource(Rest { room, .. }) => Gathered::HeldBySource(Rest {
+                cancel: Some(reason),
+                room,
+            }),
+            other => other,
+        }
+    }
+
+    /// Goes on with the batch, now that its kept message is settled: system events have had their
+    /// share of it.
+    pub(crate) fn gather_behind_held(
+        &mut self,
+        state: &State<Item>,
+        rest: Rest,
+        counters: &Counters,
+    ) -> Gathered {
+        match rest.cancel {
+            Some(reason) => self.gather_cancel(state, reason, rest.room, counters),
+            None => self.gather_more(state, 0, rest.room, counters),
+        }
+    }
+
+    /// The next step is shown that event, behind the other system events that it is shown.
+    #[cold]
+    pub(crate) fn show_last(&mut self, event: Event) {
+        let aside = self.aside.get_or_insert_default();
+        aside.show_last(Item::Event(event));
+        self.must_step();
+    }
+
+    /// Whether the next system event is a signal.
+    pub(crate) fn signal_is_next(&self) -> bool {
+        let aside = self.aside.as_ref();
+        let next = aside.and_then(|aside| aside.system.iter().next());
+        matches!(next, Some(Item::Signal(_)))
+    }
+
+    /// A step follows, even if there is no event.
+    pub(crate) fn must_step(&mut self) {
+        self.repeats = self.repeats.max(1);
+    }
+
+    /// Goes on with [`gather`](Self::gather) behind the first `events` of `pending`, where there is
+    /// something that is no event for the step.
+    #[cold]
+    #[inline(never)]
+    fn gather_more(
+        &mut self,
+        state: &State<Item>,
+        events: usize,
+        limit: usize,
+        counters: &Counters,
+    ) -> Gathered {
+        let mut gathered = self.pending.split_to(events);
+        // What is for no step takes its time as well.
+        let mut spent = 0;
+        while gathered.len() + spent < limit
+            && !self.is_held_next()
+            && let Some(item) = self.pending.pop_front()
+        {
+            match item {
+                Item::Nudge => {}
+                Item::Wake(task) => {
+                    task.state.take_wake();
+                    self.must_step();
+                }
+                Item::Call(call) => {
+                    spent += 1;
+                    contain_and_report("call between steps", None, counters, call);
+                }
+                Item::Exit(request) => spent += self.apply(request, counters),
+                Item::Event(Event::Completion(completion))
+                    if !self.yields.finish(completion.token()) =>
+                {
+                    counters.stale_completions.bump();
+                    discard(None, counters, completion);
+                }
+                Item::Event(_) => gathered.push_back(item),
+                Item::Upgrade(_) | Item::Signal(_) => unreachable!("it is in the system lane"),
+                Item::HeldBySource(_) => unreachable!("it is first, and has been looked for"),
+            }
+        }
+        let events = gathered.len();
+        if events == 0 && spent < limit && self.is_held_next() {
+            let (cancel, room) = (None, limit - spent);
+            return Gathered::HeldBySource(Rest { cancel, room });
+        }
+        gathered.append(mem::take(&mut self.pending));
+        self.pending = gathered;
+        // Users' code may have been called since the turn began.
+        if state.is_terminating() {
+            return Gathered::Terminated;
+        }
+        self.step(events)
+    }
+
+    fn is_held_next(&self) -> bool {
+        matches!(self.pending.iter().next(), Some(Item::HeldBySource(_)))
+    }
+
+    /// `take` gets the message that is next from its source: it is an event from now on. Returns
+    /// `false` when it has been taken back.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn settle_held(&mut self, take: impl FnOnce(Ticket) -> Option<Event>) -> bool {
+        if let Some(Item::HeldBySource(ticket)) = self.pending.pop_front()
+            && let Some(event) = take(ticket)
+        {
+            let mut first = Batch::of(Item::Event(event));
+            first.append(mem::take(&mut self.pending));
+            self.pending = first;
+            return true;
+        }
+        false
+    }
+
+    #[inline]
+    fn step(&mut self, events: usize) -> Gathered {
+        if self.repeats > 0 {
+            if events > 0 {
+                self.repeats = 1;
+            }
+            return Gathered::Step(events);
+        }
+        if events > 0 {
+            Gathered::Step(events)
+        } else {
+            Gathered::Nothing
+        }
+    }
+
+    /// A cursor over the new events of the next step, as many as have been gathered.
+    #[inline]
+    pub(crate) fn cursor(&self, events: usize) -> EventCursor {
+        // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links.
+        // (Under loom they are not, and the step does not go by them.) They are this step's.
+        // `StepEvents` sets the cursor again when it changes the list.
+        unsafe { EventCursor::new(self.pending.links().cast(), events) }
+    }
+
+    /// The process, with the events of its next step.
+    #[inline]
+    pub(crate) fn begin_step<'a>(
+        &'a mut self,
+        cursor: &'a EventCursor,
+    ) -> Option<(&'a mut dyn Process, StepEvents<'a>)> {
+        let process = self.process.as_mut()?.for_step();
+        let events = StepEvents::new(&mut self.aside, &mut self.pending, cursor);
+        Some((process, events))
+    }
+
+    /// Keeps what a step left of its new events, for the steps after it.
+    #[inline]
+    pub(crate) fn keep(&mut self, left: usize, about: &About) {
+        if left > 0 || about.left() > 0 {
+            self.keep_some(left, about);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_some(&mut self, left: usize, about: &About) {
+        if left > 0 {
+            let left = self.pending.split_to(left);
+            self.aside.get_or_insert_default().left.append(left);
+        }
+        about.set_left(self.aside.as_ref().map_or(0, |aside| aside.untaken()));
+    }
+
+    /// The process has been replaced: what its predecessor had asked for is none of its business.
+    pub(crate) fn forget_yields(&mut self, pid: Pid, counters: &Counters) {
+        self.yields.forget_all();
+        self.answers = 0;
+        self.drop_left(pid, counters, |_| true);
+    }
+
+    /// Drops and counts those of the completions that steps have left.
+    fn drop_left(&mut self, pid: Pid, counters: &Counters, is_stale: impl Fn(&Completion) -> bool) {
+        let is_stale =
+            |item: &Item| matches!(item, Item::Event(Event::Completion(it)) if is_stale(it));
+        let Some(aside) = &mut self.aside else {
+            return;
+        };
+        let left = mem::take(&mut aside.left);
+        let (stale, kept): (Batch<_>, Batch<_>) = left.into_iter().partition(is_stale);
+        aside.left = kept;
+        aside.show_again();
+        if aside.is_empty() {
+            self.aside = None;
+        }
+        counters.stale_completions.add(stale.len() as u64);
+        discard_each(pid, counters, stale);
+    }
+
+    /// Takes all events out into `events`, and gives back the exit actions: the process has ended.
+    #[inline]
+    pub(crate) fn take_events(&mut self, events: &mut Batch<Item>) -> Option<Box<ExitActions>> {
+        *events = mem::take(&mut self.pending);
+        let mut aside = self.aside.take()?;
+        aside.take_events(events);
+        aside.exit_actions.take()
+    }
+
+    /// Keeps what is left of the end for the next turn.
+    pub(crate) fn put_off(&mut self, ending: Box<Ending>) {
+        self.aside.get_or_insert_default().ending = Some(ending);
+    }
+
+    /// What is left of the end.
+    pub(crate) fn take_ending(&mut self) -> Option<Box<Ending>> {
+        self.aside.as_mut()?.ending.take()
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests;

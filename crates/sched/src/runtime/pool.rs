@@ -1,0 +1,246 @@
+//! What ended processes leave for the next ones: their cells, and the next ids of their slots in
+//! the registry.
+//!
+//! **Problem.** A process is often started by one thread and ended by another. General allocators
+//! are slowest at memory that one thread asks for and another one gives back. And a worker that
+//! waits for an allocator's lock is a worker that blocks.
+//!
+//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share one. A thread that
+//! finds it in use looks again a few times, and then does without. What a cache has too much of
+//! goes to the pool, a batch at a time, and what it lacks comes from there. Beyond [`BATCHES`]
+//! batches cells go back to the allocator.
+//!
+//! **Rejected.** A cache for each thread: a thread that ends would have to hand over what it keeps,
+//! in a destructor of a thread-local.
+//!
+//! **The end.** A cell in the pool keeps the scheduler's memory alive, and the pool is a part of
+//! it. So the pool takes nothing once it is closed, and each thread that ends after the halt
+//! empties it.
+
+use crate::runtime::cell::Task;
+use crossbeam_queue::{ArrayQueue, SegQueue};
+use ganger_sync::atomic::{Ordering, fence};
+use ganger_sync::{CachePadded, TryLock, hint, thread};
+use std::mem;
+use std::sync::Arc;
+
+/// What goes to the pool, and comes from there, at once.
+const BATCH: usize = 64;
+
+/// Batches of cells that the pool keeps.
+const BATCHES: usize = 64;
+
+/// Ids in slots that have never been used are claimed so many at a time.
+pub(crate) const FRESH: u32 = 64;
+
+/// How often a thread that is no worker looks whether the shared cache is free. A use of it takes
+/// some dozens of instructions, unless its thread is suspended.
+const LOOKS: usize = 64;
+
+pub(crate) struct Pool {
+    cells: ArrayQueue<Vec<Task>>,
+    ids: SegQueue<Vec<u64>>,
+    /// Of all threads that are no workers.
+    outside: CachePadded<TryLock<Cache>>,
+}
+
+/// What one thread keeps, or all threads that are no workers.
+#[derive(Default)]
+pub(crate) struct Cache {
+    /// Nothing else refers to them.
+    cells: Vec<Task>,
+    /// Claimed in the registry, and given to no process yet.
+    ids: Vec<u64>,
+    is_closed: bool,
+}
+
+impl Pool {
+    pub(crate) fn new() -> Self {
+        Self {
+            cells: ArrayQueue::new(BATCHES),
+            ids: SegQueue::new(),
+            outside: CachePadded::default(),
+        }
+    }
+
+    /// Calls `f` with the cache of the threads that are no workers. Never blocks.
+    pub(crate) fn outside<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
+        match self.outside.try_with(f) {
+            Ok(result) => result,
+            Err(f) => self.look_again(f),
+        }
+    }
+
+    /// As [`outside`](Self::outside), for a thread that has just found another one at the cache.
+    #[cold]
+    fn look_again<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
+        let mut call = f;
+        for _ in 1..LOOKS {
+            hint::spin_loop();
+            match self.outside.try_with(call) {
+                Ok(result) => return result,
+                Err(f) => call = f,
+            }
+        }
+        self.without_cache(call)
+    }
+
+    /// Calls `f` with a cache for this once.
+    fn without_cache<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
+        let mut cache = Cache {
+            // A batch of cells would come for a single one of them.
+            is_closed: true,
+            ..Cache::default()
+        };
+        let result = f(&mut cache);
+        cache.leave(self);
+        result
+    }
+
+    /// Calls `f` with the cache of the threads that are no workers. Waits for the thread that uses
+    /// it.
+    fn wait_for_outside(&self, mut f: impl FnMut(&mut Cache)) {
+        while self.outside.try_with(&mut f).is_err() {
+            thread::yield_now();
+        }
+    }
+
+    /// Gives all cells back, for good. To be called by each of the threads that end after the halt.
+    pub(crate) fn close(&self) {
+        self.wait_for_outside(|cache| cache.is_closed = true);
+        self.release();
+    }
+
+    /// Gives the cells back that belong to no worker.
+    pub(crate) fn release(&self) {
+        let mut kept = Vec::new();
+        self.wait_for_outside(|cache| kept = cache.take_cells());
+        drop(kept);
+        while let Some(cells) = self.cells.pop() {
+            drop(cells);
+        }
+    }
+}
+
+impl Cache {
+    /// A cell to be used again, which nothing else refers to.
+    pub(crate) fn take_cell(&mut self, pool: &Pool) -> Option<Task> {
+        let cell = self.cells.pop();
+        if cell.is_some() {
+            return cell;
+        }
+        // Look first: popping from an empty `ArrayQueue` costs a full fence.
+        if self.is_closed || pool.cells.is_empty() {
+            return None;
+        }
+        self.cells = pool.cells.pop()?;
+        self.cells.pop()
+    }
+
+    /// Keeps a cell for a later process, unless something else refers to it.
+    pub(crate) fn keep_cell(&mut self, cell: Task, pool: &Pool) {
+        if Arc::strong_count(&cell) > 1 {
+            return;
+        }
+        // Ordering: Acquire pairs with the Release of the threads that have dropped their
+        // references: what they did with the cell comes before its next use. There are no weak
+        // references.
+        fence(Ordering::Acquire);
+        self.cells.push(cell);
+        if self.cells.len() >= 2 * BATCH {
+            let batch = self.cells.split_off(BATCH);
+            // One that does not fit goes back to the allocator.
+            let _full = pool.cells.push(batch);
+        }
+    }
+
+    /// Takes all cells out.
+    pub(crate) fn take_cells(&mut self) -> Vec<Task> {
+        mem::take(&mut self.cells)
+    }
+
+    /// An id that is free; `claim` gives some that no process has had.
+    pub(crate) fn take_id(
+        &mut self,
+        pool: &Pool,
+        claim: impl FnOnce() -> std::ops::Range<u64>,
+    ) -> Option<u64> {
+        if self.ids.is_empty() {
+            match pool.ids.pop() {
+                Some(ids) => self.ids = ids,
+                None => self.ids.extend(claim().rev()),
+            }
+        }
+        self.ids.pop()
+    }
+
+    /// Keeps an id that is free.
+    pub(crate) fn keep_id(&mut self, id: u64, pool: &Pool) {
+        self.ids.push(id);
+        if self.ids.len() >= 4 * BATCH {
+            pool.ids.push(self.ids.split_off(2 * BATCH));
+        }
+    }
+
+    /// Leaves all ids to others.
+    pub(crate) fn leave(&mut self, pool: &Pool) {
+        let ids = mem::take(&mut self.ids);
+        if !ids.is_empty() {
+            pool.ids.push(ids);
+        }
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_gets_an_id_also_while_another_one_uses_the_cache() {
+        let pool = Pool::new();
+        let mut claimed = 0..0;
+        let mut claim = |pool: &Pool| {
+            let fresh = || {
+                claimed = claimed.end..claimed.end + u64::from(FRESH);
+                claimed.clone()
+            };
+            pool.outside(|cache| cache.take_id(pool, fresh))
+        };
+        let mut ids = Vec::new();
+        ids.extend(claim(&pool));
+        let inside = pool.outside.try_with(|_| ids.extend(claim(&pool)));
+        assert!(inside.is_ok());
+        // The second one, without a cache, has left the rest of its ids to others.
+        let rest = pool.ids.pop().unwrap();
+        assert_eq!(rest.len(), FRESH as usize - 1);
+        assert!(pool.ids.is_empty());
+        ids.extend(rest);
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 1 + FRESH as usize);
+    }
+
+    fn is_closed(pool: &Pool) -> bool {
+        pool.outside.try_with(|cache| cache.is_closed).ok() == Some(true)
+    }
+
+    #[test]
+    fn a_close_waits_for_the_thread_that_uses_the_cache() {
+        let pool = Pool::new();
+        assert!(!is_closed(&pool));
+        std::thread::scope(|scope| {
+            let (entered, has_entered) = std::sync::mpsc::channel();
+            let user = &pool;
+            scope.spawn(move || {
+                user.outside(|cache| {
+                    entered.send(()).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    assert!(!cache.is_closed, "while it was in use");
+                });
+            });
+            has_entered.recv().unwrap();
+            pool.close();
+        });
+        assert!(is_closed(&pool));
+    }
+}

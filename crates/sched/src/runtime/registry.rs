@@ -1,0 +1,172 @@
+//! Which process a PID names.
+//!
+//! Ids that the scheduler chooses are in a table of slots; those that users choose, below all of
+//! these, in a map. No guard of either outlives a method here, so that none is held across a send
+//! or a user's call.
+
+use crate::runtime::cell::Task;
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use ganger_nodes::slots::{FIRST_ID, Slots};
+use ganger_proc_api::Symbol;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Ids below this are the user's to choose; the scheduler chooses higher ones.
+pub(crate) const FIRST_COUNTED_ID: u64 = FIRST_ID;
+
+/// Parts of the map of ids that users have chosen, each with a lock of its own.
+const SHARDS: usize = 32;
+
+pub(crate) struct Registry {
+    counted: Slots<Task>,
+    chosen: DashMap<u64, Chosen>,
+}
+
+enum Chosen {
+    /// The id is taken, and its process is about to be visible.
+    Reserved,
+    Process(Task),
+}
+
+impl Registry {
+    /// Ids that the scheduler chooses begin at that generation of their slots, which is not zero.
+    pub(crate) fn beginning_at(generation: u32) -> Self {
+        Self {
+            counted: Slots::beginning_at(generation),
+            chosen: DashMap::with_shard_amount(SHARDS),
+        }
+    }
+
+    /// Claims up to `count` ids, in slots that have never been used.
+    pub(crate) fn claim_fresh(&self, count: u32) -> Range<u64> {
+        self.counted.claim_fresh(count)
+    }
+
+    /// Keeps others from taking an id that a user has chosen; `false` when it is taken.
+    #[must_use]
+    pub(crate) fn reserve(&self, id: u64) -> bool {
+        match self.chosen.entry(id) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(Chosen::Reserved);
+                true
+            }
+        }
+    }
+
+    /// Makes the process visible.
+    ///
+    /// # Safety
+    /// Its id is its own: it has been reserved, or claimed, and nothing has been put there since.
+    pub(crate) unsafe fn insert(&self, task: Task) {
+        let id = task.pid.id();
+        if id < FIRST_COUNTED_ID {
+            self.chosen.insert(id, Chosen::Process(task));
+        } else {
+            // SAFETY: as this function's.
+            unsafe { self.counted.fill(id, task) };
+        }
+    }
+
+    /// Frees the id, and gives the process back whose id it was, if it was visible; and an id that
+    /// the caller has claimed with this, in the same slot, if there is one.
+    ///
+    /// # Safety
+    /// It is called once for each id that was reserved or claimed.
+    pub(crate) unsafe fn remove(&self, id: u64) -> (Option<Task>, Option<u64>) {
+        if id < FIRST_COUNTED_ID {
+            let task = match self.chosen.remove(&id) {
+                Some((_, Chosen::Process(task))) => Some(task),
+                _ => None,
+            };
+            return (task, None);
+        }
+        // SAFETY: as this function's.
+        unsafe { self.counted.free(id) }
+    }
+
+    /// Gives the memory of chosen ids back that are free. O(n) in those that are taken.
+    pub(crate) fn release(&self) {
+        self.chosen.shrink_to_fit();
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u64) -> Option<Task> {
+        self.read(id, Arc::clone)
+    }
+
+    /// The method of a process, without a reference to it, which might be the last one.
+    pub(crate) fn method(&self, id: u64) -> Option<Symbol> {
+        self.read(id, |task| task.method)
+    }
+
+    /// Calls `f` with a process, if it is visible. `f` has to be short, must not panic, and calls
+    /// nothing of a user's: the thread that ends the process waits until it has returned.
+    #[inline]
+    pub(crate) fn read<R>(&self, id: u64, f: impl FnOnce(&Task) -> R) -> Option<R> {
+        if id < FIRST_COUNTED_ID {
+            return match &*self.chosen.get(&id)? {
+                Chosen::Process(task) => Some(f(task)),
+                Chosen::Reserved => None,
+            };
+        }
+        self.counted.read(id, f)
+    }
+
+    /// All visible processes, one after the other, chosen ids first and in their order. Those that
+    /// start or end meanwhile may or may not be among them. O(n log n) in the chosen ones.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Task> {
+        let chosen = self.chosen.iter().filter_map(|entry| match entry.value() {
+            Chosen::Process(task) => Some(Arc::clone(task)),
+            Chosen::Reserved => None,
+        });
+        // Collected, so that no guard is held while the caller looks at a process.
+        let mut chosen: Vec<_> = chosen.collect();
+        // The order of the map differs from run to run, and a simulation repeats from its seed.
+        chosen.sort_unstable_by_key(|task| task.pid.id());
+        let counted = self.counted.ids().filter_map(|id| self.counted.get(id));
+        chosen.into_iter().chain(counted)
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::noop_process::NoopProcess;
+    use ganger_proc_api::Pid;
+    use std::hash::BuildHasher;
+
+    #[test]
+    fn each_table_of_chosen_ids_has_a_key_of_its_own() {
+        let hashes = || {
+            let registry = Registry::beginning_at(1);
+            [1, 2, 3].map(|id: u64| registry.chosen.hasher().hash_one(id))
+        };
+        assert_ne!(hashes(), hashes());
+    }
+
+    #[test]
+    fn chosen_ids_are_listed_in_their_order() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let ids = [900, 7, 64, 1, 33, 500, 2, 4_000_000_000];
+        for id in ids {
+            let pid = Pid::new(scheduler.host_name(), id);
+            drop(scheduler.submit_as(pid, NoopProcess, "main", ()).unwrap());
+        }
+        let counted = scheduler
+            .submit(NoopProcess, "main", ())
+            .unwrap()
+            .pid()
+            .id();
+        let mut expected = ids.to_vec();
+        expected.sort_unstable();
+        expected.push(counted);
+        let listed = scheduler.shared.registry.all();
+        assert_eq!(
+            listed.map(|task| task.pid.id()).collect::<Vec<_>>(),
+            expected
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! The events of one step, where they lie.
+//!
+//! There are two kinds, in this order: the events that are aside, and the first of the pending
+//! ones. Aside are the events that earlier steps have left, and system events. When no event is
+//! aside, the step takes the pending ones through an [`EventCursor`], out of the nodes of the list
+//! and without a call. The nodes are freed when the step is over, or before the list changes
+//! otherwise.
+
+use crate::limits::room::{CONTROL, MESSAGE};
+use crate::runtime::item::Item;
+use crate::runtime::side_queues::SideQueues;
+use ganger_mpsc::Batch;
+use ganger_proc_api::{Event, EventCursor, EventQueue, Events};
+
+/// Whether events are linked as [`EventCursor`] has it: loom's cells, which it watches, are larger.
+const ARE_LINKED: bool = cfg!(not(ganger_loom));
+
+// An event is all of its item, so that it lies behind the pointer in a node where it does in a
+// link.
+const _: () = {
+    assert!(size_of::<Event>() == size_of::<Item>());
+    assert!(align_of::<Event>() == align_of::<Item>());
+};
+
+/// The events of one step.
+pub(crate) struct StepEvents<'a> {
+    aside: &'a mut Option<Box<SideQueues>>,
+    pending: &'a mut Batch<Item>,
+    /// The first of what is pending. What the step has taken from it is no item of the list.
+    cursor: &'a EventCursor,
+    /// How many there were of these when the list was last put in order.
+    before: usize,
+    /// The places in the mailbox of what has been taken, as far as it has been counted: see
+    /// `Room::give`.
+    pub(crate) places: u64,
+}
+
+impl<'a> StepEvents<'a> {
+    /// What is aside, and what the cursor is over: the first of what is pending.
+    #[inline]
+    pub(crate) fn new(
+        aside: &'a mut Option<Box<SideQueues>>,
+        pending: &'a mut Batch<Item>,
+        cursor: &'a EventCursor,
+    ) -> Self {
+        Self {
+            aside,
+            pending,
+            cursor,
+            before: cursor.left(),
+            places: 0,
+        }
+    }
+
+    /// For a step, which takes them.
+    #[inline]
+    pub(crate) fn events(&mut self) -> Events<'_> {
+        let cursor = (ARE_LINKED && self.aside.is_none()).then_some(self.cursor);
+        Events::of(self, cursor)
+    }
+
+    /// The list is in order, and has so many events now that are not aside.
+    fn set_cursor(&mut self, count: usize) {
+        self.before = count;
+        // SAFETY: so many there are, as in `Core::cursor`.
+        unsafe { self.cursor.set(self.pending.links().cast(), count) };
+    }
+
+    /// How many events have been taken since the list was last in order.
+    fn taken(&self) -> usize {
+        self.before - self.cursor.left()
+    }
+
+    /// Counts the places of what the step has taken. Called before the list is put in order, where
+    /// there is a limit.
+    #[cold]
+    pub(crate) fn count(&mut self) {
+        // They have been moved out; what they were is there to be read until their memory is freed.
+        let taken = self.pending.iter().take(self.taken());
+        // Control messages are never here.
+        let messages = taken.filter(|item| matches!(item, Item::Event(Event::Message(_))));
+        self.places += messages.count() as u64 * MESSAGE;
+    }
+
+    /// Puts the list in order: frees the memory of what the step has taken. Returns how many events
+    /// are left that are not aside. The pending events are not used before this.
+    #[inline]
+    pub(crate) fn settle(&mut self) -> usize {
+        let left = self.cursor.left();
+        if left < self.before {
+            // SAFETY: the step has got the events by value, or dropped them.
+            unsafe { self.pending.forget(self.taken()) };
+            self.before = left;
+        }
+        left
+    }
+
+    /// As [`settle`](Self::settle), with what has been taken counted: for rare paths, without a
+    /// look at the limit.
+    fn count_and_settle(&mut self) -> usize {
+        self.count();
+        self.settle()
+    }
+
+    fn take(&mut self, item: Option<Item>) -> Option<Event> {
+        let Some(Item::Event(event)) = item else {
+            return None;
+        };
+        self.places += match event {
+            Event::Message(_) => MESSAGE,
+            Event::Control(_) => CONTROL,
+            _ => 0,
+        };
+        Some(event)
+    }
+
+    fn take_left(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        let aside = self.aside.as_mut()?;
+        let mut take = |from: &mut Batch<Item>| {
+            let index = from.iter().position(is_event(wanted))?;
+            from.remove(index)
+        };
+        let item = take(&mut aside.shown).or_else(|| take(&mut aside.left));
+        if aside.is_empty() {
+            *self.aside = None;
+        }
+        self.take(item)
+    }
+
+    /// All that have not been taken, in order.
+    fn all(&self) -> impl Iterator<Item = &Event> {
+        let left = self.aside.iter();
+        let left = left.flat_map(|aside| aside.shown.iter().chain(&aside.left));
+        let new = (self.pending.iter())
+            .skip(self.taken())
+            .take(self.cursor.left());
+        left.chain(new).filter_map(as_event)
+    }
+}
+
+impl EventQueue for StepEvents<'_> {
+    fn len(&self) -> usize {
+        let left = self.aside.as_ref().map_or(0, |aside| aside.untaken());
+        left + self.cursor.left()
+    }
+
+    fn front(&self) -> Option<&Event> {
+        self.all().next()
+    }
+
+    fn pop_front(&mut self) -> Option<Event> {
+        if let Some(aside) = self.aside.as_mut() {
+            // What is aside for a step is events.
+            let item = aside.shown.pop_front().or_else(|| aside.left.pop_front());
+            if aside.is_empty() {
+                *self.aside = None;
+            }
+            if item.is_some() {
+                return self.take(item);
+            }
+        }
+        let left = self.cursor.left().checked_sub(1)?;
+        self.count_and_settle();
+        let item = self.pending.pop_front();
+        self.set_cursor(left);
+        self.take(item)
+    }
+
+    fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        if let Some(event) = self.take_left(wanted) {
+            return Some(event);
+        }
+        self.take_new_where(wanted)
+    }
+
+    fn take_new_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        let events = self.count_and_settle();
+        let mut pending = self.pending.iter().take(events);
+        let index = pending.position(is_event(wanted))?;
+        let item = self.pending.remove(index);
+        self.set_cursor(events - 1);
+        self.take(item)
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(&Event)) {
+        self.all().for_each(visit);
+    }
+}
+
+fn as_event(item: &Item) -> Option<&Event> {
+    match item {
+        Item::Event(event) => Some(event),
+        _ => None,
+    }
+}
+
+fn is_event(wanted: &mut dyn FnMut(&Event) -> bool) -> impl FnMut(&Item) -> bool {
+    |item| matches!(item, Item::Event(event) if wanted(event))
+}
