@@ -31,7 +31,8 @@ use crate::case::{
 use crate::claim::Claim;
 use crate::ends::{Receiver, Sender};
 use crate::error::{RecvError, SelectError, SendError};
-use crate::lock::RawLock;
+use crate::lock::{RawGuard, RawLock};
+use ganger_sync::sync::lock;
 use ganger_wait::watch;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -255,7 +256,8 @@ impl<R, L: Cases<R>> Select<R, L> {
 
     /// Adds entries, or returns a ready case: step 2.
     fn enlist(&mut self, order: &[usize], claim: &Arc<Claim>) -> Option<usize> {
-        let locks = Locks::take(self);
+        // SAFETY: dropped below, while the select still has its cases.
+        let locks = unsafe { Locks::take(self) };
         let mut ready = None;
         for &number in order {
             // SAFETY: `locks` has the locks of all channels until it is dropped below.
@@ -423,30 +425,21 @@ thread_local! {
 }
 
 /// The locks of all channels of a select, held by this thread until dropped.
-struct Locks(SmallVec<[*const RawLock; FEW]>);
+struct Locks<'a>(#[expect(dead_code, reason = "it is dropped")] SmallVec<[RawGuard<'a>; FEW]>);
 
-impl Locks {
-    fn take<R, L: Cases<R>>(select: &mut Select<R, L>) -> Self {
+impl Locks<'_> {
+    /// # Safety
+    /// The locks are dropped while the cases of the select still borrow their channels.
+    unsafe fn take<R, L: Cases<R>>(select: &mut Select<R, L>) -> Self {
         let mut locks: SmallVec<[*const RawLock; FEW]> = SmallVec::new();
         for number in 0..select.cases.count() {
             select.act(number, What::Lock(&mut |lock| locks.push(lock)));
         }
         locks.sort_unstable();
         locks.dedup();
-        for &lock in &locks {
-            // SAFETY: a case of the select has named the lock, and borrows its channel for longer
-            // than `Locks` lives.
-            unsafe { &*lock }.lock();
-        }
-        Self(locks)
-    }
-}
-
-impl Drop for Locks {
-    fn drop(&mut self) {
-        for &lock in self.0.iter().rev() {
-            // SAFETY: `take` has locked it, and its channel is still borrowed.
-            unsafe { &*lock }.unlock();
-        }
+        // SAFETY: a case of the select has named each lock, and borrows its channel for longer than
+        // `Locks` lives, by the contract of this function.
+        let lock = |it: &*const RawLock| lock(unsafe { &**it });
+        Self(locks.iter().map(lock).collect())
     }
 }
