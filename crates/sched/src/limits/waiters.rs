@@ -10,8 +10,8 @@
 //! - To wake a waiter and let it try again: other senders overtake it, and the room stays empty
 //!   until the waiter runs.
 //! - To keep a place for a waiter: a task that is not polled again keeps it for ever.
-//! - `WaitTable` of `ganger-sync`: the giver removes an entry before its waiter looks, so its number
-//!   would lead to a later entry. Each room would need a list in a map of its own besides.
+//! - `WaitTable` of `ganger-sync`: the giver removes an entry before its waiter looks, so its
+//!   number would lead to a later entry. Each room would need a list in a map of its own besides.
 //!
 //! **Protocol.** A scheduler has one table, in stripes, each with a lock. The table holds the
 //! messages in the order in which their senders came. The mark in the room's word says whether
