@@ -176,28 +176,28 @@ impl Traffic {
         }
     }
 
-    fn end(&mut self, place: EndId) -> Option<&mut EndState> {
-        let connection = self.connections.get_mut(&place.connection)?;
-        Some(&mut connection.ends[place.end])
+    fn end(&mut self, at: EndId) -> Option<&mut EndState> {
+        let connection = self.connections.get_mut(&at.connection)?;
+        Some(&mut connection.ends[at.end])
     }
 
-    fn open(&mut self, place: EndId) -> io::Result<&mut EndState> {
+    fn open(&mut self, at: EndId) -> io::Result<&mut EndState> {
         let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
         let connection = self
             .connections
-            .get_mut(&place.connection)
+            .get_mut(&at.connection)
             .ok_or_else(refused)?;
-        let phase = match place.end {
+        let phase = match at.end {
             0 => connection.phase,
             _ => Phase::Open,
         };
         match phase {
             Phase::Connecting => Err(io::ErrorKind::WouldBlock.into()),
             Phase::Refused => Err(refused()),
-            Phase::Open if connection.ends[place.end].is_reset => {
+            Phase::Open if connection.ends[at.end].is_reset => {
                 Err(io::ErrorKind::ConnectionReset.into())
             }
-            Phase::Open => Ok(&mut connection.ends[place.end]),
+            Phase::Open => Ok(&mut connection.ends[at.end]),
         }
     }
 
@@ -240,7 +240,7 @@ impl Traffic {
 
     pub(super) fn connect(&mut self, server: SocketAddr) -> EndId {
         self.made += 1;
-        let place = EndId {
+        let at = EndId {
             connection: self.made,
             end: 0,
         };
@@ -252,8 +252,8 @@ impl Traffic {
             ends: Default::default(),
         };
         self.connections.insert(self.made, connection);
-        self.send(place, Event::Connect(self.made));
-        place
+        self.send(at, Event::Connect(self.made));
+        at
     }
 
     /// Makes an established connection.
@@ -271,34 +271,29 @@ impl Traffic {
         [0, 1].map(|end| EndId { connection, end })
     }
 
-    pub(super) fn watch(&mut self, place: EndId, id: u64) {
-        if let Some(end) = self.end(place) {
+    pub(super) fn watch(&mut self, at: EndId, id: u64) {
+        if let Some(end) = self.end(at) {
             end.id = id;
         }
     }
 
     /// Fails with `WouldBlock` until the connection is established.
-    pub(super) fn connected(&mut self, place: EndId) -> io::Result<()> {
-        self.open(place).map(|_| ())
+    pub(super) fn connected(&mut self, at: EndId) -> io::Result<()> {
+        self.open(at).map(|_| ())
     }
 
     /// The addresses of the end and of its peer.
-    pub(super) fn addresses(&self, place: EndId) -> io::Result<(SocketAddr, SocketAddr)> {
-        let connection = self.connections.get(&place.connection);
+    pub(super) fn addresses(&self, at: EndId) -> io::Result<(SocketAddr, SocketAddr)> {
+        let connection = self.connections.get(&at.connection);
         let connection = connection.ok_or(io::ErrorKind::NotConnected)?;
-        Ok(match place.end {
+        Ok(match at.end {
             0 => (connection.client, connection.server),
             _ => (connection.server, connection.client),
         })
     }
 
-    pub(super) fn read(
-        &mut self,
-        place: EndId,
-        buffer: &mut [u8],
-        takes: bool,
-    ) -> io::Result<usize> {
-        let end = self.open(place)?;
+    pub(super) fn read(&mut self, at: EndId, buffer: &mut [u8], takes: bool) -> io::Result<usize> {
+        let end = self.open(at)?;
         if end.reads_no_more || buffer.is_empty() {
             return Ok(0);
         }
@@ -310,19 +305,19 @@ impl Traffic {
             };
         }
         let part = self.part(most);
-        let end = self.open(place)?;
+        let end = self.open(at)?;
         for (to, from) in buffer.iter_mut().zip(end.received.iter().take(part)) {
             *to = *from;
         }
         if takes {
             end.received.drain(..part);
-            self.send(place, Event::Room(place.other(), part));
+            self.send(at, Event::Room(at.other(), part));
         }
         Ok(part)
     }
 
-    pub(super) fn write(&mut self, place: EndId, bytes: &[u8]) -> io::Result<usize> {
-        let end = self.open(place)?;
+    pub(super) fn write(&mut self, at: EndId, bytes: &[u8]) -> io::Result<usize> {
+        let end = self.open(at)?;
         if end.writes_no_more {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
@@ -334,53 +329,53 @@ impl Traffic {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         if self.happens(self.faults.resets) {
-            self.break_off(place);
+            self.break_off(at);
             return Err(io::ErrorKind::ConnectionReset.into());
         }
         let part = self.part(most);
-        self.open(place)?.unread += part;
-        self.send(place, Event::Bytes(place.other(), bytes[..part].to_vec()));
+        self.open(at)?.unread += part;
+        self.send(at, Event::Bytes(at.other(), bytes[..part].to_vec()));
         Ok(part)
     }
 
-    pub(super) fn shutdown(&mut self, place: EndId, how: Shutdown) -> io::Result<()> {
-        let end = self.open(place)?;
+    pub(super) fn shutdown(&mut self, at: EndId, how: Shutdown) -> io::Result<()> {
+        let end = self.open(at)?;
         if how != Shutdown::Write {
             end.reads_no_more = true;
         }
         if how != Shutdown::Read && !mem::replace(&mut end.writes_no_more, true) {
-            self.send(place, Event::End(place.other()));
+            self.send(at, Event::End(at.other()));
         }
         Ok(())
     }
 
     /// Breaks the connection from an end.
-    fn break_off(&mut self, place: EndId) {
-        if let Some(end) = self.end(place) {
+    fn break_off(&mut self, at: EndId) {
+        if let Some(end) = self.end(at) {
             end.is_reset = true;
             end.received.clear();
         }
-        self.send(place, Event::Reset(place.other()));
+        self.send(at, Event::Reset(at.other()));
     }
 
     /// Breaks the connection before the close of an end.
-    pub(super) fn abort(&mut self, place: EndId) {
-        self.break_off(place);
-        if let Some(end) = self.end(place) {
+    pub(super) fn abort(&mut self, at: EndId) {
+        self.break_off(at);
+        if let Some(end) = self.end(at) {
             end.writes_no_more = true;
         }
     }
 
     /// Closes an end. Breaks the connection if the end has unread bytes, or `breaks`.
-    pub(super) fn close(&mut self, place: EndId, breaks: bool) {
-        let Some(end) = self.end(place) else { return };
+    pub(super) fn close(&mut self, at: EndId, breaks: bool) {
+        let Some(end) = self.end(at) else { return };
         end.is_gone = true;
         if breaks || !end.received.is_empty() {
-            self.break_off(place);
+            self.break_off(at);
         } else if !mem::replace(&mut end.writes_no_more, true) {
-            self.send(place, Event::End(place.other()));
+            self.send(at, Event::End(at.other()));
         }
-        self.forget(place.connection);
+        self.forget(at.connection);
     }
 
     fn forget(&mut self, connection: u64) {
@@ -427,8 +422,8 @@ impl Traffic {
             return;
         }
         match event {
-            Event::OldestOf(place) => {
-                if let Some(oldest) = connection.ends[place.end].under_way.pop_front() {
+            Event::OldestOf(at) => {
+                if let Some(oldest) = connection.ends[at.end].under_way.pop_front() {
                     self.happen(oldest, ready);
                 }
             }
@@ -440,28 +435,28 @@ impl Traffic {
                 };
                 ready.push(IoEvent::new(connection.ends[0].id, Interest::BOTH));
             }
-            Event::Bytes(place, bytes) => {
-                let end = &mut connection.ends[place.end];
+            Event::Bytes(at, bytes) => {
+                let end = &mut connection.ends[at.end];
                 if end.is_gone {
-                    self.break_off(place);
+                    self.break_off(at);
                 } else if !end.is_reset {
                     end.received.extend(bytes);
                     ready.push(IoEvent::new(end.id, Interest::READ));
                 }
             }
-            Event::End(place) => {
-                let end = &mut connection.ends[place.end];
+            Event::End(at) => {
+                let end = &mut connection.ends[at.end];
                 end.has_ended = true;
                 ready.push(IoEvent::new(end.id, Interest::READ));
             }
-            Event::Reset(place) => {
-                let end = &mut connection.ends[place.end];
+            Event::Reset(at) => {
+                let end = &mut connection.ends[at.end];
                 end.is_reset = true;
                 end.received.clear();
                 ready.push(IoEvent::new(end.id, Interest::BOTH));
             }
-            Event::Room(place, bytes) => {
-                let end = &mut connection.ends[place.end];
+            Event::Room(at, bytes) => {
+                let end = &mut connection.ends[at.end];
                 end.unread -= bytes;
                 ready.push(IoEvent::new(end.id, Interest::WRITE));
             }

@@ -165,9 +165,28 @@ fn refusals(it: &Interpreter) -> Option<Command> {
         4 => command(BIND, "127.0.0.1:0"),
         5 => command(READ, [it.socket(4), 1_u64.into()]),
         6 => command(WRITE, it.socket(4)),
+        7 => command(ACCEPT, it.socket(4)),
+        8 => command(RESOLVE, "no port"),
         _ => {
-            for refused in [1, 2, 3, 5, 6] {
-                assert!(it.answers[refused].result.is_err(), "{refused}");
+            let missing = "missing value: `ganger_net::commands` has the table of commands";
+            for (refused, expected) in [
+                (1, ""),
+                (2, ""),
+                (
+                    3,
+                    "invalid address: `no address`; expected an IP address with a port",
+                ),
+                (
+                    5,
+                    "expected a connection: use `net.connect` or `net.accept`",
+                ),
+                (6, missing),
+                (7, "expected a listener: use `net.listen`"),
+                (8, "invalid host: `no port`; expected `host:port`"),
+            ] {
+                let error = it.answers[refused].result.as_ref().unwrap_err();
+                let text = error.to_string();
+                assert!(text.contains(expected), "{refused}: {text}");
             }
             None
         }
