@@ -6,6 +6,7 @@
 
 mod go;
 mod peers;
+mod work;
 mod workloads;
 
 pub use peers::{AsyncChannel, Channel, Flume, Ganger, Kanal, OnGanger, OnTokio, Runtime, Tokio};

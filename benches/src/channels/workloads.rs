@@ -1,6 +1,7 @@
 //! The workloads of channels.
 
 use super::go;
+use super::work::Work;
 use super::{AsyncChannel, Channel, Flume, Ganger, Kanal, OnGanger, OnTokio, Runtime, Tokio};
 use crate::contest::{Contest, Run, nanoseconds};
 use std::sync::mpsc;
@@ -40,16 +41,6 @@ pub fn contests(quick: bool) -> Vec<Contest> {
         values,
     }));
     contests
-}
-
-/// Senders send the values to receivers, by a single channel. With no receivers, each of four
-/// senders has a channel of its own, and a single process receives by a select of these.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Work {
-    pub(super) senders: u64,
-    pub(super) receivers: usize,
-    pub(super) capacity: usize,
-    pub(super) values: u64,
 }
 
 fn contest(work: Work) -> Contest {

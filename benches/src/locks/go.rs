@@ -1,6 +1,6 @@
 //! Go's locks: a program of its own, which is built at the first need.
 
-use super::workloads::Work;
+use super::work::Work;
 use crate::contest::Run;
 use std::path::PathBuf;
 use std::process::Command;

@@ -6,6 +6,7 @@
 
 mod go;
 mod peers;
+mod work;
 mod workloads;
 
 pub use peers::{Ganger, Locks, Tokio};

@@ -1,5 +1,6 @@
 //! The workloads of locks.
 
+use super::work::Work;
 use super::{Ganger, Locks, Tokio, go};
 use crate::channels::{OnGanger, OnTokio, Runtime};
 use crate::contest::{Contest, Run, nanoseconds};
@@ -42,22 +43,6 @@ pub fn contests(quick: bool) -> Vec<Contest> {
         contests.push(contest(Work::Wake { waiters, closes }));
     }
     contests
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Work {
-    /// A task takes turns alone.
-    Uncontended { turns: u64 },
-    /// Tasks take turns, each with `inside` microseconds inside.
-    Mutex { tasks: u64, inside: u64, turns: u64 },
-    /// Tasks take turns, with at most `permits` tasks inside at a time.
-    Semaphore {
-        tasks: u64,
-        permits: usize,
-        turns: u64,
-    },
-    /// Waiters wait, and are woken at once: by a notice, or by the close of the semaphore.
-    Wake { waiters: u64, closes: bool },
 }
 
 fn contest(work: Work) -> Contest {

@@ -1,10 +1,12 @@
 //! The time in which a waiting process begins to run (W10).
 
-use super::contestant::LAST;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
+
+/// The number from a [`Deliver`] that ends the receiving process.
+pub(super) const LAST: u64 = u64::MAX;
 
 /// The thread's behaviour after its send, until it hears the bell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The lateness of processes that should run every millisecond (W12), or at a message (W13b, W13c).
 
-use super::contestant::LAST;
+use super::bell::LAST;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

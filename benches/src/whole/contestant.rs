@@ -16,9 +16,6 @@ pub(super) type Timed = Result<Duration, Error>;
 /// Sends a number to its processes.
 pub(super) type Deliver = Box<dyn FnMut(u64) + Send>;
 
-/// The number from a [`Deliver`] that ends the receiving process.
-pub(super) const LAST: u64 = u64::MAX;
-
 /// Returns the error of a failed run, with this reason.
 pub(super) fn failed(error: impl Display) -> Error {
     Error::Failed(error.to_string())

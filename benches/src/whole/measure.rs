@@ -4,10 +4,11 @@
 mod depend;
 mod wake;
 
+use super::bell::LAST;
 use super::bell::Sender;
 use super::board::{Board, PERIOD, duration};
 use super::catalog::{Id, Kind, Peer};
-use super::contestant::{Contestant, Deliver, LAST, Timed, failed};
+use super::contestant::{Contestant, Deliver, Timed, failed};
 use super::gate::Gate;
 use super::job::{Error, Job};
 use super::latency::Latencies;

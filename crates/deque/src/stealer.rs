@@ -39,6 +39,14 @@ struct Claimed<'g, T> {
     count: u32,
 }
 
+impl<T> Worker<T> {
+    /// Returns a handle for thieves. O(1).
+    #[must_use]
+    pub fn stealer(&self) -> Stealer<T> {
+        Stealer::new(Arc::clone(&self.shared))
+    }
+}
+
 impl<T> Stealer<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
         Self { shared }

@@ -3,7 +3,6 @@
 use crate::known::Known;
 use crate::ring::{MAX_CAPACITY, Ring, Slots};
 use crate::shared::Shared;
-use crate::stealer::Stealer;
 use crate::word::{FIRST_INDEX, Snapshot, TakeBack};
 use ganger_sync::sync::Arc;
 use ganger_sync::{fence, sized};
@@ -41,7 +40,7 @@ const FIRST_CAPACITY: u32 = sized(16, 4) as u32;
 /// stealers find the deque empty. If the destructor of an item panics, the other items are dropped
 /// while the panic unwinds; a second panic then aborts the process, as with a `Vec`.
 pub struct Worker<T> {
-    shared: Arc<Shared<T>>,
+    pub(crate) shared: Arc<Shared<T>>,
     /// A copy of `bottom` in `shared`, which the compiler can keep in a register.
     bottom: Cell<u32>,
     known: Known,
@@ -261,12 +260,6 @@ impl<T> Worker<T> {
         } else {
             self.shared.owner.buffer.collect();
         }
-    }
-
-    /// Returns a handle for thieves. O(1).
-    #[must_use]
-    pub fn stealer(&self) -> Stealer<T> {
-        Stealer::new(Arc::clone(&self.shared))
     }
 
     #[cfg(all(test, ganger_loom))]

@@ -20,18 +20,16 @@
 //! processes, or half of the time is over: then it leaves. It looks by its timer, the less often
 //! the more processes look.
 
-use crate::kind::Key;
-use crate::registry::{Inner, LEAVE};
+use crate::shared::{Inner, Key, LEAVE, NotClaimed};
 use crate::table::{Place, Slot};
 use ganger_proc_api::CancelReason::Shutdown;
 use ganger_proc_api::{
     BoxError, Context, Event, Events, ExitCause, Payloads, Pid, Process, SendError, StepOutput,
-    StepResult, SubmitErrorKind, Tag,
+    StepResult, Tag,
 };
 use ganger_sched::{Address, ContextExt, ExitAction, Handle, Instant};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_time::TimerOutput;
-use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -64,25 +62,6 @@ pub(crate) enum First<M> {
     Sent,
     Refused(SendError),
 }
-
-/// Why there is no new process.
-#[derive(Debug)]
-pub(crate) enum NotClaimed {
-    /// Another one has been quicker.
-    Taken,
-    NotStarted(SubmitErrorKind),
-}
-
-impl fmt::Display for NotClaimed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Taken => f.write_str("another process has the key"),
-            Self::NotStarted(kind) => kind.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for NotClaimed {}
 
 /// How far a process has come.
 #[derive(Clone, Copy, PartialEq, Eq)]

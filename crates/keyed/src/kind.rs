@@ -1,7 +1,9 @@
-//! What the processes of a kind have in common, and how it is said.
+//! How a program describes a kind of processes.
 
 use crate::error::KindError;
-use crate::registry::{Inner, Keyed};
+use crate::registry::Keyed;
+use crate::shared::{Inner, Key, LiveCount, Make};
+use crate::table::Table;
 #[cfg(feature = "task")]
 use ganger_proc_api::BoxError;
 use ganger_proc_api::{Actor, ActorProcess, Context, Process, Symbol};
@@ -11,20 +13,12 @@ use ganger_task::Cx;
 use ganger_time::Timers;
 use std::any::type_name;
 use std::fmt;
-use std::hash::Hash;
 use std::marker::PhantomData;
 #[cfg(feature = "task")]
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What names a process of a kind: text, a number, or a type of the program's own.
-///
-/// Hashes are keyed with a secret, so strangers can't choose keys that meet.
-pub trait Key: Hash + Eq + Clone + Send + Sync + 'static {}
-
-impl<K: Hash + Eq + Clone + Send + Sync + 'static> Key for K {}
-
-/// What this crate adds to the [`Handle`] of a scheduler.
+/// The methods that this crate adds to the [`Handle`] of a scheduler.
 pub trait Kinds {
     /// Begins a kind of processes that take messages of type `M` and are known by keys, texts by
     /// default. The name says in logs and lists of processes what they are.
@@ -67,9 +61,6 @@ pub struct NewKind<M, K = String> {
     name: Symbol,
     types: PhantomData<fn(M, K)>,
 }
-
-/// Makes the process of a key.
-pub(crate) type Make<K> = Box<dyn Fn(&K, &Context) -> Box<dyn Process> + Send + Sync>;
 
 /// A kind that knows how its processes start.
 #[must_use = "a kind does nothing before `build`"]
@@ -188,10 +179,11 @@ impl<M: Send + 'static, K: Key> KindBuilder<M, K> {
     /// A process that has taken no step for that time, and has no event left, is evicted: after
     /// that time at the earliest, and after twice that time at the latest. By default none is.
     ///
-    /// It is cancelled as by [`Context::cancel`]: an actor gets [`Actor::cancelled`], where it may
-    /// defer its end and save its state, and last of all [`Actor::close`]. The waits of an async
-    /// function end. So the time should be longer than a process waits for the answers to its own
-    /// questions. What is sent to the key meanwhile waits for the next process.
+    /// An eviction cancels the process as [`Context::cancel`] does: an actor gets
+    /// [`Actor::cancelled`], where it may defer its end and save its state, and last of all
+    /// [`Actor::close`]. The waits of an async function end. So the time should be longer than a
+    /// process waits for the answers to its own questions. Messages that come for the key meanwhile
+    /// wait for the next process.
     pub fn idle_after(self, time: Duration) -> Self {
         let idle = Some(time);
         Self { idle, ..self }
@@ -204,7 +196,16 @@ impl<M: Send + 'static, K: Key> KindBuilder<M, K> {
     pub fn build(self) -> Result<Keyed<M, K>, KindError> {
         let timers = self.scheduler.source::<Timers>();
         let timers = timers.ok_or(KindError::NoTimers)?;
-        Ok(Keyed::new(Inner::new(self, timers)))
+        Ok(Keyed::new(Inner {
+            table: Table::new(),
+            make: self.make,
+            namer: self.namer,
+            name: self.name,
+            idle: self.idle,
+            timers,
+            keyed: self.scheduler.extension(|_| LiveCount::default()),
+            scheduler: self.scheduler.downgrade(),
+        }))
     }
 }
 

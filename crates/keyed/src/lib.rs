@@ -6,8 +6,10 @@ mod error;
 mod incarnation;
 mod kind;
 mod registry;
+mod shared;
 mod table;
 
 pub use error::{KeyedError, KeyedErrorKind, KindError};
-pub use kind::{Key, KindBuilder, Kinds, NewKind};
+pub use kind::{KindBuilder, Kinds, NewKind};
 pub use registry::{Keyed, KeyedAddress};
+pub use shared::Key;

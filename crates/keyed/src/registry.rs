@@ -1,25 +1,17 @@
 //! The processes of a kind, and their addresses by key.
 
 use crate::error::{KeyedError, KeyedErrorKind};
-use crate::incarnation::{First, Incarnation, NotClaimed};
-use crate::kind::{Key, KindBuilder, Make};
-use crate::table::{AsksItself, Slot, Table};
-use ganger_proc_api::{
-    BoxError, ExitCause, ExitNotice, Message, Payloads, Reply, SubmitErrorKind, Symbol, Tag,
-};
+use crate::incarnation::{First, Incarnation};
+use crate::shared::{Inner, Key, LEAVE, NotClaimed};
+use crate::table::{AsksItself, Slot};
+use ganger_proc_api::{BoxError, ExitCause, ExitNotice, Message, Reply};
 use ganger_sched::internal::CALLS_ITSELF;
-use ganger_sched::{Address, Call, Handle, SystemEvent, WeakHandle};
-use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sched::{Address, Call, SystemEvent};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_time::Timers;
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The notice by which a process is asked to leave.
-pub(crate) const LEAVE: Tag = Tag::MAX - 1;
 
 /// The processes of a kind, each known by its key: see [`Kinds::kind`](crate::Kinds::kind).
 ///
@@ -42,69 +34,6 @@ pub(crate) const LEAVE: Tag = Tag::MAX - 1;
 /// call is O(1) unless it says otherwise, and takes one of 64 locks for a moment.
 pub struct Keyed<M, K = String> {
     inner: Arc<Inner<M, K>>,
-}
-
-pub(crate) struct Inner<M, K> {
-    pub(crate) table: Table<K, M>,
-    pub(crate) make: Make<K>,
-    pub(crate) namer: fn() -> &'static str,
-    pub(crate) name: Symbol,
-    pub(crate) idle: Option<Duration>,
-    pub(crate) timers: Arc<Timers>,
-    pub(crate) scheduler: WeakHandle,
-    /// Of all kinds of the scheduler.
-    pub(crate) keyed: Arc<LiveCount>,
-}
-
-/// The keyed processes of a scheduler.
-#[derive(Default)]
-pub(crate) struct LiveCount(AtomicUsize);
-
-impl LiveCount {
-    pub(crate) fn add(&self) {
-        // Ordering: Relaxed: a count.
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn subtract(&self) {
-        // Ordering: Relaxed: a count.
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        // Ordering: Relaxed: a count, which is looked at again and again.
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl<M: Send + 'static, K: Key> Inner<M, K> {
-    pub(crate) fn new(kind: KindBuilder<M, K>, timers: Arc<Timers>) -> Self {
-        let scheduler: Handle = kind.scheduler;
-        Self {
-            table: Table::new(),
-            make: kind.make,
-            namer: kind.namer,
-            name: kind.name,
-            idle: kind.idle,
-            timers,
-            keyed: scheduler.extension(|_| LiveCount::default()),
-            scheduler: scheduler.downgrade(),
-        }
-    }
-
-    /// Starts a process.
-    pub(crate) fn start(self: &Arc<Self>, process: Incarnation<M, K>) -> Result<(), NotClaimed> {
-        let Some(scheduler) = self.scheduler.upgrade() else {
-            return Err(NotClaimed::NotStarted(SubmitErrorKind::Stopping));
-        };
-        match scheduler.submit(process, self.name, Payloads::new()) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(match error.kind {
-                SubmitErrorKind::InitFailed(error) if error.is::<NotClaimed>() => NotClaimed::Taken,
-                kind => NotClaimed::NotStarted(kind),
-            }),
-        }
-    }
 }
 
 impl<M: Send + 'static, K: Key> Keyed<M, K> {

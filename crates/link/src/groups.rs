@@ -18,18 +18,15 @@ use ganger_proc_api::{Message, Pid, SendErrorKind};
 use ganger_sched::internal::HashKey;
 use ganger_sched::{Address, Handle, Recipient};
 use ganger_sync::sync::{Mutex, lock};
-use monitors::{EndMonitor, Monitor, Place};
+pub use monitors::GroupMonitor;
+use monitors::{EndMonitor, Place};
 use outbox::Outbox;
-pub use outbox::{GroupChange, GroupMonitor, GroupNotice};
-use scope::{Hold, Members, Scope};
-use std::collections::HashMap;
+pub use outbox::{GroupChange, GroupNotice};
+pub use scope::JoinError;
+use scope::{Hold, Members, Monitor, Scope, Scopes};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
-
-/// The scopes of a scheduler that are in use, by their names.
-#[derive(Default)]
-struct Scopes(Mutex<HashMap<Box<str>, Weak<Scope>>>);
 
 /// A scope: groups by their names. Cloning it is cheap. Scopes know nothing of each other.
 ///
@@ -60,14 +57,6 @@ pub struct Groups {
 pub struct Group {
     scope: Arc<Scope>,
     name: Arc<str>,
-}
-
-/// A process was not taken into a group, because it has ended or is of another scheduler.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("can't add {pid} to a group: the process has ended")]
-pub struct JoinError {
-    /// The process.
-    pub pid: Pid,
 }
 
 /// The groups of a scope that have members, in the order of their names, with these.
@@ -166,7 +155,7 @@ impl Groups {
             number,
         };
         EndMonitor::begin(&place, &outbox, hold);
-        let monitor = outbox.monitored_at(place);
+        let monitor = GroupMonitor::new(&outbox, place);
         (groups, monitor)
     }
 }
@@ -240,7 +229,7 @@ impl Group {
             number,
         };
         EndMonitor::begin(&place, &outbox, hold);
-        let monitor = outbox.monitored_at(place);
+        let monitor = GroupMonitor::new(&outbox, place);
         (members, monitor)
     }
 

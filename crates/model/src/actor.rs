@@ -1,19 +1,29 @@
-//! A process that obeys its messages, and notes its events.
+//! A process that obeys its messages, starts others, and notes its events.
 
-use crate::calls::{self, aim};
+use crate::calls::{self, aim, id_of, method_of, panic_with};
 use crate::far;
-use crate::handlers::id_of;
-use crate::notes::{Note, Number, Outcome, Seen};
-use crate::plan::{Act, Kind, Manners, Nature, Passed, Start};
-use crate::threads::give_way;
+use crate::notes::{Call, Heir, Note, Number, Outcome, Seen, Submitted};
+use crate::plan::{Act, Kind, Manners, Nature, Next, Passed, Start};
 use crate::waits;
-use crate::world::World;
+use crate::world::{Submission, World, give_way};
 use ganger_proc_api::{
     BoxError, Command, Context, Envelope, Event, Events, Payloads, Pid, Process, StepOutput,
-    StepResult, UpgradeRequest,
+    StepResult, SubmitError, Symbol, UpgradeRequest,
 };
-use std::panic::resume_unwind;
 use std::sync::{Arc, Weak};
+
+/// The name of a factory that makes processes.
+pub(crate) const MAKER: &str = "makes processes";
+/// The name of a factory that panics.
+pub(crate) const BREAKER: &str = "panics";
+/// The name of an unregistered factory.
+const NOBODY: &str = "nobody";
+
+/// The nature of processes that take the places of others.
+const HEIRS: Nature = Nature {
+    manners: Manners::Finishes,
+    probes: true,
+};
 
 pub(crate) struct Actor {
     world: Arc<World>,
@@ -41,11 +51,6 @@ struct Doing<'a> {
     request: Option<UpgradeRequest>,
     /// A cancellation does not end the process.
     defers: bool,
-}
-
-/// Panics without output: only the message counts.
-pub(crate) fn panic_with(number: Number) -> ! {
-    resume_unwind(Box::new(number.to_string()))
 }
 
 impl Actor {
@@ -136,7 +141,7 @@ impl Actor {
             Act::Fail => doing.outcome = Outcome::Fails(number),
             Act::Panic => doing.outcome = Outcome::Panics(number),
             Act::Become(next) => {
-                let (heir, request) = calls::heir(&world, next);
+                let (heir, request) = heir(&world, next);
                 doing.outcome = Outcome::Becomes(heir);
                 doing.request = Some(request);
             }
@@ -169,7 +174,7 @@ impl Actor {
             }),
             Act::Spawn(nature, start) => {
                 let by = Some(ctx.pid());
-                calls::submit(&world, nature, start, None, by, |actor, method, input| {
+                submit(&world, nature, start, None, by, |actor, method, input| {
                     let pid = ctx.submit(actor, method, input)?;
                     Ok((pid, None))
                 });
@@ -275,4 +280,101 @@ impl Process for Actor {
             calls::probe(&self.world, pid);
         }
     }
+}
+
+/// Submits a process with `through`, which is given its input; returns its PID.
+pub(crate) fn submit(
+    world: &Arc<World>,
+    nature: Nature,
+    start: Start,
+    chosen: Option<Pid>,
+    by: Option<Pid>,
+    through: impl FnOnce(Actor, Symbol, Number) -> Result<Submission, SubmitError>,
+) {
+    let number = world.number();
+    let expected = world.ask(
+        |answer| Call::Submit(number, start, answer),
+        |spec| spec.submit(number, chosen, by, start),
+    );
+    let actor = Actor::new(world, number, nature);
+    let found = match try_to_submit(world, actor, start, chosen, through) {
+        Ok(submission) => {
+            world.keep(submission);
+            Submitted::Started
+        }
+        Err(refused) => refused,
+    };
+    let is_right = expected != Some(found) && world.was_refused(number, found);
+    let expected = if is_right { Some(found) } else { expected };
+    world.reach("a submit (P1, P13, P14, D1)", expected, found);
+}
+
+/// Submits a process with `through`. Checks that it has the requested PID, or comes back whole.
+pub(crate) fn try_to_submit(
+    world: &World,
+    actor: Actor,
+    start: Start,
+    chosen: Option<Pid>,
+    through: impl FnOnce(Actor, Symbol, Number) -> Result<Submission, SubmitError>,
+) -> Result<Submission, Submitted> {
+    let (number, life) = (actor.number(), actor.life());
+    let error = match through(actor, method_of(start), number) {
+        Ok(submission) => {
+            let is_chosen = chosen.is_none_or(|chosen| chosen == submission.0);
+            world.compare("the PID that was asked for (P1)", Some(true), is_chosen);
+            return Ok(submission);
+        }
+        Err(error) => error,
+    };
+    let found = Submitted::refused(&error.kind);
+    let is_lost = matches!(
+        found,
+        Submitted::InitPanicked | Submitted::StartRefused | Submitted::StartPanicked
+    );
+    let parts = error.into_parts();
+    let comes_back = parts.is_some();
+    world.compare("the process comes back (P1)", Some(!is_lost), comes_back);
+    let has_input = found != Submitted::InitFailed;
+    let input = parts
+        .as_ref()
+        .and_then(|(_, input)| input.first()?.as_u64());
+    let expected = (comes_back && has_input).then_some(number);
+    world.compare("the input that comes back (P1)", Some(expected), input);
+    let lives = life.strong_count();
+    drop(parts);
+    world.compare(
+        "the process that comes back is that one, and there is no other (P1)",
+        Some((usize::from(comes_back), 0)),
+        (lives, life.strong_count()),
+    );
+    if !matches!(
+        found,
+        Submitted::Stopping | Submitted::LimitReached | Submitted::AlreadyExists
+    ) {
+        world.tell("rolled back", |spec| spec.rolled_back(number));
+    }
+    Err(found)
+}
+
+/// Returns the heir of a process, and the request for the upgrade.
+pub(crate) fn heir(world: &Arc<World>, next: Next) -> (Heir, UpgradeRequest) {
+    let factory = |name| UpgradeRequest::factory(world.factory(name), method_of(Start::Well), ());
+    match next {
+        Next::Process(start) => {
+            let number = world.number();
+            let actor = Actor::new(world, number, HEIRS);
+            let request = UpgradeRequest::process(actor, method_of(start), ());
+            (Heir::Process(number), request)
+        }
+        Next::Factory => (Heir::Made, factory(MAKER)),
+        Next::PanickingFactory => (Heir::PanickingFactory, factory(BREAKER)),
+        Next::UnknownFactory => (Heir::UnknownFactory, factory(NOBODY)),
+    }
+}
+
+/// Makes a process, as a factory.
+pub(crate) fn make(world: &Arc<World>) -> Box<dyn Process> {
+    let number = world.number();
+    world.state().spec.made(number);
+    Box::new(Actor::new(world, number, HEIRS))
 }

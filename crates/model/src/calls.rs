@@ -1,27 +1,11 @@
-//! Calls, from outside or from a step, and their results.
+//! Calls of processes that are there, from outside or from a step, and their results.
 
-use crate::actor::Actor;
-use crate::notes::{Call, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded};
-use crate::plan::{Act, Answer, Manners, Nature, Next, Start, Target};
+use crate::notes::{Call, Finished, Number, Seen, Sent};
+use crate::plan::{Act, Answer, Kind, Start, Target};
 use crate::world::World;
-use ganger_proc_api::{
-    Completer, Context, Envelope, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest,
-};
-use ganger_sched::{Handle, ProcessHandle, UpgradeRefused, UpgradeRefusedKind};
-use std::sync::Arc;
-
-/// The name of a factory that makes processes.
-pub(crate) const MAKER: &str = "makes processes";
-/// The name of a factory that panics.
-pub(crate) const BREAKER: &str = "panics";
-/// The name of an unregistered factory.
-const NOBODY: &str = "nobody";
-
-/// The nature of processes that take the places of others.
-const HEIRS: Nature = Nature {
-    manners: Manners::Finishes,
-    probes: true,
-};
+use ganger_proc_api::{CommandId, Completer, Context, Envelope, Pid, SendError, Symbol};
+use ganger_sched::Handle;
+use std::panic::resume_unwind;
 
 /// The names of entry points.
 const METHODS: [(Start, &str); 5] = [
@@ -44,122 +28,31 @@ pub(crate) fn start_of(method: &str) -> Start {
     found.map_or(Start::InitFails, |&(start, _)| start)
 }
 
-/// A submitted process: its PID, and its handle, if it is not detached.
-pub(crate) type Submission = (Pid, Option<ProcessHandle>);
+/// The command id of each kind: ids in the array and in the map of the registry, and at their ends.
+pub(crate) fn id_of(kind: Kind) -> CommandId {
+    CommandId::new(match kind {
+        Kind::AtOnce => 256,
+        Kind::Kept => 257,
+        Kind::Delayed => 511,
+        Kind::Drops => 512,
+        Kind::Errs => 32_767,
+        Kind::Panics => 258,
+        Kind::AnswersAndErrs => 20_000,
+        Kind::Unknown => 301,
+        Kind::Terminates => 259,
+    })
+}
+
+/// Panics without output: only the message counts.
+pub(crate) fn panic_with(number: Number) -> ! {
+    resume_unwind(Box::new(number.to_string()))
+}
 
 /// Returns the PID of a target.
 pub(crate) fn aim(world: &World, to: Target) -> Option<Pid> {
     let state = world.state();
     let count = state.pids.len();
     (count > 0).then(|| state.pids[usize::from(to) % count])
-}
-
-/// Submits a process with `through`, which is given its input; returns its PID.
-pub(crate) fn submit(
-    world: &Arc<World>,
-    nature: Nature,
-    start: Start,
-    chosen: Option<Pid>,
-    by: Option<Pid>,
-    through: impl FnOnce(Actor, Symbol, Number) -> Result<Submission, SubmitError>,
-) {
-    let number = world.number();
-    let expected = world.ask(
-        |answer| Call::Submit(number, start, answer),
-        |spec| spec.submit(number, chosen, by, start),
-    );
-    let actor = Actor::new(world, number, nature);
-    let found = match try_to_submit(world, actor, start, chosen, through) {
-        Ok(submission) => {
-            world.keep(submission);
-            Submitted::Started
-        }
-        Err(refused) => refused,
-    };
-    let is_right = expected != Some(found) && world.was_refused(number, found);
-    let expected = if is_right { Some(found) } else { expected };
-    world.reach("a submit (P1, P13, P14, D1)", expected, found);
-}
-
-/// Submits a process with `through`. Checks that it has the requested PID, or comes back whole.
-pub(crate) fn try_to_submit(
-    world: &World,
-    actor: Actor,
-    start: Start,
-    chosen: Option<Pid>,
-    through: impl FnOnce(Actor, Symbol, Number) -> Result<Submission, SubmitError>,
-) -> Result<Submission, Submitted> {
-    let (number, life) = (actor.number(), actor.life());
-    let error = match through(actor, method_of(start), number) {
-        Ok(submission) => {
-            let is_chosen = chosen.is_none_or(|chosen| chosen == submission.0);
-            world.compare("the PID that was asked for (P1)", Some(true), is_chosen);
-            return Ok(submission);
-        }
-        Err(error) => error,
-    };
-    let found = Submitted::refused(&error.kind);
-    let is_lost = matches!(
-        found,
-        Submitted::InitPanicked | Submitted::StartRefused | Submitted::StartPanicked
-    );
-    let parts = error.into_parts();
-    let comes_back = parts.is_some();
-    world.compare("the process comes back (P1)", Some(!is_lost), comes_back);
-    let has_input = found != Submitted::InitFailed;
-    let input = parts
-        .as_ref()
-        .and_then(|(_, input)| input.first()?.as_u64());
-    let expected = (comes_back && has_input).then_some(number);
-    world.compare("the input that comes back (P1)", Some(expected), input);
-    let lives = life.strong_count();
-    drop(parts);
-    world.compare(
-        "the process that comes back is that one, and there is no other (P1)",
-        Some((usize::from(comes_back), 0)),
-        (lives, life.strong_count()),
-    );
-    if !matches!(
-        found,
-        Submitted::Stopping | Submitted::LimitReached | Submitted::AlreadyExists
-    ) {
-        world.tell("rolled back", |spec| spec.rolled_back(number));
-    }
-    Err(found)
-}
-
-/// Submits a process from outside.
-pub(crate) fn submit_from_outside(
-    world: &Arc<World>,
-    handle: &Handle,
-    nature: Nature,
-    start: Start,
-    chosen: Option<u64>,
-) {
-    let chosen = chosen.map(|id| world.pid(handle, id));
-    submit(
-        world,
-        nature,
-        start,
-        chosen,
-        None,
-        |actor, method, input| submit_to(handle, chosen, actor, method, input),
-    );
-}
-
-/// Submits a process to the scheduler, under a chosen PID if given.
-pub(crate) fn submit_to(
-    handle: &Handle,
-    chosen: Option<Pid>,
-    actor: Actor,
-    method: Symbol,
-    input: Number,
-) -> Result<Submission, SubmitError> {
-    let process = match chosen {
-        Some(pid) => handle.submit_as(pid, actor, method, input),
-        None => handle.submit(actor, method, input),
-    }?;
-    Ok((process.pid(), Some(process)))
 }
 
 /// Sends a message that makes its receiver do `act`.
@@ -281,45 +174,6 @@ pub(crate) fn demonitor(world: &World, ctx: &Context, target: Pid, tag: Number) 
         |spec| spec.demonitor(target, tag),
     );
     ctx.demonitor(target, tag);
-}
-
-/// Returns the heir of a process, and the request for the upgrade.
-pub(crate) fn heir(world: &Arc<World>, next: Next) -> (Heir, UpgradeRequest) {
-    let factory = |name| UpgradeRequest::factory(world.factory(name), method_of(Start::Well), ());
-    match next {
-        Next::Process(start) => {
-            let number = world.number();
-            let actor = Actor::new(world, number, HEIRS);
-            let request = UpgradeRequest::process(actor, method_of(start), ());
-            (Heir::Process(number), request)
-        }
-        Next::Factory => (Heir::Made, factory(MAKER)),
-        Next::PanickingFactory => (Heir::PanickingFactory, factory(BREAKER)),
-        Next::UnknownFactory => (Heir::UnknownFactory, factory(NOBODY)),
-    }
-}
-
-/// Makes a process, as a factory.
-pub(crate) fn make(world: &Arc<World>) -> Box<dyn Process> {
-    let number = world.number();
-    world.state().spec.made(number);
-    Box::new(Actor::new(world, number, HEIRS))
-}
-
-pub(crate) fn upgrade(world: &Arc<World>, handle: &Handle, pid: Pid, next: Next) {
-    let (heir, request) = heir(world, next);
-    let expected = world.ask(
-        |answer| Call::Upgrade(pid, heir, answer),
-        |spec| spec.upgrade(pid, heir),
-    );
-    let found = match handle.upgrade(pid, request) {
-        Ok(()) => Upgraded::Accepted,
-        Err(UpgradeRefused { kind, .. }) => match kind {
-            UpgradeRefusedKind::UnknownFactory(_) => Upgraded::UnknownFactory,
-            _ => Upgraded::NotFound,
-        },
-    };
-    world.reach("an upgrade (P11)", expected, found);
 }
 
 /// Uses a kept completer.

@@ -1,34 +1,17 @@
 //! The handlers of commands, the factories of processes, and the hooks of starts and ends.
 
-use crate::actor::panic_with;
-use crate::calls::{self, BREAKER, MAKER};
+use crate::actor::{BREAKER, MAKER, make};
+use crate::calls::{self, id_of, panic_with};
 use crate::notes::{End, Note};
 use crate::plan::{Answer, KINDS, Kind, Start};
 use crate::world::{Hub, World};
-use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, ExitReason, Lifecycle, Pid, Symbol,
-};
+use ganger_proc_api::{BoxError, Command, Completer, ExitReason, Lifecycle, Pid, Symbol};
 use ganger_sched::{FactoryError, Handle, RegisterError};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long it takes to answer later.
 const LATER: Duration = Duration::from_micros(20);
-
-/// The command id of each kind: ids in the array and in the map of the registry, and at their ends.
-pub(crate) fn id_of(kind: Kind) -> CommandId {
-    CommandId::new(match kind {
-        Kind::AtOnce => 256,
-        Kind::Kept => 257,
-        Kind::Delayed => 511,
-        Kind::Drops => 512,
-        Kind::Errs => 32_767,
-        Kind::Panics => 258,
-        Kind::AnswersAndErrs => 20_000,
-        Kind::Unknown => 301,
-        Kind::Terminates => 259,
-    })
-}
 
 pub(crate) fn register(hub: &Arc<Hub>, handle: &Handle) -> Result<(), RegisterError> {
     for kind in KINDS.into_iter().filter(|&kind| kind != Kind::Unknown) {
@@ -85,7 +68,7 @@ fn carry_out(
 pub(crate) fn register_factories(world: &Arc<World>, handle: &Handle) -> Result<(), FactoryError> {
     let maker = Arc::downgrade(world);
     let make = move || match maker.upgrade() {
-        Some(world) => calls::make(&world),
+        Some(world) => make(&world),
         None => panic_with(0),
     };
     handle.register_factory(world.factory(MAKER), make)?;

@@ -11,8 +11,10 @@ mod pid_text;
 mod plan;
 mod play;
 mod spec;
+mod starts;
 mod threads;
 mod trees;
+mod waiting;
 mod waits;
 mod world;
 

@@ -6,6 +6,7 @@ use crate::handlers::{Hooks, register, register_factories};
 use crate::notes::Call;
 use crate::plan::{Act, Answer, Nature, Op, Plan, Start, Way};
 use crate::spec::Limits;
+use crate::starts::{submit_from_outside, upgrade};
 use crate::waits;
 use crate::world::{Hub, World};
 use ganger_proc_api::Pid;
@@ -110,7 +111,7 @@ fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
             nature,
             start,
             chosen,
-        } => calls::submit_from_outside(world, rt, nature, start, chosen),
+        } => submit_from_outside(world, rt, nature, start, chosen),
         Op::Send { to, act, control } => {
             if let Some(to) = aim(to) {
                 calls::send_from_outside(world, rt, to, act, control);
@@ -118,7 +119,7 @@ fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
         }
         Op::Cancel(to) => _ = aim(to).map(|to| calls::cancel(world, rt, to)),
         Op::Terminate(to) => _ = aim(to).map(|to| calls::terminate(world, rt, to)),
-        Op::Upgrade(to, next) => _ = aim(to).map(|to| calls::upgrade(world, rt, to, next)),
+        Op::Upgrade(to, next) => _ = aim(to).map(|to| upgrade(world, rt, to, next)),
         Op::Complete(nth, answer) => calls::complete_kept(world, nth, answer),
         Op::Stop(micros) => {
             if !std::mem::replace(is_stopped, true) {
@@ -175,7 +176,7 @@ fn crowd(
         let nth = turn as u64 / submitters as u64;
         let start = if turn % 3 == 2 { start } else { Start::Well };
         let chosen = nth.is_multiple_of(2).then_some(first + nth / 2);
-        calls::submit_from_outside(world, rt, nature, start, chosen);
+        submit_from_outside(world, rt, nature, start, chosen);
         (0..rt.choose(4)).for_each(|_| _ = rt.step());
     }
 }

@@ -22,8 +22,9 @@ use crate::calls::{self, aim};
 use crate::handlers::{Hooks, register, register_factories};
 use crate::plan::{Act, Answer, Op, Plan};
 use crate::spec::{Counts, Limits};
+use crate::starts::{submit_from_outside, upgrade};
 use crate::waits;
-use crate::world::{Hub, World};
+use crate::world::{Hub, World, give_way};
 use ganger_proc_api::Pid;
 use ganger_sched::{Handle, ProcessState, Scheduler};
 use std::collections::BTreeSet;
@@ -164,11 +165,6 @@ fn at_once<T: Sync, R: Send>(all: &[T], f: impl Fn(&T, &dyn Fn()) -> R + Sync) -
     })
 }
 
-/// Gives other threads time to catch up.
-pub(crate) fn give_way() {
-    (0..5).for_each(|_| thread::yield_now());
-}
-
 /// Ends the remaining processes.
 fn end(world: &World, handle: &Handle) {
     while !world.state().kept.is_empty() {
@@ -196,7 +192,7 @@ fn act(world: &Arc<World>, handle: &Handle, op: Op) {
             nature,
             start,
             chosen,
-        } => calls::submit_from_outside(world, handle, nature, start, chosen),
+        } => submit_from_outside(world, handle, nature, start, chosen),
         Op::Send { to, act, control } => {
             if let Some(to) = aim(to) {
                 calls::send_from_outside(world, handle, to, inside_of_one(act), control);
@@ -204,7 +200,7 @@ fn act(world: &Arc<World>, handle: &Handle, op: Op) {
         }
         Op::Cancel(to) => _ = aim(to).map(|to| calls::cancel(world, handle, to)),
         Op::Terminate(to) => _ = aim(to).map(|to| calls::terminate(world, handle, to)),
-        Op::Upgrade(to, next) => _ = aim(to).map(|to| calls::upgrade(world, handle, to, next)),
+        Op::Upgrade(to, next) => _ = aim(to).map(|to| upgrade(world, handle, to, next)),
         Op::Complete(nth, answer) => calls::complete_kept(world, nth, answer),
         Op::Volley {
             to,

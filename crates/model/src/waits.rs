@@ -2,42 +2,18 @@
 //! dropped.
 
 use crate::calls::{allow_for_a_stop, come_back};
-use crate::notes::{Call, Number, Sent};
+use crate::notes::{Call, Sent};
 use crate::plan::Act;
+use crate::waiting::Waiting;
 use crate::world::World;
 use ganger_proc_api::{Envelope, Pid};
-use ganger_sched::{Handle, SendAsync};
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use ganger_sched::Handle;
+use std::task::Poll;
 
-/// A waiting send.
-pub(crate) struct Waiting {
-    number: Number,
-    send: SendAsync,
-    woken: Arc<Woken>,
-}
-
-/// Whether the waker has been called since the last look.
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        // Ordering: Release pairs with the Acquire in `look_at_all`: the poll after the wake-up
-        // sees its reason.
-        self.0.store(true, Ordering::Release);
-    }
-}
-
-impl Waiting {
-    fn look(&mut self, world: &World) -> Sent {
-        let waker = Waker::from(Arc::clone(&self.woken));
-        match Pin::new(&mut self.send).poll(&mut Context::from_waker(&waker)) {
-            Poll::Pending => Sent::Waits,
-            Poll::Ready(sent) => come_back(world, self.number, sent),
-        }
+fn look(waiting: &mut Waiting, world: &World) -> Sent {
+    match waiting.poll() {
+        Poll::Pending => Sent::Waits,
+        Poll::Ready(sent) => come_back(world, waiting.number, sent),
     }
 }
 
@@ -49,12 +25,9 @@ pub(crate) fn begin(world: &World, handle: &Handle, to: Pid, act: Act) {
         |answer| Call::Wait(to, number, act, answer),
         |spec| spec.wait_for_room(to, number),
     );
-    let mut waiting = Waiting {
-        number,
-        send: handle.send_async(Envelope::new(to, to, "act", number)),
-        woken: Arc::default(),
-    };
-    let found = waiting.look(world);
+    let send = handle.send_async(Envelope::new(to, to, "act", number));
+    let mut waiting = Waiting::new(number, send);
+    let found = look(&mut waiting, world);
     let expected = allow_for_a_stop(world, expected, found);
     world.reach("a send that may wait (R2, P13)", expected, found);
     if found == Sent::Waits {
@@ -67,11 +40,10 @@ pub(crate) fn look_at_all(world: &World) {
     let mut all = std::mem::take(&mut world.state().waiting);
     all.retain_mut(|waiting| {
         let expected = world.state().spec.became(waiting.number);
-        // Ordering: Acquire pairs with the Release in the waker.
-        let is_woken = waiting.woken.0.swap(false, Ordering::Acquire);
+        let is_woken = waiting.take_wake();
         let is_over = expected != Sent::Waits;
         world.compare("who has waited is woken (P13)", Some(is_over), is_woken);
-        let found = waiting.look(world);
+        let found = look(waiting, world);
         let expected = allow_for_a_stop(world, Some(expected), found);
         world.reach("a send that has waited (R2, P13)", expected, found);
         found == Sent::Waits

@@ -7,21 +7,24 @@
 //! A scheduler with threads has several worlds, each with processes of its own. Each world makes a
 //! single call at a time, so that its events have an order.
 
-use crate::calls::Submission;
 use crate::notes::{End, Note, Number, Submitted};
 use crate::plan::{Act, Nature};
 use crate::spec::{Broken, Limits, Spec};
-use crate::waits::Waiting;
+use crate::waiting::Waiting;
 use ganger_proc_api::{Completer, Pid, Symbol};
 use ganger_sched::{Handle, ProcessHandle, WeakHandle};
 use ganger_sim::SimClock;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread;
 use std::time::Duration;
 
 /// How many of the last notes a report shows.
 const SHOWN: usize = 60;
+
+/// A submitted process: its PID, and its handle, if it is not detached.
+pub(crate) type Submission = (Pid, Option<ProcessHandle>);
 
 /// The worlds of a scheduler, with each process's world and nature.
 #[derive(Default)]
@@ -56,6 +59,11 @@ pub(crate) struct State {
     ends: HashMap<Pid, VecDeque<End>>,
     /// The results of calls, and the ends of processes.
     reached: BTreeSet<String>,
+}
+
+/// Gives other threads time to catch up.
+pub(crate) fn give_way() {
+    (0..5).for_each(|_| thread::yield_now());
 }
 
 impl Hub {

@@ -4,6 +4,7 @@ mod choices;
 mod failure;
 mod faults;
 mod network;
+mod outside;
 mod plan;
 mod quiet;
 mod registering;

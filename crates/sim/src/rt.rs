@@ -5,7 +5,6 @@ use crate::failure::STUCK;
 use crate::faults::{Faults, JUMP, LATE, MOVES};
 use crate::network::Network;
 use crate::plan::STALLS;
-use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
 use crate::trace::Trace;
 use crate::watchdog;
@@ -50,6 +49,14 @@ pub struct Rt<'a> {
     seed: Option<u64>,
     /// Why the simulation has failed the run.
     pub(crate) given_up: RefCell<Option<String>>,
+}
+
+/// How far the shutdown has come.
+#[derive(Default)]
+pub(crate) struct Shutdown {
+    /// The deadline, once it has begun.
+    pub(crate) end: Cell<Option<Duration>>,
+    pub(crate) is_halted: Cell<bool>,
 }
 
 /// How long a turn takes by the clock of the simulation. With it, time passes even beside processes

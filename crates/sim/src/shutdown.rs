@@ -9,16 +9,7 @@ use crate::failure::STUCK;
 use crate::faults::LATE;
 use crate::rt::Rt;
 use ganger_sched::StopReport;
-use std::cell::Cell;
 use std::time::Duration;
-
-/// How far the shutdown has come.
-#[derive(Default)]
-pub(crate) struct Shutdown {
-    /// The deadline, once it has begun.
-    end: Cell<Option<Duration>>,
-    is_halted: Cell<bool>,
-}
 
 impl Rt<'_> {
     /// Stops the scheduler like [`Handle::stop`](ganger_sched::Handle::stop), by the clock of the

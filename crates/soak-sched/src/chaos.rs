@@ -3,8 +3,8 @@
 
 use crate::faults::Faults;
 use crate::parcel::{Lane, Sender};
+use crate::sink::Sink;
 use crate::site::{BAD_FACTORY, FACTORY, Site};
-use crate::workloads::Sink;
 use fastrand::Rng;
 use ganger::prelude::{Pid, UpgradeRequest};
 use std::sync::{Mutex, PoisonError};

@@ -3,9 +3,9 @@
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::commands::Ask;
 use crate::plan::Ending;
+use crate::sink::Sink;
 use crate::site::{Site, wait};
 use crate::watch::Watch;
-use crate::workloads::Sink;
 use fastrand::Rng;
 use ganger::prelude::{BoxError, ExitReason, Pid, ProcessHandle, StopReport, SubmitErrorKind};
 use std::collections::BTreeSet;

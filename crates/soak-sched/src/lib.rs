@@ -19,6 +19,7 @@ mod parcel;
 mod patience;
 mod plan;
 mod quiet;
+mod sink;
 mod site;
 #[cfg(all(
     target_os = "linux",

@@ -1,9 +1,9 @@
 //! A crowd: threads submit until the scheduler has exactly as many processes as it may have.
 
 use crate::plan::CROWDS;
+use crate::sink::Sink;
 use crate::site::Site;
 use crate::watch::Watch;
-use crate::workloads::Sink;
 use fastrand::Rng;
 use ganger::prelude::{ProcessHandle, SubmitErrorKind};
 use std::thread;

@@ -6,8 +6,8 @@ use crate::actor::{Actor, Behaviour, Kit};
 use crate::commands::Answerers;
 use crate::faults::{Faults, ON_PURPOSE};
 use crate::plan::{PATIENT_MS, SitePlan};
+use crate::sink::Sink;
 use crate::watch::Watch;
-use crate::workloads::Sink;
 use fastrand::Rng;
 use ganger::prelude::{
     BoxError, ExitReason, Handle, Lifecycle, Pid, Process, ProcessHandle, Runtime, Scheduler,

@@ -120,9 +120,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut rows = Vec::new();
     let nightly = Nightly::find();
     for sanitizer in sanitizers {
+        let (title, runtime) = (sanitizer.title(), sanitizer.runtime());
         match nightly
             .as_ref()
-            .map(|nightly| (nightly, nightly.lacks(sanitizer)))
+            .map(|nightly| (nightly, nightly.lacks(title, runtime)))
         {
             Ok((nightly, None)) => {
                 for package in &packages {

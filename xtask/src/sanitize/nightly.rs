@@ -1,6 +1,5 @@
 //! The toolchain with sanitizers, and its installed parts.
 
-use super::sanitizer::Sanitizer;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -33,12 +32,11 @@ impl Nightly {
         })
     }
 
-    /// Why a sanitizer cannot run on this machine, if so.
-    pub(super) fn lacks(&self, sanitizer: Sanitizer) -> Option<String> {
+    /// Why the sanitizer with that title and library cannot run on this machine, if so.
+    pub(super) fn lacks(&self, title: &str, runtime: &str) -> Option<String> {
         let files = fs::read_dir(&self.libraries).into_iter().flatten();
         let mut names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
-        let is_there = names.any(|name| name.contains(sanitizer.runtime()));
-        let title = sanitizer.title();
+        let is_there = names.any(|name| name.contains(runtime));
         (!is_there).then(|| format!("nightly has no {title} for {}", self.host))
     }
 }

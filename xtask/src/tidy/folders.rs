@@ -9,16 +9,18 @@ use super::arrows::{Crate, File};
 type Layers = (&'static str, &'static [&'static str]);
 
 /// The crates with folders.
-const CRATES: [Layers; 15] = [
+const CRATES: [Layers; 17] = [
     ("benches", &BENCHES),
     ("link", &LINK),
     ("lock", &LOCK),
+    ("model", &MODEL),
     ("mpsc", &["list", "queue", "channel injector"]),
     ("net", &NET),
     ("os", &OS),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),
     ("sched", &SCHED),
+    ("soak-sched", &SOAK_SCHED),
     ("supervise", &SUPERVISE),
     ("sync", &SYNC),
     ("task", &TASK),
@@ -28,7 +30,7 @@ const CRATES: [Layers; 15] = [
 ];
 
 /// The crates with folders that have no order yet.
-const UNORDERED: [&str; 2] = ["model", "soak-sched"];
+const UNORDERED: [&str; 0] = [];
 
 const BENCHES: [&str; 3] = [
     "bin contest",
@@ -48,6 +50,18 @@ const LOCK: [&str; 3] = [
     "deadlock once",
 ];
 
+const MODEL: [&str; 9] = [
+    "ends jobs pid_text plan trees",
+    "notes",
+    "spec waiting",
+    "world",
+    "calls",
+    "far waits",
+    "actor",
+    "handlers starts",
+    "play threads",
+];
+
 const NET: [&str; 9] = [
     "error", "poller", "world", "reactor", "sockets", "os", "commands", "net", "sim",
 ];
@@ -61,6 +75,21 @@ const RELAY: [&str; 4] = [
     "channels empty_host error",
     "inbox node",
     "channel_host router",
+];
+
+const SOAK_SCHED: [&str; 12] = [
+    "account heap options patience threads threads_off",
+    "faults memory parcel watch",
+    "commands plan watchdog",
+    "actor",
+    "sink",
+    "site",
+    "chaos ending limits quiet",
+    "workloads",
+    "round",
+    "summary",
+    "soak",
+    "main",
 ];
 
 const SUPERVISE: [&str; 7] = [

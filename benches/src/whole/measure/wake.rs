@@ -1,8 +1,9 @@
 //! The time in which a waiting process begins to run.
 
+use super::super::bell::LAST;
 use super::super::bell::{Bell, Sender};
 use super::super::busy::Busy;
-use super::super::contestant::{Contestant, LAST};
+use super::super::contestant::Contestant;
 use super::super::job::Error;
 use super::super::latency::Latencies;
 use super::super::memory;

@@ -1,27 +1,12 @@
 //! Monitors of groups and of scopes, and their ends.
 
-use super::outbox::Outbox;
+use super::outbox::{GroupNotice, Outbox};
 use super::scope::{Hold, Scope};
-use ganger_proc_api::Pid;
+use ganger_proc_api::{Pid, Withdrawal};
 use ganger_sched::ExitAction;
 use ganger_sync::sync::lock;
 use std::fmt;
-use std::sync::{Arc, Weak};
-
-/// A monitor, whose process has an exit action for that.
-pub(super) struct Monitor {
-    pub(super) outbox: Arc<Outbox>,
-    hold: Weak<Hold>,
-}
-
-impl Monitor {
-    pub(super) fn new(outbox: &Arc<Outbox>, hold: &Arc<Hold>) -> Self {
-        Self {
-            outbox: Arc::clone(outbox),
-            hold: Arc::downgrade(hold),
-        }
-    }
-}
+use std::sync::Arc;
 
 /// Where a monitor is: at a group, or without a name at the scope.
 #[derive(Clone)]
@@ -60,6 +45,34 @@ impl Place {
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Place").field(&self.group).finish()
+    }
+}
+
+/// A monitor of a group or of a scope. Dropping it leaves the monitor, which ends with its process.
+#[derive(Debug)]
+pub struct GroupMonitor {
+    withdrawal: Withdrawal,
+    place: Place,
+}
+
+impl GroupMonitor {
+    pub(super) fn new(outbox: &Outbox, place: Place) -> Self {
+        let withdrawal = outbox.withdrawal.clone();
+        Self { withdrawal, place }
+    }
+
+    /// Ends the monitor. After this no notice says a change, also if it has been sent already.
+    pub fn end(self) {
+        self.withdrawal.withdraw();
+        self.place.leave();
+    }
+}
+
+impl GroupNotice {
+    /// Whether the notice is of that monitor.
+    #[must_use]
+    pub fn is_of(&self, monitor: &GroupMonitor) -> bool {
+        self.withdrawal.is_same(&monitor.withdrawal)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Changes of groups on their way to a monitor.
 
-use super::monitors::Place;
 use crate::contain::contain;
 use ganger_proc_api::{Pid, Withdrawal};
 use ganger_sched::{Address, Recipient};
@@ -23,7 +22,7 @@ pub struct GroupChange {
 #[derive(Debug, Clone)]
 pub struct GroupNotice {
     change: GroupChange,
-    withdrawal: Withdrawal,
+    pub(super) withdrawal: Withdrawal,
 }
 
 impl GroupNotice {
@@ -32,33 +31,12 @@ impl GroupNotice {
     pub fn change(&self) -> Option<&GroupChange> {
         (!self.withdrawal.is_withdrawn()).then_some(&self.change)
     }
-
-    /// Whether the notice is of that monitor.
-    #[must_use]
-    pub fn is_of(&self, monitor: &GroupMonitor) -> bool {
-        self.withdrawal.is_same(&monitor.withdrawal)
-    }
-}
-
-/// A monitor of a group or of a scope. Dropping it leaves the monitor, which ends with its process.
-#[derive(Debug)]
-pub struct GroupMonitor {
-    withdrawal: Withdrawal,
-    place: Place,
-}
-
-impl GroupMonitor {
-    /// Ends the monitor. After this no notice says a change, also if it has been sent already.
-    pub fn end(self) {
-        self.withdrawal.withdraw();
-        self.place.leave();
-    }
 }
 
 /// What a monitor is to be told.
 pub(super) struct Outbox {
     to: Recipient<GroupNotice>,
-    withdrawal: Withdrawal,
+    pub(super) withdrawal: Withdrawal,
     state: Mutex<State>,
 }
 
@@ -76,12 +54,6 @@ impl Outbox {
             withdrawal: Withdrawal::default(),
             state: Mutex::default(),
         })
-    }
-
-    /// What ends it.
-    pub(super) fn monitored_at(&self, place: Place) -> GroupMonitor {
-        let withdrawal = self.withdrawal.clone();
-        GroupMonitor { withdrawal, place }
     }
 
     /// No notice says a change from now on.

@@ -1,8 +1,6 @@
 //! What a scope knows, under its lock, and what keeps it.
 
-use super::monitors::Monitor;
 use super::outbox::{GroupChange, Outbox};
-use super::{JoinError, Scopes};
 use crate::shrink::shrink;
 use ganger_proc_api::{NodeName, Pid};
 use ganger_sched::internal::HashKey;
@@ -10,6 +8,18 @@ use ganger_sched::{Address, ExitAction};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
+
+/// The scopes of a scheduler that are in use, by their names.
+#[derive(Default)]
+pub(super) struct Scopes(pub(super) Mutex<HashMap<Box<str>, Weak<Scope>>>);
+
+/// A process was not taken into a group, because it has ended or is of another scheduler.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("can't add {pid} to a group: the process has ended")]
+pub struct JoinError {
+    /// The process.
+    pub pid: Pid,
+}
 
 /// It lives as long as it has members, monitors, or values by which it is used.
 pub(super) struct Scope {
@@ -42,6 +52,21 @@ impl Hold {
 
     pub(super) fn is_released(&self) -> bool {
         lock(&self.0).is_none()
+    }
+}
+
+/// A monitor, whose process has an exit action for that.
+pub(super) struct Monitor {
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) hold: Weak<Hold>,
+}
+
+impl Monitor {
+    pub(super) fn new(outbox: &Arc<Outbox>, hold: &Arc<Hold>) -> Self {
+        Self {
+            outbox: Arc::clone(outbox),
+            hold: Arc::downgrade(hold),
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! A process, as it must be: its arrived events, and the events that a step may be shown.
 
 use super::Broken;
-use super::streams::Stream;
 use crate::notes::{End, Heir, Number, Seen};
 use crate::plan::Kind;
 use ganger_proc_api::Pid;
@@ -48,6 +47,16 @@ pub(super) enum Phase {
     Ends(End),
     /// The process is being closed, or has been.
     Closes(End),
+}
+
+/// The messages of a sender.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// The number of messages.
+    pub(super) all: usize,
+    /// The messages behind the last shown message, in order of their numbers.
+    pub(super) offered: VecDeque<Number>,
+    pub(super) shown: Vec<Number>,
 }
 
 #[derive(Debug)]
@@ -312,4 +321,27 @@ impl Life {
 pub(super) fn messages_among(seen: &[Seen]) -> usize {
     let is_message = |seen: &&Seen| matches!(seen, Seen::Message(_));
     seen.iter().filter(is_message).count()
+}
+
+impl Life {
+    /// Takes an event out of its stream, with the messages before it (P4, R4).
+    fn take_from_a_stream(&mut self, seen: Seen) -> bool {
+        let Seen::Message(number) = seen else {
+            return false;
+        };
+        for Stream { offered, shown, .. } in &mut self.streams {
+            if let Ok(place) = offered.binary_search(&number) {
+                offered.drain(..=place);
+                shown.push(number);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns a message of several senders' that no step has been shown.
+    fn next_in_a_stream(&self) -> Option<Number> {
+        let mut streams = self.streams.iter();
+        streams.find_map(|stream| stream.offered.front().copied())
+    }
 }

@@ -5,21 +5,10 @@
 //! message of a sender that is behind the last shown message. The messages passed over must have
 //! been refused.
 
-use super::life::{Life, Phase};
+use super::life::{Life, Phase, Stream};
 use super::{Broken, Spec};
-use crate::notes::{Number, Seen};
+use crate::notes::Number;
 use ganger_proc_api::Pid;
-use std::collections::VecDeque;
-
-/// The messages of a sender.
-#[derive(Debug)]
-pub(super) struct Stream {
-    /// The number of messages.
-    all: usize,
-    /// The messages behind the last shown message, in order of their numbers.
-    offered: VecDeque<Number>,
-    shown: Vec<Number>,
-}
 
 impl Spec {
     /// Several senders begin to send to a process, each these messages in this order. Returns the
@@ -101,32 +90,10 @@ impl Spec {
     }
 }
 
-impl Life {
-    /// Takes an event out of its stream, with the messages before it (P4, R4).
-    pub(super) fn take_from_a_stream(&mut self, seen: Seen) -> bool {
-        let Seen::Message(number) = seen else {
-            return false;
-        };
-        for Stream { offered, shown, .. } in &mut self.streams {
-            if let Ok(place) = offered.binary_search(&number) {
-                offered.drain(..=place);
-                shown.push(number);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Returns a message of several senders' that no step has been shown.
-    pub(super) fn next_in_a_stream(&self) -> Option<Number> {
-        let mut streams = self.streams.iter();
-        streams.find_map(|stream| stream.offered.front().copied())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::notes::Seen;
     use crate::spec::Limits;
     use ganger_proc_api::HostName;
 

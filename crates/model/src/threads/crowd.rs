@@ -1,12 +1,12 @@
 //! Several threads that submit several processes each, some of them under the same PIDs.
 
 use super::{at_once, end_all};
-use crate::actor::Actor;
-use crate::calls::{Submission, submit_to, try_to_submit};
+use crate::actor::{Actor, try_to_submit};
 use crate::notes::{Call, Number, Submitted};
 use crate::plan::{Nature, Start};
 use crate::spec::Asked;
-use crate::world::World;
+use crate::starts::submit_to;
+use crate::world::{Submission, World};
 use ganger_proc_api::Pid;
 use ganger_sched::Handle;
 use std::collections::HashMap;

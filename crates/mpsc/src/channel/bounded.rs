@@ -2,8 +2,6 @@
 
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::room::{Room, Waited, Waiting};
-#[cfg(feature = "async")]
-use super::send_future::SendFuture;
 use super::sender::Sender;
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +14,7 @@ use std::time::Duration;
 /// the receiver gets the remaining items and then sees the end.
 pub struct BoundedSender<T> {
     sender: Sender<T>,
-    room: Arc<Room>,
+    pub(super) room: Arc<Room>,
 }
 
 impl<T> BoundedSender<T> {
@@ -99,15 +97,6 @@ impl<T> BoundedSender<T> {
             Waited::Over => Err(SendTimeoutError::Disconnected(item)),
             Waited::TimedOut => Err(SendTimeoutError::Timeout(item)),
         }
-    }
-
-    /// Sends an item in a task: the future waits until the channel has room. Needs the feature
-    /// `async`.
-    ///
-    /// Dropping the future before it is ready sends nothing and takes no room.
-    #[cfg(feature = "async")]
-    pub fn send_async(&self, item: T) -> SendFuture<'_, T> {
-        SendFuture::new(self, &self.room, item)
     }
 
     /// Sends an item whose place is already taken.

@@ -66,6 +66,16 @@ impl<'a, T> SendFuture<'a, T> {
     }
 }
 
+impl<T> BoundedSender<T> {
+    /// Sends an item in a task: the future waits until the channel has room. Needs the feature
+    /// `async`.
+    ///
+    /// Dropping the future before it is ready sends nothing and takes no room.
+    pub fn send_async(&self, item: T) -> SendFuture<'_, T> {
+        SendFuture::new(self, &self.room, item)
+    }
+}
+
 impl<T> Future for SendFuture<'_, T> {
     type Output = Result<(), SendError<T>>;
 

@@ -1,9 +1,10 @@
 //! Steps that block their threads, announced or not, and steps that compute until `should_yield`
 //! says so, together with ready processes. Spares come and go.
 
-use super::{Job, Sink, pids};
+use super::{Job, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::parcel::Lane;
+use crate::sink::Sink;
 use crate::site::wait;
 use ganger::prelude::{BoxError, ExitReason, Pid};
 use std::sync::mpsc::{Sender, channel};

@@ -13,14 +13,14 @@ mod storm;
 mod timers;
 mod trees;
 
-use crate::actor::{Behaviour, Kit, Mail, Next, Turn};
+use crate::actor::{Behaviour, Kit};
 use crate::chaos::Targets;
 use crate::faults::Faults;
 use crate::plan::{JobPlan, Kind};
 use crate::site::Site;
 use crate::watch::Watch;
 use fastrand::Rng;
-use ganger::prelude::{BoxError, Pid, ProcessHandle};
+use ganger::prelude::{Pid, ProcessHandle};
 use std::sync::{Arc, OnceLock};
 
 /// The tools of a driver.
@@ -91,18 +91,4 @@ type Members = Arc<OnceLock<Vec<Pid>>>;
 
 fn pids(handles: &[ProcessHandle]) -> Vec<Pid> {
     handles.iter().map(ProcessHandle::pid).collect()
-}
-
-/// Takes every event, and ends when it is asked to.
-pub(crate) struct Sink;
-
-impl Behaviour for Sink {
-    fn turn(&mut self, mail: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
-        let is_cancelled = mail.iter().any(|mail| matches!(mail, Mail::Cancel));
-        Ok(if is_cancelled {
-            Next::Done(0)
-        } else {
-            Next::Wait
-        })
-    }
 }

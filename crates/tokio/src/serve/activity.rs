@@ -11,7 +11,7 @@
 //!
 //! In HTTP/2, bytes without a request are no head: they may be a ping.
 
-use super::Limits;
+use super::limits::Limits;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 

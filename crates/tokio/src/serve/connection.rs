@@ -3,7 +3,7 @@
 use super::activity::{Activity, Patience, Request as InRequest, now};
 use super::app::App;
 use super::guarded::Guarded;
-use super::{Limits, Peer};
+use super::limits::Limits;
 use ganger_proc_api::{BoxError, CancelSignal, CancelToken, Context};
 use ganger_task::{Cx, SpawnTaskExt};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -30,6 +30,11 @@ pub(super) const LINGER: Duration = Duration::from_millis(100);
 
 /// A client of HTTP/2 that answers no ping for that long is gone.
 const PINGS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
+
+/// The address of the other side of a connection, if it has one: among the extensions of each
+/// request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
 
 /// A connection that is to be served.
 pub(super) struct Connection<A, K> {

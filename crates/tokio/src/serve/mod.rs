@@ -7,6 +7,7 @@
 //! **Parts.** `app.rs`: what answers requests. `listener.rs`: what accepts. `connection.rs`: the
 //! life of one connection. `activity.rs`: what a connection is in the middle of, which decides its
 //! time-outs. `guarded.rs`: its bytes, with the time-out of writes and its place in the limit.
+//! `limits.rs`: the limit of connections, and the time-outs.
 //! `tls.rs`: its TLS; `clear.rs` is in the place of that where the feature is off.
 //!
 //! **The end.** The server's process is asked to finish: the listener is closed, and each
@@ -17,15 +18,18 @@ mod activity;
 mod app;
 mod connection;
 mod guarded;
+mod limits;
 mod listener;
 #[cfg_attr(not(feature = "tls"), path = "clear.rs")]
 mod tls;
 
-use crate::serve::activity::Activity;
-use crate::serve::connection::Connection;
-use crate::serve::guarded::Guarded;
-use crate::serve::tls::Security;
+use self::activity::Activity;
+use self::connection::Connection;
+use self::guarded::Guarded;
+use self::limits::Limits;
+use self::tls::Security;
 pub use app::{App, HyperApp, TowerApp};
+pub use connection::Peer;
 use ganger_proc_api::{BoxError, CancelSignal, Context, SubmitErrorKind};
 use ganger_sched::internal::here;
 use ganger_task::{Cx, SpawnTaskExt};
@@ -47,11 +51,6 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_s
 
 /// So many connections wait in the system's queue: `TcpListener::bind` of tokio sets that.
 const QUEUE: usize = 1024;
-
-/// The address of the other side of a connection, if it has one: among the extensions of each
-/// request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer(pub SocketAddr);
 
 /// Serves HTTP/1 and HTTP/2 on the connections of a listener: see [`Serve`], which is to be
 /// awaited.
@@ -127,26 +126,6 @@ pub struct Serve<L, A, K> {
     limits: Limits,
     security: Security,
     kind: PhantomData<fn(K)>,
-}
-
-/// What a connection may take.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    connections: usize,
-    header: Duration,
-    idle: Duration,
-    write: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 10_000,
-            header: Duration::from_secs(30),
-            idle: Duration::from_secs(75),
-            write: Duration::from_secs(30),
-        }
-    }
 }
 
 impl<L, A, K> Serve<L, A, K> {

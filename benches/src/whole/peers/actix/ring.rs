@@ -1,7 +1,8 @@
 //! Tokens that go round a ring.
 
 use super::{Actix, Number};
-use crate::whole::contestant::{LAST, Timed, failed};
+use crate::whole::bell::LAST;
+use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
 use ::actix::{Actor, ActorContext, Addr, Context, Handler, Message};
 

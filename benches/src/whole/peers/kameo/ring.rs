@@ -1,7 +1,8 @@
 //! Tokens that go round a ring.
 
 use super::{Kameo, start};
-use crate::whole::contestant::{LAST, Timed, failed};
+use crate::whole::bell::LAST;
+use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
 use ::kameo::Actor;
 use ::kameo::actor::ActorRef;

@@ -1,6 +1,6 @@
 //! The messages of pairs, rings and fans: bare numbers, or values of a single type.
 
-use crate::whole::contestant::LAST;
+use crate::whole::bell::LAST;
 
 /// A message with a number.
 pub(super) trait Numbered: Send + 'static {

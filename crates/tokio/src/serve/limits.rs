@@ -1,0 +1,23 @@
+//! How much a server takes, and how long it waits for clients.
+
+use std::time::Duration;
+
+/// What a connection may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) connections: usize,
+    pub(super) header: Duration,
+    pub(super) idle: Duration,
+    pub(super) write: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            header: Duration::from_secs(30),
+            idle: Duration::from_secs(75),
+            write: Duration::from_secs(30),
+        }
+    }
+}
