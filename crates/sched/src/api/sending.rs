@@ -10,10 +10,8 @@ use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::ThreadWaker;
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
-use crate::runtime::item::Item;
 use crate::runtime::local;
-use ganger_mpsc::Batch;
-use ganger_proc_api::{Envelope, Event, Message, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{Envelope, Message, Pid, SendError, SendErrorKind};
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -336,7 +334,10 @@ impl ProcessCell {
         match (self.shared.waiters).enter(&self.room, limit, message, waker) {
             Entered::Place(left) => {
                 let message = self.without_waker(left);
-                self.deliver_placed(message).map(|()| None)
+                let placed = self.deliver_placed(message);
+                placed
+                    .map(|()| None)
+                    .map_err(|message| (self.closed(), message))
             }
             Entered::Refused(kind, left) => Err((self.refined(kind), self.without_waker(left))),
             Entered::Waiting(ticket) => {
@@ -431,17 +432,7 @@ impl ProcessCell {
         };
         let waiters = &self.shared.waiters;
         let counters = self.shared.own_counters();
-        let serve_next = || {
-            waiters.next(&self.room, limit, |message| {
-                let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
-                pushed
-                    .map(drop)
-                    .map_err(|mut refused| match refused.pop_front() {
-                        Some(Item::Event(Event::Message(message))) => message,
-                        _ => unreachable!("the mailbox gives back what was pushed"),
-                    })
-            })
-        };
+        let serve_next = || waiters.next(&self.room, limit, |message| self.deliver_placed(message));
         // A sender that is woken before the last is served finds no room, and waits again. The
         // process may take more meanwhile, when a sender serves. That sender does not go on and on.
         let wakers: Vec<_> = iter::from_fn(serve_next).take(limit).collect();

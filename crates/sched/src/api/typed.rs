@@ -7,7 +7,7 @@ use crate::process::dropped;
 use crate::process::exit_action::ExitAction;
 use crate::process::process_box::{Pinned, ProcessBox};
 use crate::runtime::cell::{ProcessCell, Task};
-use crate::runtime::item::Item;
+use crate::runtime::item::{self, Item};
 use crate::runtime::lent_context::LentWaker;
 use crate::runtime::sources::Source;
 use crate::send::exit_requests::{self, ExitActionError};
@@ -548,9 +548,9 @@ impl<M> fmt::Debug for Recipient<M> {
 pub(crate) fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
     // The message is made in its node, so that it is copied no more.
     let message = task.state.single(Item::Event(Event::Message(message)));
-    let sent = task.deliver_in_node(message);
+    let sent = task.send(message);
     task.called("send");
-    sent
+    sent.map_err(|(kind, message)| item::refused(kind, message, &task.pid))
 }
 
 /// As [`deliver`], where the type counts. Apart: a message that is looked at is copied once more.

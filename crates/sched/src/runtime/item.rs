@@ -90,13 +90,18 @@ pub(crate) fn message(node: &Single<Item>) -> Option<&Message> {
     }
 }
 
+/// The message of an item that was refused.
+pub(crate) fn into_message(refused: Item) -> Message {
+    match refused {
+        Item::Event(Event::Message(message)) => message,
+        _ => unreachable!("a refused item is the message that was sent"),
+    }
+}
+
 /// The error that gives a refused message back to its sender.
 #[cold]
 pub(crate) fn refused(kind: SendErrorKind, refused: Single<Item>, target: &Pid) -> SendError {
-    match refused.into_item() {
-        Item::Event(Event::Message(message)) => SendError::new(kind, message.to(*target)),
-        _ => unreachable!("a refused item is the message that was sent"),
-    }
+    SendError::new(kind, into_message(refused.into_item()).to(*target))
 }
 
 /// How many of these are messages, and how many completions.

@@ -63,17 +63,9 @@ pub(crate) enum Gathered {
     Signal(Box<dyn ExitSignal>),
     /// No further step: the process has been terminated, perhaps by what was called for it here.
     Terminated,
-    /// Look first whether the message that is next has been taken back, and then go on with
-    /// [`Core::gather_behind_held`].
-    HeldBySource(Rest),
-}
-
-/// What is left of a batch that has been begun.
-pub(crate) struct Rest {
-    /// The step is the first to be shown a cancellation, for this reason.
-    cancel: Option<CancelReason>,
-    /// Room for so many new events.
-    room: usize,
+    /// Settle the next message, which its source may have given back to the sender, and then gather
+    /// more: the batch has this room left.
+    HeldBySource(usize),
 }
 
 impl Core {
@@ -99,20 +91,6 @@ impl Core {
                 self.pending.append(arrived);
             }
         }
-    }
-
-    /// As [`receive`](Self::receive), where nothing has arrived as a rule.
-    #[inline]
-    pub(crate) fn receive_rare(&mut self, state: &State<Item>) {
-        if state.has_events() {
-            self.receive_apart(state);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn receive_apart(&mut self, state: &State<Item>) {
-        self.receive(state);
     }
 
     /// As `receive`, where system events may be among what has arrived.
@@ -270,15 +248,14 @@ impl Core {
         }
     }
 
-    /// Sees to it that the next step's new system events are among the left events, in front of
-    /// the others. Then `pending` begins with the step's other new events: at most `limit` in
-    /// all. There are none of these when a system event has to wait, because the batch is full or
-    /// an upgrade is next.
+    /// Decides what the next step is about. Its new system events go to the left events, in front
+    /// of the others. Then `pending` begins with its other new events: at most `limit` in all, and
+    /// none if a system event has to wait, because the batch is full or an upgrade is next.
     #[inline(always)]
     pub(crate) fn gather(
         &mut self,
         state: &State<Item>,
-        mut limit: usize,
+        limit: usize,
         counters: &Counters,
     ) -> Gathered {
         if self.answers > 0 {
@@ -291,15 +268,19 @@ impl Core {
             self.expect_answers();
         }
         if self.aside.is_some() {
-            match self.gather_system(state, limit, counters) {
-                BatchPlan::Upgrade(request) => return Gathered::Upgrade(request),
-                BatchPlan::Signal(signal) => return Gathered::Signal(signal),
-                BatchPlan::Room(room) => limit = room,
-                BatchPlan::Cancel(reason, room) => {
-                    return self.gather_cancel(state, reason, room, counters);
-                }
-            }
+            return self.gather_beside(state, limit, counters);
         }
+        self.gather_pending(state, limit, counters)
+    }
+
+    /// The frequent way of [`gather`](Self::gather): events, and nothing aside.
+    #[inline(always)]
+    fn gather_pending(
+        &mut self,
+        state: &State<Item>,
+        limit: usize,
+        counters: &Counters,
+    ) -> Gathered {
         let mut events = 0;
         for item in self.pending.iter().take(limit) {
             let is_event = match item {
@@ -317,10 +298,39 @@ impl Core {
         self.step(events)
     }
 
-    /// The system lane's share of a batch.
+    /// As [`gather`](Self::gather), where something is aside.
     #[cold]
     #[inline(never)]
-    fn gather_system(
+    fn gather_beside(
+        &mut self,
+        state: &State<Item>,
+        limit: usize,
+        counters: &Counters,
+    ) -> Gathered {
+        match self.share_with_system(state, limit, counters) {
+            BatchPlan::Upgrade(request) => Gathered::Upgrade(request),
+            BatchPlan::Signal(signal) => Gathered::Signal(signal),
+            BatchPlan::Room(room) => {
+                let gathered = self.gather_pending(state, room, counters);
+                self.with_cancel(gathered)
+            }
+        }
+    }
+
+    /// The step may be the first to be shown a cancellation.
+    fn with_cancel(&mut self, gathered: Gathered) -> Gathered {
+        let aside = self.aside.as_mut();
+        match (gathered, aside) {
+            (Gathered::Step(events), Some(aside)) => match aside.cancel.take() {
+                Some(reason) => Gathered::Cancel(reason, events),
+                None => Gathered::Step(events),
+            },
+            (gathered, _) => gathered,
+        }
+    }
+
+    /// The system lane's share of a batch.
+    fn share_with_system(
         &mut self,
         state: &State<Item>,
         limit: usize,
@@ -333,13 +343,6 @@ impl Core {
         let waiting = aside.system.len();
         let share = aside.share(limit, !self.pending.is_empty());
         let taken = waiting - aside.system.len();
-        let share = match share {
-            BatchPlan::Room(room) => match aside.cancel.take() {
-                Some(reason) => BatchPlan::Cancel(reason, room),
-                None => BatchPlan::Room(room),
-            },
-            other => other,
-        };
         if aside.is_empty() {
             self.aside = None;
         }
@@ -350,40 +353,6 @@ impl Core {
             }
         }
         share
-    }
-
-    /// Gathers up to `room` new events for a step that is shown a cancellation.
-    #[cold]
-    #[inline(never)]
-    fn gather_cancel(
-        &mut self,
-        state: &State<Item>,
-        reason: CancelReason,
-        room: usize,
-        counters: &Counters,
-    ) -> Gathered {
-        match self.gather_more(state, 0, room, counters) {
-            Gathered::Step(events) => Gathered::Cancel(reason, events),
-            Gathered::HeldBySource(Rest { room, .. }) => Gathered::HeldBySource(Rest {
-                cancel: Some(reason),
-                room,
-            }),
-            other => other,
-        }
-    }
-
-    /// Goes on with the batch, now that its kept message is settled: system events have had their
-    /// share of it.
-    pub(crate) fn gather_behind_held(
-        &mut self,
-        state: &State<Item>,
-        rest: Rest,
-        counters: &Counters,
-    ) -> Gathered {
-        match rest.cancel {
-            Some(reason) => self.gather_cancel(state, reason, rest.room, counters),
-            None => self.gather_more(state, 0, rest.room, counters),
-        }
     }
 
     /// The next step is shown that event, behind the other system events that it is shown.
@@ -406,11 +375,11 @@ impl Core {
         self.repeats = self.repeats.max(1);
     }
 
-    /// Goes on with [`gather`](Self::gather) behind the first `events` of `pending`, where there is
-    /// something that is no event for the step.
+    /// Continues [`gather`](Self::gather) behind the first `events` of `pending`, where an item is
+    /// no event for the step, or behind a settled message of a source.
     #[cold]
     #[inline(never)]
-    fn gather_more(
+    pub(crate) fn gather_more(
         &mut self,
         state: &State<Item>,
         events: usize,
@@ -448,8 +417,7 @@ impl Core {
         }
         let events = gathered.len();
         if events == 0 && spent < limit && self.is_held_next() {
-            let (cancel, room) = (None, limit - spent);
-            return Gathered::HeldBySource(Rest { cancel, room });
+            return Gathered::HeldBySource(limit - spent);
         }
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
@@ -457,7 +425,8 @@ impl Core {
         if state.is_terminating() {
             return Gathered::Terminated;
         }
-        self.step(events)
+        let gathered = self.step(events);
+        self.with_cancel(gathered)
     }
 
     fn is_held_next(&self) -> bool {

@@ -48,8 +48,6 @@ pub(crate) enum BatchPlan {
     Signal(Box<dyn ExitSignal>),
     /// Room for so many new events.
     Room(usize),
-    /// The same, and the step is the first to be shown a cancellation, for this reason.
-    Cancel(CancelReason, usize),
 }
 
 impl SideQueues {

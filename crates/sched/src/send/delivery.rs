@@ -14,7 +14,7 @@ use crate::runtime::owned::Core;
 use crate::runtime::token::Token;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CancelReason, Event, Message, SendError, SendErrorKind, StepsCall, Ticket, UpgradeRequest,
+    CancelReason, Event, Message, SendErrorKind, StepsCall, Ticket, UpgradeRequest,
 };
 use std::ptr;
 use std::sync::Arc;
@@ -33,60 +33,75 @@ impl TaskWake for ProcessCell {
 
 /// The result for a message. The sender gets the token if it has to queue the process, or gets the
 /// refused message back.
-pub(crate) type Put = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
+pub(crate) type Accepted = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
 
 impl ProcessCell {
-    /// Puts a message in. Returns the token when the caller has to queue the process, which is
-    /// alive until the caller does. Short, and calls no user code. Inlined, because its result
-    /// would go by way of memory.
+    /// Puts an item in that takes no room. Returns the token if the caller has to queue the
+    /// process, which is alive until the caller does. Short, and calls no user code. Inlined,
+    /// because its result would go by way of memory.
     #[inline(always)]
-    pub(crate) fn put(self: &Task, message: Single<Item>) -> Put {
-        if self.accepts.get().is_some()
-            && let Some(kind) = item::message(&message).and_then(|it| self.accepts.refuses(it))
-        {
-            return Err((kind, message));
+    fn put(self: &Task, item: Single<Item>) -> Result<Option<Token>, Single<Item>> {
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token, and has not queued the process.
+            return Ok(Some(unsafe { self.put_first(item.into_batch()) }));
         }
+        let sent = self.shared.probe.sending(item.item().seen().into_iter());
+        let wake = self.state.push_single(item)?;
+        self.shared.probe.accepted(self.pid, sent);
+        Ok(self.token_of(wake))
+    }
+
+    /// Puts a message in whose type the process takes: the way of all messages. As [`put`], with
+    /// room.
+    ///
+    /// [`put`]: Self::put
+    #[inline(always)]
+    pub(crate) fn accept(self: &Task, message: Single<Item>) -> Accepted {
         if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
-        if self.state.unpark() {
-            // SAFETY: this thread owns the run token, and has not queued the process. A process
-            // that can be woken is in the registry.
-            return Ok(Some(unsafe { self.put_first(message.into_batch()) }));
-        }
-        let sent = self.shared.probe.sending(message.item().seen().into_iter());
-        let pushed = self.state.push_single(message);
-        if pushed.is_ok() {
-            self.shared.probe.accepted(self.pid, sent);
-        }
-        match pushed {
-            // SAFETY: that is to say that this thread owns the token; as above.
-            Ok(Wake::Enqueue) => Ok(Some(unsafe { Token::new(self) })),
-            Ok(Wake::Noted) => Ok(None),
-            Err(refused) => Err((self.closed(), refused)),
+        self.put(message)
+            .map_err(|message| (self.closed(), message))
+    }
+
+    /// Puts in an item that is no message and no system event, or a message with a place: the way
+    /// of all others. Queues the process.
+    #[inline]
+    pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
+        debug_assert!(!item.is_system(), "it has to be counted");
+        // In its node from the beginning: an item that is moved costs as much as all the rest.
+        self.push_single(self.state.single(item))
+            .map_err(Single::into_item)
+    }
+
+    /// As [`push`](Self::push), for an item in its node.
+    #[inline(never)]
+    pub(crate) fn push_single(self: &Task, item: Single<Item>) -> Result<(), Single<Item>> {
+        self.put(item).map(|token| self.schedule(token))
+    }
+
+    /// As [`accept`](Self::accept), and queues the process. Never blocks.
+    #[inline(never)]
+    pub(crate) fn send(
+        self: &Task,
+        message: Single<Item>,
+    ) -> Result<(), (SendErrorKind, Single<Item>)> {
+        self.accept(message).map(|token| self.schedule(token))
+    }
+
+    #[inline]
+    fn schedule(&self, token: Option<Token>) {
+        if let Some(token) = token {
+            self.shared.schedule(token);
         }
     }
 
-    /// Delivers a message, whose type the process takes. Never blocks.
-    #[inline(never)]
-    pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
-        if !self.reserve(Room::take) {
-            return Err(item::refused(self.no_room(), message, &self.pid));
-        }
-        if self.state.unpark() {
-            // SAFETY: this thread owns the run token.
-            (self.shared).schedule(unsafe { self.put_first(message.into_batch()) });
-            return Ok(());
-        }
-        let sent = self.shared.probe.sending(message.item().seen().into_iter());
-        match self.state.push_single(message) {
-            Ok(wake) => {
-                self.shared.probe.accepted(self.pid, sent);
-                self.settle(wake);
-                Ok(())
-            }
-            Err(message) => Err(item::refused(self.closed(), message, &self.pid)),
-        }
+    /// The token of a process that a push has woken.
+    #[inline]
+    fn token_of(self: &Task, wake: Wake) -> Option<Token> {
+        // SAFETY: `Enqueue` says that this thread owns the token. A process that can be woken has
+        // been queued before, by its submitter, which has registered it before that.
+        (wake == Wake::Enqueue).then(|| unsafe { Token::new(self) })
     }
 
     /// What tells this process from all others while both are in memory: its address.
@@ -94,29 +109,21 @@ impl ProcessCell {
         ptr::from_ref(self).addr() as u64
     }
 
-    /// Delivers a message. Never blocks.
+    /// Delivers a message, if the process takes its type. Never blocks.
     #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
         if let Some(kind) = self.accepts.refuses(&message) {
             return Err((kind, message));
         }
-        if !self.reserve(Room::take) {
-            return Err((self.no_room(), message));
-        }
-        self.deliver_placed(message)
+        let message = self.state.single(Item::Event(Event::Message(message)));
+        self.send(message)
+            .map_err(|(kind, message)| (kind, item::into_message(message.into_item())))
     }
 
     /// Delivers a message that there is a place for.
-    #[inline]
-    pub(crate) fn deliver_placed(
-        self: &Task,
-        message: Message,
-    ) -> Result<(), (SendErrorKind, Message)> {
-        match self.push(Item::Event(Event::Message(message))) {
-            Ok(()) => Ok(()),
-            Err(Item::Event(Event::Message(message))) => Err((self.closed(), message)),
-            Err(_) => unreachable!("the mailbox gives back what was pushed"),
-        }
+    pub(crate) fn deliver_placed(self: &Task, message: Message) -> Result<(), Message> {
+        self.push(Item::Event(Event::Message(message)))
+            .map_err(item::into_message)
     }
 
     /// Delivers a message that a source keeps, and whose type the process takes. `false` when it is
@@ -245,7 +252,8 @@ impl ProcessCell {
             };
             self.shared.schedule(token);
         } else if !self.state.is_closed() {
-            self.settle(self.state.wake_behind(|| Item::Wake(Arc::clone(self))));
+            let wake = self.state.wake_behind(|| Item::Wake(Arc::clone(self)));
+            self.schedule(self.token_of(wake));
         }
     }
 
@@ -287,26 +295,18 @@ impl ProcessCell {
         limit.is_none_or(|limit| take(&self.room, limit))
     }
 
-    /// Puts in what is no system event.
-    #[inline]
-    pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
-        debug_assert!(!item.is_system(), "it has to be counted");
-        // In its node from the beginning: an item that is moved costs as much as all the rest.
-        let pushed = self.push_batch(Batch::of(item)).map(drop);
-        pushed.map_err(|mut refused| {
-            let item = refused.pop_front();
-            item.unwrap_or_else(|| unreachable!("the mailbox gives back what was pushed"))
-        })
-    }
-
-    #[inline]
-    pub(crate) fn push_batch(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
+    /// As [`push`](Self::push), for many items.
+    pub(crate) fn push_batch(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
         if self.state.unpark() {
             // SAFETY: this thread owns the run token.
             self.shared.schedule(unsafe { self.put_first(items) });
-            return Ok(Wake::Enqueue);
+            return Ok(());
         }
-        self.push_behind(items)
+        let sent = self.shared.probe.sending(seen(&items));
+        let wake = self.state.push_batch(items)?;
+        self.shared.probe.accepted(self.pid, sent);
+        self.schedule(self.token_of(wake));
+        Ok(())
     }
 
     /// Puts items into a process that has been waiting. Returns its token.
@@ -325,36 +325,14 @@ impl ProcessCell {
         unsafe { Token::new(self) }
     }
 
-    /// Puts items behind others, to a process whose token has an owner, and settles the wake-up.
-    #[inline(never)]
-    pub(crate) fn push_behind(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
-        let sent = self.shared.probe.sending(seen(&items));
-        let wake = self.state.push_batch(items)?;
-        self.shared.probe.accepted(self.pid, sent);
-        self.settle(wake);
-        Ok(wake)
-    }
-
-    /// Puts the completion of a yield in. One that comes after the end is dropped and counted.
+    /// Puts the completion of a yield in. After the end of the process it is dropped and counted.
     #[inline(never)]
     pub(crate) fn complete_behind(self: Task, answer: Single<Item>) {
-        if self.state.unpark() {
-            // SAFETY: this thread owns the run token.
-            let token = unsafe { self.put_first(answer.into_batch()) };
-            return self.shared.schedule(token);
-        }
-        let sent = self.shared.probe.sending(answer.item().seen().into_iter());
-        match self.state.push_single(answer) {
-            Ok(wake) => {
-                self.shared.probe.accepted(self.pid, sent);
-                self.settle(wake);
-            }
-            Err(answer) => {
-                let counters = self.shared.own_counters();
-                counters.stale_completions.bump();
-                self.shared.probe.answer_refused();
-                discard(self.pid, counters, answer);
-            }
+        if let Err(answer) = self.push_single(answer) {
+            let counters = self.shared.own_counters();
+            counters.stale_completions.bump();
+            self.shared.probe.answer_refused();
+            discard(self.pid, counters, answer);
         }
     }
 
@@ -364,14 +342,11 @@ impl ProcessCell {
         self: &Task,
         call: Box<StepsCall>,
     ) -> Result<(), Box<StepsCall>> {
-        match self.state.push(Item::Call(call)) {
-            Ok(wake) => {
-                self.settle(wake);
-                Ok(())
-            }
-            Err(Item::Call(call)) => Err(call),
-            Err(_) => unreachable!("the refused item is the one that was pushed"),
-        }
+        self.push(Item::Call(call))
+            .map_err(|refused| match refused {
+                Item::Call(call) => call,
+                _ => unreachable!("the refused item is the one that was pushed"),
+            })
     }
 
     /// Puts a system event in, always by way of the mailbox: the worker sorts it out when it
@@ -384,21 +359,10 @@ impl ProcessCell {
         Ok(())
     }
 
-    /// Does what a sender owes.
-    #[inline]
-    fn settle(self: &Task, wake: Wake) {
-        if wake == Wake::Enqueue {
-            // SAFETY: `Enqueue` says that this thread owns the token. A process that can be woken
-            // has been queued before, by its submitter, which has registered it before that.
-            self.shared.schedule(unsafe { Token::new(self) });
-        }
-    }
-
     /// Does what the sender of a system event owes.
     fn settle_urgent(self: &Task, wake: Wake) {
-        if wake == Wake::Enqueue {
-            // SAFETY: as in `settle`.
-            self.shared.schedule_urgent(unsafe { Token::new(self) });
+        if let Some(token) = self.token_of(wake) {
+            self.shared.schedule_urgent(token);
         }
     }
 }

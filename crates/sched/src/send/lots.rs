@@ -10,7 +10,7 @@
 
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
-use crate::runtime::item::Item;
+use crate::runtime::item::{self, Item};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, Message, Pid, SendErrorKind};
 
@@ -62,7 +62,7 @@ pub(crate) fn send_all(
             Ok(()) => sent += count,
             Err((kind, rest)) => {
                 let sent = sent + count - rest.len();
-                let mut left: Vec<_> = rest.into_iter().map(message_of).collect();
+                let mut left: Vec<_> = rest.into_iter().map(item::into_message).collect();
                 left.extend(refused.map(|(_, message)| message));
                 // One by one: `extend` would rely on the iterator's answer to how many there
                 // are.
@@ -75,13 +75,6 @@ pub(crate) fn send_all(
                 });
             }
         }
-    }
-}
-
-fn message_of(item: Item) -> Message {
-    match item {
-        Item::Event(Event::Message(message)) => message,
-        _ => unreachable!("what was refused is what was sent"),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::runtime::item;
 use crate::runtime::item::Item;
 use crate::runtime::local;
 use crate::runtime::shared::Shared;
-use crate::send::delivery::Put;
+use crate::send::delivery::Accepted;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
     CancelReason, Envelope, EnvelopeReceiver, Hop, NotFound, Pid, SendError, SendErrorKind,
@@ -136,12 +136,18 @@ impl Shared {
     }
 
     /// Puts a message into the process with that id: see
-    /// [`ProcessCell::put`](crate::runtime::cell::ProcessCell::put).
-    fn put(&self, id: u64, message: Single<Item>) -> Put {
+    /// [`ProcessCell::accept`].
+    fn put(&self, id: u64, message: Single<Item>) -> Accepted {
         let mut message = Some(message);
         let put = self.registry.read(id, |task| {
             let message = message.take();
-            task.put(message.unwrap_or_else(|| unreachable!("the registry calls this once")))
+            let message = message.unwrap_or_else(|| unreachable!("the registry calls this once"));
+            if task.accepts.get().is_some()
+                && let Some(kind) = item::message(&message).and_then(|it| task.accepts.refuses(it))
+            {
+                return Err((kind, message));
+            }
+            task.accept(message)
         });
         match (put, message) {
             (Some(put), _) => put,

@@ -185,7 +185,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let token = self.core.yields.number();
         self.shared.probe.yielded(self.task.pid, id, tag, token);
         // What has arrived before the answer stays before it.
-        self.core.receive_rare(&self.task.state);
+        self.core.receive(&self.task.state);
         let sink = self.core.cached_self_ref.take();
         let sink = sink.unwrap_or_else(|| Arc::clone(self.task));
         let call = Call {

@@ -176,7 +176,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let mut told = 0;
         loop {
             let request = match gathered {
-                Gathered::HeldBySource(rest) => {
+                Gathered::HeldBySource(room) => {
                     let Self { core, task, .. } = &mut self;
                     let shared = &task.shared;
                     let is_shown = core.settle_held(|ticket| {
@@ -190,7 +190,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                         task.release_messages(MESSAGE);
                     }
                     let state = &self.task.state;
-                    gathered = self.core.gather_behind_held(state, rest, self.counters);
+                    gathered = self.core.gather_more(state, 0, room, self.counters);
                     continue;
                 }
                 Gathered::Nothing => return Err(Stepped::Waits),
