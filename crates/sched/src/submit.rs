@@ -153,7 +153,7 @@ impl Shared {
         // is not dropped, so that it need not be counted.
         let alias = ManuallyDrop::new(unsafe { Arc::from_raw(Arc::as_ptr(&task)) });
         // SAFETY: the place has the id, and this is the only time.
-        unsafe { self.registry.insert(task) };
+        unsafe { self.census.registry.insert(task) };
         let task = &alias;
         // Pairs with the heavy fences in `begin_stopping` and `begin_terminating`: either the
         // thread that stops the scheduler sees the process, or the looks below see the stop.
@@ -183,7 +183,7 @@ impl Shared {
 
     /// A cell for the process: one that has been used before, if there is one.
     fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: ProcessBox) -> Task {
-        let is_limited = place.limit.unwrap_or(self.limit) != Limit::NONE;
+        let is_limited = place.limit.unwrap_or(self.rooms.limit) != Limit::NONE;
         let origin = Origin::new(place.parent, place.inherits.take(), place.limit, is_limited);
         if let Some(task) = place.cell.take() {
             // SAFETY: nothing else refers to what was in the pool.
@@ -292,9 +292,9 @@ impl<'a> Place<'a> {
         // A first look, so that refused submits do not keep a stop from ending.
         self.look_at_stop()?;
         let worker = shared.own_index();
-        shared.live.enter(worker);
+        shared.census.live.enter(worker);
         if let Err(kind) = self.take_counted(pid) {
-            shared.live.leave(worker);
+            shared.census.live.leave(worker);
             return Err(kind);
         }
         Ok(())
@@ -308,12 +308,12 @@ impl<'a> Place<'a> {
             check(shared, pid)?;
         }
         if let Some(max) = shared.config.max_processes
-            && !shared.places.enter_below(max)
+            && !shared.census.places.enter_below(max)
         {
             return Err(SubmitErrorKind::LimitReached { max });
         }
         let has_id = shared.with_cache(|cache| {
-            self.cell = cache.take_cell(&shared.pool);
+            self.cell = cache.take_cell(&shared.census.pool);
             let id = match pid {
                 None => shared.claim_id(cache),
                 Some(pid) => Some(pid.id()),
@@ -327,7 +327,7 @@ impl<'a> Place<'a> {
             return Err(SubmitErrorKind::LimitReached { max });
         }
         if let Some(pid) = pid
-            && !shared.registry.reserve(pid.id())
+            && !shared.census.registry.reserve(pid.id())
         {
             shared.leave_place();
             return Err(SubmitErrorKind::AlreadyExists(pid));
@@ -357,7 +357,7 @@ impl<'a> Place<'a> {
             Some(parent) => look(&parent.state),
             None if self.parent == 0 => None,
             None => {
-                let registry = &self.shared.registry;
+                let registry = &self.shared.census.registry;
                 registry.read(self.parent, |it| look(&it.state)).flatten()
             }
         };
@@ -434,7 +434,7 @@ impl Place<'_> {
             // SAFETY: the place has taken the id, and the process is not to end elsewhere.
             drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();
-            self.shared.live.leave(self.shared.own_index());
+            self.shared.census.live.leave(self.shared.own_index());
             // A process that the hooks, or `init`, have woken meanwhile may have no other thread to
             // end it.
             self.shared.end_after_halt();
@@ -446,7 +446,7 @@ impl Shared {
     /// One process fewer counts for `max_processes`.
     pub(crate) fn leave_place(&self) {
         if self.config.max_processes.is_some() {
-            self.places.leave();
+            self.census.places.leave();
         }
     }
 }

@@ -107,14 +107,14 @@ impl Handle {
             is_looking: shared.worker_slots.is_looking(index),
             is_relieved: shared.worker_slots.is_replaced(index),
         };
-        let tasks = shared.registry.all();
+        let tasks = shared.census.registry.all();
         let processes = tasks.map(|task| ProcessDump::of(&task));
         Dump {
             host: shared.host,
-            is_started: shared.is_served(),
+            is_started: shared.start.is_served(),
             stats: self.stats(),
-            urgent_queue: shared.urgent.len(),
-            arrivals_queue: shared.arrivals.len(),
+            urgent_queue: shared.queues.urgent.len(),
+            arrivals_queue: shared.queues.arrivals.len(),
             workers: (0..shared.stealers().len()).map(worker).collect(),
             processes: processes
                 .filter(|process| process.info.state != ProcessState::Complete)

@@ -91,7 +91,7 @@ impl Handle {
     #[doc(hidden)]
     #[must_use]
     pub fn waits_for_driver(&self) -> bool {
-        let driven = self.shared.driven.as_ref();
+        let driven = self.shared.timing.driven.as_ref();
         driven.is_some_and(|it| it.is_awaited())
     }
 
@@ -302,16 +302,16 @@ impl Handle {
     /// What has been done so far, and what is being done. No worker waits for it.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let idle = self.shared.idle.snapshot();
+        let idle = self.shared.queues.idle.snapshot();
         Stats {
             workers: self.shared.worker_slots.workers(),
             spares: self.shared.worker_slots.spares(),
             relieved: self.shared.worker_slots.replaced(),
-            longest_step: self.shared.long_steps.longest(),
+            longest_step: self.shared.reporting.long_steps.longest(),
             sleeping: idle.sleeping as usize,
             searching: idle.searching as usize,
-            live: self.shared.live.get(),
-            global_queue: self.shared.global.len(),
+            live: self.shared.census.live.get(),
+            global_queue: self.shared.queues.global.len(),
             total: self.shared.counters.total(),
         }
     }
@@ -323,7 +323,7 @@ impl Handle {
     /// monitor relieved its worker, or the step computed for long outside of that call.
     #[must_use]
     pub fn long_steps(&self) -> Vec<LongStep> {
-        self.shared.long_steps.last()
+        self.shared.reporting.long_steps.last()
     }
 
     /// What each worker has done so far. No worker waits for it.
@@ -340,7 +340,7 @@ impl Handle {
     /// starts or ends such a process waits for one part at most.
     #[must_use]
     pub fn processes(&self) -> Vec<ProcessInfo> {
-        let tasks = self.shared.registry.all();
+        let tasks = self.shared.census.registry.all();
         tasks
             .map(|task| ProcessInfo::of(&task))
             .filter(|p| p.state != ProcessState::Complete)
@@ -358,7 +358,7 @@ impl Handle {
     /// that submitted processes run. It stays true after a stop.
     #[must_use]
     pub fn is_started(&self) -> bool {
-        self.shared.is_served()
+        self.shared.start.is_served()
     }
 
     /// Whether submissions are refused, because the scheduler is being stopped or has been.
@@ -424,9 +424,9 @@ impl Handle {
         // Not dropped inside: the cache is in use there.
         let own = local::with(&self.shared, |queue| queue.cache.borrow_mut().take_cells());
         drop(own);
-        self.shared.pool.release();
+        self.shared.census.pool.release();
         self.shared.names.release();
-        self.shared.registry.release();
+        self.shared.census.registry.release();
         self.shared.closing_inbox.release();
         self.shared.revoked.release();
         self.shared.release_sources();
@@ -498,7 +498,7 @@ impl fmt::Debug for Handle {
         f.debug_struct("Handle")
             .field("host", &self.shared.host)
             .field("node", &self.shared.node)
-            .field("live", &self.shared.live.get())
+            .field("live", &self.shared.census.live.get())
             .finish_non_exhaustive()
     }
 }
@@ -545,7 +545,7 @@ impl ProcessInfo {
             ..
         } = &**task;
         let now = task.state.snapshot();
-        let time = nanos(Decider::time().unwrap_or_else(|| shared.time.read()));
+        let time = nanos(Decider::time().unwrap_or_else(|| shared.timing.time.read()));
         Self {
             pid: task.pid,
             state: now.state(),

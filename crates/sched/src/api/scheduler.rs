@@ -100,24 +100,28 @@ impl Scheduler {
     pub fn start(&self) -> Result<(), StartError> {
         let shared = &self.handle.shared;
         let starting = shared
-            .starting
+            .start
+            .lock
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if shared.shutdown.is_stopping() {
             return Err(StartError::Stopped);
         }
-        if shared.is_started() {
+        if shared.start.is_tried() {
             return Err(StartError::AlreadyStarted);
         }
         blocking::monitor::start(shared).map_err(StartError::Monitor)?;
-        let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
+        let deques = shared
+            .start
+            .take_deques()
+            .ok_or(StartError::AlreadyStarted)?;
         shared.commands.freeze();
         let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
         let spares = deques.split_off(shared.worker_slots.workers());
         shared.worker_slots.set_free(spares.into_iter());
         for (worker, deque) in deques {
             if let Err((error, _)) = blocking::start_worker(shared, worker, deque) {
-                if !shared.is_served() {
+                if !shared.start.is_served() {
                     // No worker would ever run what is submitted, or was.
                     shared.shutdown.begin_stopping();
                     // The destructor of a handler may stop the scheduler, and that takes the lock.
@@ -129,7 +133,7 @@ impl Scheduler {
                 }
                 return Err(StartError::Spawn { worker, error });
             }
-            shared.begin_to_serve();
+            shared.start.begin_to_serve();
         }
         Ok(())
     }

@@ -311,7 +311,7 @@ impl Waiter {
     }
 
     fn waiters(&self) -> &Waiters<Message> {
-        &self.task.shared.waiters
+        &self.task.shared.rooms.waiters
     }
 }
 
@@ -331,7 +331,7 @@ impl ProcessCell {
         let Some(limit) = self.limit() else {
             return Err((SendErrorKind::Full, message));
         };
-        match (self.shared.waiters).enter(&self.room, limit, message, waker) {
+        match (self.shared.rooms.waiters).enter(&self.room, limit, message, waker) {
             Entered::Place(left) => {
                 let message = self.without_waker(left);
                 let placed = self.deliver_placed(message);
@@ -381,7 +381,7 @@ impl ProcessCell {
             return Err((SendErrorKind::NotStarted, message));
         }
         let _waits = own.map(|own| {
-            let steps = &own.shared.waiting_steps;
+            let steps = &own.shared.rooms.waiting_steps;
             steps.enter(own.pid.id(), waker.clone())
         });
         let is_called_back = || own.is_some_and(|own| own.state.is_called_back());
@@ -430,7 +430,7 @@ impl ProcessCell {
         let Some(limit) = self.limit() else {
             return;
         };
-        let waiters = &self.shared.waiters;
+        let waiters = &self.shared.rooms.waiters;
         let counters = self.shared.own_counters();
         let serve_next = || waiters.next(&self.room, limit, |message| self.deliver_placed(message));
         // A sender that is woken before the last is served finds no room, and waits again. The
@@ -445,7 +445,7 @@ impl ProcessCell {
     pub(crate) fn refuse_waiters(&self) {
         if self.limit().is_some() {
             let counters = self.shared.own_counters();
-            self.shared.waiters.close(&self.room, |waker| {
+            self.shared.rooms.waiters.close(&self.room, |waker| {
                 contain_and_report("waker", self.pid, counters, || waker.wake());
             });
         }

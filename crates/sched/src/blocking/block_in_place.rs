@@ -75,15 +75,17 @@ impl Shared {
     /// `false` when none can.
     #[must_use]
     fn prepare_to_block(self: &Arc<Self>, worker: usize) -> bool {
-        let Self { idle, shutdown, .. } = &**self;
+        let Self {
+            queues, shutdown, ..
+        } = &**self;
         // After the halt no worker is replaced.
-        if shutdown.is_halted() || !self.has_work() || idle.notify() {
+        if shutdown.is_halted() || !self.has_work() || queues.idle.notify() {
             return true;
         }
         // Ordering: SeqCst, pairs with the one in `Idle::end_search`: either the last searcher sees
         // what waits here, or the look below sees that it has ended its search.
         fence(Ordering::SeqCst);
-        let now = idle.snapshot();
+        let now = queues.idle.snapshot();
         let is_free = now.sleeping > 0 || now.searching > 0;
         is_free || self.replace_worker(worker, None) || self.worker_slots.is_replaced(worker)
     }

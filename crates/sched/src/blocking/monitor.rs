@@ -55,7 +55,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let name = format!("{}-monitor", shared.config.thread_name);
     let builder = thread::Builder::new().name(name);
     threads::spawn(builder, shared, |shared| {
-        or_abort(|| Monitor::new(shared, shared.time.clock()).watch());
+        or_abort(|| Monitor::new(shared, shared.timing.time.clock()).watch());
     })
 }
 
@@ -104,13 +104,13 @@ impl<'a, C: Clock> Monitor<'a, C> {
         while !shared.shutdown.is_halted() {
             self.look();
             if self.quiet < QUIET {
-                shared.idle.monitor_wait(self.interval);
+                shared.queues.idle.monitor_wait(self.interval);
             } else {
                 self.report_when_idle();
                 shared.probe.watching();
                 let stay_awake = || self.has_to_stay_awake();
                 let mut ready = Vec::new();
-                shared.idle.monitor_sleep(stay_awake, |parker| {
+                shared.queues.idle.monitor_sleep(stay_awake, |parker| {
                     shared.probe.dozing();
                     let now = nanos(self.clock.now());
                     let until = self.dozes_until();
@@ -121,7 +121,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 });
                 ready.into_iter().for_each(|token| shared.schedule(token));
                 self.begin_to_watch();
-                shared.idle.monitor_wait(self.interval);
+                shared.queues.idle.monitor_wait(self.interval);
             }
         }
     }
@@ -129,7 +129,9 @@ impl<'a, C: Clock> Monitor<'a, C> {
     /// Writes what no thread could be started for. While all workers sleep, no step holds what the
     /// subscriber may wait for.
     fn report_when_idle(&self) {
-        if self.shared.idle.snapshot().sleeping as usize == self.shared.worker_slots.workers() {
+        if self.shared.queues.idle.snapshot().sleeping as usize
+            == self.shared.worker_slots.workers()
+        {
             self.shared.report_here();
         }
     }
@@ -143,8 +145,8 @@ impl<'a, C: Clock> Monitor<'a, C> {
     /// and else until that is late.
     fn dozes_until(&self) -> Option<u64> {
         let shared = self.shared;
-        let uncovered = (shared.timer_waiter.is_used())
-            .then(|| shared.timer_waiter.uncovered(shared.seats()))
+        let uncovered = (shared.timing.timer_waiter.is_used())
+            .then(|| shared.timing.timer_waiter.uncovered(shared.seats()))
             .flatten();
         uncovered.map(|due| due.saturating_add(LATE_AT_MONITOR))
     }
@@ -160,16 +162,16 @@ impl<'a, C: Clock> Monitor<'a, C> {
     fn look(&mut self) {
         self.shared.probe.watching();
         let now = self.clock.now();
-        self.shared.time.set(now);
+        self.shared.timing.time.set(now);
         let look = self.look_at_turns(now);
         self.look_at_sources(now);
         self.look_at_driver();
-        if look.is_kept && self.shared.idle.notify() {
+        if look.is_kept && self.shared.queues.idle.notify() {
             self.interval = self.shared.config.hand_off_delay;
         } else {
             self.interval = (2 * self.interval).min(LONGEST_LOOK);
         }
-        let idle = self.shared.idle.snapshot();
+        let idle = self.shared.queues.idle.snapshot();
         let is_waiting = look.is_kept || self.shared.has_work();
         if is_waiting && idle.sleeping == 0 && idle.searching == 0 {
             self.replace(now);
@@ -188,14 +190,18 @@ impl<'a, C: Clock> Monitor<'a, C> {
     /// Delivers what is late, and wakes a sleeper to wait for what is not.
     fn look_at_sources(&mut self, now: Duration) {
         let shared = self.shared;
-        if !shared.timer_waiter.is_used() {
+        if !shared.timing.timer_waiter.is_used() {
             return;
         }
         shared.deliver_all(nanos(now).saturating_sub(LATE_AT_MONITOR));
         // A worker that is between two turns goes to sleep by itself, or tells another.
-        let is_uncovered = shared.timer_waiter.uncovered(shared.seats()).is_some();
+        let is_uncovered = shared
+            .timing
+            .timer_waiter
+            .uncovered(shared.seats())
+            .is_some();
         if is_uncovered && mem::replace(&mut self.is_uncovered, is_uncovered) {
-            shared.idle.notify();
+            shared.queues.idle.notify();
         }
         self.is_uncovered = is_uncovered;
     }
@@ -203,7 +209,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
     /// Looks in the driver when no thread has, and wakes a sleeper to wait there.
     fn look_at_driver(&mut self) {
         let shared = self.shared;
-        let Some(driven) = &shared.driven else {
+        let Some(driven) = &shared.timing.driven else {
             return;
         };
         let is_left = driven.waiter.is_free();
@@ -213,13 +219,13 @@ impl<'a, C: Clock> Monitor<'a, C> {
         }
         self.visits = driven.waiter.visits();
         if mem::replace(&mut self.is_left, is_left) && is_left {
-            shared.idle.notify();
+            shared.queues.idle.notify();
         }
     }
 
     fn look_at_turns(&mut self, now: Duration) -> Look {
         let mut look = Look {
-            is_kept: !self.shared.arrivals.is_empty(),
+            is_kept: !self.shared.queues.arrivals.is_empty(),
             ..Look::default()
         };
         let stealers = self.shared.stealers();
@@ -274,7 +280,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 sample.is_reported = is_reported;
                 count(shared, fault.0);
                 if !sample.is_current(shared, worker) {
-                    shared.long_steps.end(worker);
+                    shared.reporting.long_steps.end(worker);
                 }
             }
         }
@@ -298,10 +304,10 @@ fn report_replaced(
     if !is_in_turn() {
         return false;
     }
-    shared.long_steps.add(noticed.clone());
+    shared.reporting.long_steps.add(noticed.clone());
     if !is_in_turn() {
         // The worker may have said that the step is over before the step was in the record.
-        shared.long_steps.end(worker);
+        shared.reporting.long_steps.end(worker);
     }
     count(shared, LongStepKind::Computing);
     shared.report_step(noticed);

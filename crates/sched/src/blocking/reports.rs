@@ -31,9 +31,9 @@ use tracing::field::display;
 impl Shared {
     /// Reports a step that keeps others waiting.
     pub(crate) fn report_step(self: &Arc<Self>, noticed: NoticedStep) {
-        if self.backtraces.is_some() || is_heard(level_of(&noticed.step)) {
+        if self.reporting.backtraces.is_some() || is_heard(level_of(&noticed.step)) {
             let interval = self.config.report_interval;
-            self.reports.queue_step(noticed, interval);
+            self.reporting.reports.queue_step(noticed, interval);
             self.start_reporter();
         }
     }
@@ -42,7 +42,7 @@ impl Shared {
     pub(crate) fn report_no_spare(self: &Arc<Self>, error: NoSpare) {
         if is_heard(Level::WARN) {
             let interval = self.config.report_interval;
-            self.reports.queue_no_spare(error, interval);
+            self.reporting.reports.queue_no_spare(error, interval);
             self.start_reporter();
         }
     }
@@ -52,7 +52,7 @@ impl Shared {
     /// A `stop` does not wait for that thread, for a subscriber may call `stop` on it. Where the
     /// system refuses the thread, the reports stay in the queue.
     pub(crate) fn start_reporter(self: &Arc<Self>) {
-        if !self.reports.become_reporter() {
+        if !self.reporting.reports.become_reporter() {
             return;
         }
         let reporter = Reporter::new(self);
@@ -62,13 +62,13 @@ impl Shared {
         let name = format!("{}-warning", self.config.thread_name);
         let builder = thread::Builder::new().name(name);
         if threads::spawn_detached(builder, self, move || reporter.write_all()).is_err() {
-            self.reports.resign();
+            self.reporting.reports.resign();
         }
     }
 
     /// Writes what is queued on this thread, unless another does.
     pub(crate) fn report_here(self: &Arc<Self>) {
-        if self.reports.become_reporter() {
+        if self.reporting.reports.become_reporter() {
             Reporter::new(self).write_all();
         }
     }
@@ -84,7 +84,7 @@ struct Reporter {
 impl Reporter {
     fn new(shared: &Arc<Shared>) -> Self {
         Self {
-            reports: Arc::clone(&shared.reports),
+            reports: Arc::clone(&shared.reporting.reports),
             shared: Arc::downgrade(shared),
             max_spares: shared.config.max_spares,
         }
@@ -106,13 +106,13 @@ impl Reporter {
     /// Where the step is, if backtraces are taken and its turn goes on; the record has it as well.
     fn backtrace(&self, NoticedStep { turn, step }: &NoticedStep) -> Option<Arc<str>> {
         let shared = self.shared.upgrade()?;
-        let backtraces = shared.backtraces.as_ref()?;
+        let backtraces = shared.reporting.backtraces.as_ref()?;
         let is_current = || shared.is_in_turn(step.worker, *turn, step.pid);
         let with_thread = |f: &WithId<'_>| shared.worker_slots.with_thread(step.worker, f);
         // It is much code of others that looks at what others have compiled.
         let backtrace =
             contain(|| backtraces.backtrace(step.worker, &is_current, &with_thread)).ok()??;
-        (shared.long_steps).set_backtrace(step.worker, *turn, &backtrace);
+        (shared.reporting.long_steps).set_backtrace(step.worker, *turn, &backtrace);
         Some(backtrace)
     }
 }

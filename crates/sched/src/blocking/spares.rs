@@ -24,7 +24,7 @@ impl Shared {
         let spawn = |index, deque| start_worker(self, index, deque);
         let note = || {
             if let Some(step) = step.clone() {
-                self.long_steps.add(step);
+                self.reporting.long_steps.add(step);
             }
         };
         match self.worker_slots.replace(index, spawn, note) {
@@ -32,7 +32,7 @@ impl Shared {
             Ok(true) => {
                 // Its step may be over, and the worker may have fallen asleep before it was
                 // replaced.
-                self.idle.wake(index);
+                self.queues.idle.wake(index);
                 step.into_iter().for_each(|step| self.report_step(step));
             }
             Err(error) => {

@@ -128,14 +128,14 @@ impl Checker {
     fn look(&self, shared: &Shared) -> Option<Still> {
         let used = shared.stealers().len();
         let versions = self.versions(used)?;
-        let idle = shared.idle.snapshot();
+        let idle = shared.queues.idle.snapshot();
         let now = Still {
             sleeping: idle.sleeping,
             searching: idle.searching,
             unwatched: idle.unwatched,
-            global: shared.global.len(),
-            urgent: shared.urgent.len(),
-            arrivals: shared.arrivals.len(),
+            global: shared.queues.global.len(),
+            urgent: shared.queues.urgent.len(),
+            arrivals: shared.queues.arrivals.len(),
             deques: shared.stealers()[..used].iter().map(|s| s.len()).collect(),
             // Ordering: Relaxed: the versions order it.
             picked: self.slots[..used]
@@ -149,7 +149,7 @@ impl Checker {
         // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a reader that saw
         // something of what came after that sees the version.
         fence(Ordering::Acquire);
-        let is_same = shared.idle.snapshot() == idle
+        let is_same = shared.queues.idle.snapshot() == idle
             && self.versions(used).as_ref() == Some(&now.versions)
             && shared.stealers().len() == used;
         // From there on the reaper takes from the queues as well, and sleeping workers are woken.

@@ -67,7 +67,7 @@ pub fn audit(scheduler: &Handle) -> bool {
 /// Whether the monitor watches, or sleeps until something waits.
 #[must_use]
 pub fn is_watched(scheduler: &Handle) -> bool {
-    !scheduler.shared.idle.snapshot().unwatched
+    !scheduler.shared.queues.idle.snapshot().unwatched
 }
 
 /// What has been checked so far; nothing unless the scheduler was built with

@@ -6,5 +6,6 @@
 //! **What it may import.** The folders from `base` to `handlers` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod room;
+pub(crate) mod rooms;
 pub(crate) mod waiters;
 pub(crate) mod waiting_steps;

@@ -9,3 +9,4 @@ pub(crate) mod dead_letters;
 pub(crate) mod failures;
 pub(crate) mod long_steps;
 pub(crate) mod queue;
+pub(crate) mod reporting;

@@ -187,7 +187,7 @@ impl ProcessCell {
 
     /// The limit that it was given, or the scheduler's.
     fn own_limit(&self) -> Limit {
-        self.origin.limit().unwrap_or(self.shared.limit)
+        self.origin.limit().unwrap_or(self.shared.rooms.limit)
     }
 
     /// Calls `f` with the part that belongs to the owner of the run token.

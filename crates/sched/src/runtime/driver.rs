@@ -130,7 +130,7 @@ impl Shared {
     /// Calls `visit` with what waits in the driver. Returns what has become ready; none where there
     /// is no driver, or another thread is there.
     fn enter_driver(&self, visit: impl FnOnce(&dyn Fn(Option<Duration>))) -> Option<Vec<Token>> {
-        let driven = self.driven.as_ref()?;
+        let driven = self.timing.driven.as_ref()?;
         let mut ready = None;
         driven.waiter.enter(|| {
             ready = Some(local::put_aside(self, || {
@@ -145,7 +145,7 @@ impl Shared {
     /// leave that. Gives it back otherwise.
     #[inline]
     pub(crate) fn put_aside(&self, token: Token) -> Option<Token> {
-        let Some(driven) = &self.driven else {
+        let Some(driven) = &self.timing.driven else {
             return Some(token);
         };
         let is_first = match local::take_aside(self, token) {
@@ -170,12 +170,12 @@ impl Shared {
     /// Whether there is a driver with no thread in it. A caller for which it counts is behind a
     /// fence.
     pub(crate) fn is_driver_left(&self) -> bool {
-        (self.driven.as_ref()).is_some_and(|driven| driven.waiter.is_free())
+        (self.timing.driven.as_ref()).is_some_and(|driven| driven.waiter.is_free())
     }
 
     /// This thread is a worker as long as `work` lasts.
     pub(crate) fn with_worker(&self, work: &mut dyn FnMut()) {
-        match &self.driven {
+        match &self.timing.driven {
             Some(driven) => driven.driver.with_worker(work),
             None => work(),
         }
@@ -183,7 +183,7 @@ impl Shared {
 
     /// Tells the driver that this scheduler has halted.
     pub(crate) fn detach_driver(&self) {
-        if let Some(driven) = &self.driven {
+        if let Some(driven) = &self.timing.driven {
             self.contain_driver(|| driven.driver.detach());
         }
     }
@@ -259,7 +259,7 @@ mod tests {
         };
         let still = || {
             let waits = driver.waits.lock().unwrap().clone();
-            let is_still = shared.idle.snapshot() == all_sleep && waits.inside == Some(None);
+            let is_still = shared.queues.idle.snapshot() == all_sleep && waits.inside == Some(None);
             is_still.then_some(waits)
         };
         // An interrupt that comes late ends one more wait.
@@ -278,7 +278,7 @@ mod tests {
         };
         for _ in 0..10 {
             until_still();
-            assert!(!shared.timer_waiter.is_used());
+            assert!(!shared.timing.timer_waiter.is_used());
             let handle = scheduler.submit(NoopProcess, "main", ()).unwrap();
             assert!(handle.wait().is_done());
         }

@@ -66,7 +66,7 @@ impl ProcessCell {
     /// What the report of a stop says of it.
     #[cold]
     pub(crate) fn stopped(&self) -> StoppedProcess {
-        let time = nanos(Decider::time().unwrap_or_else(|| self.shared.time.read()));
+        let time = nanos(Decider::time().unwrap_or_else(|| self.shared.timing.time.read()));
         StoppedProcess {
             pid: self.pid,
             names: self.shared.names.of(self.pid),
@@ -123,8 +123,8 @@ impl Shared {
         match &self.config.on_failure {
             OnFailure::Quiet => {}
             OnFailure::Line => {
-                let now = Decider::time().unwrap_or_else(|| self.time.read());
-                self.failure_lines.write(report, now);
+                let now = Decider::time().unwrap_or_else(|| self.timing.time.read());
+                self.reporting.failure_lines.write(report, now);
             }
             OnFailure::Call(call) => {
                 contain_and_report("on_failure", report.pid, self.own_counters(), || {

@@ -15,7 +15,8 @@ impl Shared {
         if parent == 0 || !self.has_inherited.load(Ordering::Relaxed) {
             return None;
         }
-        self.registry
+        self.census
+            .registry
             .read(parent, |task| task.origin.values())
             .flatten()
     }

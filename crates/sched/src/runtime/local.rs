@@ -1,5 +1,6 @@
 //! The queue of the worker that this thread is, if it is one.
 
+use crate::base::stats::Counters;
 use crate::handlers::commands::OwnHandlers;
 use crate::policy::EXPOSED_AT_ONCE;
 use crate::probe::{Probe, Push};
@@ -77,7 +78,7 @@ impl LocalQueue {
     /// The queue of the first worker of a scheduler that is not started.
     #[cfg(all(test, not(ganger_loom)))]
     pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
-        let deque = shared.take_deques().unwrap().swap_remove(0);
+        let deque = shared.start.take_deques().unwrap().swap_remove(0);
         Self::new(Arc::clone(shared), 0, deque)
     }
 
@@ -147,7 +148,7 @@ impl LocalQueue {
     /// else.
     #[inline]
     pub(crate) fn offer(&self) {
-        if !self.deque.is_empty() && self.shared.idle.notify() {
+        if !self.deque.is_empty() && self.shared.queues.idle.notify() {
             self.deque.expose();
         }
     }
@@ -157,6 +158,24 @@ impl LocalQueue {
     #[inline(never)]
     fn expose(&self) {
         self.deque.expose();
+    }
+}
+
+impl Shared {
+    /// The id of the process whose step or `init` this thread is in, or zero.
+    pub(crate) fn own_process_id(&self) -> u64 {
+        let in_step = || self.census.turns.on(self.own_index()?);
+        frames::submitted(self).or_else(in_step).unwrap_or_default()
+    }
+
+    /// Which worker this thread is, if so.
+    pub(crate) fn own_index(&self) -> Option<usize> {
+        with(self, |queue| queue.index)
+    }
+
+    /// The counters of this thread.
+    pub(crate) fn own_counters(&self) -> &Counters {
+        self.counters.of(self.own_index())
     }
 }
 

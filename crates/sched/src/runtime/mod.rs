@@ -6,6 +6,7 @@
 //! **What it may import.** The folders from `base` to `queues` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod cell;
+pub(crate) mod census;
 pub(crate) mod driver;
 pub(crate) mod ending;
 pub(crate) mod extensions;
@@ -13,18 +14,24 @@ pub(crate) mod failures;
 pub(crate) mod frames;
 pub(crate) mod hash_key;
 pub(crate) mod here;
+pub(crate) mod ids;
 pub(crate) mod inherited;
 pub(crate) mod item;
 pub(crate) mod lent_context;
 pub(crate) mod local;
 pub(crate) mod owned;
 pub(crate) mod pool;
+pub(crate) mod queues;
 pub(crate) mod registry;
+pub(crate) mod schedule;
 pub(crate) mod shared;
 pub(crate) mod side_queues;
 pub(crate) mod sources;
+pub(crate) mod start;
 pub(crate) mod step_events;
 pub(crate) mod threads;
+pub(crate) mod timing;
 pub(crate) mod token;
+pub(crate) mod turn_place;
 pub(crate) mod turns;
 pub(crate) mod worker_slots;

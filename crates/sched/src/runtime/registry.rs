@@ -163,7 +163,7 @@ mod tests {
         let mut expected = ids.to_vec();
         expected.sort_unstable();
         expected.push(counted);
-        let listed = scheduler.shared.registry.all();
+        let listed = scheduler.shared.census.registry.all();
         assert_eq!(
             listed.map(|task| task.pid.id()).collect::<Vec<_>>(),
             expected

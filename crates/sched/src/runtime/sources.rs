@@ -193,8 +193,8 @@ impl Alarm {
             // `Idle::end_search`: either the thread there sees the moment, or it is seen below to
             // sleep, or to search no more, and the timer waiter's moment to be another.
             fence(Ordering::SeqCst);
-            if shared.timer_waiter.is_uncovered(at) {
-                shared.idle.notify_from_outside();
+            if shared.timing.timer_waiter.is_uncovered(at) {
+                shared.queues.idle.notify_from_outside();
             }
         }
     }
@@ -235,9 +235,10 @@ fn ring_here(queue: &LocalQueue, at: u64, ring: Ring) {
     let shared = &queue.shared;
     let slot = shared.worker_slots.slot(queue.index);
     slot.alert_from(at.saturating_sub(TIMER_NEAR));
-    if shared.idle.is_unwatched_behind_write() && shared.timer_waiter.is_uncovered(at) {
+    if shared.queues.idle.is_unwatched_behind_write() && shared.timing.timer_waiter.is_uncovered(at)
+    {
         match ring {
-            Ring::Now => shared.idle.wake_monitor(),
+            Ring::Now => shared.queues.idle.wake_monitor(),
             // See `Worker::serve`.
             Ring::BeforeNextTurn => slot.alert_from(0),
         }
@@ -247,37 +248,37 @@ fn ring_here(queue: &LocalQueue, at: u64, ring: Ring) {
 impl Shared {
     /// Tells the sources, and the driver, of this scheduler.
     pub(crate) fn attach_sources(self: &Arc<Self>) {
-        for (source, it) in self.sources.iter().enumerate() {
+        for (source, it) in self.timing.sources.iter().enumerate() {
             let alarm = Alarm {
                 shared: Arc::downgrade(self),
-                dues: Arc::clone(&self.timer_waiter.dues),
-                clock: self.time.clock(),
+                dues: Arc::clone(&self.timing.timer_waiter.dues),
+                clock: self.timing.time.clock(),
                 source,
             };
             it.attach(alarm, &self.commands);
         }
-        if let Some(driven) = &self.driven {
+        if let Some(driven) = &self.timing.driven {
             driven.attach(&self.commands);
         }
     }
 
     /// Tells the sources that this scheduler has halted.
     pub(crate) fn detach_sources(&self) {
-        for source in &self.sources {
+        for source in &self.timing.sources {
             self.contain_source(|| source.detach());
         }
     }
 
     /// Has the sources give memory back.
     pub(crate) fn release_sources(&self) {
-        for source in &self.sources {
+        for source in &self.timing.sources {
             self.contain_source(|| source.release_memory());
         }
     }
 
     /// The source of that type, if there is one.
     pub(crate) fn source<S: Source>(&self) -> Option<Arc<S>> {
-        let sources = self.sources.iter();
+        let sources = self.timing.sources.iter();
         sources
             .filter_map(|it| {
                 let it: Arc<dyn Any + Send + Sync> = Arc::clone(it) as _;
@@ -289,7 +290,7 @@ impl Shared {
     /// As [`source`](Self::source), borrowed.
     #[inline]
     pub(crate) fn source_ref<S: Source>(&self) -> Option<&S> {
-        let mut sources = self.sources.iter();
+        let mut sources = self.timing.sources.iter();
         sources.find_map(|it| (&**it as &dyn Any).downcast_ref())
     }
 
@@ -299,7 +300,7 @@ impl Shared {
         ticket: Ticket,
         mut is_wanted: impl FnMut(&Envelope) -> bool,
     ) -> Option<Envelope> {
-        let source = (self.sources).get(usize::from(ticket.source.get()) - 1)?;
+        let source = (self.timing.sources).get(usize::from(ticket.source.get()) - 1)?;
         let mut envelope = None;
         self.contain_source(|| {
             envelope = source.take_envelope(Seat(ticket.seat.into()), ticket.key, &mut is_wanted);
@@ -310,12 +311,12 @@ impl Shared {
     /// The time, by the clock, in nanoseconds.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
-        nanos(Decider::time().unwrap_or_else(|| self.time.read()))
+        nanos(Decider::time().unwrap_or_else(|| self.timing.time.read()))
     }
 
     /// Whether something is due some time at a source.
     pub(crate) fn waits_for_time(&self) -> bool {
-        self.timer_waiter.dues.earliest(self.seats()) < u64::MAX
+        self.timing.timer_waiter.dues.earliest(self.seats()) < u64::MAX
     }
 
     /// How many seats may have something.
@@ -326,15 +327,16 @@ impl Shared {
     /// Whether something is queued, or is due with no thread to wait for it.
     pub(crate) fn owes_a_look(&self) -> bool {
         self.has_work()
-            || self.timer_waiter.is_used() && self.timer_waiter.uncovered(self.seats()).is_some()
+            || self.timing.timer_waiter.is_used()
+                && self.timing.timer_waiter.uncovered(self.seats()).is_some()
     }
 
     /// Has what is due at that seat delivered, up to [`TIMER_BATCH`] of each source. Returns
     /// whether something was due.
     pub(crate) fn deliver_at(&self, seat: Seat, now: u64) -> bool {
         let mut was_due = false;
-        for (source, it) in self.sources.iter().enumerate() {
-            if self.timer_waiter.dues.get(source, seat.0) <= now {
+        for (source, it) in self.timing.sources.iter().enumerate() {
+            if self.timing.timer_waiter.dues.get(source, seat.0) <= now {
                 was_due = true;
                 local::delivering(|| {
                     self.contain_source(|| it.deliver(seat, Instant::from_nanos(now), TIMER_BATCH));
@@ -347,12 +349,13 @@ impl Shared {
     /// Has what was due by then delivered, at all seats. Returns whether something was.
     pub(crate) fn deliver_all(&self, by: u64) -> bool {
         let seats = self.seats();
-        if self.timer_waiter.dues.earliest(seats) > by {
+        if self.timing.timer_waiter.dues.earliest(seats) > by {
             return false;
         }
         let mut was_due = false;
         for seat in 0..seats {
-            was_due |= self.timer_waiter.dues.at(seat) <= by && self.deliver_at(Seat(seat), by);
+            was_due |=
+                self.timing.timer_waiter.dues.at(seat) <= by && self.deliver_at(Seat(seat), by);
         }
         was_due
     }
@@ -360,7 +363,10 @@ impl Shared {
     /// What sources keep for yields that are not wanted any longer.
     pub(crate) fn forget_at_sources(&self, tickets: &[Ticket]) {
         for ticket in tickets {
-            let source = self.sources.get(usize::from(ticket.source.get()) - 1);
+            let source = self
+                .timing
+                .sources
+                .get(usize::from(ticket.source.get()) - 1);
             if let Some(source) = source {
                 let seat = Seat(ticket.seat.into());
                 self.contain_source(|| source.forget(seat, ticket.key));

@@ -75,13 +75,13 @@ struct ThreadGuard(Arc<Shared>);
 
 impl ThreadGuard {
     fn new(shared: &Arc<Shared>) -> Self {
-        shared.threads.enter();
+        shared.census.threads.enter();
         Self(Arc::clone(shared))
     }
 }
 
 impl Drop for ThreadGuard {
     fn drop(&mut self) {
-        self.0.threads.leave();
+        self.0.census.threads.leave();
     }
 }

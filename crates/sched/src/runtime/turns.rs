@@ -1,16 +1,12 @@
 //! The turns that threads are in, as others see them: which process runs.
 
-use crate::base::stats::Counter;
-use crate::handlers::commands::OwnHandlers;
-use crate::runtime::local::LocalQueue;
-use crate::runtime::shared::Shared;
-use ganger_proc_api::{CommandId, Handler, Pid};
+use ganger_proc_api::Pid;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 
 /// No process has this id: the scheduler counts from 2^32 up, and never gets there.
-const NOTHING: u64 = u64::MAX;
+pub(crate) const NOTHING: u64 = u64::MAX;
 
 /// The processes that run, by their ids.
 pub(crate) struct Turns {
@@ -43,6 +39,11 @@ impl Turns {
                 Running::OffWorker(&self.off_workers, pid.id())
             }
         }
+    }
+
+    /// The id of the process that the worker runs, or [`NOTHING`]. The worker alone writes it.
+    pub(crate) fn of_worker(&self, index: usize) -> &AtomicU64 {
+        &self.of_workers[index]
     }
 
     /// The process that the worker runs at this moment.
@@ -80,119 +81,5 @@ impl Drop for Running<'_> {
                 }
             }
         }
-    }
-}
-
-/// Where processes have their turns.
-pub(crate) trait TurnPlace<'a>: Copy {
-    /// What there is of a turn on its thread's stack.
-    type Guard;
-
-    /// The worker's queue, on a worker.
-    fn queue(self) -> Option<&'a LocalQueue>;
-
-    /// The handler that carries out the command.
-    fn handler(self, id: CommandId) -> Option<&'a dyn Handler>;
-
-    /// Adds one to a counter of this thread.
-    fn count(self, counter: &Counter);
-
-    /// The process's turn begins.
-    fn begin(self, pid: Pid) -> Self::Guard;
-
-    /// It is over.
-    fn end(self, guard: Self::Guard);
-
-    /// Whether another process waits in the worker's deque.
-    #[inline]
-    fn has_local_work(self) -> bool {
-        self.queue().is_some_and(|queue| !queue.deque.is_empty())
-    }
-}
-
-/// A worker on its thread, with what it needs in each of its turns.
-///
-/// A turn lasts until it is ended, also when something in it panics. So the caller that contains
-/// the panic ends the turn, and single calls do nothing on the way out.
-#[derive(Clone, Copy)]
-pub(crate) struct OnWorker<'a> {
-    queue: &'a LocalQueue,
-    running: &'a AtomicU64,
-}
-
-impl<'a> OnWorker<'a> {
-    pub(crate) fn new(queue: &'a LocalQueue) -> Self {
-        let running = &queue.shared.turns.of_workers[queue.index];
-        Self { queue, running }
-    }
-
-    /// The turn is over, if there is one.
-    #[inline]
-    pub(crate) fn end_turn(self) {
-        // Ordering: Relaxed, as in `begin`.
-        self.running.store(NOTHING, Ordering::Relaxed);
-    }
-}
-
-impl<'a> TurnPlace<'a> for OnWorker<'a> {
-    type Guard = ();
-
-    #[inline]
-    fn queue(self) -> Option<&'a LocalQueue> {
-        Some(self.queue)
-    }
-
-    #[inline]
-    fn handler(self, id: CommandId) -> Option<&'a dyn Handler> {
-        self.queue.handlers.get(&self.queue.shared.commands, id)
-    }
-
-    #[inline]
-    fn count(self, counter: &Counter) {
-        counter.bump_own();
-    }
-
-    #[inline]
-    fn begin(self, pid: Pid) {
-        self.queue.begin_turn();
-        // Ordering: Relaxed: for this thread, for reports, and for a guess at how much a worker
-        // has.
-        self.running.store(pid.id(), Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn end(self, (): ()) {
-        self.end_turn();
-    }
-}
-
-/// A thread that is no worker. It has turns in a shutdown only.
-#[derive(Clone, Copy)]
-pub(crate) struct OffWorker<'a> {
-    pub(crate) shared: &'a Shared,
-    pub(crate) handlers: &'a OwnHandlers,
-}
-
-impl<'a> TurnPlace<'a> for OffWorker<'a> {
-    type Guard = Running<'a>;
-
-    fn queue(self) -> Option<&'a LocalQueue> {
-        None
-    }
-
-    fn handler(self, id: CommandId) -> Option<&'a dyn Handler> {
-        self.handlers.get(&self.shared.commands, id)
-    }
-
-    fn count(self, counter: &Counter) {
-        counter.bump();
-    }
-
-    fn begin(self, pid: Pid) -> Self::Guard {
-        self.shared.turns.begin(None, pid)
-    }
-
-    fn end(self, guard: Self::Guard) {
-        drop(guard);
     }
 }

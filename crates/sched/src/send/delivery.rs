@@ -259,7 +259,7 @@ impl ProcessCell {
 
     /// The process has been marked: its step waits for room no longer, if it does.
     fn call_back(&self) {
-        self.shared.waiting_steps.wake(self.pid.id());
+        self.shared.rooms.waiting_steps.wake(self.pid.id());
     }
 
     /// Ends its state, as the owner of the run token, and closes its mailbox: see

@@ -87,7 +87,7 @@ impl ProcessCell {
             Err(refused) => Some(refused),
         };
         let key = self.key();
-        self.shared.registry.read(self.pid.id(), |task| {
+        self.shared.census.registry.read(self.pid.id(), |task| {
             if task.key() == key
                 && let Some(request) = refused.take()
             {

@@ -29,7 +29,7 @@ impl Shared {
     /// The live process with that PID.
     pub(crate) fn find(&self, pid: Pid) -> Option<Task> {
         if self.is_local(pid) {
-            self.registry.get(pid.id())
+            self.census.registry.get(pid.id())
         } else {
             None
         }
@@ -139,7 +139,7 @@ impl Shared {
     /// [`ProcessCell::accept`].
     fn put(&self, id: u64, message: Single<Item>) -> Accepted {
         let mut message = Some(message);
-        let put = self.registry.read(id, |task| {
+        let put = self.census.registry.read(id, |task| {
             let message = message.take();
             let message = message.unwrap_or_else(|| unreachable!("the registry calls this once"));
             if task.accepts.get().is_some()
@@ -161,7 +161,7 @@ impl Shared {
         let Envelope { target, message } = envelope;
         let (kind, message) = if !self.is_local(target) {
             (self.unroutable(target), message)
-        } else if let Some(task) = self.registry.get(target.id()) {
+        } else if let Some(task) = self.census.registry.get(target.id()) {
             match task.deliver_control(message) {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused,

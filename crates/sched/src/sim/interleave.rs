@@ -126,7 +126,7 @@ fn act(shared: &Arc<Shared>) {
         done(Did::Acted);
         act();
     }
-    if happens("worker wakes in vain") && shared.idle.notify() {
+    if happens("worker wakes in vain") && shared.queues.idle.notify() {
         done(Did::WokeInVain);
     }
     let shutdown = &shared.shutdown;
@@ -146,7 +146,7 @@ fn done(did: Did) {
 
 /// Any of the live processes.
 fn any(shared: &Shared) -> Option<crate::runtime::cell::Task> {
-    let tasks: Vec<_> = shared.registry.all().collect();
+    let tasks: Vec<_> = shared.census.registry.all().collect();
     let chosen = (!tasks.is_empty()).then(|| Simulation::choose("process", tasks.len()))??;
     tasks.into_iter().nth(chosen)
 }

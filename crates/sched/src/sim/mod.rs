@@ -81,14 +81,17 @@ pub fn run<R>(
     if shared.shutdown.is_stopping() {
         return Err(StartError::Stopped);
     }
-    let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
+    let deques = shared
+        .start
+        .take_deques()
+        .ok_or(StartError::AlreadyStarted)?;
     let queues: Vec<_> = deques.iter().map(|_| OnceCell::new()).collect();
     let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
     let spares = deques.split_off(shared.worker_slots.workers());
     shared.worker_slots.set_free(spares.into_iter());
     accounts(shared).begin();
     let result = work_without_threads(handle, &queues, deques, f);
-    shared.pool.close();
+    shared.census.pool.close();
     for queue in queues.into_iter().filter_map(OnceCell::into_inner) {
         queue.handlers.leave(shared.own_counters());
     }
@@ -127,7 +130,7 @@ fn work_without_threads<R>(
     for (index, deque) in deques {
         machine.put_to_work(index, deque);
     }
-    shared.begin_to_serve();
+    shared.start.begin_to_serve();
     let result = f(handle, &machine);
     let workers = machine.workers.into_iter();
     let workers = workers.filter_map(RefCell::into_inner);
@@ -227,7 +230,12 @@ impl Machine<'_> {
     /// When a source has something due next; none when it has nothing.
     #[must_use]
     pub fn source_due(&self) -> Option<Duration> {
-        let due = self.shared.timer_waiter.dues.earliest(self.shared.seats());
+        let due = self
+            .shared
+            .timing
+            .timer_waiter
+            .dues
+            .earliest(self.shared.seats());
         (due != NEVER).then(|| Duration::from_nanos(due))
     }
 
@@ -278,7 +286,7 @@ impl Machine<'_> {
     /// How many processes have been submitted and not ended.
     #[must_use]
     pub fn live(&self) -> usize {
-        self.shared.live.get()
+        self.shared.census.live.get()
     }
 
     /// Whatever others do between two moves, by chance: see [`noted`].
@@ -322,8 +330,8 @@ impl Machine<'_> {
     /// Third part: the workers leave when nothing is queued.
     pub fn halt(&self) {
         self.shared.shutdown.halt();
-        self.shared.idle.notify_all();
-        self.shared.idle.end_monitor_wait();
+        self.shared.queues.idle.notify_all();
+        self.shared.queues.idle.end_monitor_wait();
     }
 
     /// Whether all workers have left.
@@ -345,7 +353,7 @@ impl Machine<'_> {
     /// or is to go on although the deadline has passed.
     #[must_use]
     pub fn overlooked(&self) -> Option<Pid> {
-        let mut live = self.shared.registry.all();
+        let mut live = self.shared.census.registry.all();
         let task = if self.is_forced() {
             live.find(|task| !task.state.is_terminating())
         } else if self.is_stopping() {
@@ -360,13 +368,13 @@ impl Machine<'_> {
     #[must_use]
     pub fn leftovers(&self) -> Option<String> {
         let shared = self.shared;
-        let idle = shared.idle.snapshot();
+        let idle = shared.queues.idle.snapshot();
         let found = [
-            ("live processes", shared.live.get()),
-            ("PIDs", shared.registry.all().count()),
+            ("live processes", shared.census.live.get()),
+            ("PIDs", shared.census.registry.all().count()),
             ("queued processes", usize::from(shared.has_work())),
             ("processes inside a call", shared.running_pids().len()),
-            ("places of `max_processes`", shared.places.get()),
+            ("places of `max_processes`", shared.census.places.get()),
             ("sleeping workers", idle.sleeping as usize),
         ];
         let found = found.iter().filter(|(_, count)| *count > 0);

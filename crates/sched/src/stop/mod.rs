@@ -97,7 +97,7 @@ impl Shared {
             // Something may have been queued since, and the program may be about to end.
             self.stopper.reapers.wait(reapers, deadline.plus(GRACE));
         }
-        if self.is_started() {
+        if self.start.is_tried() {
             Ok(report)
         } else {
             Err(StopError::NotStarted(Box::new(report)))
@@ -135,8 +135,8 @@ impl Shared {
     fn ask_to_stop(&self, deadline: Deadline) -> bool {
         self.shutdown.begin_stopping();
         self.stopper.ask(deadline, || self.counters.total());
-        self.live.poke();
-        self.threads.poke();
+        self.census.live.poke();
+        self.census.threads.poke();
         self.stopper.claim()
     }
 
@@ -160,35 +160,46 @@ impl Shared {
             shutdown, stopper, ..
         } = &**self;
         // A start that is under way is over after this; a later one is refused.
-        drop(self.starting.lock().unwrap_or_else(PoisonError::into_inner));
-        if !self.is_served() {
+        drop(
+            self.start
+                .lock
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        if !self.start.is_served() {
             // No worker serves the cancel events.
             stopper.expire();
         }
         log(
             Level::INFO,
-            || tracing::info!(target: "ganger::sched", live = self.live.get(), "stopping"),
+            || tracing::info!(target: "ganger::sched", live = self.census.live.get(), "stopping"),
         );
 
-        let is_supervised = self.live.get() == 0 || supervisor::start(self);
+        let is_supervised = self.census.live.get() == 0 || supervisor::start(self);
         if !is_supervised {
             end_waits(self);
             cancel_all(self);
         }
-        if !self.live.wait(|| 0, || stopper.deadline().remaining()) {
+        if !self
+            .census
+            .live
+            .wait(|| 0, || stopper.deadline().remaining())
+        {
             shutdown.begin_terminating();
-            self.live.poke();
+            self.census.live.poke();
             if !is_supervised {
                 self.force_what_is_left();
             }
-            self.live
+            self.census
+                .live
                 .wait(|| 0, || stopper.deadline().plus(GRACE).remaining());
         }
         self.halt();
-        self.threads
+        self.census
+            .threads
             .wait(|| 0, || stopper.deadline().plus(GRACE + JOIN).remaining());
 
-        self.failure_lines.write_rest();
+        self.reporting.failure_lines.write_rest();
         let report = self.report_since(&stopper.before().unwrap_or_default());
         if report.forced > 0 {
             log(Level::WARN, || {
@@ -228,7 +239,7 @@ impl Shared {
     /// Does without a supervisor what that does at the deadline.
     fn force_what_is_left(self: &Arc<Self>) {
         terminate_all(self);
-        if !self.is_served() {
+        if !self.start.is_served() {
             // There is no other thread that ever would.
             end_queued(self);
         }
@@ -237,9 +248,9 @@ impl Shared {
     /// Tells the workers and the monitor to return.
     fn halt(&self) {
         self.shutdown.halt();
-        self.live.poke();
-        self.idle.notify_all();
-        self.idle.end_monitor_wait();
+        self.census.live.poke();
+        self.queues.idle.notify_all();
+        self.queues.idle.end_monitor_wait();
         self.worker_slots.wake_all();
     }
 }

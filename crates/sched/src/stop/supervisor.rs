@@ -52,7 +52,7 @@ fn supervise(shared: &Arc<Shared>) {
     cancel_all(shared);
     // Until all have ended, or there is more to do.
     let enough = || if progress.is_over() { usize::MAX } else { 0 };
-    shared.live.wait(enough, || Duration::MAX);
+    shared.census.live.wait(enough, || Duration::MAX);
     if progress.is_terminating() {
         terminate_all(shared);
     }
@@ -65,7 +65,7 @@ fn supervise(shared: &Arc<Shared>) {
             LONGEST.min(2 * interval)
         };
         let next = Deadline::after(interval);
-        let all_ended = shared.live.wait(|| 0, || next.remaining());
+        let all_ended = shared.census.live.wait(|| 0, || next.remaining());
         if all_ended || is_nothing_left(shared) {
             return;
         }
@@ -85,7 +85,7 @@ fn is_nothing_left(shared: &Shared) -> bool {
 /// Lets no sender wait for room any more. Those that wait are woken on another thread, because
 /// wakers are users' code, which may not return.
 pub(crate) fn end_waits(shared: &Arc<Shared>) {
-    if shared.waiters.stop() {
+    if shared.rooms.waiters.stop() {
         on_another_thread(shared, "waker", wake_waiters);
     }
 }
@@ -93,12 +93,12 @@ pub(crate) fn end_waits(shared: &Arc<Shared>) {
 fn wake_waiters(shared: &Arc<Shared>) {
     let counters = shared.own_counters();
     let wake = |waker: Waker| contain_and_report("waker", None, counters, || waker.wake());
-    shared.waiters.wake_all(wake);
+    shared.rooms.waiters.wake_all(wake);
 }
 
 /// Gives every process its cancel event, until there is no time for that any more.
 pub(crate) fn cancel_all(shared: &Shared) {
-    for task in shared.registry.all() {
+    for task in shared.census.registry.all() {
         if shared.shutdown.is_terminating() {
             return;
         }
@@ -108,7 +108,7 @@ pub(crate) fn cancel_all(shared: &Shared) {
 
 /// Lets no process take a further step: each ends when a thread takes it up.
 pub(crate) fn terminate_all(shared: &Shared) {
-    for task in shared.registry.all() {
+    for task in shared.census.registry.all() {
         task.terminate();
     }
 }
@@ -130,8 +130,12 @@ pub(crate) fn end_queued(shared: &Arc<Shared>) {
 }
 
 fn take_anywhere(shared: &Shared) -> Option<Token> {
-    let first = shared.urgent.pop().or_else(|| shared.arrivals.pop());
-    let first = first.or_else(|| shared.global.pop());
+    let first = shared
+        .queues
+        .urgent
+        .pop()
+        .or_else(|| shared.queues.arrivals.pop());
+    let first = first.or_else(|| shared.queues.global.pop());
     first.or_else(|| {
         shared.stealers().iter().find_map(|stealer| {
             loop {

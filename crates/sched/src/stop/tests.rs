@@ -92,7 +92,7 @@ fn halted() -> (
     shared.shutdown.begin_terminating();
     shared.halt();
     let hour = Deadline::after(HOUR);
-    assert!(shared.threads.wait(|| 0, || hour.remaining()));
+    assert!(shared.census.threads.wait(|| 0, || hour.remaining()));
     (scheduler, waits, steps, told)
 }
 

@@ -9,7 +9,7 @@ use crate::base::clock::Deadline;
 use crate::policy::{CATCH_UP_BATCHES, CATCH_UP_SPAN, CATCH_UP_TURNS};
 use crate::probe::{Decide, Decider, Probe};
 use crate::runtime::local::LocalQueue;
-use crate::runtime::turns::TurnPlace;
+use crate::runtime::turn_place::TurnPlace;
 
 pub(super) struct CatchUp<'a> {
     queue: &'a LocalQueue,
@@ -48,7 +48,7 @@ impl<'a> CatchUp<'a> {
     pub(super) fn goes_on(&mut self, left: usize) -> bool {
         let Self { queue, turns, .. } = *self;
         let shared = &queue.shared;
-        let has_to_look = !shared.urgent.is_empty()
+        let has_to_look = !shared.queues.urgent.is_empty()
             || shared.worker_slots.slot(queue.index).is_replaced()
             || shared.shutdown.is_halted()
             || shared.shutdown.is_over();

@@ -5,7 +5,7 @@ use super::Turn;
 use crate::base::contain::{discard, log, text_of_chain};
 use crate::probe::Probe;
 use crate::runtime::item::{Item, of_completion};
-use crate::runtime::turns::TurnPlace;
+use crate::runtime::turn_place::TurnPlace;
 use ganger_mpsc::Single;
 use ganger_proc_api::{BoxError, CommandError, CommandId, Event, Tag};
 use tracing::Level;

@@ -16,7 +16,7 @@ use crate::probe::Probe;
 use crate::process::dropped;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::{CommandResult, of_completion};
-use crate::runtime::turns::TurnPlace;
+use crate::runtime::turn_place::TurnPlace;
 use ganger_proc_api::{
     CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, StepsCall, Tag, Ticket,
     Yield,

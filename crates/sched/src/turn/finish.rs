@@ -99,7 +99,7 @@ fn tell_of_dead(items: &Batch<Item>, task: &Task, counters: &Counters) {
     let Some(sink) = &task.shared.config.dead_letters else {
         return;
     };
-    let time = Decider::time().unwrap_or_else(|| task.shared.time.read());
+    let time = Decider::time().unwrap_or_else(|| task.shared.timing.time.read());
     let at = Instant::from_nanos(nanos(time));
     let messages = items.iter().filter_map(|item| match item {
         Item::Event(event) => event.message(),
@@ -382,7 +382,7 @@ fn give_reason(
     (owned, failed): Gone,
     queue: Option<&LocalQueue>,
 ) {
-    shared.live.leave(queue.map(|queue| queue.index));
+    shared.census.live.leave(queue.map(|queue| queue.index));
     let pid = task.pid;
     let Some(reason) = end.take() else {
         unreachable!("there is one")

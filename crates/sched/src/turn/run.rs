@@ -13,7 +13,7 @@ use crate::runtime::frames::{self, Frame};
 use crate::runtime::local::LocalQueue;
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
-use crate::runtime::turns::{OffWorker, OnWorker, TurnPlace};
+use crate::runtime::turn_place::{OffWorker, OnWorker, TurnPlace};
 use crate::turn::finish::{finish, go_on_with_end};
 use ganger_proc_api::{ExitReason, StepOutput};
 use std::mem;
@@ -110,7 +110,7 @@ impl<'a> Runner<'a> {
         let task = token.into_task();
         let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
         shared.probe.turn_begins(&task.probe);
-        task.about.run(shared.time.nanos());
+        task.about.run(shared.timing.time.nanos());
         place.count(&counters.turns);
         // Turns lie within each other in the simulation, and on threads that are no workers.
         let _dropped = if place.queue().is_none() || Decider::is_driven() {

@@ -18,7 +18,7 @@ use crate::runtime::lent_context::LentContext;
 use crate::runtime::owned::Gathered;
 use crate::runtime::shared::Shared;
 use crate::runtime::step_events::StepEvents;
-use crate::runtime::turns::TurnPlace;
+use crate::runtime::turn_place::TurnPlace;
 use ganger_proc_api::{CommandError, Event, ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;

@@ -7,7 +7,7 @@ use crate::process::dropped;
 use crate::process::exit_actions::run_all;
 use crate::process::process_box::ProcessBox;
 use crate::runtime::lent_context::LentContext;
-use crate::runtime::turns::TurnPlace;
+use crate::runtime::turn_place::TurnPlace;
 use crate::turn::finish::close;
 use ganger_proc_api::{
     CommandError, ExitCause, Payloads, Process, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget,

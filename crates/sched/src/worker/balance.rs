@@ -56,7 +56,7 @@ impl Worker<'_> {
         let (shared, stealer) = (self.shared, &self.shared.stealers()[victim]);
         // That one's is out of its deque while it runs. The own last one is back by now, if it goes
         // on.
-        let theirs = stealer.len() + usize::from(shared.turns.on(victim).is_some());
+        let theirs = stealer.len() + usize::from(shared.census.turns.on(victim).is_some());
         let ours = self.queue.deque.len();
         if theirs <= ours + ours / BALANCE_SLACK {
             return None;

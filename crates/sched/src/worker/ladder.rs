@@ -42,7 +42,7 @@ use smallvec::SmallVec;
 impl Worker<'_> {
     /// The ladder.
     pub(super) fn find_work(&mut self) -> Option<Token> {
-        if self.shared.urgent.is_empty() {
+        if self.shared.queues.urgent.is_empty() {
             self.look_at_arrivals()
         } else {
             self.look_at_urgent()
@@ -52,7 +52,7 @@ impl Worker<'_> {
     /// The first rung, which is passed over after so many picks, unless there is nothing else.
     #[cold]
     fn look_at_urgent(&mut self) -> Option<Token> {
-        if self.shared.time.nanos() >= self.slot.sources() {
+        if self.shared.timing.time.nanos() >= self.slot.sources() {
             self.poll_timers();
         }
         let first = if self.urgent_streak < URGENT_STREAK {
@@ -65,14 +65,14 @@ impl Worker<'_> {
             .or_else(|| self.look_at_arrivals())
             .or_else(|| self.take_urgent());
         // The end of a search wakes a sleeper for the rest.
-        if !self.searching && !self.shared.urgent.is_empty() {
-            self.shared.idle.notify_from_outside();
+        if !self.searching && !self.shared.queues.urgent.is_empty() {
+            self.shared.queues.idle.notify_from_outside();
         }
         token
     }
 
     fn take_urgent(&mut self) -> Option<Token> {
-        let token = self.shared.urgent.pop()?;
+        let token = self.shared.queues.urgent.pop()?;
         self.urgent_streak += 1;
         self.counters.urgent_picks.bump();
         Some(token)
@@ -82,7 +82,7 @@ impl Worker<'_> {
     /// nothing else.
     #[inline]
     fn look_at_arrivals(&mut self) -> Option<Token> {
-        if self.shared.arrivals.is_empty() {
+        if self.shared.queues.arrivals.is_empty() {
             self.look_at_the_rest()
         } else {
             self.pick_arrival()
@@ -104,15 +104,15 @@ impl Worker<'_> {
                 self.pop_arrival()
             });
         // The end of a search wakes a sleeper for the rest.
-        if !self.searching && !self.shared.arrivals.is_empty() {
-            self.shared.idle.notify();
+        if !self.searching && !self.shared.queues.arrivals.is_empty() {
+            self.shared.queues.idle.notify();
         }
         token
     }
 
     /// One of the lane, if its streak goes on.
     fn take_arrival(&mut self, now: u64) -> Option<Token> {
-        if self.shared.arrivals.is_empty() {
+        if self.shared.queues.arrivals.is_empty() {
             return None;
         }
         let counters = self.counters;
@@ -125,14 +125,14 @@ impl Worker<'_> {
     }
 
     fn pop_arrival(&self) -> Option<Token> {
-        let token = self.shared.arrivals.pop()?;
+        let token = self.shared.queues.arrivals.pop()?;
         self.counters.arrival_picks.bump();
         Some(token)
     }
 
     #[inline]
     fn look_at_the_rest(&mut self) -> Option<Token> {
-        let now = self.shared.time.nanos();
+        let now = self.shared.timing.time.nanos();
         if (self.rotation.is_counted_out() || now >= self.slot.alert())
             && let Some(token) = self.take_due(now)
         {
@@ -161,9 +161,9 @@ impl Worker<'_> {
             .then(|| self.take_rotation(now))
             .flatten();
         self.slot.set_alert(self.rotation.due());
-        if token.is_some() && !self.searching && !self.shared.arrivals.is_empty() {
+        if token.is_some() && !self.searching && !self.shared.queues.arrivals.is_empty() {
             // One that is alone there has been left to this worker.
-            self.shared.idle.notify();
+            self.shared.queues.idle.notify();
         }
         token
     }
@@ -188,13 +188,13 @@ impl Worker<'_> {
 
     fn take_from_rotation(&mut self, now: u64) -> Option<Due> {
         let (queue, shared) = (self.queue, self.shared);
-        let is_shorter = || queue.deque.len() < shared.global.len();
-        let clock = || nanos(Decider::time().unwrap_or_else(|| shared.time.read()));
+        let is_shorter = || queue.deque.len() < shared.queues.global.len();
+        let clock = || nanos(Decider::time().unwrap_or_else(|| shared.timing.time.read()));
         (self.rotation).take(now, queue.has_woken(), is_shorter, clock)
     }
 
     fn pick_global(&mut self) -> Option<Token> {
-        let first = self.shared.global.pop();
+        let first = self.shared.queues.global.pop();
         match first {
             Some(_) => self.counters.global_picks.bump(),
             None => self.rotation.forget_the_global(),
@@ -206,7 +206,7 @@ impl Worker<'_> {
         self.counters.rotations.bump();
         self.poll_timers_late(now);
         self.take_over();
-        if let Some(token) = self.shared.global.pop() {
+        if let Some(token) = self.shared.queues.global.pop() {
             self.counters.global_picks.bump();
             self.rotation.continue_with_the_oldest();
             return Some(token);
@@ -274,7 +274,7 @@ impl Worker<'_> {
     fn take_global(&self) -> Option<Token> {
         let mut taken: SmallVec<[Token; 17]> = SmallVec::new();
         let most = 1 + self.shared.config.global_batch;
-        taken.extend(self.shared.global.pop_batch(most));
+        taken.extend(self.shared.queues.global.pop_batch(most));
         self.counters.global_picks.add(taken.len() as u64);
         // Other threads have written the cells last: the processor fetches all of them at once.
         taken.iter().for_each(Token::prefetch);
@@ -289,7 +289,7 @@ impl Worker<'_> {
 
     fn steal(&mut self) -> Option<Token> {
         if !self.searching {
-            self.searching = self.shared.idle.begin_search();
+            self.searching = self.shared.queues.idle.begin_search();
         }
         let stealers = self.shared.stealers();
         let victims = stealers.len();

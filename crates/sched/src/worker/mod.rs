@@ -33,7 +33,7 @@ use crate::queues::idle::Woken;
 use crate::runtime::local::{self, LocalQueue};
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
-use crate::runtime::turns::OnWorker;
+use crate::runtime::turn_place::OnWorker;
 use crate::runtime::worker_slots::{Next, WorkerSlot};
 use crate::turn::run::Runner;
 use ganger_deque::Worker as Deque;
@@ -57,7 +57,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
         let place = OnWorker::new(&queue);
-        let backtraces = queue.shared.backtraces.as_ref();
+        let backtraces = queue.shared.reporting.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
         if or_abort(|| worker.begin()) == Next::Active {
             let mut turns = |runner: &mut Runner<'_>| {
@@ -78,10 +78,10 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         handlers,
         ..
     } = queue;
-    cache.into_inner().leave(&shared.pool);
+    cache.into_inner().leave(&shared.census.pool);
     let is_halted = shared.shutdown.is_halted();
     if is_halted {
-        shared.pool.close();
+        shared.census.pool.close();
     }
     shared.worker_slots.exit(index);
     if has_left {
@@ -141,8 +141,8 @@ impl<'a> Worker<'a> {
     fn new(queue: &'a LocalQueue) -> Self {
         let shared = &*queue.shared;
         let slot = shared.worker_slots.slot(queue.index);
-        let rotation = Rotation::new(&shared.config, shared.time.nanos());
-        if shared.timer_waiter.is_used() {
+        let rotation = Rotation::new(&shared.config, shared.timing.time.nanos());
+        if shared.timing.timer_waiter.is_used() {
             // What the last worker in this slot has left.
             slot.set_sources(1);
         }
@@ -218,7 +218,10 @@ impl<'a> Worker<'a> {
         }
         if self.slot.is_replaced() {
             if mem::take(&mut self.searching) {
-                self.shared.idle.end_search(|| self.shared.owes_a_look());
+                self.shared
+                    .queues
+                    .idle
+                    .end_search(|| self.shared.owes_a_look());
             }
             if self.retire() == Next::Leave {
                 self.has_left = true;
@@ -309,14 +312,17 @@ impl<'a> Worker<'a> {
     #[inline(never)]
     fn leave_searchers(&mut self) {
         self.searching = false;
-        self.shared.idle.end_search(|| self.shared.owes_a_look());
+        self.shared
+            .queues
+            .idle
+            .end_search(|| self.shared.owes_a_look());
     }
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
         let searching = mem::take(&mut self.searching);
         let (mut kept, mut ready) = (None, Vec::new());
-        let woken = self.shared.idle.sleep_by(
+        let woken = self.shared.queues.idle.sleep_by(
             self.queue.index,
             searching,
             || self.shared.shutdown.is_halted() || self.slot.is_replaced(),
@@ -327,7 +333,7 @@ impl<'a> Worker<'a> {
                 let time = kept.map(|until| self.time_until(until));
                 let blocked;
                 // Others are woken for what is pushed: this one stays.
-                let may_wait = || self.shared.idle.wait_elsewhere(self.queue.index);
+                let may_wait = || self.shared.queues.idle.wait_elsewhere(self.queue.index);
                 (blocked, ready) = self.shared.block(parker, time, may_wait);
                 blocked
             },
@@ -356,19 +362,19 @@ impl<'a> Worker<'a> {
 
     fn wake_up(&mut self, woken: Woken, kept: Option<u64>) {
         if let Some(until) = kept {
-            self.shared.timer_waiter.release(until);
+            self.shared.timing.timer_waiter.release(until);
         }
         self.shared.probe.looking(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
             // Search again: pushers that saw this worker search may have queued more than the item
             // that kept it awake.
-            Woken::Withdrawn | Woken::Elsewhere => self.shared.idle.begin_search(),
+            Woken::Withdrawn | Woken::Elsewhere => self.shared.queues.idle.begin_search(),
         };
         // The clock stands still while all sleep.
-        let time = &self.shared.time;
+        let time = &self.shared.timing.time;
         time.go_on(Decider::time().unwrap_or_else(|| time.read()));
-        self.rotation.restart(self.shared.time.nanos());
+        self.rotation.restart(self.shared.timing.time.nanos());
         self.poll_timers_all();
     }
 }

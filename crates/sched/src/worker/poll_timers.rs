@@ -40,7 +40,7 @@ impl Worker<'_> {
         self.timers_left = self.timer_pace.picks - 1;
         let seat = Seat::of_worker(self.queue.index);
         self.shared.deliver_at(seat, now);
-        let due = self.shared.timer_waiter.dues.at(seat.number());
+        let due = self.shared.timing.timer_waiter.dues.at(seat.number());
         self.slot.set_sources(due.saturating_sub(TIMER_NEAR).max(1));
         now
     }
@@ -49,7 +49,7 @@ impl Worker<'_> {
     /// which belong to threads outside.
     #[inline]
     pub(super) fn poll_timers_late(&mut self, coarse: u64) {
-        if self.shared.timer_waiter.is_used() {
+        if self.shared.timing.timer_waiter.is_used() {
             self.poll_timers_of_others(coarse);
         }
         if self.shared.is_driver_left() {
@@ -61,10 +61,10 @@ impl Worker<'_> {
     #[cold]
     #[inline(never)]
     fn look_in_driver_late(&mut self) {
-        let left = (self.shared.driven.as_ref()).map(|driven| driven.waiter.left());
+        let left = (self.shared.timing.driven.as_ref()).map(|driven| driven.waiter.left());
         if left.is_some_and(|left| self.shared.now() >= left.saturating_add(DRIVER_UNSEEN)) {
             self.look_in_driver();
-            self.shared.idle.defer();
+            self.shared.queues.idle.defer();
         }
     }
 
@@ -81,7 +81,12 @@ impl Worker<'_> {
     #[cold]
     #[inline(never)]
     fn poll_timers_of_others(&mut self, coarse: u64) {
-        let earliest = self.shared.timer_waiter.dues.earliest(self.shared.seats());
+        let earliest = self
+            .shared
+            .timing
+            .timer_waiter
+            .dues
+            .earliest(self.shared.seats());
         if earliest.saturating_sub(TIMER_NEAR) <= coarse {
             let now = self.shared.now();
             self.shared.deliver_all(now.saturating_sub(LATE_AT_WORKERS));
@@ -91,7 +96,7 @@ impl Worker<'_> {
     /// Nothing is queued, or the worker has slept: delivers all due timers. Returns whether any
     /// was due.
     pub(super) fn poll_timers_all(&mut self) -> bool {
-        if !self.shared.timer_waiter.is_used() {
+        if !self.shared.timing.timer_waiter.is_used() {
             return false;
         }
         let now = self.poll_timers_own();
@@ -102,12 +107,12 @@ impl Worker<'_> {
     /// another sleeper waits for the earliest.
     pub(super) fn claim_timer_wait(&self) -> Option<u64> {
         let shared = self.shared;
-        if !shared.timer_waiter.is_used() {
+        if !shared.timing.timer_waiter.is_used() {
             return None;
         }
-        let until = shared.timer_waiter.claim(shared.seats())?;
+        let until = shared.timing.timer_waiter.claim(shared.seats())?;
         // Pushers wake other sleepers first.
-        shared.idle.wake_last(self.queue.index);
+        shared.queues.idle.wake_last(self.queue.index);
         Some(until)
     }
 
@@ -122,11 +127,11 @@ impl Worker<'_> {
     pub(super) fn hand_over_wait(&self) {
         let shared = self.shared;
         // A worker that counts as searching does the same when it ends its search.
-        if !self.searching && shared.timer_waiter.is_used() && shared.owes_a_look() {
-            shared.idle.notify();
+        if !self.searching && shared.timing.timer_waiter.is_used() && shared.owes_a_look() {
+            shared.queues.idle.notify();
         }
         if shared.is_driver_left() {
-            shared.idle.defer();
+            shared.queues.idle.defer();
         }
     }
 }

@@ -10,7 +10,7 @@ impl Worker<'_> {
     #[cold]
     pub(super) fn retire(&mut self) -> Next {
         let shared = self.shared;
-        shared.long_steps.end(self.queue.index);
+        shared.reporting.long_steps.end(self.queue.index);
         if shared.shutdown.is_halted() {
             // The worker runs once more whatever is queued, and then all is over.
             return Next::Active;
@@ -34,16 +34,16 @@ impl Worker<'_> {
             shared.push_global(Push::Moved, token);
         }
         self.shrink_after_burst();
-        shared.idle.notify_from_outside();
-        if shared.timer_waiter.is_used() {
+        shared.queues.idle.notify_from_outside();
+        if shared.timing.timer_waiter.is_used() {
             // What is due at this seat is uncovered.
-            shared.idle.notify();
+            shared.queues.idle.notify();
         }
         shared.probe.settled(self.queue.index);
     }
 
     pub(super) fn come_back(&mut self, next: Next) {
-        self.rotation.restart(self.shared.time.nanos());
+        self.rotation.restart(self.shared.timing.time.nanos());
         if next == Next::Active {
             self.shared.probe.looking(self.queue.index);
         }

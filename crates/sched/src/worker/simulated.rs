@@ -79,7 +79,7 @@ impl<'a> Simulated<'a> {
     pub(crate) fn can_move(&self) -> bool {
         match self.phase {
             Phase::Sleeps(until) => {
-                let parker = self.queue.shared.idle.parker(self.queue.index);
+                let parker = self.queue.shared.queues.idle.parker(self.queue.index);
                 parker.has_token() || self.is_over(until)
             }
             Phase::Blocks(_, until, _) => self.clock.now() >= until,
@@ -164,7 +164,7 @@ impl<'a> Simulated<'a> {
                     Duration::from_micros(Decider::choose("user", micros).unwrap_or(0) as u64);
                 let pid = token.cell().pid;
                 self.worker.counters.turns.bump();
-                let running = self.queue.shared.turns.begin(Some(index), pid);
+                let running = self.queue.shared.census.turns.begin(Some(index), pid);
                 let until = self.clock.now().saturating_add(time);
                 self.phase = Phase::Blocks(token, until, running);
                 Did::Blocked(pid)
@@ -181,7 +181,7 @@ impl<'a> Simulated<'a> {
             }
             Phase::Runs(token) => self.run(token),
             Phase::Relieved => {
-                shared.long_steps.end(index);
+                shared.reporting.long_steps.end(index);
                 self.worker.give_away();
                 shared.worker_slots.mark_spare(index);
                 let until = self.clock.now().saturating_add(shared.config.keep_spares);
@@ -208,7 +208,7 @@ impl<'a> Simulated<'a> {
                 Did::CameBack
             }
             Phase::Retires => {
-                self.queue.cache.take().leave(&shared.pool);
+                self.queue.cache.take().leave(&shared.census.pool);
                 // The next owner of the slot goes on with the deque that belongs to it.
                 shared.worker_slots.leave(index, Deque::new());
                 Did::Retired
@@ -216,7 +216,7 @@ impl<'a> Simulated<'a> {
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
                 let searching = std::mem::take(&mut self.worker.searching);
-                shared.idle.announce(index, searching);
+                shared.queues.idle.announce(index, searching);
                 self.phase = Phase::Announced;
                 Did::Announced
             }
@@ -224,6 +224,7 @@ impl<'a> Simulated<'a> {
                 let is_stopping =
                     || shared.shutdown.is_halted() || shared.worker_slots.is_replaced(index);
                 if shared
+                    .queues
                     .idle
                     .look_again(index, is_stopping, || shared.has_work())
                 {
@@ -238,11 +239,11 @@ impl<'a> Simulated<'a> {
                 Did::FellAsleep
             }
             Phase::Sleeps(until) => {
-                let parker = shared.idle.parker(index);
+                let parker = shared.queues.idle.parker(index);
                 if parker.has_token() {
                     parker.park();
                 } else if self.is_over(until) {
-                    shared.idle.wake_oneself(index);
+                    shared.queues.idle.wake_oneself(index);
                 } else {
                     self.phase = Phase::Sleeps(until);
                     return Did::Nothing;
@@ -278,7 +279,7 @@ impl<'a> Simulated<'a> {
         }
         let shared = &self.queue.shared;
         if std::mem::take(&mut self.worker.searching) {
-            shared.idle.end_search(|| shared.owes_a_look());
+            shared.queues.idle.end_search(|| shared.owes_a_look());
         }
         self.phase = Phase::Relieved;
     }
@@ -292,6 +293,9 @@ impl<'a> Simulated<'a> {
     /// Gives up what it kept for later processes.
     pub(crate) fn leave(self) {
         drop(self.runner);
-        self.queue.cache.take().leave(&self.queue.shared.pool);
+        self.queue
+            .cache
+            .take()
+            .leave(&self.queue.shared.census.pool);
     }
 }

@@ -12,10 +12,10 @@ fn beside_a_searcher() -> (Scheduler, LocalQueue) {
     let builder = builder.shutdown_deadline(Duration::ZERO);
     let scheduler = builder.build().unwrap();
     let shared = Arc::clone(&scheduler.shared);
-    let mut deques = shared.take_deques().unwrap();
+    let mut deques = shared.start.take_deques().unwrap();
     let spare = deques.pop().unwrap();
     shared.worker_slots.set_free([(2, spare)].into_iter());
-    assert!(shared.idle.begin_search());
+    assert!(shared.queues.idle.begin_search());
     let deque = deques.pop().unwrap();
     (scheduler, LocalQueue::new(shared, 1, deque))
 }
@@ -29,7 +29,7 @@ fn wakes_up(shared: &Arc<Shared>, queue: LocalQueue, meanwhile: impl FnOnce()) -
     });
     meanwhile();
     let has_woken = wakes.recv_timeout(Duration::from_secs(20)).is_ok();
-    shared.idle.notify_all();
+    shared.queues.idle.notify_all();
     sleeper.join().unwrap();
     has_woken
 }
@@ -53,7 +53,7 @@ fn who_is_relieved_while_it_sleeps_is_woken() {
     let (scheduler, queue) = beside_a_searcher();
     let shared = &scheduler.shared;
     let relieve = || {
-        while shared.idle.snapshot().sleeping == 0 {
+        while shared.queues.idle.snapshot().sleeping == 0 {
             std::thread::yield_now();
         }
         assert!(shared.replace_worker(1, None));
@@ -96,7 +96,7 @@ fn a_rotation_takes_over_what_waits_behind_a_worker_that_was_relieved() {
     let (scheduler, relieved) = beside_a_searcher();
     let shared = &scheduler.shared;
     let handles = [(); 2].map(|()| scheduler.submit(NoopProcess, "main", ()).unwrap());
-    std::iter::from_fn(|| shared.global.pop()).for_each(|it| relieved.deque.push(it));
+    std::iter::from_fn(|| shared.queues.global.pop()).for_each(|it| relieved.deque.push(it));
     let mut spare = None;
     let start = |index, deque| {
         spare = Some(LocalQueue::new(Arc::clone(shared), index, deque));
@@ -136,9 +136,9 @@ fn who_begins_a_turn_wakes_the_monitor_for_the_driver() {
         assert!(worker.begin() == Next::Active);
         // Its submit wakes the monitor, too.
         let _handle = scheduler.submit(NoopProcess, "main", ()).unwrap();
-        shared.idle.announce_monitor_sleep(|| false);
+        shared.queues.idle.announce_monitor_sleep(|| false);
         assert!(matches!(worker.look_once(&mut 0), Looked::Found(_)));
-        assert_eq!(shared.idle.snapshot().unwatched, !has_driver);
+        assert_eq!(shared.queues.idle.snapshot().unwatched, !has_driver);
     }
 }
 
@@ -150,11 +150,11 @@ fn the_lane_is_passed_over_only_for_something_else() {
     let submit = |_| scheduler.submit(NoopProcess, "main", ()).unwrap();
     let handles: Vec<_> = (0..=URGENT).map(submit).collect();
     let shared = &scheduler.shared;
-    let ordinary = shared.global.pop().unwrap();
-    for token in std::iter::from_fn(|| shared.global.pop()) {
-        shared.urgent.push(token);
+    let ordinary = shared.queues.global.pop().unwrap();
+    for token in std::iter::from_fn(|| shared.queues.global.pop()) {
+        shared.queues.urgent.push(token);
     }
-    let deque = shared.take_deques().unwrap().remove(0);
+    let deque = shared.start.take_deques().unwrap().remove(0);
     let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
     let mut worker = Worker::new(&queue);
     let pick = |worker: &mut Worker<'_>| assert!(worker.find_work().is_some());
@@ -162,7 +162,7 @@ fn the_lane_is_passed_over_only_for_something_else() {
     (0..=URGENT_STREAK).for_each(|_| pick(&mut worker));
     let urgent_picks = &worker.counters.urgent_picks;
     assert_eq!(urgent_picks.get(), u64::from(URGENT_STREAK) + 1);
-    shared.global.push(ordinary);
+    shared.queues.global.push(ordinary);
     (URGENT_STREAK..URGENT).for_each(|_| pick(&mut worker));
     assert_eq!(urgent_picks.get(), u64::from(URGENT));
     assert!(worker.find_work().is_none());
@@ -179,12 +179,12 @@ fn arrivals_come_in_their_order_and_others_between_them() {
     let submit = |_| scheduler.submit(NoopProcess, "main", ()).unwrap();
     let handles: Vec<_> = (0..=COUNT).map(submit).collect();
     let shared = &scheduler.shared;
-    let ordinary = shared.global.pop().unwrap();
-    for token in std::iter::from_fn(|| shared.global.pop()) {
-        shared.arrivals.push(token);
+    let ordinary = shared.queues.global.pop().unwrap();
+    for token in std::iter::from_fn(|| shared.queues.global.pop()) {
+        shared.queues.arrivals.push(token);
     }
-    shared.global.push(ordinary);
-    let deque = shared.take_deques().unwrap().remove(0);
+    shared.queues.global.push(ordinary);
+    let deque = shared.start.take_deques().unwrap().remove(0);
     let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
     let mut worker = Worker::new(&queue);
     let mut picked: Vec<_> = std::iter::from_fn(|| worker.find_work())

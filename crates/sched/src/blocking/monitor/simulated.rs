@@ -34,7 +34,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
         if self.is_gone() {
             return false;
         }
-        self.monitor.shared.idle.monitor_parker().has_token()
+        self.monitor.shared.queues.idle.monitor_parker().has_token()
             || self
                 .next_look()
                 .is_some_and(|next| next <= self.monitor.clock.now())
@@ -60,7 +60,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
         }
         let shared = self.monitor.shared;
         let now = self.monitor.clock.now();
-        let parker = shared.idle.monitor_parker();
+        let parker = shared.queues.idle.monitor_parker();
         let is_woken = parker.has_token();
         if is_woken {
             parker.park();
@@ -75,6 +75,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
                 } else {
                     shared.probe.watching();
                     shared
+                        .queues
                         .idle
                         .announce_monitor_sleep(|| self.monitor.has_to_stay_awake());
                     shared.probe.dozing();
@@ -84,7 +85,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
                 }
             }
             Phase::Dozes(until) if is_woken || until.is_some_and(|until| until <= now) => {
-                shared.idle.monitor_watches();
+                shared.queues.idle.monitor_watches();
                 self.monitor.begin_to_watch();
                 self.phase = Phase::Naps(now.saturating_add(self.monitor.interval));
                 Did::Roused

@@ -25,7 +25,7 @@ impl<F: FnMut() + Send + 'static> Process for Once<F> {
 fn unstarted() -> Scheduler {
     let builder = Scheduler::builder().workers(1).max_spares(1);
     let scheduler = builder.build().unwrap();
-    let mut deques = scheduler.shared.take_deques().unwrap();
+    let mut deques = scheduler.shared.start.take_deques().unwrap();
     let spare = deques.pop().unwrap();
     scheduler
         .shared
@@ -81,14 +81,17 @@ fn a_refused_thread_leaves_its_slot_and_a_warning() {
         let step = blocked(Pid::new(shared.host, 7));
         assert!(!shared.replace_worker(0, Some(step)));
         assert!(!slots.is_replaced(0));
-        assert_eq!(shared.long_steps.last(), []);
+        assert_eq!(shared.reporting.long_steps.last(), []);
         assert_eq!(slots.spares(), 0);
         let now = || Duration::ZERO;
-        assert!(shared.threads.wait(|| 0, now), "no thread is counted");
+        assert!(
+            shared.census.threads.wait(|| 0, now),
+            "no thread is counted"
+        );
         assert_eq!(lock(&slots.spares).free.len(), 1);
     }
     // Not even the thread that would have said so; one warning is enough.
-    assert_eq!(shared.reports.waiting(), 1);
+    assert_eq!(shared.reporting.reports.waiting(), 1);
 }
 
 /// Takes messages, and ends with the second.
@@ -197,7 +200,7 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     let blocked = scheduler.submit(blocking, "main", ()).unwrap();
     has_begun.recv().unwrap();
     let waiting = scheduler.submit(Once(|| ()), "main", ()).unwrap();
-    while scheduler.shared.reports.waiting() == 0 {
+    while scheduler.shared.reporting.reports.waiting() == 0 {
         thread::yield_now();
     }
     assert!(!waiting.is_finished());

@@ -109,7 +109,7 @@ impl ByHand {
                 self.queue
                     .deque
                     .pop()
-                    .or_else(|| self.shared().global.pop())
+                    .or_else(|| self.shared().queues.global.pop())
             };
             while let Some(token) = next() {
                 runner.run(token);

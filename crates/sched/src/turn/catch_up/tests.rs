@@ -1,7 +1,7 @@
 use super::*;
 use crate::Scheduler;
 use crate::runtime::token::Token;
-use crate::runtime::turns::OnWorker;
+use crate::runtime::turn_place::OnWorker;
 use crate::turn::run::Runner;
 use ganger_proc_api::{Context, Events, Message, Process, StepOutput, StepResult};
 use std::time::Duration;
@@ -90,16 +90,16 @@ fn ready(scheduler: &Scheduler, messages: usize) -> Token {
     for n in 0..messages {
         process.send(Message::new("n", n as u64)).unwrap();
     }
-    scheduler.shared.global.pop().unwrap()
+    scheduler.shared.queues.global.pop().unwrap()
 }
 
 // pins: P10
 #[test]
 fn a_process_with_a_system_event_goes_before_one_that_is_far_behind() {
     let (scheduler, queue) = queue();
-    queue.shared.urgent.push(ready(&scheduler, 0));
+    queue.shared.queues.urgent.push(ready(&scheduler, 0));
     assert!(!would_go_on(&queue));
-    assert!(queue.shared.urgent.pop().is_some());
+    assert!(queue.shared.queues.urgent.pop().is_some());
     assert!(would_go_on(&queue));
 }
 
@@ -154,7 +154,7 @@ fn a_sleeper_is_woken_for_what_is_left_to_the_worker_of_a_process_that_goes_on()
     let (scheduler, queue) = queue();
     // Its submit wakes a sleeper, too.
     let token = ready(&scheduler, 0);
-    let idle = &queue.shared.idle;
+    let idle = &queue.shared.queues.idle;
     idle.announce(1, false);
     assert!(!idle.look_again(1, || false, || false));
     let mut pick = pick(&queue);

@@ -86,11 +86,11 @@ fn ask(manner: Manner, command: CommandId) {
     let queue = LocalQueue::of_first(shared);
     local::enter(&queue, || {
         let mut runner = Runner::new(shared, Some(&queue));
-        let task = shared.registry.all().next().unwrap();
+        let task = shared.census.registry.all().next().unwrap();
         // In the registry, here, and in the address.
         let references = Arc::strong_count(&task);
         assert_eq!(references, 3);
-        let mut next = shared.global.pop();
+        let mut next = shared.queues.global.pop();
         while let Some(token) = next {
             runner.run(token);
             next = queue.deque.pop();

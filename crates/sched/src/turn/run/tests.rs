@@ -20,7 +20,7 @@ fn a_turn_that_panics_is_over() {
     let queue = LocalQueue::of_first(shared);
     local::enter(&queue, || {
         let mut runner = Runner::new(shared, Some(&queue));
-        let turn = || shared.turns.on(0);
+        let turn = || shared.census.turns.on(0);
         assert_eq!(turn(), None);
         let mut calls = 0;
         runner.contain_turns(|runner| {
@@ -33,7 +33,7 @@ fn a_turn_that_panics_is_over() {
             }
         });
         assert_eq!((calls, turn()), (2, None));
-        runner.run(shared.global.pop().unwrap());
+        runner.run(shared.queues.global.pop().unwrap());
         assert_eq!(turn(), None);
     });
     assert_eq!(shared.counters.total().panics, 1);

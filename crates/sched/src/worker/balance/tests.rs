@@ -22,11 +22,11 @@ impl Crowd {
         let scheduler = Scheduler::builder().workers(lengths.len()).build().unwrap();
         let scheduler: &'static Scheduler = Box::leak(Box::new(scheduler));
         let shared = &scheduler.shared;
-        let deques = shared.take_deques().unwrap().into_iter().zip(lengths);
+        let deques = shared.start.take_deques().unwrap().into_iter().zip(lengths);
         let fill = |(index, (deque, &length))| {
             for _ in 0..length {
                 drop(scheduler.submit(NoopProcess, "main", ()).unwrap());
-                ganger_deque::Worker::push(&deque, shared.global.pop().unwrap());
+                ganger_deque::Worker::push(&deque, shared.queues.global.pop().unwrap());
             }
             LocalQueue::new(Arc::clone(shared), index, deque)
         };
@@ -42,7 +42,7 @@ impl Crowd {
     /// Says that the worker runs some process, until the guard is dropped.
     fn begin_turn(&self, worker: usize) -> Running<'static> {
         let pid = Pid::new(self.scheduler.shared.host, 7);
-        self.scheduler.shared.turns.begin(Some(worker), pid)
+        self.scheduler.shared.census.turns.begin(Some(worker), pid)
     }
 }
 
@@ -172,7 +172,10 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
     for nth in 0..100_000_u64 {
         let turn = usize::from(nth % 2 == 1);
         let micros = nth / 2 * step_micros;
-        shared.time.set(Duration::from_micros(micros / TICK * TICK));
+        shared
+            .timing
+            .time
+            .set(Duration::from_micros(micros / TICK * TICK));
         if let Some((token, guard)) = running[turn].take() {
             drop::<Running<'_>>(guard);
             ganger_deque::Worker::push(&crowd.queues[turn].deque, token);
@@ -180,7 +183,7 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
         let token = workers[turn].find_work().unwrap();
         let pid = token.cell().pid;
         *counts.entry(pid.id()).or_insert(0) += 1;
-        running[turn] = Some((token, shared.turns.begin(Some(turn), pid)));
+        running[turn] = Some((token, shared.census.turns.begin(Some(turn), pid)));
     }
     std::mem::forget(running);
     counts.into_values().collect()

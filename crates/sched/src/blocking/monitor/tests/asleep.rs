@@ -20,7 +20,7 @@ fn noticed_after(phase: Duration) -> Duration {
         .build()
         .unwrap();
     let shared = &scheduler.shared;
-    let mut deques = shared.take_deques().unwrap();
+    let mut deques = shared.start.take_deques().unwrap();
     let spare = deques.pop().unwrap();
     shared.worker_slots.set_free([(1, spare)].into_iter());
     let waiting = scheduler.submit(NoopProcess, "main", ()).unwrap();

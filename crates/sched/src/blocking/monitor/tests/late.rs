@@ -64,7 +64,7 @@ impl Bench {
         self.worker_slots().set_looking(0, false);
         self.shared.counters.of(Some(0)).turns.bump();
         let pid = Pid::new(self.shared.host, id);
-        let running = self.shared.turns.begin(Some(0), pid);
+        let running = self.shared.census.turns.begin(Some(0), pid);
         monitor.look();
         running
     }
@@ -113,7 +113,7 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
     assert_eq!(bench.scheduler.stats().total.long_steps, 1);
     // The next turn is another.
     drop(running);
-    bench.shared.long_steps.end(0);
+    bench.shared.reporting.long_steps.end(0);
     let _running = bench.begin(&mut monitor, 8);
     bench.look(&mut monitor, 1 + almost());
     let pids: Vec<_> = bench.reported().iter().map(|step| step.pid.id()).collect();
@@ -158,10 +158,10 @@ fn a_step_that_keeps_nobody_waiting_is_not_reported() {
     blocked(&bench, &mut monitor);
     // It sees that the step blocks no more.
     bench.look(&mut monitor, 1);
-    let token = bench.shared.global.pop().unwrap();
+    let token = bench.shared.queues.global.pop().unwrap();
     bench.look(&mut monitor, 100);
     assert_eq!(bench.reported(), []);
-    bench.shared.global.push(token);
+    bench.shared.queues.global.push(token);
     bench.look(&mut monitor, 1);
     assert_eq!(bench.reported().len(), 1);
 }
@@ -207,7 +207,7 @@ fn what_was_open_is_over_with_the_turn_that_its_worker_sees() {
     bench.look(&mut monitor, 2 * almost());
     drop(running);
     // As the worker does when it retires.
-    bench.shared.long_steps.end(0);
+    bench.shared.reporting.long_steps.end(0);
     let reported = bench.reported();
     assert_eq!(reported.len(), 2, "{reported:?}");
     assert!(reported.iter().all(|step| step.is_over), "{reported:?}");

@@ -1,0 +1,16 @@
+//! What a scheduler keeps for its reports.
+
+use crate::reports::failures::Lines;
+use crate::reports::long_steps::LongSteps;
+use crate::reports::queue::Reports;
+use ganger_os::Sampler;
+use std::sync::Arc;
+
+#[derive(Default)]
+pub(crate) struct Reporting {
+    pub(crate) long_steps: LongSteps,
+    pub(crate) reports: Arc<Reports>,
+    pub(crate) failure_lines: Lines,
+    /// Of threads, where they are asked for.
+    pub(crate) backtraces: Option<Box<dyn Sampler>>,
+}

@@ -1,0 +1,34 @@
+//! Which processes and threads there are.
+
+use crate::runtime::pool::Pool;
+use crate::runtime::registry::Registry;
+use crate::runtime::turns::Turns;
+use ganger_sync::{ShardedCount, WaitableCount};
+
+pub(crate) struct Census {
+    pub(crate) registry: Registry,
+    /// What ended processes leave for the next ones.
+    pub(crate) pool: Pool,
+    /// Processes that were submitted and have not ended, and submissions under way.
+    pub(crate) live: ShardedCount,
+    /// Processes that count for `max_processes`; unused without a limit.
+    pub(crate) places: WaitableCount,
+    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the
+    /// supervisor of a stop, reapers.
+    pub(crate) threads: WaitableCount,
+    pub(crate) turns: Turns,
+}
+
+impl Census {
+    /// Nothing yet. Ids begin at that generation.
+    pub(crate) fn new(generation: u32, slots: usize) -> Self {
+        Self {
+            registry: Registry::beginning_at(generation),
+            pool: Pool::new(),
+            live: ShardedCount::new(slots),
+            places: WaitableCount::default(),
+            threads: WaitableCount::default(),
+            turns: Turns::new(slots),
+        }
+    }
+}

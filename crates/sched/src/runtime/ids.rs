@@ -1,0 +1,64 @@
+//! The ids and the cells of processes: where a new process has them from, and where an ended one
+//! leaves them. And which processes run.
+
+use crate::runtime::cell::Task;
+use crate::runtime::local::{self, LocalQueue};
+use crate::runtime::pool::{Cache, FRESH};
+use crate::runtime::shared::Shared;
+use ganger_proc_api::Pid;
+
+impl Shared {
+    /// Calls `f` with what this thread keeps of ended processes. `f` calls nothing of a user's.
+    pub(crate) fn with_cache<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
+        local::with_either(self, |queue| match queue {
+            Some(queue) => f(&mut queue.cache.borrow_mut()),
+            None => self.census.pool.outside(f),
+        })
+    }
+
+    /// Keeps the cell of an ended process for another one, if there is no other reference to it.
+    pub(crate) fn keep_cell(&self, queue: &LocalQueue, cell: Task) {
+        if !self.shutdown.is_halted() {
+            queue.cache.borrow_mut().keep_cell(cell, &self.census.pool);
+        }
+    }
+
+    /// An id that no other process of this scheduler has, has had or will have; none when there are
+    /// no more.
+    pub(crate) fn claim_id(&self, cache: &mut Cache) -> Option<u64> {
+        cache.take_id(&self.census.pool, || {
+            self.census.registry.claim_fresh(FRESH)
+        })
+    }
+
+    /// Frees an id, and gives the process back whose id it was, if it was visible.
+    ///
+    /// # Safety
+    /// As for [`Registry::remove`].
+    pub(crate) unsafe fn free_id(&self, id: u64) -> Option<Task> {
+        // SAFETY: as this function's.
+        let (task, next) = unsafe { self.census.registry.remove(id) };
+        if let Some(next) = next {
+            self.with_cache(|cache| cache.keep_id(next, &self.census.pool));
+        }
+        task
+    }
+
+    /// The process that the worker runs at this moment.
+    pub(crate) fn running_on(&self, worker: usize) -> Option<Pid> {
+        let id = self.census.turns.on(worker)?;
+        Some(Pid::new(self.host, id))
+    }
+
+    /// Whether the worker is in the turn of that number, with that process.
+    pub(crate) fn is_in_turn(&self, worker: usize, turn: u64, pid: Pid) -> bool {
+        let turns = &self.counters.of(Some(worker)).turns;
+        turns.get() == turn && self.census.turns.on(worker) == Some(pid.id())
+    }
+
+    /// The processes that are inside a call at this moment.
+    pub(crate) fn running_pids(&self) -> Vec<Pid> {
+        let ids = self.census.turns.ids().into_iter();
+        ids.map(|id| Pid::new(self.host, id)).collect()
+    }
+}

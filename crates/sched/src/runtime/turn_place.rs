@@ -1,0 +1,123 @@
+//! Where processes have their turns: on a worker, or on another thread.
+
+use crate::base::stats::Counter;
+use crate::handlers::commands::OwnHandlers;
+use crate::runtime::local::LocalQueue;
+use crate::runtime::shared::Shared;
+use crate::runtime::turns::{NOTHING, Running};
+use ganger_proc_api::{CommandId, Handler, Pid};
+use ganger_sync::atomic::{AtomicU64, Ordering};
+
+/// Where processes have their turns.
+pub(crate) trait TurnPlace<'a>: Copy {
+    /// What there is of a turn on its thread's stack.
+    type Guard;
+
+    /// The worker's queue, on a worker.
+    fn queue(self) -> Option<&'a LocalQueue>;
+
+    /// The handler that carries out the command.
+    fn handler(self, id: CommandId) -> Option<&'a dyn Handler>;
+
+    /// Adds one to a counter of this thread.
+    fn count(self, counter: &Counter);
+
+    /// The process's turn begins.
+    fn begin(self, pid: Pid) -> Self::Guard;
+
+    /// It is over.
+    fn end(self, guard: Self::Guard);
+
+    /// Whether another process waits in the worker's deque.
+    #[inline]
+    fn has_local_work(self) -> bool {
+        self.queue().is_some_and(|queue| !queue.deque.is_empty())
+    }
+}
+
+/// A worker on its thread, with what it needs in each of its turns.
+///
+/// A turn lasts until it is ended, also when something in it panics. So the caller that contains
+/// the panic ends the turn, and single calls do nothing on the way out.
+#[derive(Clone, Copy)]
+pub(crate) struct OnWorker<'a> {
+    queue: &'a LocalQueue,
+    running: &'a AtomicU64,
+}
+
+impl<'a> OnWorker<'a> {
+    pub(crate) fn new(queue: &'a LocalQueue) -> Self {
+        let running = queue.shared.census.turns.of_worker(queue.index);
+        Self { queue, running }
+    }
+
+    /// The turn is over, if there is one.
+    #[inline]
+    pub(crate) fn end_turn(self) {
+        // Ordering: Relaxed, as in `begin`.
+        self.running.store(NOTHING, Ordering::Relaxed);
+    }
+}
+
+impl<'a> TurnPlace<'a> for OnWorker<'a> {
+    type Guard = ();
+
+    #[inline]
+    fn queue(self) -> Option<&'a LocalQueue> {
+        Some(self.queue)
+    }
+
+    #[inline]
+    fn handler(self, id: CommandId) -> Option<&'a dyn Handler> {
+        self.queue.handlers.get(&self.queue.shared.commands, id)
+    }
+
+    #[inline]
+    fn count(self, counter: &Counter) {
+        counter.bump_own();
+    }
+
+    #[inline]
+    fn begin(self, pid: Pid) {
+        self.queue.begin_turn();
+        // Ordering: Relaxed: for this thread, for reports, and for a guess at how much a worker
+        // has.
+        self.running.store(pid.id(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn end(self, (): ()) {
+        self.end_turn();
+    }
+}
+
+/// A thread that is no worker. It has turns in a shutdown only.
+#[derive(Clone, Copy)]
+pub(crate) struct OffWorker<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) handlers: &'a OwnHandlers,
+}
+
+impl<'a> TurnPlace<'a> for OffWorker<'a> {
+    type Guard = Running<'a>;
+
+    fn queue(self) -> Option<&'a LocalQueue> {
+        None
+    }
+
+    fn handler(self, id: CommandId) -> Option<&'a dyn Handler> {
+        self.handlers.get(&self.shared.commands, id)
+    }
+
+    fn count(self, counter: &Counter) {
+        counter.bump();
+    }
+
+    fn begin(self, pid: Pid) -> Self::Guard {
+        self.shared.census.turns.begin(None, pid)
+    }
+
+    fn end(self, guard: Self::Guard) {
+        drop(guard);
+    }
+}
