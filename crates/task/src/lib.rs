@@ -6,8 +6,6 @@
 mod blocking;
 mod cx;
 mod error;
-#[cfg(feature = "tokio")]
-mod in_tokio;
 mod name;
 #[allow(unsafe_code, reason = "a future is pinned in its process")]
 mod process;
@@ -23,8 +21,6 @@ mod waits;
 
 pub use cx::Cx;
 pub use error::{ChildError, ChildLost, WaitError};
-#[cfg(feature = "tokio")]
-pub use in_tokio::{RuntimeGone, in_tokio};
 pub use process::process;
 pub use scope::{Group, Scope, ScopedTask, TaskError, TaskId, TaskSet};
 #[cfg(feature = "sched")]

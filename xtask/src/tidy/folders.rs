@@ -24,7 +24,7 @@ const CRATES: [Layers; 17] = [
     ("supervise", &SUPERVISE),
     ("sync", &SYNC),
     ("task", &TASK),
-    ("tokio", &["driver signal", "serve"]),
+    ("tokio", &["driver in_tokio signal", "serve"]),
     ("wait", &WAIT),
     ("xtask", &XTASK),
 ];
@@ -109,7 +109,7 @@ const SYNC: [&str; 3] = [
 ];
 
 const TASK: [&str; 8] = [
-    "error in_tokio name waits",
+    "error name waits",
     "step",
     "wait",
     "cx",

@@ -86,8 +86,7 @@ pub(super) fn check_manifest(path: &str, manifest: &str, findings: &mut Vec<Find
         return;
     };
     let forbidden: Vec<_> = forbidden.collect();
-    // Tasks can be polled inside of a tokio runtime, behind a feature.
-    let below_facade = !["crates/ganger/", "crates/task/", "crates/tokio/"]
+    let below_facade = !["crates/ganger/", "crates/tokio/"]
         .iter()
         .any(|it| path.starts_with(it));
     for (line, name) in dependencies(manifest) {

@@ -11,16 +11,31 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender, channel};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
-use tokio::runtime::Builder;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Waits on this thread, with a runtime of tokio.
+/// Wakes a thread that waits for a signal.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits on this thread.
 fn wait_for(signal: CancelSignal) {
-    let runtime = Builder::new_current_thread().build().unwrap();
-    runtime.block_on(signal);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut signal = pin!(signal);
+    while signal
+        .as_mut()
+        .poll(&mut Context::from_waker(&waker))
+        .is_pending()
+    {
+        thread::park();
+    }
 }
 
 /// Waits on threads of their own. Each says that it begins, and ends.

@@ -15,5 +15,3 @@ mod messages;
 mod model;
 mod pinning;
 mod sets;
-#[cfg(feature = "tokio")]
-mod tokio_runtime;

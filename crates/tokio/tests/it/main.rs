@@ -3,6 +3,7 @@
 mod behaviour;
 mod echo;
 mod http;
+mod in_tokio;
 mod limits;
 mod no_driver;
 #[cfg(feature = "serve")]

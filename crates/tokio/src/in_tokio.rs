@@ -14,14 +14,13 @@ pub struct RuntimeGone;
 ///
 /// The runtime is driven by threads of its own: a multi-thread runtime, or one that a thread has in
 /// `block_on`. The future begins when the runtime has shown that it runs tasks. Where none drives
-/// it, this waits, so put a [`timeout`](crate::Cx::timeout) around it in doubt.
-///
-/// Available with the feature `tokio`.
+/// it, this waits, so put `cx.timeout` around it in doubt.
 ///
 /// ```
 /// # use ganger_proc_api::BoxError;
 /// # use std::time::Duration;
-/// use ganger_task::{Cx, in_tokio};
+/// use ganger_task::Cx;
+/// use ganger_tokio::in_tokio;
 ///
 /// # async fn body(cx: Cx, handle: tokio::runtime::Handle) -> Result<(), BoxError> {
 /// let rest = async { tokio::time::sleep(Duration::from_millis(1)).await };

@@ -1,12 +1,19 @@
-//! Futures of tokio in tasks.
+//! Futures of tokio in tasks, beside a runtime that other threads drive.
 
-use crate::support::{exit, number, start};
+use crate::support::{PATIENCE, result};
 use ganger_proc_api::{BoxError, ExitReason};
-use ganger_task::{Cx, RuntimeGone, SpawnTask, in_tokio};
+use ganger_sched::Scheduler;
+use ganger_task::{Cx, SpawnTask};
+use ganger_tokio::{RuntimeGone, in_tokio};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 
 const WHILE: Duration = Duration::from_millis(1);
+
+/// A scheduler without a driver.
+fn start() -> Scheduler {
+    Scheduler::builder().workers(1).start().unwrap()
+}
 
 // pins: A8
 #[test]
@@ -17,7 +24,7 @@ fn timers_and_tasks_of_tokio_work_in_a_runtime_that_others_drive() {
         .build()
         .unwrap();
     let handle = runtime.handle().clone();
-    let scheduler = start(1);
+    let scheduler = start();
     let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
         let inside = async {
             tokio::time::sleep(WHILE).await;
@@ -29,7 +36,7 @@ fn timers_and_tasks_of_tokio_work_in_a_runtime_that_others_drive() {
         assert!(Handle::try_current().is_err());
         Ok(number)
     });
-    assert_eq!(number(task.unwrap()), 7);
+    assert_eq!(result(task.unwrap()).as_u64(), Some(7));
 }
 
 // pins: A8
@@ -46,13 +53,13 @@ fn a_runtime_that_is_gone_is_refused_before_the_future_is_polled() {
         };
         let handle = runtime.handle().clone();
         runtime.shutdown_background();
-        let scheduler = start(1);
+        let scheduler = start();
         let task = scheduler.spawn_task(async move |_: Cx| {
             let inside = async { unreachable!("the future is polled") };
             in_tokio(&handle, inside).await?;
             Ok(())
         });
-        let failed = exit(task.unwrap());
+        let failed = task.unwrap().wait_timeout(PATIENCE).unwrap();
         assert!(matches!(failed, ExitReason::Failed(it) if it.is::<RuntimeGone>()));
     }
 }
@@ -63,14 +70,15 @@ fn a_runtime_that_is_gone_is_refused_before_the_future_is_polled() {
 fn a_runtime_that_nothing_drives_is_waited_for_until_the_task_is_cancelled() {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let handle = runtime.handle().clone();
-    let scheduler = start(1);
+    let scheduler = start();
     let task = scheduler.spawn_task(async move |cx: Cx| {
         cx.until_cancelled(in_tokio(&handle, async {})).await??;
         Ok(())
     });
     let task = task.unwrap();
     scheduler.cancel(task.pid(), "enough").unwrap();
-    assert!(matches!(exit(task), ExitReason::Cancelled(_)));
+    let ended = task.wait_timeout(PATIENCE).unwrap();
+    assert!(matches!(ended, ExitReason::Cancelled(_)));
     let handle = runtime.handle().clone();
     let task = scheduler.spawn_task(async move |_: Cx| {
         let slept = async { tokio::time::sleep(WHILE).await };
