@@ -1,4 +1,4 @@
-//! What a task may ask for.
+//! The requests of a task.
 
 use crate::error::WaitError;
 use crate::step::{self, Then};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::task::Waker;
 
-/// What ends a wait.
+/// The end of a wait.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Completion(Result<Payload, CommandError>),

@@ -24,7 +24,7 @@ use std::io;
 /// ```
 ///
 /// # Errors
-/// Those of the system.
+/// The errors of the system.
 ///
 /// # Panics
 /// Outside of a runtime of tokio.

@@ -73,7 +73,7 @@ const LIMITS: [(&str, Limit); 11] = [
     ("crates/supervise", limit(80, 164)),
     ("crates/task", limit(66, 96)),
     ("crates/time", limit(76, 134)),
-    ("crates/tokio", limit(64, 136)),
+    ("crates/tokio", limit(64, 112)),
     ("examples", limit(71, 121)),
 ];
 

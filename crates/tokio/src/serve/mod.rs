@@ -319,7 +319,7 @@ async fn unless<T>(asked: &mut CancelSignal, future: impl Future<Output = T>) ->
     .await
 }
 
-/// What the future gives, if it is ready.
+/// The result of the future, if it is ready.
 async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {

@@ -1,4 +1,4 @@
-//! What of tokio works inside of processes.
+//! The parts of tokio that work inside of processes.
 
 use crate::support::{ms, ok, result, start};
 use ganger_sched::Scheduler;

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use tokio::sync::Semaphore;
 
-/// Answers when it is let. Counts those that wait.
+/// Answers when it is let. Counts waiting clients.
 #[derive(Clone)]
 struct Gate {
     waits: Arc<AtomicUsize>,
