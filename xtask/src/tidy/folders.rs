@@ -29,9 +29,6 @@ const CRATES: [Layers; 17] = [
     ("xtask", &XTASK),
 ];
 
-/// The crates with folders that have no order yet.
-const UNORDERED: [&str; 0] = [];
-
 const BENCHES: [&str; 3] = [
     "bin contest",
     "channels deque mailbox timers whole",
@@ -162,23 +159,15 @@ pub(super) fn check(crates: &[Crate<'_>], findings: &mut Vec<Finding>) {
         let name = it.name();
         let layers = CRATES.iter().find(|(listed, _)| *listed == name);
         let has_folders = it.files.iter().any(|file| file.name.contains('/'));
-        let is_unordered = UNORDERED.contains(&name);
-        let problem = match layers {
-            Some((_, layers)) => {
-                against(layers, it, findings);
-                is_unordered.then(|| format!("{name} has an order: take it out of `UNORDERED`"))
-            }
-            None if is_unordered && !has_folders => {
-                Some(format!("{name} has no folders: take it out of `UNORDERED`"))
-            }
-            None => (has_folders && !is_unordered)
-                .then(|| format!("the folders of {name} have no order: add it to `CRATES`")),
-        };
-        findings.extend(problem.map(|what| Finding {
-            path: PATH.to_owned(),
-            line: None,
-            what,
-        }));
+        if let Some((_, layers)) = layers {
+            against(layers, it, findings);
+        } else if has_folders {
+            findings.push(Finding {
+                path: PATH.to_owned(),
+                line: None,
+                what: format!("the folders of {name} have no order: add it to `CRATES`"),
+            });
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod size;
 mod source;
 mod switches;
 mod unfinished;
+mod walks;
 mod words;
 
 use crate::Failure;
@@ -104,6 +105,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
     let document = fs::read_to_string(root().join(models::DOCUMENT))?;
     models::check(&paths, &document, &mut findings);
+    let document = fs::read_to_string(root().join(walks::DOCUMENT))?;
+    walks::check(&paths, &document, &mut findings);
     dependencies::check(&mut findings)?;
     findings.sort();
     for finding in &findings {
