@@ -4,9 +4,9 @@ use crate::block::block_on;
 use crate::entries::{Key, WakeTarget};
 use crate::error::{RecvError, SendError};
 use crate::lock::{Guard, Lock};
-use crate::state::{State, Wakes};
-use ganger_sync::CachePadded;
+use crate::state::{State, Wake, Wakes};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sync::{CachePadded, for_each_past_panics};
 use ganger_wait::watch::{self, Registered, Thing};
 use std::fmt;
 use std::future::Future;
@@ -118,18 +118,7 @@ impl<T> Shared<T> {
 
 /// Wakes all waiters, even if a waker panics.
 pub(crate) fn wake_all(wakes: Wakes) {
-    struct Rest(<Wakes as IntoIterator>::IntoIter);
-    impl Rest {
-        fn wake(&mut self) {
-            self.0.by_ref().for_each(|it| it.wake());
-        }
-    }
-    impl Drop for Rest {
-        fn drop(&mut self) {
-            self.wake();
-        }
-    }
-    Rest(wakes.into_iter()).wake();
+    for_each_past_panics(wakes.into_iter(), Wake::wake);
 }
 
 /// Counts one more handle of an end.

@@ -82,23 +82,28 @@ impl<T> Entries<T> {
     ) -> Option<(Key, WakeTarget)> {
         let mut first = list.first();
         while let Some(key) = first {
-            first = self.0.after(key);
             let entry = self.at(key);
-            let stage = match &entry.stage {
-                Stage::Waiting(WakeTarget::Select(claim, case)) => match claim.try_claim(*case) {
-                    Claimed::Yes => next(),
-                    Claimed::Busy => continue,
-                    Claimed::TooLate => Stage::TooLate,
-                },
-                _ => next(),
+            let claimed = match &entry.stage {
+                Stage::Waiting(WakeTarget::Select(claim, case)) => claim.try_claim(*case),
+                _ => Claimed::Yes,
             };
-            // A late claim has no waker to return: its select has another waker, or the claiming
-            // thread has it.
-            let is_served = !matches!(stage, Stage::TooLate);
-            let before = mem::replace(&mut entry.stage, stage);
-            self.0.unlink(list, key);
-            if is_served && let Stage::Waiting(target) = before {
-                return Some((key, target));
+            match claimed {
+                Claimed::Yes => {
+                    let before = mem::replace(&mut entry.stage, next());
+                    self.0.unlink(list, key);
+                    return match before {
+                        Stage::Waiting(target) => Some((key, target)),
+                        _ => unreachable!("only waiters are in a list"),
+                    };
+                }
+                Claimed::Busy => first = self.0.after(key),
+                Claimed::TooLate => {
+                    // Its target is not woken here: the select has another waker, or the claiming
+                    // thread has it.
+                    entry.stage = Stage::TooLate;
+                    first = self.0.after(key);
+                    self.0.unlink(list, key);
+                }
             }
         }
         None

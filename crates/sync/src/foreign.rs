@@ -2,25 +2,29 @@
 
 use std::any::Any;
 use std::task::Waker;
-use std::vec;
+
+/// Calls `f` with each item. A panic of `f` goes on after `f` has had the remaining items.
+pub fn for_each_past_panics<I: Iterator>(items: I, f: impl FnMut(I::Item)) {
+    struct Rest<I: Iterator, F: FnMut(I::Item)>(I, F);
+    impl<I: Iterator, F: FnMut(I::Item)> Rest<I, F> {
+        fn run(&mut self) {
+            self.0.by_ref().for_each(&mut self.1);
+        }
+    }
+    impl<I: Iterator, F: FnMut(I::Item)> Drop for Rest<I, F> {
+        fn drop(&mut self) {
+            self.run();
+        }
+    }
+    Rest(items, f).run();
+}
 
 /// Wakes all wakers, also if one panics. The caller must hold no lock: a waker is foreign code.
 ///
 /// # Panics
 /// If a waker panics, after all other wakers.
 pub fn wake_all(wakers: Vec<Waker>) {
-    struct Rest(vec::IntoIter<Waker>);
-    impl Rest {
-        fn wake(&mut self) {
-            self.0.by_ref().for_each(Waker::wake);
-        }
-    }
-    impl Drop for Rest {
-        fn drop(&mut self) {
-            self.wake();
-        }
-    }
-    Rest(wakers.into_iter()).wake();
+    for_each_past_panics(wakers.into_iter(), Waker::wake);
 }
 
 /// Returns the text of a panic, if its payload is a text.

@@ -169,8 +169,8 @@ impl<E> WaitTable<E> {
             after,
             entry,
         });
-        self.join(list, before, number);
-        self.join(list, number, after);
+        self.set_after(list, before, number);
+        self.set_before(list, after, number);
         list.len += 1;
         number
     }
@@ -187,7 +187,8 @@ impl<E> WaitTable<E> {
             return false;
         }
         (linked.before, linked.after) = (number, number);
-        self.join(list, before, after);
+        self.set_after(list, before, after);
+        self.set_before(list, after, before);
         list.len -= 1;
         true
     }
@@ -215,14 +216,19 @@ impl<E> WaitTable<E> {
         }
     }
 
-    /// Makes two entries neighbours; `NONE` is an end of the list.
+    /// Sets the neighbour behind an entry. `NONE` is the list's end before its first entry.
     #[inline]
-    fn join(&mut self, list: &mut WaitList, before: u32, after: u32) {
-        match self.entries.get_mut(before) {
+    fn set_after(&mut self, list: &mut WaitList, number: u32, after: u32) {
+        match self.entries.get_mut(number) {
             Some(linked) => linked.after = after,
             None => list.first = after,
         }
-        match self.entries.get_mut(after) {
+    }
+
+    /// Sets the neighbour before an entry. `NONE` is the list's end behind its last entry.
+    #[inline]
+    fn set_before(&mut self, list: &mut WaitList, number: u32, before: u32) {
+        match self.entries.get_mut(number) {
             Some(linked) => linked.before = before,
             None => list.last = before,
         }

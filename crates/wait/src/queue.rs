@@ -10,7 +10,7 @@
 //! under the lock.
 
 use crate::waiter::Waiter;
-use ganger_sync::{WaitList, WaitTable};
+use ganger_sync::{WaitList, WaitTable, for_each_past_panics};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -232,20 +232,7 @@ impl<T> Iterator for All<T> {
 
 impl<T> Drop for All<T> {
     fn drop(&mut self) {
-        struct Rest<'a, T>(&'a mut All<T>);
-        impl<T> Rest<'_, T> {
-            fn wake(&mut self) {
-                for entry in self.0.by_ref() {
-                    entry.waiter.wake();
-                }
-            }
-        }
-        impl<T> Drop for Rest<'_, T> {
-            fn drop(&mut self) {
-                self.wake();
-            }
-        }
-        Rest(self).wake();
+        for_each_past_panics(self, |entry| entry.waiter.wake());
     }
 }
 

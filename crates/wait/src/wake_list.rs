@@ -1,6 +1,8 @@
 //! Claimed waiters, to be woken without a lock.
 
 use crate::waiter::Waiter;
+use ganger_sync::for_each_past_panics;
+use std::mem;
 use std::sync::Arc;
 
 /// Wakes its waiters when it is dropped, even if a wake-up panics. The owner of a queue makes it
@@ -30,21 +32,11 @@ impl WakeList {
 
 impl Drop for WakeList {
     fn drop(&mut self) {
-        /// Wakes the remaining waiters, even if a wake-up panics.
-        struct Rest(Option<Arc<Waiter>>, std::vec::IntoIter<Arc<Waiter>>);
-        impl Rest {
-            fn wake(&mut self) {
-                while let Some(waiter) = self.0.take().or_else(|| self.1.next()) {
-                    waiter.wake();
-                }
-            }
-        }
-        impl Drop for Rest {
-            fn drop(&mut self) {
-                self.wake();
-            }
-        }
-        let rest = std::mem::take(&mut self.rest).into_iter();
-        Rest(self.first.take(), rest).wake();
+        let waiters = self
+            .first
+            .take()
+            .into_iter()
+            .chain(mem::take(&mut self.rest));
+        for_each_past_panics(waiters, |it| it.wake());
     }
 }

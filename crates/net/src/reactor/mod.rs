@@ -9,7 +9,7 @@ use crate::poller::{Deadline, Direction, Interest, IoEvent, Poller};
 use crate::world::World;
 use foldhash::HashMap;
 use ganger_sync::sync::lock;
-use ganger_sync::wake_all;
+use ganger_sync::{scoped, wake_all};
 use scheduled_io::Attempt;
 pub(crate) use scheduled_io::{End, ScheduledIo, Waiter, WaiterSlot};
 use std::cell::{Cell, RefCell};
@@ -227,14 +227,7 @@ impl Reactor {
 
     /// Calls `dispatch` on the thread that has left the poller.
     fn dispatching(&self, dispatch: impl FnOnce()) {
-        struct Leave(*const Reactor);
-        impl Drop for Leave {
-            fn drop(&mut self) {
-                DISPATCHING.set(self.0);
-            }
-        }
-        let _leave = Leave(DISPATCHING.replace(self));
-        dispatch();
+        scoped(&DISPATCHING, self, dispatch);
     }
 
     /// Wakes the operations that events concern.

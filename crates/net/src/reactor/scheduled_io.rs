@@ -100,6 +100,8 @@ struct DirectionState {
     deadline: u64,
     timer: Option<(u64, TimerKey)>,
     owner: Option<Waker>,
+    /// The other waiters, by id. An event wakes all of them, so they need no order, and a list of
+    /// pairs takes less memory in each socket than a `WaitTable`.
     others: Vec<(u64, Waker)>,
     last_id: u64,
 }

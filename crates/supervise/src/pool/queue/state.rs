@@ -37,7 +37,8 @@ pub(super) struct State<J, A> {
     /// Jobs that wait for their next try.
     delayed: Delayed<J, A>,
     pub(super) workers: Vec<Slot<J, A>>,
-    /// Those that wait for a job, the one that has waited longest first.
+    /// The workers that wait for a job, the longest-waiting first: at most `workers.len()` numbers,
+    /// for which a `WaitTable` would need a key in each slot.
     pub(super) idle: VecDeque<usize>,
     /// Workers from this number on are started for jobs.
     pub(super) always: usize,
