@@ -7,7 +7,6 @@ use crate::probe::{Probe, Push};
 #[cfg(feature = "sim")]
 use crate::process::dropped;
 use crate::runtime::cell::Task;
-#[cfg(feature = "sim")]
 use crate::runtime::frames;
 use crate::runtime::pool::Cache;
 use crate::runtime::shared::Shared;
