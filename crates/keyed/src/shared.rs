@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The name of a process in its kind: text, a number, or a type of the program's own.
 ///
-/// Hashes are keyed with a secret, so strangers can't choose keys that meet.
+/// Hashes are keyed with a secret, so strangers can't choose keys with equal hashes.
 pub trait Key: Hash + Eq + Clone + Send + Sync + 'static {}
 
 impl<K: Hash + Eq + Clone + Send + Sync + 'static> Key for K {}
@@ -20,7 +20,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static> Key for K {}
 /// Makes the process of a key.
 pub(crate) type Make<K> = Box<dyn Fn(&K, &Context) -> Box<dyn Process> + Send + Sync>;
 
-/// The notice by which a process is asked to leave.
+/// The tag of the notice that asks a process to leave.
 pub(crate) const LEAVE: Tag = Tag::MAX - 1;
 
 pub(crate) struct Inner<M, K> {
@@ -31,7 +31,7 @@ pub(crate) struct Inner<M, K> {
     pub(crate) idle: Option<Duration>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) scheduler: WeakHandle,
-    /// Of all kinds of the scheduler.
+    /// The count of all kinds of the scheduler.
     pub(crate) keyed: Arc<LiveCount>,
 }
 
@@ -51,7 +51,7 @@ impl LiveCount {
     }
 
     pub(crate) fn count(&self) -> usize {
-        // Ordering: Relaxed: a count, which is looked at again and again.
+        // Ordering: Relaxed: a count, read again and again.
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -72,10 +72,10 @@ impl<M, K> Inner<M, K> {
     }
 }
 
-/// Why there is no new process.
+/// Why a start has made no new process.
 #[derive(Debug)]
 pub(crate) enum NotClaimed {
-    /// Another one has been quicker.
+    /// Another process has been quicker.
     Taken,
     NotStarted(SubmitErrorKind),
 }

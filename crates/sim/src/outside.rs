@@ -29,8 +29,8 @@ impl Rt<'_> {
         &self.network.router
     }
 
-    /// The envelopes that came late and were then refused, since the last call. As in a network,
-    /// their senders are not told.
+    /// The envelopes refused after a delay, since the last call. As in a network, their senders do
+    /// not hear of it.
     #[must_use]
     pub fn returned(&self) -> Vec<SendError> {
         self.network.way.take_returned()

@@ -1,9 +1,9 @@
-//! A process that takes what comes.
+//! A process that takes every event.
 
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use ganger::prelude::BoxError;
 
-/// Takes every event, and ends when it is asked to.
+/// Takes every event, and ends at a cancellation.
 pub(crate) struct Sink;
 
 impl Behaviour for Sink {

@@ -1,4 +1,4 @@
-//! Values that are dealt with together.
+//! Batches of values.
 
 use ganger_proc_api::{Completion, StepOutput, Tag};
 use ganger_time::TimerOutput;
@@ -6,8 +6,8 @@ use std::fmt;
 use std::mem;
 use std::time::Duration;
 
-/// Collects values until there are so many of them, or the first has waited for so long. A process
-/// keeps one, and writes to a database once for many messages, for instance.
+/// Collects values up to a number, or until the first value has waited for some time: for a process
+/// that writes to a database once for many messages, for example.
 ///
 /// ```
 /// use ganger_proc_api::{Actor, BoxError, Completion, Context, Reply, StepOutput, StepResult};
@@ -59,8 +59,8 @@ pub struct Batch<T> {
 }
 
 impl<T> Batch<T> {
-    /// An empty batch, for `most` values, at least one. No value waits longer than `wait` for
-    /// others. The timer's completion has that tag, which the process uses for nothing else.
+    /// An empty batch of up to `most` values, from 1 up. No value waits longer than `wait`. The
+    /// completion of the timer has the tag, which the process uses for nothing else.
     #[must_use]
     pub const fn new(most: usize, wait: Duration, tag: Tag) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Adds a value. Returns all of them when it is the last for which there is room.
+    /// Adds a value. Returns all values when the batch is full.
     pub fn push(&mut self, value: T, out: &mut StepOutput) -> Option<Vec<T>> {
         self.values.push(value);
         if self.values.len() >= self.most {
@@ -84,13 +84,13 @@ impl<T> Batch<T> {
         None
     }
 
-    /// A completion has come. Returns the values when it says that the first has waited for long.
+    /// Takes a completion. Returns the values when the completion is the batch's timer.
     pub fn completed(&mut self, completion: &Completion) -> Option<Vec<T>> {
         let is_due = completion.tag == self.tag && mem::take(&mut self.is_armed);
         is_due.then(|| mem::take(&mut self.values))
     }
 
-    /// The values that are there, perhaps none: for a process that finishes.
+    /// The present values, perhaps none: for a process that finishes.
     #[must_use = "the values are in no batch any more"]
     pub fn take(&mut self, out: &mut StepOutput) -> Vec<T> {
         if mem::take(&mut self.is_armed) {
@@ -99,7 +99,7 @@ impl<T> Batch<T> {
         mem::take(&mut self.values)
     }
 
-    /// How many values wait.
+    /// The number of waiting values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()

@@ -1,12 +1,13 @@
-//! A circuit breaker: has callers leave alone for a while what fails again and again.
+//! A circuit breaker: rejects calls for a while after repeated failures.
 //!
-//! **Protocol.** It is closed at first: all may try, and failures in a row are counted. After so
-//! many it opens: none may try until a wait is over. Then one may, as a probe. If that succeeds,
-//! the breaker closes. If it fails, the breaker opens again, for a longer wait.
+//! **Protocol.** The breaker is closed at first: it admits all calls, and counts the failures in a
+//! row. At the limit it opens: it rejects all calls until a wait is over. Then it admits a single
+//! call, the probe. If the probe succeeds, the breaker closes. If the probe fails, the breaker
+//! opens again, for a longer wait.
 //!
-//! Each opening and closing begins a new epoch. What was tried in an earlier one says nothing of
-//! this one. A try that says nothing of its result, because it was dropped, does not count; after
-//! a probe of that kind another one may follow.
+//! Each opening and closing begins a new epoch. The result of a call from an earlier epoch does not
+//! count, nor does an attempt dropped without a result. After a dropped probe the breaker admits
+//! another probe.
 
 use crate::plan::BackOff;
 use ganger_sched::Instant;
@@ -15,11 +16,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// While another one tries, the others are told to come again no sooner.
+/// The shortest wait of callers that are rejected during a probe.
 const SOON: Duration = Duration::from_millis(1);
 
-/// Has callers leave alone for a while what fails again and again, such as a service that is
-/// overloaded. Clones are the same breaker.
+/// A circuit breaker rejects calls for a while after repeated failures, of an overloaded service
+/// for example. Clones are the same breaker.
 ///
 /// ```
 /// use ganger_sched::Instant;
@@ -51,9 +52,9 @@ struct Inner {
 struct State {
     phase: Phase,
     epoch: u64,
-    /// While it is closed: how many tries in a row have failed.
+    /// Closed: the failures in a row.
     failures: u32,
-    /// How often in a row it has opened.
+    /// The openings in a row.
     opened: u32,
 }
 
@@ -61,21 +62,22 @@ struct State {
 enum Phase {
     Closed,
     Open(Instant),
-    /// One tries.
+    /// A probe is under way.
     Probed(Instant),
 }
 
-/// The breaker is open: nothing is to be tried now.
+/// The breaker is open, and rejects the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the circuit breaker is open: calls are rejected for a while after repeated failures")]
 #[non_exhaustive]
 pub struct BreakerOpen {
-    /// When to try again: a moment to come. While a probe is under way, whose end is not known, it
-    /// is the first wait of the breaker from now on.
+    /// The time of the next try, always in the future. During a probe the time is `now` plus the
+    /// first wait of the breaker.
     pub until: Instant,
 }
 
-/// The right to try once. What has come of it is to be [said](Self::succeeded).
+/// The right to try once. The caller reports the result: [`succeeded`](Self::succeeded) or
+/// [`failed`](Self::failed).
 #[must_use = "a try that says nothing of its result does not count"]
 pub struct Attempt {
     breaker: Breaker,
@@ -83,8 +85,8 @@ pub struct Attempt {
 }
 
 impl Breaker {
-    /// Opens after so many failures in a row, at least one. The waits are those of the
-    /// [`BackOff`], of which the stable time does not count.
+    /// A breaker that opens after `failures` failures in a row, from 1 up. It waits as the
+    /// [`BackOff`] says, without the stable time.
     pub fn new(failures: u32, wait: impl Into<BackOff>) -> Self {
         let state = State {
             phase: Phase::Closed,
@@ -105,7 +107,7 @@ impl Breaker {
     /// The right to try now. Never blocks. O(1).
     ///
     /// # Errors
-    /// [`BreakerOpen`] while it is open, and while another one tries as a probe.
+    /// [`BreakerOpen`] while the breaker is open, and during a probe.
     pub fn admit(&self, now: Instant) -> Result<Attempt, BreakerOpen> {
         let mut state = lock(&self.inner.state);
         match state.phase {
@@ -124,7 +126,7 @@ impl Breaker {
         })
     }
 
-    /// Whether it is open, or a probe is under way.
+    /// Whether the breaker is open, or a probe is under way.
     #[must_use]
     pub fn is_open(&self) -> bool {
         lock(&self.inner.state).phase != Phase::Closed
@@ -132,7 +134,7 @@ impl Breaker {
 }
 
 impl Attempt {
-    /// What was tried has succeeded.
+    /// The attempt has succeeded.
     pub fn succeeded(self) {
         self.over(|state, _| {
             state.failures = 0;
@@ -144,7 +146,7 @@ impl Attempt {
         });
     }
 
-    /// What was tried has failed, at that moment.
+    /// The attempt has failed, at this time.
     pub fn failed(self, now: Instant) {
         self.over(|state, breaker| {
             state.failures += 1;
@@ -161,7 +163,7 @@ impl Attempt {
         });
     }
 
-    /// Says what has come of the attempt, if that belongs to this epoch.
+    /// Notes the result of the attempt, if it belongs to this epoch.
     fn over(&self, say: impl FnOnce(&mut State, &Inner)) {
         let inner = &self.breaker.inner;
         let mut state = lock(&inner.state);

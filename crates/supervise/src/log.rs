@@ -1,11 +1,12 @@
-//! Users' code that must not take a supervisor along when it panics: factories, subscribers.
+//! Calls of users' code whose panics must not end a supervisor: factories, subscribers.
 
 use std::any::Any;
 use std::error::Error;
 use std::iter::successors;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls `f`; a panic becomes its message. What `f` had borrowed is thrown away, or as it was.
+/// Calls `f`, and turns a panic into its message. The caller drops the values that `f` has
+/// borrowed, or finds them unchanged.
 pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|panic| message(&*panic))
 }
@@ -22,10 +23,10 @@ pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "non-string panic payload".into())
 }
 
-/// How many causes of an error are shown.
+/// The most causes in an error's text.
 const CAUSES: usize = 16;
 
-/// The text of an error, followed by those of its sources.
+/// The text of an error, followed by the texts of its sources.
 pub(crate) fn text_of(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in successors(error.source(), |it| (*it).source()).take(CAUSES) {

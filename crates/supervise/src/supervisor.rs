@@ -1,4 +1,4 @@
-//! What a user says of a supervisor, and its start.
+//! The description of a supervisor, and its start.
 
 use crate::child::{ChildSpec, IntoProcess};
 use crate::driver::{Driver, Order, SuperviseError};
@@ -15,12 +15,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The entry point that supervisors are started with.
+/// The entry point of supervisors.
 const METHOD: Symbol = Symbol::new("supervisor");
 
-/// A process that starts others, its children, and restarts them when they fail.
+/// A process that starts other processes, its children, and restarts them when they fail.
 ///
-/// It is a [`Process`], and so may be a child of another supervisor.
+/// A supervisor is a [`Process`], and so may be a child of another supervisor.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, actor_fn};
@@ -49,9 +49,9 @@ const METHOD: Symbol = Symbol::new("supervisor");
 /// # Ok::<(), BoxError>(())
 /// ```
 ///
-/// The children are started in the order in which they were added. The start is over when the last
-/// `init` has returned. When one fails, those before it are stopped in the reverse order, and the
-/// start fails.
+/// The supervisor starts its children in the order of their additions. The start is over when the
+/// last `init` has returned. When an `init` fails, the supervisor stops the earlier children in the
+/// reverse order, and its start fails.
 pub struct Supervisor {
     label: Arc<str>,
     strategy: Strategy,
@@ -63,7 +63,7 @@ pub struct Supervisor {
     view: Arc<View>,
     on_failure: Option<OnFailure>,
     before_start: Option<BeforeStart>,
-    /// Once it has been started.
+    /// The running supervisor, once started.
     driver: Option<Driver>,
 }
 
@@ -87,33 +87,34 @@ impl Supervisor {
         }
     }
 
-    /// A child that fails is restarted alone.
+    /// The supervisor restarts a failed child alone.
     #[must_use]
     pub fn one_for_one() -> Self {
         Self::new(Strategy::OneForOne)
     }
 
-    /// When a child fails, all are stopped, in the reverse order of their start, and started again.
+    /// When a child fails, the supervisor stops all children, in the reverse order of their start,
+    /// and starts them again.
     #[must_use]
     pub fn one_for_all() -> Self {
         Self::new(Strategy::OneForAll)
     }
 
-    /// When a child fails, those that were started after it are stopped, and it and they are
-    /// started again.
+    /// When a child fails, the supervisor stops the children that it started later, and starts the
+    /// failed child and these again.
     #[must_use]
     pub fn rest_for_one() -> Self {
         Self::new(Strategy::RestForOne)
     }
 
-    /// A supervisor of many children alike, which come and go: see [`Strategy::Dynamic`]. Their
+    /// A supervisor of many similar children, which come and go: see [`Strategy::Dynamic`]. Their
     /// names need not differ.
     #[must_use]
     pub fn dynamic() -> Self {
         Self::new(Strategy::Dynamic)
     }
 
-    /// What it is called in logs and where it prints itself.
+    /// The supervisor's name in logs and in printed trees.
     #[must_use]
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = label.into();
@@ -121,33 +122,33 @@ impl Supervisor {
         self
     }
 
-    /// How many restarts there may be within that time: with one more, the supervisor stops all
-    /// children and fails. By default 3 within 5 seconds. The restart of a group counts once, and
-    /// so does each start that fails.
+    /// The most restarts within `within`: at the next failure the supervisor stops all children and
+    /// fails. By default 3 within 5 seconds. The restart of a group counts once, and so does each
+    /// failed start.
     #[must_use]
     pub fn intensity(mut self, most: u32, within: Duration) -> Self {
         (self.most, self.within) = (most, within);
         self
     }
 
-    /// Whether it ends by itself when significant children have.
+    /// Whether the supervisor ends by itself after its significant children.
     #[must_use]
     pub fn auto_shutdown(mut self, auto: AutoShutdown) -> Self {
         self.auto = auto;
         self
     }
 
-    /// How many children it may have. Without this there is no limit.
+    /// The most children. The default is no limit.
     #[must_use]
     pub fn max_children(mut self, most: usize) -> Self {
         self.max_children = most;
         self
     }
 
-    /// Calls `f` once for each process of a child that fails, with its cause, before another one
-    /// is started, or before this supervisor gives up: to report it, or to count it. `f` runs in
-    /// the supervisor's step, or in the child's if that is restarted in place, and should be short.
-    /// Starts that fail, and children of supervisors below, are not told of.
+    /// Calls `f` once for each failed process of a child, with the cause, before the restart, or
+    /// before this supervisor gives up: to report failures, or to count them. `f` runs in the
+    /// supervisor's step, or in the child's step for a restart in place, and should be short.
+    /// Failed starts, and failures of children of supervisors below, do not call `f`.
     ///
     /// ```
     /// use ganger_supervise::Supervisor;
@@ -161,7 +162,7 @@ impl Supervisor {
         self
     }
 
-    /// One more child, a permanent one: see [`ChildSpec::new`].
+    /// Adds a permanent child: see [`ChildSpec::new`].
     #[must_use]
     pub fn child<Kind, T: IntoProcess<Kind>>(
         self,
@@ -171,18 +172,18 @@ impl Supervisor {
         self.with(ChildSpec::new(name, make))
     }
 
-    /// One more child.
+    /// Adds a child.
     #[must_use]
     pub fn with(mut self, child: ChildSpec) -> Self {
         self.children.push(child);
         self
     }
 
-    /// Starts the supervisor and its children, from outside of any process.
+    /// Starts the supervisor and its children, from a thread outside of all processes.
     ///
     /// # Errors
-    /// [`SubmitError`]: with a [`SuperviseError`] inside when a child does not start. The children
-    /// before it are being stopped then.
+    /// [`SubmitError`], with a [`SuperviseError`] inside when a child does not start. The earlier
+    /// children are stopping then.
     pub fn start(self, scheduler: &Handle) -> Result<TreeHandle, SubmitError> {
         let view = self.view();
         let handle = scheduler.spawn_boxed::<Order>(Box::new(self), METHOD)?;
@@ -194,8 +195,8 @@ impl Supervisor {
         Ok(TreeHandle { tree, handle })
     }
 
-    /// Starts the supervisor and its children from a process. The process may monitor it by its
-    /// PID.
+    /// Starts the supervisor and its children from a process. The process may monitor the
+    /// supervisor by its PID.
     ///
     /// # Errors
     /// As for [`start`](Self::start).
@@ -224,7 +225,7 @@ impl Supervisor {
     }
 }
 
-/// The view of a process that is a supervisor.
+/// The view of a supervisor among processes.
 fn view_of(process: &dyn Process) -> Option<Arc<View>> {
     let process: &dyn Any = process;
     process.downcast_ref().map(Supervisor::view)

@@ -1,21 +1,21 @@
-//! Restart in place: a process fails, and another one takes its place under the same PID.
+//! Restart in place: a process fails, and its successor takes the place under the same PID.
 //!
-//! **Problem.** After an ordinary restart the child is another process. Those that have its address
-//! have to ask for the new one, and what was in its mailbox is gone.
+//! **Problem.** After an ordinary restart the child is another process. Its callers must ask for
+//! the new address, and the messages of its mailbox are lost.
 //!
 //! **Protocol.** The process that the scheduler sees is a [`Place`], which steps the child's
-//! incarnation. When that fails, the place closes and drops it, and asks for an upgrade to another
-//! place with a new incarnation. So the PID, the mailbox with its order, names, monitors and
-//! handles stay, and completions for the old incarnation are stale: the scheduler's promise of
-//! upgrades. The scheduler runs the exit actions that belong to the incarnation before the next one
+//! incarnation. When the incarnation fails, the place closes and drops it, and asks for an upgrade
+//! to another place with a new incarnation. So the PID, the mailbox with its order, names, monitors
+//! and handles stay, and completions for the old incarnation are stale: the scheduler's promise of
+//! upgrades. The scheduler runs the exit actions of the incarnation before the next incarnation
 //! begins.
 //!
-//! 1. A failure counts in the supervisor's window. When it is one too many, the place fails as the
-//!    incarnation did, and the supervisor learns of it by its monitor.
-//! 2. A process that has been asked to finish is not restarted.
-//! 3. Replies that the failing step or the incarnation drops answer with the cause.
-//! 4. While the place waits before a restart, or the incarnation can't be made, it has none. It
-//!    takes no event then, so that all stay in order, but for its own timer.
+//! 1. A failure counts in the supervisor's window. When the window permits no restart, the place
+//!    fails as the incarnation did, and the supervisor learns of the failure by its monitor.
+//! 2. A cancelled process is not restarted.
+//! 3. Replies dropped by the failing step or the incarnation answer with the cause.
+//! 4. While the place waits before a restart, it has no incarnation. The place then takes no event
+//!    but its own timer, so that all events stay in order.
 
 use crate::log::{contain, log, text_of};
 use crate::plan::{BackOff, ChildId, Streak, Window};
@@ -36,19 +36,19 @@ use std::sync::Arc;
 /// The tag of a place's own timer.
 const DUE: Tag = Tag::MAX;
 
-/// A message that was being received when its process failed, and how often it was tried before.
+/// The message that a failed process was receiving, and the number of its earlier tries.
 pub(crate) type Killer = Box<dyn Any + Send>;
 
-/// One life of a child.
+/// A life of a child.
 pub(crate) trait Incarnation: Send {
     fn process(&mut self) -> &mut dyn Process;
 
-    /// The message that was being received, if that is known.
+    /// Takes the message in hand, if it is known.
     fn take_killer(&mut self) -> Option<Killer> {
         None
     }
 
-    /// The message is to be received again first of all, or is given up for that reason.
+    /// Gives the message back, to receive it first of all, or to give it up for the cause.
     fn give(&mut self, killer: Killer, cause: &str) {
         let _ = (killer, cause);
     }
@@ -63,7 +63,7 @@ impl Incarnation for Box<dyn Process> {
 pub(crate) type MakeIncarnation =
     Arc<dyn Fn() -> Result<Box<dyn Incarnation>, BoxError> + Send + Sync>;
 
-/// What the incarnations of a child share.
+/// The state that the incarnations of a child share.
 pub(crate) struct Site {
     pub(crate) make: MakeIncarnation,
     pub(crate) id: ChildId,
@@ -79,9 +79,9 @@ pub(crate) struct Place {
     site: Arc<Site>,
     incarnation: Option<Box<dyn Incarnation>>,
     streak: Streak,
-    /// Why the one before has failed; `None` for the first.
+    /// The failure of the predecessor; `None` for the first incarnation.
     before: Option<Before>,
-    /// Without an incarnation: when one is made.
+    /// Without an incarnation: the time of the next start.
     due: Instant,
     /// The timer runs.
     is_armed: bool,
@@ -126,7 +126,7 @@ impl Place {
         }
         ctx.incarnation_begun();
         self.streak.started(self.site.timers.now());
-        // Of the first one the supervisor says that it runs.
+        // The supervisor itself notes that the first incarnation runs.
         if self.before.is_some() {
             self.site.view.change(self.site.id, |entry| {
                 if entry.state == ChildState::Waits {
@@ -137,7 +137,7 @@ impl Place {
         Ok(())
     }
 
-    /// Counts a failure. Says until when to wait for the restart, if there may be one.
+    /// Counts a failure. Returns the time of the restart, if the window permits a restart.
     fn permit(&mut self, ctx: &Context, cause: &dyn fmt::Display) -> Option<Instant> {
         let now = self.site.timers.now();
         if ctx.is_cancelled() || !lock(&self.site.window).permits(now) {
@@ -158,8 +158,8 @@ impl Place {
         Some(now.after(wait))
     }
 
-    /// The incarnation has failed: closes it, and has the next one take its place, if there may be
-    /// one.
+    /// The incarnation has failed: closes it, and asks for the next incarnation, if the window
+    /// permits a restart.
     fn replace(&mut self, ctx: &Context, cause: ExitCause, out: &mut StepOutput) -> bool {
         let Some(due) = self.permit(ctx, &cause) else {
             return false;
@@ -179,14 +179,14 @@ impl Place {
             killer,
             cause: cause.clone(),
         };
-        // What the step may have said before it failed.
+        // The outcome that the step may have written before its failure.
         drop(out.take_outcome());
         self.give_way_to(before, due, cause, out);
         true
     }
 
-    /// Another place takes this one's, and goes on with what was `before`. What the incarnation has
-    /// registered goes.
+    /// Asks for the upgrade to the next place, which begins after `before`. The registrations of
+    /// the incarnation go.
     fn give_way_to(&self, before: Before, due: Instant, cause: ExitCause, out: &mut StepOutput) {
         let next = Self {
             site: Arc::clone(&self.site),
@@ -201,16 +201,17 @@ impl Place {
 
     fn close_and_drop(&mut self) {
         if let Some(mut incarnation) = self.incarnation.take() {
-            // Locks that it has are marked.
+            // The incarnation's locks are marked.
             failing::within(true, || {
-                // Each alone. The scheduler reports a panic of `close`; here the failure has been.
+                // Each call alone. The scheduler would report a panic of `close`; here the failure
+                // has been reported.
                 let _ = contain(|| incarnation.process().close());
                 let _ = contain(|| drop(incarnation));
             });
         }
     }
 
-    /// A step without an incarnation. Says whether there is one now.
+    /// A step without an incarnation. Returns whether the place has an incarnation now.
     fn wait(
         &mut self,
         ctx: &Context,
@@ -252,7 +253,7 @@ impl Process for Place {
             ctx.begin_incarnations();
             return self.begin(ctx);
         }
-        // The next one begins in a step: what its `init` registers goes again if that fails.
+        // The next incarnation begins in a step: if its `init` fails, its registrations go again.
         Ok(())
     }
 
@@ -291,10 +292,10 @@ impl Process for Place {
     }
 }
 
-/// What becomes of the message that its receiver fails with, when that is
-/// [restarted in place](crate::ChildSpec::poison).
+/// The policy for the message that made its receiver fail, when the receiver is [restarted in
+/// place](crate::ChildSpec::poison).
 ///
-/// By default it is skipped.
+/// The default is to skip the message.
 pub struct Poison<M> {
     retries: u32,
     dead_letter: Option<DeadLetter<M>>,
@@ -303,13 +304,13 @@ pub struct Poison<M> {
 type DeadLetter<M> = Arc<dyn Fn(M, &str) + Send + Sync>;
 
 impl<M> Poison<M> {
-    /// It is lost.
+    /// Skips the message.
     #[must_use]
     pub fn skip() -> Self {
         Self::retry(0)
     }
 
-    /// Each new incarnation receives it first of all, so many times at the most.
+    /// Each new incarnation receives the message first of all, up to `times` times.
     #[must_use]
     pub fn retry(times: u32) -> Self {
         Self {
@@ -318,8 +319,8 @@ impl<M> Poison<M> {
         }
     }
 
-    /// When it is not tried again, `f` is called with it and with the cause, before the next
-    /// message is received. It should be short.
+    /// Calls `f` with the message and the cause after the last try, before the incarnation receives
+    /// the next message. `f` should be short.
     #[must_use]
     pub fn dead_letter(mut self, f: impl Fn(M, &str) + Send + Sync + 'static) -> Self {
         self.dead_letter = Some(Arc::new(f));
@@ -344,14 +345,15 @@ impl<M> fmt::Debug for Poison<M> {
     }
 }
 
-/// What is kept of a message while it is received, and how it becomes a message again, if it does.
+/// The part of a message that is kept while the actor receives it, and the way back to a message,
+/// if any.
 pub(crate) struct Note<M, N> {
     note: Arc<dyn Fn(&M) -> N + Send + Sync>,
     back: fn(N) -> Result<M, N>,
 }
 
 impl<M: Clone + 'static> Note<M, M> {
-    /// A copy of it.
+    /// A copy of the message.
     pub(crate) fn copy() -> Self {
         let note = Arc::new(M::clone);
         Self { note, back: Ok }
@@ -359,7 +361,7 @@ impl<M: Clone + 'static> Note<M, M> {
 }
 
 impl<M, N> Note<M, N> {
-    /// What the user makes of it.
+    /// A note made by the user.
     pub(crate) fn by(note: impl Fn(&M) -> N + Send + Sync + 'static) -> Self {
         let note = Arc::new(note);
         Self { note, back: Err }
@@ -376,14 +378,14 @@ impl<M, N> Clone for Note<M, N> {
     }
 }
 
-/// An actor that keeps something of the message that it receives.
+/// An actor that keeps a note of the message in hand.
 pub(crate) struct Keeping<A: Actor, N> {
     actor: A,
     note: Note<A::Message, N>,
     poison: Poison<N>,
-    /// What is being received, and how often it was tried before.
+    /// The message in hand, and the number of its earlier tries.
     current: Option<(N, u32)>,
-    /// What is to be received first.
+    /// The message to receive first.
     again: Option<(A::Message, u32)>,
 }
 

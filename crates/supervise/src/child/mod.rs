@@ -1,4 +1,4 @@
-//! What a user says of a child: how it is made, and what is to happen when it ends.
+//! The description of a child: how to make it, and how to react to its end.
 
 mod in_place;
 mod reference;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A child of a supervisor: a name, a way to make it, and what is to happen when it ends.
+/// The description of a child: its name, a factory, and the reaction to its end.
 ///
 /// ```
 /// use ganger_proc_api::actor_fn;
@@ -33,9 +33,9 @@ pub struct ChildSpec {
     stop: Option<ShutdownTimeout>,
     /// The name of its processes in the scheduler.
     pub(crate) registered: Option<Arc<str>>,
-    /// Of its mailbox; inside, `None` for any number of messages.
+    /// The limit of the mailbox; inside, `None` for any number of messages.
     pub(crate) mailbox_limit: Option<Option<usize>>,
-    /// If it is restarted in place.
+    /// The factory of incarnations, for restarts in place.
     pub(crate) place: Option<MakeIncarnation>,
 }
 
@@ -94,8 +94,8 @@ where
 }
 
 impl ChildSpec {
-    /// A permanent child that `make` makes: at the start, and again whenever it is restarted. An
-    /// error or a panic of `make` is a start that fails.
+    /// A permanent child. `make` makes its process, at the start and at each restart. An error or a
+    /// panic of `make` is a failed start.
     pub fn new<Kind, T: IntoProcess<Kind>>(
         name: impl Into<Arc<str>>,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -111,43 +111,43 @@ impl ChildSpec {
         }
     }
 
-    /// When it is restarted.
+    /// The ends after which the child is restarted.
     #[must_use]
     pub fn restart(mut self, restart: Restart) -> Self {
         self.rules.restart = restart;
         self
     }
 
-    /// It is restarted when it fails, and not when it is done: see [`Restart::Transient`].
+    /// The child is restarted after a failure, and not when it is done: see [`Restart::Transient`].
     #[must_use]
     pub fn transient(self) -> Self {
         self.restart(Restart::Transient)
     }
 
-    /// It is never restarted: see [`Restart::Temporary`].
+    /// The child is never restarted: see [`Restart::Temporary`].
     #[must_use]
     pub fn temporary(self) -> Self {
         self.restart(Restart::Temporary)
     }
 
-    /// How long it has to finish when it is asked to. By default 5 seconds, and for a supervisor
-    /// as long as it needs.
+    /// The time for the child to finish on request. By default 5 seconds, and no limit for a
+    /// supervisor.
     #[must_use]
     pub fn stop(mut self, stop: ShutdownTimeout) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// It is terminated when it has not finished that long after it was asked to.
+    /// The supervisor terminates the child `time` after the request to finish.
     #[must_use]
     pub fn stop_within(self, time: Duration) -> Self {
         self.stop(ShutdownTimeout::Within(time))
     }
 
-    /// How long to wait before it is restarted. By default it is restarted at once.
+    /// The waits before restarts. By default the child is restarted at once.
     ///
-    /// While the waits are short, more failures may come in the time of the
-    /// [intensity](crate::Supervisor::intensity) than that allows.
+    /// With short waits, the child may fail more often than the
+    /// [intensity](crate::Supervisor::intensity) allows.
     ///
     /// ```
     /// use ganger_proc_api::actor_fn;
@@ -168,15 +168,15 @@ impl ChildSpec {
         self
     }
 
-    /// Its end may end the supervisor: see [`AutoShutdown`](crate::AutoShutdown).
+    /// The end of the child may end the supervisor: see [`AutoShutdown`](crate::AutoShutdown).
     #[must_use]
     pub fn significant(mut self) -> Self {
         self.rules.significant = true;
         self
     }
 
-    /// Each of its processes has the child's name in the scheduler, from before its `init` to its
-    /// end. Without this the name is known to the supervisor alone.
+    /// Registers each process of the child under the child's name, from before its `init` to its
+    /// end. By default the supervisor alone knows the name.
     #[must_use]
     pub fn registered(mut self) -> Self {
         self.registered = Some(Arc::clone(&self.name));
@@ -190,37 +190,36 @@ impl ChildSpec {
         self
     }
 
-    /// The most messages that its mailbox may hold, in the place of the scheduler's limit: see
-    /// [`Spawner::mailbox_limit`](ganger_sched::Spawner::mailbox_limit). From 1 up: with 0 it does
-    /// not start.
+    /// The most messages in the child's mailbox, in place of the scheduler's limit: see
+    /// [`Spawner::mailbox_limit`](ganger_sched::Spawner::mailbox_limit). From 1 up: a child with 0
+    /// does not start.
     #[must_use]
     pub fn mailbox_limit(mut self, messages: usize) -> Self {
         self.mailbox_limit = Some(Some(messages));
         self
     }
 
-    /// Its mailbox takes any number of messages, whatever the scheduler's limit is.
+    /// The child's mailbox has no limit, in place of the scheduler's limit.
     #[must_use]
     pub fn no_mailbox_limit(mut self) -> Self {
         self.mailbox_limit = Some(None);
         self
     }
 
-    /// When it fails, another one is made in its place: with the same PID and address, the mailbox
-    /// with its order, names, monitors and handles, and without what the failing step had taken.
-    /// What it has registered itself goes as at its end, so that the next `init` registers that
-    /// again: functions, places in groups, monitors, links, exit actions.
+    /// After a failure a new incarnation takes the child's place: with the same PID and address,
+    /// the mailbox with its order, names, monitors and handles, but without the events of the
+    /// failing step. The registrations made by the failed incarnation go, as at an end, so that the
+    /// next `init` makes them again: services, places in groups, monitors, links, exit actions.
     /// [`incarnation`](ganger_sched::ContextExt::incarnation) tells a first life from later ones.
-    /// Others of its group are left alone. The restart counts for the
+    /// The rest of its group goes on. The restart counts for the
     /// [intensity](crate::Supervisor::intensity), and waits as [`back_off`](Self::back_off) says.
     ///
-    /// When there were too many restarts, or a step has replaced the process by an upgrade, its
-    /// failure is its end, as without this. A supervisor that is to be restarted in place does not
-    /// start.
+    /// After too many restarts, or after an upgrade by a step, a failure is the end of the process.
+    /// A supervisor can't be restarted in place, and does not start.
     ///
-    /// An actor whose messages can be cloned may try the last message again: see
-    /// [`poison`](Self::poison). [`dead_letter`](Self::dead_letter) is for others. A caller whose
-    /// question the failing step had taken gets the cause as its answer.
+    /// An actor with messages that can be cloned may try the last message again: see
+    /// [`poison`](Self::poison). [`dead_letter`](Self::dead_letter) is for all messages. The
+    /// callers of the questions that the failing step has taken get the cause as their answer.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
@@ -248,8 +247,8 @@ impl ChildSpec {
         self
     }
 
-    /// A permanent actor that is restarted [in place](Self::in_place), and keeps a copy of the
-    /// message that it receives: `poison` says what becomes of the one that it fails with.
+    /// A permanent actor with restarts [in place](Self::in_place), which keeps a copy of the
+    /// message in hand: `poison` is the policy for the message that made it fail.
     pub fn poison<A: Actor<Message: Clone>>(
         name: impl Into<Arc<str>>,
         poison: Poison<A::Message>,
@@ -258,12 +257,12 @@ impl ChildSpec {
         Self::keeping(name, Note::copy(), poison, make)
     }
 
-    /// A permanent actor that is restarted [in place](Self::in_place). Before it receives a message
-    /// it notes something of it, by `note`. When it fails with the message, `dead_letter` is
-    /// called with the note and the cause. It should be short.
+    /// A permanent actor with restarts [in place](Self::in_place). Before the actor receives a
+    /// message, `note` makes a note of it. When the actor fails with the message, `dead_letter` is
+    /// called with the note and the cause, and should be short.
     ///
-    /// This is for messages that can't be cloned, because they have a
-    /// [`Reply`](ganger_proc_api::Reply) for instance. Others may be [tried again](Self::poison).
+    /// For messages that can't be cloned, because they have a [`Reply`](ganger_proc_api::Reply) for
+    /// example. Messages that can be cloned may be [tried again](Self::poison).
     ///
     /// ```
     /// use ganger_proc_api::{Reply, actor_fn};
@@ -307,7 +306,7 @@ impl ChildSpec {
         }
     }
 
-    /// Whether a supervisor has as long as it needs to stop.
+    /// Whether the child has the default time to stop, which is no limit for a supervisor.
     pub(crate) fn has_default_stop(&self) -> bool {
         self.stop.is_none()
     }

@@ -1,11 +1,10 @@
-//! Which child a caller means.
+//! References to children.
 
 use ganger_proc_api::Pid;
 use std::fmt;
 use std::sync::Arc;
 
-/// A child, by its name or the PID of its process. Of several children with that name it is the
-/// oldest.
+/// A child, by its name or the PID of its process. Among children of the same name, the oldest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChildRef {

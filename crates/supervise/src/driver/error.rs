@@ -1,4 +1,4 @@
-//! What goes wrong with supervisors and their children.
+//! Errors of supervisors.
 
 use crate::child::ChildRef;
 use ganger_proc_api::{BoxError, Pid, SendErrorKind};
@@ -7,22 +7,21 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a supervisor has not done what it was to do with a child, or has ended.
+/// Why a supervisor has refused an order for a child, or has failed.
 ///
-/// The text of an error inside is part of this one's text, and the source of that error is this
-/// one's source.
+/// The text has the text of an inner error, and the source is the inner error's source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SuperviseError {
-    /// The child was not started. A supervisor that starts with it has not started either, and
-    /// stops the children before it.
+    /// A child has not started. At the start of the supervisor this error fails the start, and the
+    /// supervisor stops the earlier children.
     NotStarted {
         /// The child's name.
         child: Arc<str>,
         /// The reason.
         error: BoxError,
     },
-    /// That child, and perhaps others, failed more often than the
+    /// The children of the supervisor failed more often than the
     /// [intensity](crate::Supervisor::intensity) allows. The supervisor has stopped its children,
     /// and has ended.
     GaveUp {
@@ -31,24 +30,25 @@ pub enum SuperviseError {
         /// How it failed.
         cause: Box<str>,
     },
-    /// A child has that name already.
+    /// Another child has the name.
     NameTaken(Arc<str>),
-    /// The supervisor has as many children as it may have.
+    /// The supervisor has as many children as [`max_children`](crate::Supervisor::max_children)
+    /// allows.
     Full {
-        /// How many.
+        /// The limit.
         most: usize,
     },
-    /// The supervisor has no such child.
+    /// The supervisor does not know the child.
     NoChild(ChildRef),
     /// The supervisor is stopping.
     Stopping,
-    /// The child was to be started, and is to be stopped or forgotten meanwhile.
+    /// A stop or a removal of the child came before its start.
     Overtaken {
         /// The child's name.
         child: Arc<str>,
     },
-    /// That process has asked for its own stop or restart, or for the stop of a supervisor above
-    /// it. That is under way. The process would wait for itself, and finishes instead.
+    /// The process has asked for its own stop or restart, or for the stop of a supervisor above.
+    /// The stop is under way. The process must not wait for it, and finishes instead.
     WaitsForItself(Pid),
     /// The supervisor is gone, for this reason.
     Gone {

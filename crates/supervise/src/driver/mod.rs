@@ -1,15 +1,15 @@
-//! Carries a plan out: the supervisor as a process.
+//! The supervisor as a process, which carries out a plan.
 //!
-//! **Protocol.** Each child is started together with its monitor, so that there is one notice for
-//! each start, with the right cause. The tag of the monitor is the child's id. A timer runs for the
-//! moment at which the plan has something to do by itself.
+//! **Protocol.** The driver starts each child together with its monitor, so that each start has a
+//! single notice, with the right cause. The tag of the monitor is the child's id. A timer runs for
+//! the next act that the plan does by itself.
 //!
-//! When the scheduler stops, its cancellation goes to the supervisors at the top alone: a child is
-//! cancelled by its supervisor, in its turn.
+//! A stop of the scheduler cancels the supervisors at the top alone. Each supervisor cancels its
+//! children in their order.
 //!
-//! When the supervisor ends before its children, because it was terminated or because its `init`
-//! has failed, its exit action has another process stop them: see [`Orphans`]. A supervisor above
-//! takes it for ended when they are gone, and so starts its successor after that.
+//! After a termination or a failed `init` the supervisor ends before its children. Its exit action
+//! has another process stop them: see [`Orphans`]. A supervisor above takes the supervisor for
+//! ended when its orphans are gone, and starts the successor after this.
 
 mod error;
 mod order;
@@ -49,21 +49,21 @@ pub(crate) struct Driver {
     timers: Arc<Timers>,
     scheduler: WeakHandle,
     children: BTreeMap<ChildId, Known>,
-    /// Of the children that run.
+    /// The running children.
     by_pid: BTreeMap<Pid, ChildId>,
     window: Arc<Mutex<Window>>,
     max_children: usize,
-    /// The moment for which the timer runs.
+    /// The due time of the running timer.
     armed: Instant,
-    /// Why it was asked to stop.
+    /// The reason of the stop, once it has come.
     reason: Option<CancelReason>,
-    /// The failure of a child that came last.
+    /// The last failure of a child.
     failure: Option<Failure>,
-    /// Supervisors that have ended, whose children have not.
+    /// Ended supervisors with living children.
     orphaned: Vec<(ChildId, Ended, Arc<View>)>,
-    /// Those that wait for the end of all children.
+    /// The callers that wait for the end of all children.
     stopping: Vec<Reply<Vec<String>>>,
-    /// It stops, and those that waited for starts have been told.
+    /// The supervisor is stopping, and has refused the callers that waited for starts.
     has_refused: bool,
 }
 
@@ -86,9 +86,9 @@ struct Known {
     child: ChildSpec,
     /// The process, while there is one.
     pid: Option<Pid>,
-    /// Those that wait for its end, or its start.
+    /// The callers that wait for its end, or its start.
     waiting: Vec<Waiting>,
-    /// What tells of the end of the first process.
+    /// The watcher of the first process.
     watcher: Option<Watching>,
 }
 
@@ -108,7 +108,7 @@ impl Waiting {
 }
 
 impl Driver {
-    /// Nothing without timers.
+    /// `None` without timers.
     pub(crate) fn new(
         ctx: &Context,
         (view, view_of): (Arc<View>, ViewOf),
@@ -135,7 +135,7 @@ impl Driver {
         })
     }
 
-    /// One more child, which is to be started.
+    /// Adds a child, which the plan starts.
     pub(crate) fn add(&mut self, child: ChildSpec) -> Result<ChildId, SuperviseError> {
         if self.children.len() >= self.max_children {
             let most = self.max_children;
@@ -279,14 +279,15 @@ impl Driver {
         known.map_or_else(|| "".into(), |known| Arc::clone(&known.child.name))
     }
 
-    /// What others see of the child is what the plan says.
+    /// Shows the plan's state of the child in the view.
     fn show(&self, id: ChildId) {
         self.view.set(id, self.plan.state(id), self.plan.is_due(id));
     }
 
     fn start(&mut self, ctx: &Context, id: ChildId) {
         let is_first = self.plan.is_new(id);
-        // A stop of the scheduler lets a live process start others. A restart is no clean-up.
+        // During a stop of the scheduler live processes may start children, to clean up. A restart
+        // is not a clean-up.
         let is_stopping = || self.scheduler.upgrade().is_none_or(|it| it.is_stopping());
         if !is_first && !self.plan.is_starting() && is_stopping() {
             let refused = SubmitError::new(SubmitErrorKind::Stopping);
@@ -339,7 +340,7 @@ impl Driver {
         }
     }
 
-    /// `below` is of a supervisor that may have started children before it failed.
+    /// `below`: the view of a supervisor that may have started children before its failure.
     fn not_started(
         &mut self,
         ctx: &Context,
@@ -386,7 +387,7 @@ impl Driver {
             Some(reason) => reason.clone(),
             None => "stopped by its supervisor".into(),
         };
-        // One that is not found has ended, and its notice is on the way.
+        // A process that is not found has ended, and its notice is on the way.
         let _ = ctx.cancel(pid, reason);
     }
 
@@ -437,7 +438,7 @@ impl Driver {
             known.pid = None;
         }
         match below {
-            // Its successor waits until they have ended.
+            // The successor waits until the orphans have ended.
             Some(below) if below.has_orphans(|| ctx.waker()) => {
                 self.orphaned.push((id, how, below));
             }
@@ -448,7 +449,7 @@ impl Driver {
         }
     }
 
-    /// The child, and what it has left, have ended.
+    /// The child and its orphans have ended.
     fn has_ended(&mut self, id: ChildId) {
         self.answer_ends(id);
         self.show(id);
@@ -465,7 +466,7 @@ impl Driver {
     }
 }
 
-/// What a start comes to, with the view of a supervisor that was made for it.
+/// The result of a start, with the view of the child if it is a supervisor.
 type Begun = Result<(Pid, Option<Arc<View>>), (BoxError, Option<Arc<View>>)>;
 
 /// Makes and starts a child, together with its monitor.

@@ -1,4 +1,4 @@
-//! What a running supervisor is asked to do.
+//! Orders to a running supervisor.
 
 use crate::child::{ChildRef, ChildSpec};
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Reply, Tag, Withdrawal};
@@ -7,26 +7,26 @@ use ganger_sched::{Address, ExitAction, Handle, Instant, SystemEvent};
 use std::fmt;
 use std::time::Duration;
 
-/// A message to a supervisor. [`Tree`](crate::Tree) makes them.
+/// A message to a supervisor, made by [`Tree`](crate::Tree).
 pub struct Order(pub(crate) Kind);
 
 pub(crate) enum Kind {
-    /// With what tells a process of the child's end.
+    /// With the watcher of the child.
     Start(Box<ChildSpec>, Option<Watching>, Reply<Pid>),
-    /// With the process that asks, as in the following two.
+    /// With the asking process, as in the next two orders.
     Stop(ChildRef, bool, Option<Pid>, Reply<()>),
     Restart(ChildRef, Option<Pid>, Reply<Pid>),
-    /// All children, and then the supervisor. The answer says which were too slow.
+    /// Stops all children, and then the supervisor. The answer has the slow children.
     StopAll(Option<Pid>, Reply<Vec<String>>),
-    /// All has to have ended by that moment.
+    /// The deadline for the ends of all children.
     StopBy(Instant),
 }
 
-/// Tells a process that has had a child started of the child's end.
+/// Sends the process that has asked for a child a notice of the child's end.
 pub(crate) struct Watching {
     watcher: Address,
     tag: Tag,
-    /// Of the watcher's incarnation, if that may be restarted in place.
+    /// The end of the watcher's incarnation, if the watcher may be restarted in place.
     incarnation: Option<Withdrawal>,
 }
 
@@ -62,19 +62,19 @@ pub(crate) fn asker<T: Send + 'static>(reply: &Reply<T>) -> Option<Pid> {
     reply.pid().or_else(here::pid)
 }
 
-/// When the children of a process have to have ended, where there is so much time left for all: the
-/// rest is for that process and for those above it.
+/// The deadline of a supervisor's children, `left` before the deadline of all: the rest is for the
+/// supervisor and for the supervisors above.
 pub(crate) fn time_for_children(now: Instant, left: Duration) -> Instant {
     now.after(left - left / 8)
 }
 
-/// Tells a process, if it is a supervisor, by when it has to have stopped.
+/// Tells a process its deadline, if the process is a supervisor.
 pub(crate) fn must_stop_by(scheduler: &Handle, pid: Pid, by: Instant) {
     if by < Instant::NEVER
         && let Some(supervisor) = scheduler.address(pid)
         && let Ok(supervisor) = supervisor.typed::<Order>()
     {
-        // Refused by one that has ended.
+        // An ended supervisor refuses the order.
         let _ = supervisor.send_control(Order(Kind::StopBy(by)));
     }
 }

@@ -1,4 +1,4 @@
-//! Children whose supervisor has ended before them.
+//! Children that outlive their supervisor.
 
 use super::order::{must_stop_by, time_for_children};
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Rules, Verdict, Window};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-/// The exit action of a supervisor: has the children that are left stopped by another process, as
-/// the supervisor would have stopped them. A scheduler that stops starts no process any more: they
-/// are cancelled then, all at once. Where a process can't be started for another reason, they are
-/// terminated.
+/// The exit action of a supervisor: starts a guardian, which stops the living children as the
+/// supervisor would have stopped them. A stopping scheduler starts no process: the action then
+/// cancels all children at once. Where the guardian does not start for another reason, the action
+/// terminates the children.
 pub(crate) struct Orphans {
     view: Arc<View>,
     scheduler: WeakHandle,
-    /// The children that have not ended, when the supervisor has.
+    /// The living children at the end of the supervisor.
     left: Vec<(ChildId, Entry)>,
 }
 
@@ -57,7 +57,8 @@ impl ExitAction for Orphans {
         if let Err(error) = stop_them(&scheduler, &view, left) {
             let refused = error.downcast_ref::<SubmitError>();
             if refused.is_some_and(|it| matches!(it.kind, SubmitErrorKind::Stopping)) {
-                // The scheduler stops. All finish at once, and it sees to those that are slow.
+                // The scheduler is stopping. All children finish at once, and the scheduler
+                // terminates the slow ones.
                 end_all(&scheduler, view, &all, |pid| {
                     let _ended = scheduler.cancel(pid, CancelReason::Shutdown);
                 });
@@ -68,7 +69,7 @@ impl ExitAction for Orphans {
     }
 }
 
-/// Has each of these end by `end`, and the view told when all have ended, with those below them.
+/// Ends each orphan by `end`, and tells the view when all have ended, with the children below them.
 fn end_all(scheduler: &Handle, view: Arc<View>, all: &[Orphan], end: impl Fn(Pid)) {
     let gone = Arc::new(Gone(view));
     for orphan in all.iter().rev() {
@@ -80,7 +81,7 @@ fn end_all(scheduler: &Handle, view: Arc<View>, all: &[Orphan], end: impl Fn(Pid
             .add_exit_action(orphan.pid, Box::new(action))
             .is_err()
         {
-            // It has ended.
+            // The orphan has ended.
             await_those_below(Arc::clone(&gone), orphan.below.as_deref());
         }
         end(orphan.pid);
@@ -89,12 +90,12 @@ fn end_all(scheduler: &Handle, view: Arc<View>, all: &[Orphan], end: impl Fn(Pid
 
 fn terminate_all(scheduler: &Handle, view: Arc<View>, all: &[Orphan]) {
     end_all(scheduler, view, all, |pid| {
-        // One that is not found has ended.
+        // A process that is not found has ended.
         let _ = scheduler.terminate(pid);
     });
 }
 
-/// The exit action of each orphan that no guardian waits for.
+/// The exit action of each orphan without a guardian.
 struct End {
     gone: Arc<Gone>,
     below: Option<Arc<View>>,
@@ -106,21 +107,21 @@ impl ExitAction for End {
     }
 }
 
-/// Keeps `gone` until the children of a supervisor that has ended have ended as well.
+/// Keeps `gone` until the children of an ended supervisor have ended as well.
 fn await_those_below(gone: Arc<Gone>, below: Option<&View>) {
     if let Some(below) = below {
         below.has_orphans(|| Waker::from(Arc::new(Held(gone))));
     }
 }
 
-/// A waker that does nothing but keep what is to be dropped when it is woken.
+/// A waker that only keeps a value, dropped at the wake-up.
 struct Held(#[allow(dead_code, reason = "it is dropped")] Arc<Gone>);
 
 impl Wake for Held {
     fn wake(self: Arc<Self>) {}
 }
 
-/// Says that no orphan is left, when the last one drops it.
+/// Tells the view that no orphan is left, when the last orphan drops it.
 struct Gone(Arc<View>);
 
 impl Drop for Gone {
@@ -129,7 +130,7 @@ impl Drop for Gone {
     }
 }
 
-/// The exit action of a guardian: ends what that has left, if it ends before its time.
+/// The exit action of a guardian: ends the rest of the orphans, if the guardian ends too early.
 struct LastResort {
     scheduler: WeakHandle,
     view: Arc<View>,
@@ -179,11 +180,11 @@ fn stop_them(
     Ok(())
 }
 
-/// Stops children that have lost their supervisor.
+/// Stops children without a supervisor.
 struct Guardian {
     plan: Plan,
     children: BTreeMap<ChildId, Orphan>,
-    /// Supervisors among them that have ended, whose children have not.
+    /// Ended supervisors among the orphans, with living children.
     orphaned: Vec<ChildId>,
     view: Arc<View>,
     timers: Arc<Timers>,
@@ -193,19 +194,19 @@ struct Guardian {
 #[derive(Clone)]
 struct Orphan {
     pid: Pid,
-    /// Of a supervisor.
+    /// The view of a supervisor.
     below: Option<Arc<View>>,
 }
 
 impl Orphan {
-    /// That child, if it has not ended.
+    /// The child, if it has not ended.
     fn of(entry: &Entry) -> Option<Self> {
         let (pid, below) = (entry.pid?, entry.below.clone());
         Some(Self { pid, below })
     }
 }
 
-/// The tag of its timer.
+/// The tag of the guardian's timer.
 const DUE: Tag = 1;
 
 impl Process for Guardian {

@@ -1,13 +1,13 @@
-//! What a supervisor is asked, and its answers.
+//! Questions to a supervisor, and its answers.
 //!
-//! **Protocol.** Each question has one answer.
-//! 1. A question for a stop waits for the end of the child, also when the child is to be started
-//!    again meanwhile.
-//! 2. A question for a start waits until the child runs, or its start has failed. When the child is
-//!    not to be started any more, because of a stop of it or of the supervisor, or because it is
-//!    forgotten, the answer is an error, in the same step.
-//! 3. A process that asks for its own end can't wait for that: a task would wait until it is
-//!    terminated. So it gets an error at once, and what it has asked for is done.
+//! **Protocol.** Each question has a single answer.
+//! 1. A question for a stop waits for the end of the child, also when another question has the
+//!    child started again meanwhile.
+//! 2. A question for a start waits until the child runs, or its start has failed. When a stop of
+//!    the child or of the supervisor, or a removal, overtakes the start, the answer is an error in
+//!    the same step.
+//! 3. A process that asks for its own end can't wait for it: a task would wait until its
+//!    termination. So the process gets an error at once, and its order is carried out.
 
 use super::error::SuperviseError;
 use super::order::{Kind, time_for_children};
@@ -83,8 +83,7 @@ impl Driver {
         }
     }
 
-    /// Tells a process that asks for an end which is its own as well that it can't wait for that.
-    /// The reply comes back if it can.
+    /// Refuses a question of a process for its own end. Other replies come back.
     fn refuse_within<T: Send + 'static>(
         &self,
         id: ChildId,
@@ -104,12 +103,12 @@ impl Driver {
         }
     }
 
-    /// Whether that is a process of the tree.
+    /// Whether the process belongs to the tree.
     fn has_below(&self, process: Pid) -> bool {
         self.by_pid.contains_key(&process) || self.view.has(process)
     }
 
-    /// The child, and what it has left, have ended.
+    /// The child and its orphans have ended.
     pub(super) fn answer_ends(&mut self, id: ChildId) {
         let is_end = |it: &mut Waiting| matches!(it, Waiting::End(_));
         let Some(known) = self.children.get_mut(&id) else {
@@ -131,7 +130,7 @@ impl Driver {
         });
     }
 
-    /// The child is not to be started any more, unless that is asked for later.
+    /// A stop has overtaken the start of the child.
     pub(super) fn answer_overtaken(&mut self, id: ChildId) {
         let Some(known) = self.children.get_mut(&id) else {
             return;
@@ -150,7 +149,7 @@ impl Driver {
         SuperviseError::Overtaken { child }
     }
 
-    /// When the supervisor stops, no child is started any more. O(n), once.
+    /// A stopping supervisor starts no child. O(n), once.
     pub(super) fn refuse_starts(&mut self) {
         if self.has_refused || !self.plan.is_stopping() {
             return;

@@ -1,25 +1,25 @@
-//! What a supervisor does next: a state machine without processes, threads and clock.
+//! The decisions of a supervisor: a state machine without processes, threads and clock.
 //!
-//! **Problem.** A supervisor has children that end by themselves, are asked to stop, and fail to
-//! start, in any order, while it waits for others of them.
+//! **Problem.** Children end by themselves, stop on request, and fail to start, in any order, while
+//! the supervisor waits for other children.
 //!
-//! **Rejected.** A routine for each case, such as "stop the group, then start it": each has to know
-//! what every other event means in its middle.
+//! **Rejected.** A routine for each case, such as "stop the group, then start it": each routine
+//! must know the meaning of every other event in its middle.
 //!
-//! **Protocol.** The plan knows of each child what it is and whether it is wanted. What is to be
-//! done follows from that alone, in [`Plan::next`]:
+//! **Protocol.** The plan knows the state of each child, and whether the child is wanted. The next
+//! act follows from these alone, in [`Plan::next`]:
 //!
-//! 1. A child that has used up its time to stop is terminated.
-//! 2. A child that is to leave is asked to: where the order counts, the last one first, and the
-//!    next one when that has ended.
-//! 3. A child that is wanted and does not run is started when its wait is over: in order, and where
-//!    the order counts, after all that leave have ended.
-//! 4. A supervisor that stops ends when no child is left.
+//! 1. A child past its deadline is terminated.
+//! 2. A leaving child is asked to finish: where the order counts, the last child first, and each
+//!    other child after the end of its successor.
+//! 3. A wanted child that does not run is started after its wait: in order, and where the order
+//!    counts, after the ends of all leaving children.
+//! 4. A stopping supervisor ends after its last child.
 //!
-//! The caller carries each act out and says what has come of it. An event only changes what is
-//! wanted, so it may come at any time.
+//! The caller carries out each act and reports its result. An event only changes the wishes, so it
+//! may come at any time.
 //!
-//! **Imports**: nothing but moments.
+//! **Imports**: the scheduler's instants alone.
 
 mod rules;
 mod window;
@@ -39,7 +39,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ChildId(pub(crate) u64);
 
-/// What is said of a child.
+/// The rules of a child.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rules {
     pub(crate) restart: Restart,
@@ -48,25 +48,25 @@ pub(crate) struct Rules {
     pub(crate) significant: bool,
 }
 
-/// How a child has ended.
+/// The end of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     Done,
-    /// It was asked to finish, and did.
+    /// The child has finished on request.
     Asked,
     Failed,
 }
 
-/// What the supervisor is to do now.
+/// The next act of the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Act {
-    /// Start it; then call [`Plan::started`] or [`Plan::not_started`].
+    /// Start the child; then call [`Plan::started`] or [`Plan::not_started`].
     Start(ChildId),
-    /// Ask it to finish by that moment.
+    /// Ask the child to finish by this time.
     Cancel(ChildId, Instant),
     Terminate(ChildId),
-    /// The child is known no more.
+    /// Forget the child.
     Forget(ChildId),
     /// All children have ended.
     End(Verdict),
@@ -75,13 +75,13 @@ pub(crate) enum Act {
 /// Why a supervisor ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It was asked to.
+    /// The supervisor was asked to stop.
     Stopped,
-    /// That child, and perhaps others, have failed too often.
+    /// Children have failed too often, this child at last.
     GaveUp(ChildId),
-    /// That child has not been started.
+    /// The start of this child has failed.
     NotStarted(ChildId),
-    /// Its significant children have ended.
+    /// The significant children have ended.
     Finished,
 }
 
@@ -89,30 +89,30 @@ pub(crate) enum Verdict {
 pub(crate) struct Plan {
     strategy: Strategy,
     auto: AutoShutdown,
-    /// Children that are restarted in place count for themselves.
+    /// Children with restarts in place count their own failures.
     window: Arc<Mutex<Window>>,
     mode: Mode,
-    /// When all has to have ended.
+    /// The deadline of all children.
     stop_by: Instant,
     next_id: u64,
     children: BTreeMap<ChildId, Child>,
-    /// Those that are wanted and do not run, by the moment from which they may be started.
+    /// Wanted children that do not run, by the time of their next start.
     to_start: BTreeSet<(Instant, ChildId)>,
-    /// Those that run and are to end.
+    /// Running children that must leave.
     leaving: BTreeSet<ChildId>,
-    /// Those of them that have not been asked to.
+    /// Leaving children that were not yet asked.
     to_ask: BTreeSet<ChildId>,
-    /// When those that have been asked are terminated.
+    /// The deadlines of the children that were asked.
     kills: BTreeSet<(Instant, ChildId)>,
     forgotten: VecDeque<ChildId>,
-    /// How many significant children have not ended.
+    /// The number of living significant children.
     significant: usize,
     random: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// The first start: what is not started ends it.
+    /// During the first start: a failed start ends the supervisor.
     Begins,
     Runs,
     Stops(Verdict),
@@ -122,18 +122,18 @@ enum Mode {
 struct Child {
     rules: Rules,
     state: State,
-    /// Whether it is to run.
+    /// Whether the child is wanted.
     wanted: bool,
-    /// From when on it may be started.
+    /// The time of the next start.
     due: Instant,
-    /// When it is terminated, if it has been asked to finish.
+    /// The deadline, once the child was asked to finish.
     kill_at: Instant,
     streak: Streak,
-    /// It has never run.
+    /// The child has never run.
     is_new: bool,
-    /// It is to be forgotten when it has ended.
+    /// The child is forgotten after its end.
     is_removed: bool,
-    /// It has ended by itself for good, or was stopped.
+    /// The child has ended by itself for good, or was stopped.
     is_settled: bool,
 }
 
@@ -141,13 +141,13 @@ struct Child {
 pub(crate) enum State {
     Off,
     Runs,
-    /// It has been asked to finish, or terminated.
+    /// The child was asked to finish, or terminated.
     Asked,
 }
 
 impl Plan {
-    /// A plan without children, which are [added](Self::add), and start in the order in which they
-    /// are. `seed` is for the jitter of waits.
+    /// A plan without children. Children are [added](Self::add), and start in this order. `seed` is
+    /// for the jitter of waits.
     pub(crate) fn new(
         strategy: Strategy,
         auto: AutoShutdown,
@@ -172,7 +172,7 @@ impl Plan {
         }
     }
 
-    /// A new child, which is to be started.
+    /// Adds a wanted child.
     pub(crate) fn add(&mut self, rules: Rules, now: Instant) -> ChildId {
         let id = ChildId(self.next_id);
         self.next_id += 1;
@@ -193,7 +193,7 @@ impl Plan {
         id
     }
 
-    /// A child that runs already.
+    /// Adds a running child.
     pub(crate) fn add_running(&mut self, rules: Rules, now: Instant) -> ChildId {
         let id = self.add(rules, now);
         self.to_start.remove(&(now, id));
@@ -201,7 +201,7 @@ impl Plan {
         id
     }
 
-    /// Whether all children of the first start have been started.
+    /// Whether the first start is under way.
     pub(crate) fn is_starting(&self) -> bool {
         self.mode == Mode::Begins
     }
@@ -221,12 +221,12 @@ impl Plan {
         self.children.get(&id).map(|child| child.state)
     }
 
-    /// Whether it has never run.
+    /// Whether the child has never run.
     pub(crate) fn is_new(&self, id: ChildId) -> bool {
         self.children.get(&id).is_some_and(|it| it.is_new)
     }
 
-    /// Whether it runs, and is to end.
+    /// Whether the child runs, and must leave.
     pub(crate) fn is_leaving(&self, id: ChildId) -> bool {
         self.leaving.contains(&id)
     }
@@ -237,15 +237,15 @@ impl Plan {
             .map_or(ShutdownTimeout::AtOnce, |it| it.rules.stop)
     }
 
-    /// The child has as long as it needs to stop.
+    /// Removes the child's deadline.
     pub(crate) fn has_time(&mut self, id: ChildId) {
         if let Some(child) = self.children.get_mut(&id) {
             child.rules.stop = ShutdownTimeout::Unlimited;
         }
     }
 
-    /// A stop has to be over by that moment. Children that have been asked to finish are asked
-    /// again, as they may have less time now.
+    /// Sets the deadline of the stop. Children that were asked to finish are asked again, as they
+    /// may have less time now.
     pub(crate) fn must_stop_by(&mut self, by: Instant) {
         if by >= self.stop_by {
             return;
@@ -261,12 +261,12 @@ impl Plan {
         }
     }
 
-    /// Whether it does not run, and waits to be started.
+    /// Whether the child waits for its start.
     pub(crate) fn is_due(&self, id: ChildId) -> bool {
         (self.children.get(&id)).is_some_and(|it| it.state == State::Off && it.wanted)
     }
 
-    /// The child has been started.
+    /// The child has started.
     pub(crate) fn started(&mut self, id: ChildId, now: Instant) {
         if let Some(child) = self.children.get_mut(&id) {
             child.state = State::Runs;
@@ -319,7 +319,7 @@ impl Plan {
         }
     }
 
-    /// The child does not run, and is not to be started again.
+    /// The child has ended for good.
     fn settle(&mut self, id: ChildId, was_asked: bool) {
         let Some(child) = self.children.get_mut(&id) else {
             return;
@@ -354,7 +354,7 @@ impl Plan {
         }
     }
 
-    /// The child has failed, or its start has, and it is wanted.
+    /// The wanted child, or its start, has failed.
     fn failed(&mut self, id: ChildId, now: Instant) {
         if !lock(&self.window).permits(now) {
             return self.stop(Verdict::GaveUp(id), Instant::NEVER);
@@ -378,7 +378,7 @@ impl Plan {
         }
     }
 
-    /// The child is to end if it runs, and to be started from that moment on, if it is wanted.
+    /// Has the child leave, if it runs, and start again from this time on, if it is wanted.
     fn replace(&mut self, id: ChildId, due: Instant) {
         let Some(child) = self.children.get_mut(&id) else {
             return;
@@ -397,15 +397,15 @@ impl Plan {
         }
     }
 
-    /// The child, which runs, is to end.
+    /// Has the running child leave.
     fn leave(&mut self, id: ChildId) {
         if self.leaving.insert(id) {
             self.to_ask.insert(id);
         }
     }
 
-    /// The child is to end, and to be started again when that is asked for. It is forgotten if it
-    /// is temporary, or `is_removed`. Says whether it runs still.
+    /// Stops the child until a question starts it again. Forgets the child if it is temporary, or
+    /// `is_removed`. Returns whether the child still runs.
     pub(crate) fn stop_child(&mut self, id: ChildId, is_removed: bool) -> bool {
         let Some(child) = self.children.get_mut(&id) else {
             return false;
@@ -421,8 +421,8 @@ impl Plan {
         true
     }
 
-    /// The child is to run: a new one, if it runs already. It does not count as a failure. `false`
-    /// when the child is not to run any more, because it is being forgotten.
+    /// Starts the child, or restarts a running child, which is not a failure. Returns `false` for a
+    /// child that is being forgotten.
     #[must_use]
     pub(crate) fn restart_child(&mut self, id: ChildId, now: Instant) -> bool {
         if self.is_stopping() {
@@ -447,8 +447,8 @@ impl Plan {
         true
     }
 
-    /// All children are to end, and then the supervisor. The first reason counts, and the earliest
-    /// moment.
+    /// Stops all children, and then the supervisor. The first verdict counts, and the earliest
+    /// deadline.
     pub(crate) fn stop(&mut self, verdict: Verdict, by: Instant) {
         self.must_stop_by(by);
         if self.is_stopping() {
@@ -463,7 +463,8 @@ impl Plan {
         }
     }
 
-    /// Whether children end in the reverse order of their start, each before the next is asked.
+    /// Whether children end in the reverse order of their start, each before the next child is
+    /// asked.
     fn is_ordered(&self) -> bool {
         match self.strategy {
             Strategy::OneForOne => self.is_stopping(),
@@ -472,7 +473,7 @@ impl Plan {
         }
     }
 
-    /// What is to be done now, until there is nothing. O(log n).
+    /// The next act, until `None`. O(log n).
     #[must_use]
     pub(crate) fn next(&mut self, now: Instant) -> Option<Act> {
         if self.mode == Mode::IsOver {
@@ -533,8 +534,8 @@ impl Plan {
         Some(Act::Cancel(id, by))
     }
 
-    /// What the next child that stops may have of the time in which all have to. Most need hardly
-    /// any, and which do is not known: a part for each would be too little for these.
+    /// The share of the next child in the time of the whole stop. Most children need hardly any
+    /// time, but the plan does not know the slow ones: an equal share would be too little for them.
     fn share(&self, now: Instant) -> Duration {
         if self.stop_by == Instant::NEVER {
             return Duration::MAX;
@@ -547,7 +548,7 @@ impl Plan {
         }
     }
 
-    /// When [`next`](Self::next) has something to do without a further event.
+    /// The due time of [`next`](Self::next) without a further event.
     pub(crate) fn due(&self) -> Instant {
         let kill = self.kills.first().map_or(Instant::NEVER, |it| it.0);
         let waits = self.is_stopping() || (self.is_ordered() && !self.leaving.is_empty());

@@ -1,46 +1,46 @@
-//! What a user says of a supervisor and of its children.
+//! The rules of supervisors and children.
 
 use ganger_sched::Instant;
 use std::time::Duration;
 
-/// Which children are restarted when one fails.
+/// The children to restart after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// That child alone.
+    /// The failed child alone.
     OneForOne,
     /// All children.
     OneForAll,
-    /// That child, and those that were started after it.
+    /// The failed child, and the children that were started after it.
     RestForOne,
-    /// That child alone. The children are started later, are many, are stopped all at once, and are
-    /// forgotten when they have ended.
+    /// The failed child alone. Many children come and go at run time. The supervisor stops them all
+    /// at once, and forgets each child after its end.
     Dynamic,
 }
 
-/// When a child is restarted.
+/// The ends after which a child is restarted.
 ///
-/// A child that was asked to finish, and has ended as cancelled, is not restarted, whatever this
-/// says. Neither is one that its supervisor has stopped.
+/// A child that ends as cancelled after a request is never restarted, nor is a child that its
+/// supervisor has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Restart {
-    /// Whenever it ends, also when it is done.
+    /// After each end, also when the child is done.
     #[default]
     Permanent,
-    /// When it fails: it ends neither as done nor as cancelled.
+    /// After a failure: an end neither as done nor as cancelled.
     Transient,
-    /// Never, not even when others of its group are.
+    /// Never, not even with its group.
     Temporary,
 }
 
-/// How long a child that is asked to finish has for that.
+/// The time for a child to finish on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownTimeout {
-    /// It is cancelled, and terminated after that time.
+    /// The supervisor cancels the child, and terminates it after this time.
     Within(Duration),
-    /// It is cancelled, and has as long as it wants.
+    /// The supervisor cancels the child, and waits without a limit.
     Unlimited,
-    /// It is terminated at once.
+    /// The supervisor terminates the child at once.
     AtOnce,
 }
 
@@ -54,19 +54,19 @@ impl Default for ShutdownTimeout {
 /// have ended. The end of a child that its supervisor stops or restarts does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoShutdown {
-    /// It does not.
+    /// The supervisor does not end by itself.
     #[default]
     Never,
-    /// When one has.
+    /// After the first end of a significant child.
     Any,
-    /// When none is left.
+    /// After the end of the last significant child.
     All,
 }
 
-/// How long a supervisor waits before it restarts a child, when that fails again and again.
+/// The waits before the restarts of a child that fails repeatedly.
 ///
-/// The first wait is the initial one, and each further one is longer by the factor, up to the
-/// longest. A child that has run for the stable time begins anew.
+/// The first wait is the initial wait, and each further wait is longer by the factor, up to the
+/// longest. After a run of the stable time the waits begin anew.
 ///
 /// ```
 /// use ganger_supervise::BackOff;
@@ -87,13 +87,13 @@ pub struct BackOff {
     longest: Duration,
     jitter: f64,
     stable: Duration,
-    /// A child that was started and has failed is restarted at once, and begins anew.
+    /// The waits are for failed starts alone: a child that has run is restarted at once.
     is_of_starts: bool,
 }
 
 impl From<Duration> for BackOff {
-    /// With that first wait, twice as long each time, 90 seconds at the most, a tenth more or less
-    /// by chance, and stable after 5 seconds.
+    /// Waits from this initial wait on, twice as long each time, up to 90 seconds, with 10 % of
+    /// jitter, and a stable time of 5 seconds.
     fn from(initial: Duration) -> Self {
         Self {
             initial,
@@ -107,40 +107,40 @@ impl From<Duration> for BackOff {
 }
 
 impl BackOff {
-    /// Each wait is so many times as long as the one before. At least 1.
+    /// The factor between a wait and the next wait. At least 1.
     #[must_use]
     pub fn factor(self, factor: f64) -> Self {
         let factor = if factor >= 1.0 { factor } else { 1.0 };
         Self { factor, ..self }
     }
 
-    /// No wait is longer, but for the jitter.
+    /// The longest wait, before the jitter.
     #[must_use]
     pub fn longest(self, longest: Duration) -> Self {
         Self { longest, ..self }
     }
 
-    /// By which part each wait is longer or shorter by chance: from 0 to 1.
+    /// The jitter of each wait, as a part of the wait: from 0 to 1.
     #[must_use]
     pub fn jitter(self, jitter: f64) -> Self {
         let jitter = if jitter > 0.0 { jitter.min(1.0) } else { 0.0 };
         Self { jitter, ..self }
     }
 
-    /// A child that has run for so long is stable: its next failure counts as the first one.
+    /// The stable time: after a run of this length the next failure counts as the first.
     #[must_use]
     pub fn stable_after(self, stable: Duration) -> Self {
         Self { stable, ..self }
     }
 
-    /// The wait after so many failures before this one.
+    /// The wait after `failures` earlier failures.
     #[must_use]
     pub fn without_jitter(&self, failures: u32) -> Duration {
         let times = self.factor.powf(f64::from(failures));
         self.longest.min(saturating(self.initial, times))
     }
 
-    /// The waits are for starts that fail, and for nothing else.
+    /// The same waits, for failed starts alone.
     pub(crate) fn of_starts(self) -> Self {
         let is_of_starts = true;
         Self {
@@ -149,18 +149,18 @@ impl BackOff {
         }
     }
 
-    /// The same, longer or shorter by chance. `chance` is from 0 to 1.
+    /// The wait with its jitter. `chance` is from 0 to 1.
     pub(crate) fn wait(&self, failures: u32, chance: f64) -> Duration {
         let times = 1.0 + self.jitter * (2.0 * chance - 1.0);
         saturating(self.without_jitter(failures), times)
     }
 }
 
-/// How often a child has failed without having been stable, and since when it runs.
+/// The failures of a child since its last stable run, and the begin of its present run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Streak {
     failures: u32,
-    /// `None` while it does not run.
+    /// `None` while the child does not run.
     since: Option<Instant>,
 }
 
@@ -169,7 +169,7 @@ impl Streak {
         self.since = Some(now);
     }
 
-    /// It has failed, or could not be started. Returns how long to wait before the next start.
+    /// The child, or its start, has failed. Returns the wait before the next start.
     pub(crate) fn failed(
         &mut self,
         now: Instant,

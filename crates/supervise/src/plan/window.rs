@@ -1,15 +1,15 @@
-//! How many restarts there were of late.
+//! The recent restarts of a supervisor.
 
 use ganger_sched::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Counts the failures of the last while: more than so many are too many.
+/// Counts the failures within a sliding window.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
     most: u32,
     length: Duration,
-    /// The last failures, in order: at most one more than may be.
+    /// The last failures, in order: at most `most` + 1.
     failures: VecDeque<Instant>,
 }
 
@@ -23,7 +23,7 @@ impl Window {
         }
     }
 
-    /// Counts a failure at that moment. Says whether a restart may follow. O(1), amortised.
+    /// Counts a failure. Returns whether a restart may follow. O(1), amortised.
     #[must_use]
     pub(crate) fn permits(&mut self, now: Instant) -> bool {
         while let Some(first) = self.failures.front()

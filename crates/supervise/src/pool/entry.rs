@@ -1,4 +1,4 @@
-//! Jobs on their way, what limits them, and what has become of them.
+//! Jobs on their way, their limits and their counts.
 
 use super::error::PoolError;
 use super::policy::Overload;
@@ -7,26 +7,26 @@ use ganger_proc_api::{EndWatch, Reply};
 use ganger_sched::Instant;
 use std::time::Duration;
 
-/// Where the time of a job does not count.
+/// The admission time of a job in a pool without time limits.
 pub(super) const START: Instant = Instant::from_nanos(0);
 
-/// A job that was not admitted, with the reason.
+/// A refused job, with the reason.
 pub(super) type Refusal<J, A> = (Entry<J, A>, PoolError);
 
 /// A job on its way to a worker.
 pub(crate) struct Entry<J, A> {
     pub(crate) job: J,
     pub(crate) reply: Option<Reply<A>>,
-    /// How often it was tried before.
+    /// The number of earlier tries.
     pub(crate) tries: u32,
-    /// When it was admitted, where that counts, and as which one.
+    /// The time of the admission, where times count, and its number.
     pub(super) since: Instant,
     pub(super) number: u64,
-    /// How many priorities are above its own.
+    /// The number of higher priorities.
     pub(super) rank: usize,
-    /// The worker that it is for, if it is for one.
+    /// The only worker that may take the job; `None` if any may.
     pub(super) worker: Option<usize>,
-    /// Has its caller tell of its leaving, while it waits.
+    /// Reports when the caller leaves, while the job waits.
     pub(super) watch: Option<EndWatch>,
 }
 
@@ -46,12 +46,12 @@ impl<J, A> Entry<J, A> {
 }
 
 impl<J, A: Send + 'static> Entry<J, A> {
-    /// Whether its caller has left.
+    /// Whether the caller has left.
     pub(super) fn has_left(&self) -> bool {
         self.reply.as_ref().is_some_and(Reply::is_cancelled)
     }
 
-    /// Whether its caller is there, which from now on tells of its leaving.
+    /// Whether the caller is there. If so, the queue hears from now on when the caller leaves.
     pub(super) fn is_there(&mut self, of: LineOf, watch: Watch<'_, A>) -> bool {
         let Some(reply) = &self.reply else {
             return true;
@@ -61,17 +61,17 @@ impl<J, A: Send + 'static> Entry<J, A> {
     }
 }
 
-/// Which line a job waits in.
+/// The line in which a job waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LineOf {
-    /// A worker's own, or one of all.
+    /// A worker's own line, or a common line.
     pub(super) worker: Option<usize>,
-    /// How many priorities are above its own.
+    /// The number of higher priorities.
     pub(super) rank: usize,
 }
 
-/// Has the caller of the job with that number, in that line, tell of its leaving. Nothing when it
-/// has left.
+/// Registers the queue for the leaving of a job's caller, by the line and the number of the job.
+/// Returns `None` when the caller has left.
 pub(super) type Watch<'a, A> = &'a dyn Fn(&Reply<A>, LineOf, u64) -> Option<EndWatch>;
 
 #[derive(Debug, Clone, Copy)]
@@ -79,11 +79,11 @@ pub(super) struct Limits {
     pub(super) most: usize,
     pub(super) overload: Overload,
     pub(super) time_to_live: Option<Duration>,
-    /// How many priorities there are.
+    /// The number of priorities.
     pub(super) priorities: usize,
-    /// The waits between the tries of a job, if it waits.
+    /// The waits between the tries of a job, if there must be any.
     pub(super) retry: Option<BackOff>,
-    /// One more worker is started when a job has waited for so long; `None` if at once.
+    /// The wait of a job after which the front starts another worker; `None`: at once.
     pub(super) patience: Option<Duration>,
 }
 
@@ -101,12 +101,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether the time counts.
+    /// Whether times count.
     pub(super) fn has_times(&self) -> bool {
         self.time_to_live.is_some() || self.patience.is_some() || self.retry.is_some()
     }
 
-    /// When a job that was not begun has waited for too long.
+    /// The time at which a fresh job expires.
     pub(super) fn expiry<J, A>(&self, entry: &Entry<J, A>) -> Instant {
         match self.time_to_live {
             Some(time) => entry.since.after(time),
@@ -115,29 +115,28 @@ impl Limits {
     }
 }
 
-/// What has become of the jobs of a pool, and what is being done.
+/// The counts of a pool: jobs by their ends, and the present state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// Jobs that wait.
+    /// Waiting jobs.
     pub queued: usize,
-    /// Jobs that are being carried out.
+    /// Jobs in the hands of workers.
     pub in_flight: usize,
-    /// Workers that run.
+    /// Running workers.
     pub workers: usize,
-    /// Those of them that wait for a job.
+    /// Running workers without a job.
     pub idle: usize,
-    /// Jobs that were carried out, with an answer or an error.
+    /// Completed jobs, with an answer or an error.
     pub served: u64,
-    /// Jobs with which a worker panicked for good.
+    /// Jobs whose last try was a panic.
     pub panicked: u64,
-    /// Jobs that were put back after a panic or, with [`Pool::retry`](crate::Pool::retry), an
-    /// error.
+    /// Retries, after a panic or, with [`Pool::retry`](crate::Pool::retry), an error.
     pub retried: u64,
-    /// Jobs that were refused because too many waited, or the pool did not run.
+    /// Jobs refused by a full or stopped pool.
     pub refused: u64,
-    /// Jobs that had waited too long.
+    /// Jobs that waited too long.
     pub expired: u64,
-    /// Jobs whose callers had left before they were begun.
+    /// Jobs dropped because their callers had left.
     pub left: u64,
 }

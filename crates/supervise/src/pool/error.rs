@@ -1,30 +1,30 @@
-//! Jobs that a pool does not carry out.
+//! Refused and failed jobs.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a pool has not carried a job out. It is the error of the call.
+/// Why a pool has not completed a job: the error of the call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// As many jobs wait as may wait.
+    /// The queue is full.
     #[error("the pool is full: {queued} jobs wait")]
     Full {
-        /// How many wait.
+        /// The number of waiting jobs.
         queued: usize,
     },
     /// The job has waited longer than it may.
     #[error("timed out: the job waited too long in the queue")]
     Expired,
-    /// The worker panicked with the job, with this message, as often as it was tried.
+    /// The worker panicked at each try of the job, at last with this message.
     #[error("the worker panicked: {0}")]
     Panicked(Box<str>),
-    /// The pool is stopping, or has stopped, or was not started yet.
+    /// The pool is not running, or is stopping.
     #[error("the pool is stopping or has stopped")]
     Stopping,
 }
 
-/// A job that a pool has refused, with the reason.
+/// A refused job, with the reason.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Refused<J> {
@@ -40,5 +40,5 @@ impl<J> fmt::Debug for Refused<J> {
     }
 }
 
-/// Takes the jobs that are refused: see [`Pool::on_refused`](crate::Pool::on_refused).
+/// The handler of refused jobs: see [`Pool::on_refused`](crate::Pool::on_refused).
 pub(super) type OnRefused<J> = Arc<dyn Fn(J, &PoolError) + Send + Sync>;

@@ -1,5 +1,5 @@
-//! The process that starts workers for jobs, gives up jobs that are too old, and ends the pool when
-//! nothing is left to do.
+//! The process that starts workers for jobs, expires old jobs, and ends the pool when nothing is
+//! left to do.
 
 use super::entry::START;
 use super::queue::{Next, Queue};
@@ -18,10 +18,10 @@ use std::sync::Arc;
 /// The child of a pool that has the workers.
 pub(super) const WORKERS: &str = "workers";
 
-/// The tag of its timer. Below are the numbers of workers that are started or monitored.
+/// The tag of the front's timer. Lower tags are the numbers of workers.
 const DUE: Tag = Tag::MAX;
 
-/// The tag of its monitor of the supervisor of the workers.
+/// The tag of the front's monitor of the workers' supervisor.
 const NO_WORKERS: Tag = DUE - 1;
 
 pub(super) struct Front<J, A> {
@@ -34,11 +34,11 @@ pub(super) struct Front<J, A> {
     timers: Option<Arc<Timers>>,
     /// The moment for which the timer runs.
     armed: Instant,
-    /// How often in a row workers could not be started.
+    /// The failed starts of workers in a row.
     streak: Streak,
-    /// No worker is started before that moment.
+    /// The earliest time of the next start.
     again: Instant,
-    /// Why it was asked to finish.
+    /// The reason of the cancellation, once it has come.
     reason: Option<CancelReason>,
 }
 
@@ -72,7 +72,7 @@ impl<J, A> Front<J, A> {
     }
 }
 
-/// The place of the worker that the tag says.
+/// The place of a worker, from its tag.
 fn place(tag: Tag) -> usize {
     usize::try_from(tag).unwrap_or(usize::MAX)
 }

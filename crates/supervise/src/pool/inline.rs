@@ -1,4 +1,4 @@
-//! Jobs that are carried out where they are called.
+//! Jobs that run in the thread of the caller.
 
 use super::entry::Entry;
 use super::error::PoolError;
@@ -10,7 +10,7 @@ use ganger_sync::sync::{Mutex, lock};
 /// The functions of a pool without workers.
 pub(super) struct Inline<J, A> {
     settings: Settings<J, A>,
-    /// Those that nothing uses: as many as there were jobs at a time.
+    /// Unused functions: as many as there were jobs at a time.
     spare: Mutex<Vec<Work<J, A>>>,
 }
 
@@ -20,8 +20,8 @@ impl<J: Send + 'static, A: Send + 'static> Inline<J, A> {
         Self { settings, spare }
     }
 
-    /// Carries out a job that has been begun, and answers. No lock is held meanwhile, so the job
-    /// may call the pool.
+    /// Runs a job that has begun, and answers. The caller holds no lock, so the job may call the
+    /// pool.
     pub(super) fn serve(&self, queue: &Queue<J, A>, entry: Entry<J, A>) {
         let Entry { mut job, reply, .. } = entry;
         let mut retries = 0;
@@ -36,7 +36,7 @@ impl<J: Send + 'static, A: Send + 'static> Inline<J, A> {
                 let mut work = spare.unwrap_or_else(|| (self.settings.make)());
                 again = copy.map(|copy| copy(&job));
                 let done = work(job);
-                // One that has panicked is not used again.
+                // A function that has panicked is not used again.
                 lock(&self.spare).push(work);
                 done
             });

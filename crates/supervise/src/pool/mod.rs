@@ -1,25 +1,25 @@
-//! Pools: workers that carry jobs out.
+//! Pools: workers that run jobs.
 //!
-//! **Problem.** Many callers have jobs, and few workers carry them out. A worker may panic, a
-//! caller may leave, and the pool may stop, each at any moment.
+//! **Problem.** Many callers have jobs, and few workers run them. A worker may panic, a caller may
+//! leave, and the pool may stop, each at any moment.
 //!
 //! **Protocol.** A pool is a supervisor with a front and workers.
 //!
-//! 1. A caller admits its job, or is refused, under the lock of [`Queue`]. The stop of a pool takes
-//!    the same lock. So a job is either refused or carried out.
-//! 2. A worker that finds no job notes under the lock that it is idle. A job that is admitted wakes
-//!    an idle worker.
-//! 3. A worker that takes a job skips those whose callers have left, and those that are too old.
-//! 4. A worker whose job panics answers that job, or puts it back, and then fails. It is restarted
-//!    in place, and what waits for it stays. Until its process has ended, its place is taken.
+//! 1. The queue admits a job, or refuses it, under the lock of [`Queue`]. The stop of a pool takes
+//!    the same lock. So a job is either refused or completed.
+//! 2. A worker without a job notes under the lock that it is idle. An admitted job wakes an idle
+//!    worker.
+//! 3. A worker that takes a job skips expired jobs, and jobs whose callers have left.
+//! 4. A worker whose job panics answers the job, or puts it back, and then fails. Its supervisor
+//!    restarts it in place, and its line stays. Until its process has ended, it holds its place.
 //! 5. The front, a process, starts workers for jobs where the pool has not all of them from the
-//!    start. It was started last, so a stop asks it first. It ends when all jobs are done.
+//!    start. The front was started last, so a stop asks it first. The front ends when all jobs are
+//!    done.
 //!
-//! An inline pool has no workers: the caller carries its job out, between the admission and the
-//! answer.
+//! An inline pool has no workers: the caller runs its job, between the admission and the answer.
 //!
 //! **Imports**: supervisors. From the bottom up: the policy and the errors, entries, the queue, the
-//! worker, jobs that are carried out inline, the front, the remote, and here the pool.
+//! worker, inline jobs, the front, the remote, and here the pool.
 
 mod entry;
 mod error;
@@ -51,10 +51,10 @@ pub use self::error::{PoolError, Refused};
 pub use self::policy::{Overload, Routing};
 pub use self::remote::{PoolHandle, PoolRemote};
 
-/// Workers that carry jobs out: `J` is a job, `A` its answer.
+/// Workers that run jobs: `J` is a job, `A` its answer.
 ///
 /// Each worker is a process with a function of its own. The function may block: the scheduler then
-/// gives the other processes of its thread to another one.
+/// moves the other processes of its thread to another thread.
 ///
 /// ```
 /// use ganger_proc_api::BoxError;
@@ -89,8 +89,9 @@ pub struct Pool<J, A> {
 }
 
 impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
-    /// A pool of that many workers, at least one. `make` makes the function of each worker, and a
-    /// new one when the worker has panicked: at once, or later when [that fails](Self::back_off).
+    /// A pool of `workers` workers, from 1 up. `make` makes the function of each worker, and a new
+    /// function when the worker has panicked: at once, or later when [`make`
+    /// fails](Self::back_off).
     pub fn new<W>(workers: usize, make: impl Fn() -> W + Send + Sync + 'static) -> Self
     where
         W: FnMut(J) -> Result<A, BoxError> + Send + 'static,
@@ -99,12 +100,12 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         Self::of(workers..workers, make)
     }
 
-    /// A pool without workers: a job is carried out where it is called, by the worker of the step
-    /// that asks or by the thread that waits, and a step that asks is shown the answer as others.
-    /// Jobs may call the pool, too.
+    /// A pool without workers: a job runs where it is called, in the step that asks or in the
+    /// thread that waits. A step gets the answer as an event, as from other pools. Jobs may call
+    /// the pool, too.
     ///
-    /// `make` makes a function for each job that is carried out at a time. With
-    /// [`queue`](Self::queue), no more than that many are.
+    /// `make` makes a function for each job that runs at a time. [`queue`](Self::queue) limits
+    /// their number.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -146,15 +147,15 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         }
     }
 
-    /// What it is called in logs and where it prints itself.
+    /// The pool's name in logs and in printed trees.
     #[must_use]
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// Workers are started when there are jobs for them, up to the number of [`new`](Self::new),
-    /// and end when they have been idle for that long.
+    /// The pool starts workers when jobs come, up to the number of [`new`](Self::new). A worker
+    /// ends when it has been idle for `idle`.
     #[must_use]
     pub fn lazy(mut self, idle: Duration) -> Self {
         self.workers.start = 0;
@@ -162,10 +163,10 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// The number of workers follows the load. At least `least` run. One more is started, up to the
-    /// number of [`new`](Self::new), when a job has waited for `wait` and no worker is free, and
-    /// the next one when that has not helped for so long. A worker ends when it was idle for
-    /// `idle`.
+    /// The number of workers follows the load. At least `least` workers run. The pool starts
+    /// another worker, up to the number of [`new`](Self::new), when a job has waited for `wait` and
+    /// no worker is free, and the next worker after a further `wait`. A worker ends when it was
+    /// idle for `idle`.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -192,30 +193,31 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// How many jobs may wait, and what becomes of more. Without this all wait. A job whose caller
-    /// has left has no place.
+    /// The limit of waiting jobs, and the policy for further jobs. The default is no limit. A job
+    /// whose caller has left does not count.
     #[must_use]
     pub fn queue(mut self, most: usize, overload: Overload) -> Self {
         (self.limits.most, self.limits.overload) = (most, overload);
         self
     }
 
-    /// A job that has waited for so long is not begun. Its caller is told then, also while the pool
-    /// is suspended or all workers are busy. One that is to be tried again has been begun.
+    /// A job expires when it has waited for `time` without a try. Its caller hears of the expiry at
+    /// this time, also while the pool is suspended or all workers are busy. A job that waits for a
+    /// further try does not expire.
     #[must_use]
     pub fn time_to_live(mut self, time: Duration) -> Self {
         self.limits.time_to_live = Some(time);
         self
     }
 
-    /// Which worker gets a job.
+    /// The policy by which a job gets its worker.
     #[must_use]
     pub fn routing(mut self, routing: Routing) -> Self {
         self.routing = routing;
         self
     }
 
-    /// A job with which its worker panics is tried again, so many times at the most.
+    /// A job whose worker panics gets up to `times` further tries.
     #[must_use]
     pub fn retries(mut self, times: u32) -> Self
     where
@@ -226,13 +228,13 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// A job that ends in an error is tried again as well, and waits before each further try. How
-    /// often it is tried again is said by [`retries`](Self::retries), and is 3 without that. After
-    /// that its caller gets the last error.
+    /// A job that ends in an error gets further tries as well, each after a wait.
+    /// [`retries`](Self::retries) sets their number; the default is 3. After the last try the
+    /// caller gets the last error.
     ///
-    /// While a job waits it has its place in the [queue](Self::queue), and other jobs are begun,
-    /// also those of its key. A pool that stops tries it at once, and so does an inline pool. The
-    /// stable time of the [`BackOff`] does not count.
+    /// A job that waits for a try counts for the limit of the [queue](Self::queue). Workers begin
+    /// other jobs meanwhile, also jobs of the same key. A pool that is stopping does not wait
+    /// before a try, nor does an inline pool. The stable time of the [`BackOff`] does not count.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -272,14 +274,14 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// The number of priorities of jobs, at least one: from 0, the lowest, upwards. Among jobs that
-    /// wait, those of a higher priority are begun first, and those of one in the order of their
-    /// calls. A job that has been begun is not interrupted, and one of a low priority may wait for
-    /// as long as there are others.
+    /// The number of priorities of jobs, from 1 up. Priority 0 is the lowest. Workers begin waiting
+    /// jobs of a higher priority first, and jobs of equal priority in the order of their calls. A
+    /// running job is not interrupted, and a job of a low priority may wait as long as higher
+    /// priorities have jobs.
     ///
-    /// A job that finds no place in the [queue](Self::queue) takes that of one with a lower
-    /// priority: of the lowest, the one that came last or, with [`Overload::RefuseOldest`], first.
-    /// It takes no place of a higher one.
+    /// A job that finds the [queue](Self::queue) full takes the place of a job with a lower
+    /// priority: of the lowest, the newest job or, with [`Overload::RefuseOldest`], the oldest. A
+    /// job never takes the place of a job with a higher priority.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -308,35 +310,35 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// Calls `f` with each job that is refused, or that has waited too long, and with the reason,
-    /// before its caller is told. A job that [`PoolRemote::send`] gives back is not among them. `f`
-    /// runs where the job is refused, and should be short.
+    /// Calls `f` with each refused or expired job and the reason, before its caller hears of it.
+    /// [`PoolRemote::send`] gives a refused job back instead. `f` runs in the thread that refuses
+    /// the job, and should be short.
     #[must_use]
     pub fn on_refused(mut self, f: impl Fn(J, &PoolError) + Send + Sync + 'static) -> Self {
         self.on_refused = Some(Arc::new(f));
         self
     }
 
-    /// How long to wait before the function of a worker is made again, when that has panicked. By
-    /// default 100 milliseconds, then twice as long each time, 10 seconds at the most.
+    /// The wait before the next call of `make`, after a panic of `make`. By default 100
+    /// milliseconds, then twice as long each time, up to 10 seconds.
     ///
-    /// A worker that panics with a job is replaced at once. Its place is free, and the waits begin
-    /// anew, when its function has been made. The stable time of the [`BackOff`] does not count.
+    /// A worker that panics with a job is replaced at once. The waits begin anew after a call of
+    /// `make` that succeeds. The stable time of the [`BackOff`] does not count.
     #[must_use]
     pub fn back_off(mut self, wait: impl Into<BackOff>) -> Self {
         self.back_off = wait.into();
         self
     }
 
-    /// How many workers may panic within that time, with jobs or while they are made: with one
-    /// more, the pool fails. By default 100 within 5 seconds.
+    /// The most panics of workers within `within`, with jobs or in `make`: at the next panic the
+    /// pool fails. By default 100 within 5 seconds.
     #[must_use]
     pub fn intensity(mut self, most: u32, within: Duration) -> Self {
         self.intensity = (most, within);
         self
     }
 
-    /// Starts the pool, from outside of any process.
+    /// Starts the pool from a thread outside of all processes.
     ///
     /// # Errors
     /// As for [`Supervisor::start`].
@@ -346,11 +348,11 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         Ok(PoolHandle::new(tree, remote))
     }
 
-    /// The pool as a child of a supervisor, and what gives it jobs. A restart of the pool leaves
-    /// that valid. While the pool does not run, jobs are refused.
+    /// The pool as a child of a supervisor, and a handle for callers. The handle stays valid across
+    /// restarts of the pool. While the pool does not run, it refuses jobs.
     ///
-    /// When the supervisor stops the pool, it carries out first what it has admitted. It has as
-    /// long as it needs for that, or as long as the child [is given](ChildSpec::stop_within).
+    /// When the supervisor stops the pool, the pool completes its admitted jobs first. The time for
+    /// this has no limit, unless the child [has one](ChildSpec::stop_within).
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -412,7 +414,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
             let (workers, (most, within)) = (self.workers.clone(), self.intensity);
             supervisor = supervisor.child(WORKERS, move || {
                 let supervisor = match workers.start < workers.end {
-                    // It forgets workers that have ended for want of jobs.
+                    // A dynamic supervisor forgets workers that have ended while idle.
                     true => Supervisor::dynamic(),
                     false => Supervisor::one_for_one(),
                 };

@@ -1,29 +1,29 @@
-//! What a user chooses for a pool.
+//! The policies of a pool.
 
-/// Which worker gets a job that is called without a key.
+/// The policy by which a job without a key gets its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Routing {
-    /// The first that is free.
+    /// The first free worker.
     #[default]
     Free,
-    /// Each in turn.
+    /// Each worker in turn.
     RoundRobin,
-    /// Any, by chance.
+    /// A random worker.
     Random,
-    /// That which has the fewest jobs, the one in hand included.
+    /// The worker with the fewest jobs, waiting and in hand.
     LeastLoaded,
 }
 
-/// What becomes of jobs that find as many waiting as may wait.
+/// The policy for jobs that find the queue full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Overload {
-    /// They wait nevertheless, and their callers with them, in the order of the calls.
+    /// New jobs wait nevertheless, and their callers with them, in the order of the calls.
     #[default]
     Wait,
-    /// They are refused.
+    /// The pool refuses the new job.
     RefuseNewest,
-    /// The job that has waited longest is refused in their place.
+    /// The pool refuses the job that has waited longest, and admits the new job.
     RefuseOldest,
 }

@@ -1,4 +1,4 @@
-//! What gives a pool its jobs.
+//! The handles of a pool, through which it gets its jobs.
 
 use super::entry::{Entry, PoolStats, Refusal};
 use super::error::Refused;
@@ -15,13 +15,13 @@ use std::sync::Arc;
 /// Gives jobs to a pool. Cloning it is cheap.
 pub struct PoolRemote<J, A> {
     queue: Arc<Queue<J, A>>,
-    /// What carries jobs out without workers.
+    /// Runs jobs, in a pool without workers.
     inline: Option<Arc<Inline<J, A>>>,
     /// Keys of jobs are hashed with it.
     key: HashKey,
-    /// Of the jobs that come from here.
+    /// The priority of this handle's jobs.
     priority: usize,
-    /// Where the pool runs, if that is known: for callers that would wait in vain.
+    /// The scheduler of the pool, if known: for callers that would wait in vain.
     scheduler: Option<WeakHandle>,
 }
 
@@ -36,7 +36,7 @@ impl<J, A> PoolRemote<J, A> {
         }
     }
 
-    /// The same pool, which runs in that scheduler.
+    /// The same handle, of a pool in this scheduler.
     pub(super) fn run_in(self, scheduler: &Handle) -> Self {
         let scheduler = Some(scheduler.downgrade());
         Self { scheduler, ..self }
@@ -48,19 +48,19 @@ impl<J, A> PoolRemote<J, A> {
 }
 
 impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
-    /// A job whose answer the caller waits for. A caller that leaves before the job is begun takes
-    /// it along.
+    /// A job whose answer the caller waits for. When the caller leaves before a worker has begun
+    /// the job, the pool drops it.
     ///
-    /// The error is what the worker's function has returned, or a [`PoolError`].
+    /// The error is the error of the worker's function, or a [`PoolError`].
     ///
     /// [`PoolError`]: crate::PoolError
     pub fn call(&self, job: J) -> Call<A> {
         self.ask(job, None)
     }
 
-    /// A job for the worker of that key: always the same one. Which one that is differs from pool
-    /// to pool, so that strangers can't choose keys that all meet at one worker. An inline pool has
-    /// no workers, and carries the job out as others.
+    /// A job for the worker of a key. Jobs of equal keys run at the same worker. Each pool hashes
+    /// keys with a secret, so strangers can't choose keys that all meet at a single worker. An
+    /// inline pool has no workers, and ignores the key.
     pub fn call_by(&self, key: impl Hash, job: J) -> Call<A> {
         self.ask(job, Some(self.key.hash(key)))
     }
@@ -96,7 +96,7 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         }
     }
 
-    /// A job without an answer. Never blocks; an inline pool carries it out.
+    /// A job without an answer. Never blocks, but an inline pool runs the job.
     ///
     /// # Errors
     /// [`Refused`], with the job inside.
@@ -105,8 +105,8 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         sent.map_err(|(Entry { job, .. }, error)| Refused { job, error })
     }
 
-    /// The same pool, for jobs of that priority: those of a higher one are begun before. Without
-    /// this a job has the lowest, which is 0. One above what the pool has counts as the highest:
+    /// The same pool, for jobs of this priority; workers begin jobs of higher priorities first. The
+    /// default is 0, the lowest. A number above the pool's highest priority counts as the highest:
     /// see [`Pool::priorities`](crate::Pool::priorities).
     #[must_use]
     pub fn with_priority(&self, priority: usize) -> Self {
@@ -116,7 +116,7 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         }
     }
 
-    /// From now on workers begin no job, until [`resume`](Self::resume).
+    /// Workers begin no job from now on, until [`resume`](Self::resume).
     pub fn suspend(&self) {
         self.queue.suspend(true);
     }
@@ -126,7 +126,7 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         self.queue.suspend(false);
     }
 
-    /// What has become of jobs, and what is being done.
+    /// The counts of jobs, and the present state.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.queue.stats()
@@ -170,21 +170,21 @@ impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
         &self.tree
     }
 
-    /// For those that give it jobs.
+    /// A handle for callers. Cloning it is cheap.
     #[must_use]
     pub fn remote(&self) -> PoolRemote<J, A> {
         self.remote.clone()
     }
 
-    /// From now on jobs are refused with [`PoolError::Stopping`]. When those are done that have
-    /// been admitted, the pool ends. Returns at once.
+    /// The pool refuses new jobs from now on, with [`PoolError::Stopping`]. When the admitted jobs
+    /// are done, the pool ends. Returns at once.
     ///
     /// [`PoolError::Stopping`]: crate::PoolError::Stopping
     pub fn begin_stop(&self) {
         self.remote.queue.drain();
     }
 
-    /// Has the pool stop, and waits until it has. The end is
+    /// Stops the pool, and waits for its end, which is
     /// [`ExitReason::Cancelled`](ganger_proc_api::ExitReason::Cancelled) where all went well.
     pub fn stop(self) -> ExitReason {
         self.begin_stop();

@@ -16,28 +16,28 @@ use std::time::Duration;
 /// The tag of the timer of an idle worker.
 const IDLE: Tag = 1;
 
-/// So many jobs a step at the most.
+/// The most jobs of a step.
 const BATCH: u32 = 64;
 
-/// What a worker does with a job.
+/// A worker's function.
 pub(super) type Work<J, A> = Box<dyn FnMut(J) -> Result<A, BoxError> + Send>;
 pub(super) type MakeWork<J, A> = Arc<dyn Fn() -> Work<J, A> + Send + Sync>;
 
-/// What all workers of a pool have in common.
+/// The settings of all workers of a pool.
 pub(super) struct Settings<J, A> {
     pub(super) make: MakeWork<J, A>,
     pub(super) retries: u32,
     pub(super) copy: Option<fn(&J) -> J>,
-    /// A job that ends in an error is tried again as well.
+    /// Errors are retried, as panics are.
     pub(super) retries_errors: bool,
-    /// So many workers stay, and the others end when they were idle for that long.
+    /// The number of permanent workers; others end after this idle time.
     pub(super) always: usize,
     pub(super) idle: Duration,
     pub(super) back_off: BackOff,
 }
 
 impl<J, A> Settings<J, A> {
-    /// How long that worker may be idle, if it is not to stay.
+    /// The longest idle time of a worker; `None` for a permanent worker.
     pub(super) fn idle_end(&self, index: usize) -> Option<Duration> {
         (index >= self.always).then_some(self.idle)
     }
@@ -50,7 +50,7 @@ pub(super) struct Worker<J, A> {
     work: Option<Work<J, A>>,
     /// The timer runs.
     is_armed: bool,
-    /// The queue knows it, and has not been told of its end.
+    /// The queue knows the worker, and not its end.
     has_begun: bool,
 }
 
@@ -72,7 +72,7 @@ impl<J, A> Worker<J, A> {
 }
 
 impl<J, A> Worker<J, A> {
-    /// Tells the queue, once, that it is over.
+    /// Tells the queue of the worker's end, once.
     fn leave(&mut self) {
         if std::mem::take(&mut self.has_begun) {
             self.queue.gone(self.index);
@@ -80,7 +80,7 @@ impl<J, A> Worker<J, A> {
     }
 }
 
-/// One that was begun and not started is not closed.
+/// A worker whose start failed after `init` is dropped without a `close`.
 impl<J, A> Drop for Worker<J, A> {
     fn drop(&mut self) {
         self.leave();
@@ -107,7 +107,7 @@ pub(super) fn worker_child<J: Send + 'static, A: Send + 'static>(
     }
 }
 
-/// What has come of a job, and the caller that is to be told.
+/// The caller of a job, and its answer.
 struct Done<A>(Option<Reply<A>>, Result<A, BoxError>);
 
 impl<A: Send + 'static> Done<A> {
@@ -121,8 +121,7 @@ impl<A: Send + 'static> Done<A> {
 }
 
 impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
-    /// Carries a job out. A panic is the worker's failure. `None` when the job is to be tried
-    /// again.
+    /// Runs a job. A panic is the worker's failure. `None` if the job waits for another try.
     fn serve(&mut self, entry: Entry<J, A>) -> Result<Option<Done<A>>, BoxError> {
         let Entry {
             job,

@@ -1,18 +1,18 @@
-//! Why a tree does not give what it was asked for.
+//! Why a tree has no address, and why a wait at it fails.
 
 use crate::view::ChildState;
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sched::WrongAddress;
 use std::sync::Arc;
 
-/// Why there is no address of a child.
+/// Why a child has no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// The supervisor has no child with that name, or none at that path.
+    /// The supervisor has no child with this name or path.
     #[error("no child {path:?}; the supervisor has {there}")]
     NoChild {
-        /// The name or path that was asked for.
+        /// The requested name or path.
         path: String,
         /// The names of the supervisor's children.
         there: String,
@@ -22,7 +22,7 @@ pub enum AddressError {
     NotRunning {
         /// The name or path.
         path: String,
-        /// What it does.
+        /// The child's state.
         state: ChildState,
     },
     /// The child takes other messages.
@@ -35,15 +35,15 @@ pub enum AddressError {
     },
 }
 
-/// Why a wait at a tree is over without what it was for.
+/// Why a wait at a tree has failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
     /// The supervisor has ended.
     #[error(transparent)]
     Ended(#[from] TreeEnded),
-    /// There is no such child, or it is stopped for good: it has ended and is not to be restarted,
-    /// until [`restart_child`](crate::Tree::restart_child) says otherwise.
+    /// The child is unknown, or is stopped for good: it has ended and stays stopped until
+    /// [`restart_child`](crate::Tree::restart_child) says otherwise.
     #[error(transparent)]
     Child(#[from] AddressError),
     /// The time is over.
@@ -68,10 +68,10 @@ pub enum TreeError {
 #[error("the supervisor {supervisor} {pid} has ended: {cause}")]
 #[non_exhaustive]
 pub struct TreeEnded {
-    /// What it is called.
+    /// The supervisor's name.
     pub supervisor: Arc<str>,
     /// Its process.
     pub pid: Pid,
-    /// How it has ended: as cancelled where it was stopped.
+    /// The supervisor's end: cancelled after a stop.
     pub cause: ExitCause,
 }

@@ -1,4 +1,4 @@
-//! Looking at a supervisor from outside, and asking it for changes.
+//! A running supervisor, to look at and to change from outside.
 
 use super::error::{AddressError, TreeEnded};
 use crate::child::{ChildRef, ChildSpec};
@@ -14,22 +14,22 @@ use std::sync::Arc;
 use std::task::{self, Poll};
 use std::time::Duration;
 
-/// A supervisor that runs, with its children: to look at, and to change. Cloning it is cheap.
+/// A running supervisor with its children: to look at, and to change. Cloning is cheap.
 ///
-/// It prints itself as a tree, and is waited for: until a child is [up](Self::wait_up), until
-/// something [changes](Self::changes), until the [end](Self::wait_end). What it shows is what the
-/// supervisor has noted last: a child that has just ended may still run by it.
+/// A `Tree` prints itself. Callers wait until a child is [up](Self::wait_up), until something
+/// [changes](Self::changes), or until the [end](Self::wait_end). The tree shows the supervisor's
+/// last notes: a child may have ended a moment ago and still count as running.
 ///
-/// The calls that change something are questions to the supervisor: a thread waits for the answer,
-/// a step asks with `out.ask(call, tag)`, and a task awaits it. Each has one answer. A start that a
-/// stop overtakes fails at once, with
+/// Changes are questions to the supervisor: a thread waits for the answer, a step asks with
+/// `out.ask(call, tag)`, and a task awaits the call. Each question has a single answer. A start
+/// overtaken by a stop fails at once, with
 /// [`SuperviseError::Overtaken`](crate::SuperviseError::Overtaken) or
 /// [`Stopping`](crate::SuperviseError::Stopping).
 ///
-/// A process that asks for its own stop or restart, or for the stop of a tree that it is in, can't
-/// wait for that: it would wait for itself. It gets
-/// [`SuperviseError::WaitsForItself`](crate::SuperviseError::WaitsForItself) at once, and what it
-/// has asked for is done.
+/// A process that asks for its own stop or restart, or for the stop of its own tree, can't wait for
+/// the end: it would wait for itself. The process gets
+/// [`SuperviseError::WaitsForItself`](crate::SuperviseError::WaitsForItself) at once, and the
+/// supervisor goes on with the stop.
 #[derive(Clone)]
 pub struct Tree {
     pub(crate) view: Arc<View>,
@@ -50,7 +50,7 @@ impl Tree {
         self.view.children()
     }
 
-    /// How many children the supervisor has, and how many of them run.
+    /// The number of children, and of running children.
     ///
     /// # Errors
     /// [`TreeEnded`] when the supervisor has ended, and how.
@@ -59,26 +59,25 @@ impl Tree {
         self.end().map_or(Ok(count), Err)
     }
 
-    /// The paths of the children that did not finish in the time that they had when they were
-    /// stopped last, and were terminated.
+    /// The paths of the children that missed the deadline of their last stop, and were terminated.
     #[must_use]
     pub fn slow(&self) -> Vec<String> {
         self.view.slow()
     }
 
-    /// The PID of the child with that name, while it runs. A path, such as `web/cache`, leads to
+    /// The PID of a child by its name, while the child runs. A path, such as `web/cache`, leads to
     /// children of supervisors below.
     #[must_use]
     pub fn child(&self, path: &str) -> Option<Pid> {
         self.view.find(path)?.pid
     }
 
-    /// The address of the child with that name, or at that path. After a restart the child has
-    /// another address, unless it is restarted in place.
+    /// The address of a child by its name or path. After a restart the child has another address,
+    /// except after a restart in place.
     ///
     /// # Errors
-    /// [`AddressError`] when there is no such child, it does not run, or it takes messages of
-    /// another type than `M`.
+    /// [`AddressError`] when the child is unknown, does not run, or takes messages of another type
+    /// than `M`.
     pub fn address<M: Any>(&self, path: &str) -> Result<Address<M>, AddressError> {
         let path = || path.to_owned();
         let Some(entry) = self.view.find(&path()) else {
@@ -89,7 +88,7 @@ impl Tree {
         };
         let address = (entry.pid).and_then(|pid| self.scheduler.upgrade()?.address(pid));
         let Some(address) = address else {
-            // One that has just ended may count as running.
+            // A child that has just ended may count as running.
             let state = match entry.state {
                 ChildState::Runs => ChildState::Waits,
                 state => state,
@@ -106,10 +105,10 @@ impl Tree {
         })
     }
 
-    /// The tree below a supervisor: with that name, or at that path.
+    /// The tree of a supervisor below, by its name or path.
     ///
     /// # Errors
-    /// As for [`address`](Self::address), when there is no such supervisor, or it does not run.
+    /// As for [`address`](Self::address), when the supervisor is unknown or does not run.
     pub fn subtree(&self, path: &str) -> Result<Tree, AddressError> {
         let address = self.address::<Order>(path)?;
         let below = self.view.find(path).and_then(|it| it.below);
@@ -124,19 +123,19 @@ impl Tree {
         })
     }
 
-    /// Starts one more child. The answer is its PID.
+    /// Adds a child and starts it. The answer is its PID.
     ///
-    /// It is an error when the child does not start; then the supervisor does not know it. So it
-    /// is when a child has its name, but for a [dynamic](crate::Supervisor::dynamic) supervisor.
+    /// The answer is an error when the child does not start, and the supervisor forgets the child.
+    /// The name of another child is an error as well, except for a
+    /// [dynamic](crate::Supervisor::dynamic) supervisor.
     pub fn start_child(&self, child: ChildSpec) -> Call<Pid> {
         let child = Box::new(child);
         self.address
             .call_or(move |reply| Order(Kind::Start(child, None, reply)), refused)
     }
 
-    /// Starts one more child, whose end the process of `ctx` is told, with the tag, as if it
-    /// monitored the child from its first moment on. When the child is restarted as another
-    /// process, the notice has come, and no other comes.
+    /// Adds a child, and has the process of `ctx` monitor its first process from the start, under
+    /// the tag. After a restart as another process no further notice comes.
     pub fn start_child_monitored(&self, ctx: &Context, child: ChildSpec, tag: Tag) -> Call<Pid> {
         let child = Box::new(child);
         let watcher = ctx.untyped_address().map(|it| Watching::new(it, tag));
@@ -146,9 +145,10 @@ impl Tree {
         )
     }
 
-    /// Stops a child: cancels it, and terminates it when its time is over. The answer comes when it
-    /// has ended. It stays known, unless it is temporary or the supervisor is dynamic, and is not
-    /// restarted until [`restart_child`](Self::restart_child) or a supervisor above does.
+    /// Stops a child: cancels it, and terminates it at its deadline. The answer comes after its
+    /// end. The supervisor keeps the child, unless the child is temporary or the supervisor is
+    /// dynamic. The child stays stopped until [`restart_child`](Self::restart_child), or until a
+    /// supervisor above restarts the tree.
     pub fn stop_child(&self, child: impl Into<ChildRef>) -> Call<()> {
         let child = child.into();
         self.address.call_or(
@@ -166,8 +166,9 @@ impl Tree {
         )
     }
 
-    /// Starts a child that is stopped, or stops and starts one that runs. The answer is the PID of
-    /// its new process. It is no failure, and leaves the others of its group alone.
+    /// Starts a stopped child, or stops and starts a running child. The answer is the PID of the
+    /// new process. The restart does not count as a failure, and leaves the rest of the group
+    /// alone.
     pub fn restart_child(&self, child: impl Into<ChildRef>) -> Call<Pid> {
         let child = child.into();
         self.address.call_or(
@@ -176,8 +177,8 @@ impl Tree {
         )
     }
 
-    /// Stops all children, and the supervisor. The answer comes when the children have ended, and
-    /// has the paths of those that were [too slow](Self::slow).
+    /// Stops all children, and the supervisor. The answer comes after the ends of the children,
+    /// with the paths of the [slow](Self::slow) children.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
@@ -201,10 +202,10 @@ impl Tree {
     }
 
     /// Asks the supervisor to stop: its children end in the reverse order of their start, and then
-    /// it ends as cancelled.
+    /// the supervisor ends as cancelled.
     ///
     /// # Errors
-    /// [`NotFound`] when it has ended.
+    /// [`NotFound`] when the supervisor has ended.
     pub fn cancel(&self, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
         let pid = self.pid();
         let scheduler = self.scheduler.upgrade().ok_or(NotFound { pid })?;
@@ -240,9 +241,9 @@ impl fmt::Debug for Tree {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TreeEnd {
-    /// How the supervisor has: as cancelled where all went well.
+    /// The end of the supervisor: cancelled where all went well.
     pub reason: ExitReason,
-    /// The paths of the children that did not finish in their time, and were terminated.
+    /// The paths of the children that missed their deadlines, and were terminated.
     pub slow: Vec<String>,
 }
 
@@ -256,8 +257,8 @@ impl fmt::Display for TreeEnd {
     }
 }
 
-/// A [`Tree`] whose end the owner may wait for: a thread by [`wait`](Self::wait), and a task by
-/// `.await`. Dropping it leaves the supervisor alone.
+/// A [`Tree`] with its end: a thread calls [`wait`](Self::wait), and a task awaits the handle.
+/// Dropping the handle leaves the supervisor alone.
 ///
 /// ```
 /// # use ganger_proc_api::{BoxError, actor_fn};
@@ -316,9 +317,9 @@ impl TreeHandle {
             .map_err(|handle| Self { tree, handle })
     }
 
-    /// Stops the supervisor and its children, and waits for that.
+    /// Stops the supervisor and its children, and waits for the end.
     pub fn stop(self) -> TreeEnd {
-        // One that is not found has ended.
+        // A supervisor that is not found has ended.
         let _ = self.tree.cancel("stopped");
         let reason = self.handle.wait();
         let slow = self.tree.slow();

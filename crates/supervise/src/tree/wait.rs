@@ -1,12 +1,13 @@
-//! Waiting at a tree: until a child is up, until something changes, until the end.
+//! Waits at a tree: until a child is up, until something changes, until the end.
 //!
-//! **Protocol.** A view counts its changes, and those of the views below it. A wait looks; when it
-//! does not find what it waits for, it leaves its waker at the view of its supervisor, and looks
-//! again. Each change takes the wakers away and wakes them, without a lock, so each wait has one
-//! place there at the most.
+//! **Protocol.** A view counts its own changes and the changes of the views below. A wait looks.
+//! Without a result it leaves its waker at the view of its supervisor, and looks again. Each change
+//! takes the wakers away and wakes them, without a lock, so each wait has at most a single place
+//! there.
 //!
-//! **Why no wake-up is lost.** A change is made before it is counted, and both before the wakers
-//! are taken. When they are taken before a waker is left, the second look sees the change.
+//! **Why no wake-up is lost.** The supervisor makes a change, then counts it, then takes the
+//! wakers. If it takes the wakers before a wait leaves its waker, the second look of the wait sees
+//! the change.
 
 use super::error::{AddressError, TreeEnded, TreeError};
 use super::handle::Tree;
@@ -19,15 +20,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A wait at a [`Tree`]. Nothing happens until it is waited for: a thread calls
-/// [`wait`](Self::wait), a task awaits it, and a step asks with `out.ask(wait, tag)`.
+/// A wait at a [`Tree`], which does nothing by itself: a thread calls [`wait`](Self::wait), a task
+/// awaits it, and a step asks with `out.ask(wait, tag)`.
 ///
-/// A wait that is dropped leaves nothing behind.
+/// Dropping a wait leaves nothing behind.
 #[must_use = "call `wait`, `.await` it, or `out.ask(wait, tag)`"]
 pub struct TreeWait<T> {
     tree: Tree,
     look: Look<T>,
-    /// Its place among those that are woken.
+    /// The wait's place among the watchers of the view.
     seat: Seat,
 }
 
@@ -48,15 +49,15 @@ impl<T> TreeWait<T> {
     /// Blocks this thread until the wait is over.
     ///
     /// # Errors
-    /// [`TreeError`]: [`OnWorker`](TreeError::OnWorker) where it would have to wait in a step, and
-    /// [`NotStarted`](TreeError::NotStarted) where nothing runs.
+    /// [`TreeError`]: [`OnWorker`](TreeError::OnWorker) in a step, and
+    /// [`NotStarted`](TreeError::NotStarted) where the scheduler does not run.
     #[track_caller]
     pub fn wait(self) -> Result<T, TreeError> {
         self.wait_within(None)
     }
 
-    /// As [`wait`](Self::wait), for no longer than that. It waits for that long also in a scheduler
-    /// that has not been started, because another thread may start it.
+    /// As [`wait`](Self::wait), for at most `timeout`: also at a scheduler that has not been
+    /// started, because another thread may start it.
     ///
     /// # Errors
     /// As there, and [`TreeError::Timeout`].
@@ -128,8 +129,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Waits until something has changed since the last look, and returns the children of now, as
-    /// [`Tree::children`] does. May be given up and called again: nothing is lost.
+    /// Waits until something has changed since the last look, and returns the present children, as
+    /// [`Tree::children`] does. Cancel-safe: no change is lost.
     ///
     /// # Errors
     /// [`TreeError::Ended`] when the supervisor has ended, and its last change has been seen.
@@ -150,7 +151,7 @@ impl Changes {
         Ok(children)
     }
 
-    /// As [`next_blocking`](Self::next_blocking), for no longer than that.
+    /// As [`next_blocking`](Self::next_blocking), for at most `timeout`.
     ///
     /// # Errors
     /// As there, and [`TreeError::Timeout`].
@@ -164,8 +165,8 @@ impl Changes {
     fn newer(&self) -> TreeWait<(u64, Vec<ChildInfo>)> {
         let seen = self.seen;
         TreeWait::new(&self.tree, move |tree| {
-            // The end first: after it no change is missed. The count before the children: they are
-            // not older than it says.
+            // The end first: after it no change is missed. The count before the children: the
+            // children are at least as new as the count.
             let end = tree.end();
             let version = tree.view.version();
             if version > seen {
@@ -183,8 +184,8 @@ impl fmt::Debug for Changes {
 }
 
 impl Tree {
-    /// Whether the supervisor has ended. When it was terminated, or has failed, its children may
-    /// still be stopping.
+    /// Whether the supervisor has ended. After a termination or a failure its children may still be
+    /// stopping.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.end().is_some()
@@ -199,9 +200,9 @@ impl Tree {
         TreeWait::new(self, |tree| tree.end().map(Ok))
     }
 
-    /// Waits until the child with that name runs, or the one at that path, and gives its PID. A
-    /// child runs when its `init` has returned. One that runs now is not waited for, even if it is
-    /// about to fail: see [`changes`](Self::changes) for a restart.
+    /// Waits until a child runs, by its name or path, and returns its PID. A child runs after its
+    /// `init`. The wait returns a running child at once, even if the child is about to fail: see
+    /// [`changes`](Self::changes) for a restart.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
@@ -230,7 +231,7 @@ impl Tree {
     ///
     /// # Errors
     /// The wait's: [`TreeError::Ended`] when the supervisor has ended, and [`TreeError::Child`]
-    /// when there is no such child, or when the child, or a supervisor on the path, is stopped.
+    /// when the child is unknown, or when the child, or a supervisor on the path, is stopped.
     pub fn wait_up(&self, path: impl Into<String>) -> TreeWait<Pid> {
         let path = path.into();
         TreeWait::new(self, move |tree| tree.up(&path))
@@ -256,10 +257,12 @@ impl Tree {
         Some(Err(error.into()))
     }
 
-    /// The changes from now on: starts, ends and restarts of children, of those below as well.
+    /// The changes from now on: starts, ends and restarts of children, in supervisors below as
+    /// well.
     ///
-    /// It keeps no changes, only a count of those that it has seen. So several changes between two
-    /// looks are one, and a slow reader costs nothing. One look is O(children).
+    /// A `Changes` keeps no changes, only the count of changes at its last look. So several changes
+    /// between two looks are a single change, and a slow reader costs nothing. A look is
+    /// O(children).
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};

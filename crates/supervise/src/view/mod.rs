@@ -1,10 +1,10 @@
-//! What is known of a supervisor's children for those that look at it.
+//! The public state of a supervisor's children.
 //!
-//! The supervisor writes, at each change. Any thread reads. What takes the children over when the
-//! supervisor has ended reads as well, and says when they are gone: a supervisor above waits for
-//! that before it starts another one.
+//! The supervisor writes, at each change. Any thread reads. The guardian of a dead supervisor's
+//! children reads as well, and notes when they are gone: a supervisor above waits for this before
+//! it starts the successor.
 //!
-//! Each change is counted, here and in the views above, and wakes those that wait: see `watch.rs`.
+//! Each change counts, here and in the views above, and wakes the waiters: see `tree/wait.rs`.
 
 use crate::log::contain;
 use crate::plan::{ChildId, Restart, ShutdownTimeout, State, Strategy};
@@ -20,7 +20,7 @@ use std::task::Waker;
 pub(crate) struct View {
     pub(crate) label: Arc<str>,
     pub(crate) strategy: Strategy,
-    /// Is told of failures, if a user wants that.
+    /// The user's handler of failures.
     pub(crate) on_failure: OnceLock<OnFailure>,
     inner: Mutex<Inner>,
 }
@@ -34,30 +34,30 @@ pub(crate) type OnFailure = Arc<dyn Fn(&ChildFailure<'_>) + Send + Sync>;
 struct Inner {
     entries: BTreeMap<ChildId, Entry>,
     names: HashMap<Arc<str>, BTreeSet<ChildId>>,
-    /// The names of children that are known no more, and were too slow to stop: a few.
+    /// A few names of forgotten children that were too slow to stop.
     slow: Vec<Arc<str>>,
     /// The supervisor has ended.
     is_over: bool,
-    /// So have all its children.
+    /// All its children have ended, too.
     is_gone: bool,
-    /// What is called then.
+    /// The wakers of this end.
     waiting: Vec<Waker>,
     /// How the supervisor has ended.
     end: Option<ExitCause>,
-    /// How many changes there were, here and below.
+    /// The count of changes, here and below.
     version: u64,
-    /// Those that wait for the next one, by their seats.
+    /// The waiters for the next change, by their seats.
     watchers: BTreeMap<u64, Waker>,
     last_seat: u64,
-    /// Of the supervisor above.
+    /// The view of the supervisor above.
     above: Weak<View>,
 }
 
-/// The place of one that waits for a change: none before it has had to wait.
+/// The place of a waiter: none before its first wait.
 #[derive(Default)]
 pub(crate) struct Seat(Option<u64>);
 
-/// What is to be told of a change, when no lock is held.
+/// The wake-ups after a change, for the time after the lock.
 #[must_use]
 struct Changed {
     watchers: BTreeMap<u64, Waker>,
@@ -75,8 +75,8 @@ impl Inner {
 }
 
 impl Changed {
-    /// Wakes those that wait, and has the change counted above. Wakers are foreign code: their
-    /// panics are no matter of the supervisor.
+    /// Wakes the waiters, and counts the change above. Wakers are foreign code: their panics must
+    /// not reach the supervisor.
     fn tell(mut self) {
         loop {
             if !self.watchers.is_empty() {
@@ -93,23 +93,23 @@ impl Changed {
 
 /// Whether a child is up.
 pub(crate) enum Up {
-    /// It runs.
+    /// The child runs.
     Is(Pid),
-    /// It is to be started, or is about to end.
+    /// The child waits for its start, or is about to end.
     NotYet,
-    /// It, or a supervisor above it, is stopped.
+    /// The child, or a supervisor above it, is stopped.
     Never,
-    /// There is none with that name.
+    /// The name is unknown.
     Unknown {
-        /// The names that there are.
+        /// The known names.
         there: String,
     },
 }
 
-/// How many names are shown of those that there are.
+/// The most names in an error.
 const SHOWN: usize = 16;
 
-/// How many names are kept.
+/// The most names to keep.
 const SLOW: usize = 64;
 
 #[derive(Clone)]
@@ -117,27 +117,27 @@ pub(crate) struct Entry {
     pub(crate) name: Arc<str>,
     pub(crate) restart: Restart,
     pub(crate) stop: ShutdownTimeout,
-    /// While it runs.
+    /// The process, while the child runs.
     pub(crate) pid: Option<Pid>,
     pub(crate) state: ChildState,
     pub(crate) restarts: u64,
     pub(crate) last: Option<ExitCause>,
     pub(crate) was_slow: bool,
-    /// Of a supervisor that runs.
+    /// The view of a running supervisor.
     pub(crate) below: Option<Arc<View>>,
 }
 
-/// What a child does.
+/// The state of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChildState {
-    /// It runs.
+    /// The child runs.
     Runs,
-    /// It has been asked to finish.
+    /// The child was asked to finish.
     Stops,
-    /// It has ended, or could not be started, and is to be started.
+    /// The child has ended, or has failed to start, and waits for its start.
     Waits,
-    /// It has ended, and is not to be started.
+    /// The child has ended, and stays so.
     Stopped,
 }
 
@@ -152,23 +152,23 @@ impl fmt::Display for ChildState {
     }
 }
 
-/// A child, as it was at some moment.
+/// A child at some time.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ChildInfo {
     /// Its name.
     pub name: Arc<str>,
-    /// Its process, while there is one.
+    /// Its process, if any.
     pub pid: Option<Pid>,
-    /// What it does.
+    /// Its state.
     pub state: ChildState,
-    /// When it is restarted.
+    /// Its restart policy.
     pub restart: Restart,
-    /// How often it was started anew, as another process or in its place.
+    /// Its restarts, as another process or in place.
     pub restarts: u64,
-    /// How it has ended or failed last, if it has.
+    /// Its last end or failure, if any.
     pub last: Option<ExitCause>,
-    /// Its last process did not finish in the time that it had, and was terminated.
+    /// Its last process missed its deadline, and was terminated.
     pub was_slow: bool,
     /// The children of a supervisor; `None` for other children.
     pub children: Option<Vec<ChildInfo>>,
@@ -178,20 +178,20 @@ pub struct ChildInfo {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ChildFailure<'a> {
-    /// What its supervisor is called.
+    /// The name of its supervisor.
     pub supervisor: &'a str,
     /// Its name.
     pub child: &'a str,
     /// Its process.
     pub pid: Pid,
-    /// How that has failed.
+    /// The failure of the process.
     pub cause: &'a ExitCause,
-    /// How often it was started anew before.
+    /// Its earlier restarts.
     pub restarts: u64,
 }
 
 impl<'a> ChildFailure<'a> {
-    /// The child's name, as it was given to [`ChildSpec::new`](crate::ChildSpec::new).
+    /// The child's name, as given to [`ChildSpec::new`](crate::ChildSpec::new).
     #[must_use]
     pub fn name(&self) -> &'a str {
         self.child
@@ -268,17 +268,17 @@ impl View {
         changed.tell();
     }
 
-    /// The view of the supervisor above, which counts the changes of this one as well.
+    /// Sets the view of the supervisor above, which counts the changes of this view as well.
     pub(crate) fn set_above(&self, above: &Arc<Self>) {
         lock(&self.inner).above = Arc::downgrade(above);
     }
 
-    /// How many changes there were, here and below.
+    /// The count of changes, here and below.
     pub(crate) fn version(&self) -> u64 {
         lock(&self.inner).version
     }
 
-    /// The waker is woken at the next change, in the place of one that has the seat.
+    /// Registers a waker for the next change, in place of the seat's earlier waker.
     pub(crate) fn watch(&self, seat: &mut Seat, waker: &Waker) {
         let waker = waker.clone();
         let mut inner = lock(&self.inner);
@@ -291,7 +291,7 @@ impl View {
         drop(before);
     }
 
-    /// It waits no longer.
+    /// The waiter leaves.
     pub(crate) fn leave(&self, seat: &mut Seat) {
         if let Some(seat) = seat.0.take() {
             let waker = lock(&self.inner).watchers.remove(&seat);
@@ -299,12 +299,12 @@ impl View {
         }
     }
 
-    /// How the supervisor has ended, if it has.
+    /// The end of the supervisor, if any.
     pub(crate) fn end_cause(&self) -> Option<ExitCause> {
         lock(&self.inner).end.clone()
     }
 
-    /// The supervisor has ended, and all is told of it.
+    /// The supervisor has ended, and its end is public.
     pub(crate) fn set_end(&self, cause: ExitCause) {
         let mut inner = lock(&self.inner);
         inner.end = Some(cause);
@@ -313,17 +313,17 @@ impl View {
         changed.tell();
     }
 
-    /// The oldest child with that name.
+    /// The oldest child of this name.
     pub(crate) fn id_of(&self, name: &str) -> Option<ChildId> {
         lock(&self.inner).names.get(name)?.first().copied()
     }
 
-    /// The children of that child, if it is a supervisor that runs.
+    /// The view of a child, if the child is a running supervisor.
     pub(crate) fn below(&self, id: ChildId) -> Option<Arc<Self>> {
         lock(&self.inner).entries.get(&id)?.below.clone()
     }
 
-    /// Whether that is the process of a child, or of one below. O(children).
+    /// Whether a child here or below has this process. O(children).
     pub(crate) fn has(&self, process: Pid) -> bool {
         let inner = lock(&self.inner);
         let entries = inner.entries.values();
@@ -335,7 +335,7 @@ impl View {
         below.iter().any(|it| it.has(process))
     }
 
-    /// The supervisor has ended. What is left of its children is returned.
+    /// The supervisor has ended. Returns its living children.
     pub(crate) fn end(&self) -> Vec<(ChildId, Entry)> {
         lock(&self.inner).is_over = true;
         let mut left = self.entries();
@@ -359,8 +359,7 @@ impl View {
         changed.tell();
     }
 
-    /// Whether the supervisor, which has ended, has left children that have not. `waker` is woken
-    /// when they have.
+    /// Whether the dead supervisor has living children. The last of their ends wakes `waker`.
     pub(crate) fn has_orphans(&self, waker: impl FnOnce() -> Waker) -> bool {
         let mut inner = lock(&self.inner);
         let has_some = !inner.is_gone && inner.entries.values().any(|it| it.pid.is_some());
@@ -404,7 +403,7 @@ impl View {
         }
     }
 
-    /// Whether it has been asked to finish.
+    /// Whether the child was asked to finish.
     pub(crate) fn is_stopping(&self, id: ChildId) -> bool {
         let inner = lock(&self.inner);
         (inner.entries.get(&id)).is_some_and(|it| it.state == ChildState::Stops)
@@ -415,14 +414,14 @@ impl View {
         entries.iter().map(|(id, it)| (*id, it.clone())).collect()
     }
 
-    /// How many children there are, and how many of them run.
+    /// The number of children, and of running children.
     pub(crate) fn count(&self) -> (usize, usize) {
         let entries = &lock(&self.inner).entries;
         let running = entries.values().filter(|it| it.pid.is_some()).count();
         (entries.len(), running)
     }
 
-    /// The child with that name, or at that path: names with slashes between them.
+    /// A child by its name or path; a path has slashes between names.
     pub(crate) fn find(&self, path: &str) -> Option<Entry> {
         match self.first_of(path)? {
             (entry, None) => Some(entry),
@@ -430,7 +429,7 @@ impl View {
         }
     }
 
-    /// The first child on a path, and what is left of that.
+    /// The first child on a path, and the rest of the path.
     fn first_of<'a>(&self, path: &'a str) -> Option<(Entry, Option<&'a str>)> {
         let by_name = |name: &str| {
             let inner = lock(&self.inner);
@@ -444,7 +443,7 @@ impl View {
         Some((by_name(first)?, Some(rest)))
     }
 
-    /// Whether the child with that name, or at that path, is up.
+    /// Whether a child is up, by its name or path.
     pub(crate) fn up(&self, path: &str) -> Up {
         // The supervisor above has not noted the end.
         if self.is_over() {
@@ -467,7 +466,7 @@ impl View {
         }
     }
 
-    /// The names of some children, to be shown.
+    /// The names of some children, for errors.
     pub(crate) fn names(&self) -> String {
         let inner = lock(&self.inner);
         let names = inner.entries.values().map(|it| format!("{:?}", it.name));
@@ -515,7 +514,7 @@ impl View {
     }
 }
 
-/// The tree, a line a child.
+/// The tree, with a line for each child.
 impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.label, name_of(self.strategy))?;
@@ -554,7 +553,7 @@ fn write_children(
     Ok(())
 }
 
-/// One line, without the children below it.
+/// A single line, without the children below.
 impl fmt::Display for ChildInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;

@@ -1,4 +1,4 @@
-//! Children whose results the body of their scope waits for.
+//! Children whose results go to the body of their scope.
 
 use super::nursery::{Scope, lock};
 use crate::cx::Cx;
@@ -12,8 +12,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{self, Poll, Waker};
 
-/// Children of a scope, whose results are taken in the order in which they come: see
-/// [`Scope::group`].
+/// Children of a scope, with results in the order of their ends: see [`Scope::group`].
 ///
 /// ```
 /// # use ganger_proc_api::BoxError;
@@ -43,7 +42,7 @@ pub struct Group<T> {
 struct Results<T> {
     ready: VecDeque<Result<T, ChildLost>>,
     running: usize,
-    /// Children that have begun to start.
+    /// The children that have begun to start.
     begun: u64,
     waker: Option<Waker>,
 }
@@ -101,7 +100,7 @@ impl<T: Send + 'static> Group<T> {
         if started.is_err() {
             let mut results = lock(&self.results);
             if results.begun != begun {
-                // It was dropped as it started, and no wait learns of that.
+                // The child was dropped during its start, and no wait learns of it.
                 let lost = results.ready.iter().rposition(Result::is_err);
                 drop(lost.and_then(|lost| results.ready.remove(lost)));
             }
@@ -109,8 +108,8 @@ impl<T: Send + 'static> Group<T> {
         started
     }
 
-    /// The next result; `None` when no child runs whose result has not been taken. One that has
-    /// ended without a result gives [`ChildLost`], and ends the scope.
+    /// The next result; `None` when all results have been taken. A child that ends without a result
+    /// gives [`ChildLost`], and ends the scope.
     ///
     /// # Errors
     /// [`ChildLost`], inside.
@@ -118,7 +117,7 @@ impl<T: Send + 'static> Group<T> {
         poll_fn(|context| poll_next(&self.results, context)).await
     }
 
-    /// How many children have not given their results.
+    /// The number of children without a result yet.
     #[must_use]
     pub fn running(&self) -> usize {
         lock(&self.results).running
@@ -129,7 +128,7 @@ fn poll_next<T>(
     results: &Mutex<Results<T>>,
     context: &task::Context<'_>,
 ) -> Poll<Option<Result<T, ChildLost>>> {
-    // A waker is another's code: it is cloned and dropped without the lock.
+    // A waker is foreign code: it is cloned and dropped without the lock.
     let waker = context.waker().clone();
     let mut results = lock(results);
     if let Some(result) = results.ready.pop_front() {
@@ -144,7 +143,7 @@ fn poll_next<T>(
     Poll::Pending
 }
 
-/// A child of a scope. It waits for the child's result; dropping it leaves the child alone.
+/// A child of a scope, and the wait for its result. Dropping the wait leaves the child alone.
 #[must_use = "the scope waits for the child, and its result is lost"]
 pub struct ScopedTask<T> {
     pid: Pid,
@@ -195,14 +194,14 @@ impl Scope {
         Ok(ScopedTask::new(pid, results))
     }
 
-    /// Children with results of one type, which are taken as they come.
+    /// A group of children with results of the same type.
     #[must_use]
     pub fn group<T: Send + 'static>(&self) -> Group<T> {
         Group::new(self.same())
     }
 }
 
-/// The duty to give a child's result, or to say that there is none.
+/// The duty to give a child's result, or to report its loss.
 struct Report<T>(Option<Arc<Mutex<Results<T>>>>);
 
 impl<T> Report<T> {
@@ -224,7 +223,7 @@ impl<T> Report<T> {
             results.running -= 1;
             results.ready.push_back(result);
             let waker = results.waker.take();
-            // A waker is another's code.
+            // A waker is foreign code.
             drop(results);
             if let Some(waker) = waker {
                 waker.wake();

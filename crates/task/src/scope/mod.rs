@@ -1,8 +1,7 @@
-//! Children that do not outlive the part of a task that has started them.
+//! Children that end before the part of a task in which they were started.
 //!
-//! **Imports**: a task's view of its process, and the task as a process. From the bottom up: the
-//! nursery, which waits for all children; groups, which take results; sets, whose children may
-//! fail.
+//! **Imports**: a task's view of its process, and tasks as processes. From the bottom up: the
+//! nursery waits for all children, groups take results, and the children of sets may fail.
 
 mod group;
 mod nursery;

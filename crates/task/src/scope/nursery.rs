@@ -1,19 +1,19 @@
-//! Children that do not outlive the part of a task that has started them.
+//! The scope of a task's children, which waits for all of them.
 //!
 //! **Problem.** A task splits its work over processes. When it fails, is cancelled or is dropped,
 //! these must not go on unseen.
 //!
-//! **Rejected.** Children that borrow from the scope: a scope that is forgotten would leave them
-//! with what is gone. Children own what they have.
+//! **Rejected.** Children that borrow from the scope: a forgotten scope would leave them dangling
+//! references. Children own their values.
 //!
 //! **Protocol**
 //! 1. The scope monitors each child. The notices go into a line of the scope in the task's table,
 //!    so that it learns of each end in O(1).
 //! 2. A child gives its result straight to its [`ScopedTask`](crate::ScopedTask) or
 //!    [`Group`](crate::Group), and its error to the scope: before it ends, so before its notice.
-//! 3. At the first child that has not finished by itself, the scope drops its body, cancels the
-//!    other children, and waits for their notices.
-//! 4. A scope that is dropped cancels its children.
+//! 3. When a child has not finished by itself, the scope drops its body, cancels the other
+//!    children, and waits for their notices.
+//! 4. A dropped scope cancels its children.
 
 use crate::cx::Cx;
 use crate::error::{ChildError, ChildLost, WaitError, has_source};
@@ -29,12 +29,12 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{self, Poll, ready};
 
-/// The entry point that tasks are started with.
+/// The entry point of tasks.
 pub(crate) const METHOD: Symbol = Symbol::new("task");
 
 /// Starts the children of a scope: see [`Cx::scope`].
 ///
-/// It works in the task alone that has opened the scope.
+/// A scope works only in the task that has opened it.
 pub struct Scope {
     ctx: Context,
     task: u64,
@@ -42,17 +42,17 @@ pub struct Scope {
     family: Arc<Mutex<Family>>,
 }
 
-/// What a scope and its children share.
+/// The state that a scope and its children share.
 #[derive(Default)]
 struct Family {
-    /// Those that have not ended, by their numbers.
+    /// The living children, by their numbers.
     children: Vec<Option<Alive>>,
-    /// The numbers of those that have.
+    /// The free numbers.
     free: Vec<usize>,
     alive: usize,
-    /// The first error, and the child that has ended with it.
+    /// The first error, and its child.
     error: Option<(Pid, BoxError)>,
-    /// The children have been cancelled, and later ones are.
+    /// The children have been cancelled, and later children will be.
     is_cancelled: bool,
     /// The scope takes no more children.
     is_closed: bool,
@@ -60,14 +60,13 @@ struct Family {
 
 struct Alive {
     pid: Pid,
-    /// What hears of its end in the place of the scope.
+    /// The listener that hears of its end in place of the scope.
     member: Option<(Arc<dyn Member>, u64)>,
 }
 
-/// Children whose ends are not the scope's own affair.
+/// A listener for the ends of children, in place of the scope.
 pub(crate) trait Member: Send + Sync {
-    /// The child of that number has ended. Called in the task's step, or where the scope is
-    /// dropped.
+    /// The child of this number has ended. Called in the task's step, or at the drop of the scope.
     fn ended(self: Arc<Self>, number: u64, pid: Pid, cause: ExitCause);
 }
 
@@ -86,14 +85,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<M: Send + 'static> Cx<M> {
-    /// Calls `body` with a [`Scope`], in which it starts children, and waits for it and for all of
-    /// these. None of them outlives the scope.
+    /// Calls `body` with a [`Scope`], in which it starts children. Waits for the body and for all
+    /// children: no child outlives the scope.
     ///
     /// The first child that does not finish by itself ends the scope with a [`ChildError`]: the
-    /// body is dropped, and the other children are cancelled and waited for. So they are when the
-    /// body returns an error. They are cancelled as well when the task is asked to finish, and when
-    /// the scope is dropped, which waits for none. Children that go on after a cancellation are
-    /// waited for as long as they do.
+    /// scope drops the body, cancels the other children, and waits for their ends. An error of the
+    /// body does the same. A cancellation of the task cancels the children as well, and so does the
+    /// drop of the scope, which does not wait. The scope waits for cancelled children as long as
+    /// they go on.
     ///
     /// ```
     /// # use ganger_proc_api::ExitReason;
@@ -114,8 +113,8 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     ///
     /// # Errors
-    /// The error of the body, [`ChildError`], or [`WaitError::Cancelled`] when the task was asked
-    /// to finish and a child has ended therefore.
+    /// The error of the body, [`ChildError`], or [`WaitError::Cancelled`] when a cancellation of
+    /// the task has ended a child.
     pub async fn scope<R, F, Fut>(&self, body: F) -> Result<R, BoxError>
     where
         F: FnOnce(Scope) -> Fut,
@@ -148,7 +147,7 @@ impl<M: Send + 'static> Cx<M> {
                     Poll::Ready(None) => return Poll::Ready(()),
                     Poll::Pending => return Poll::Pending,
                 };
-                // The child's own error says more than that it is lost.
+                // The child's own error says more than its loss.
                 let is_open = match &result {
                     Ok(_) => true,
                     Err(error) => has_source(error, |it| it.is::<ChildLost>()),
@@ -163,10 +162,10 @@ impl<M: Send + 'static> Cx<M> {
     }
 }
 
-/// A scope from the side of the task that has opened it. Dropping it cancels the children.
+/// A scope from the side of its task. Dropping the nursery cancels the children.
 struct Nursery {
     scope: Scope,
-    /// Why the task is asked to finish, once the scope knows that.
+    /// The reason of the task's cancellation, once the scope knows it.
     cancel: Option<CancelReason>,
 }
 
@@ -197,7 +196,7 @@ impl Nursery {
         }
     }
 
-    /// The next of the scope's own children that has ended; `None` when there are none at all.
+    /// The next end of the scope's own children; `None` without any living child.
     fn poll_ended(&self, context: &task::Context<'_>) -> Poll<Option<(Pid, ExitCause)>> {
         loop {
             let Some((alive, cause)) = ready!(self.poll_any(context)) else {
@@ -244,7 +243,7 @@ impl Nursery {
         Some(Box::new(ChildError { pid, cause, source }))
     }
 
-    /// Cancels the children, those that are yet to come included. Once is enough.
+    /// Cancels the present and the future children. Once is enough.
     fn cancel(&self) {
         let mut family = lock(&self.scope.family);
         if mem::replace(&mut family.is_cancelled, true) {
@@ -263,7 +262,7 @@ impl Drop for Nursery {
         lock(&self.scope.family).is_closed = true;
         self.cancel();
         step::with(self.scope.task, |step| step.waits.close(self.scope.line));
-        // No notice comes any more, and the children must not keep the family.
+        // No further notice comes, and the children must not keep the family.
         let children = mem::take(&mut lock(&self.scope.family).children);
         for alive in children.into_iter().flatten() {
             if let Some((member, number)) = alive.member {
@@ -277,7 +276,7 @@ impl Drop for Nursery {
 /// Why children of a scope are cancelled.
 const OVER: &str = "its scope has ended";
 
-/// The parent's duty to monitor its child, before any worker runs the child, so that none ends it
+/// The parent's duty to monitor its child before any worker runs the child, so that no end goes
 /// unseen.
 pub(crate) struct Monitored {
     parent: Context,
@@ -293,18 +292,18 @@ impl Monitored {
     }
 }
 
-/// Where the first error of a child is kept, for the scope.
+/// The place for the first error of a child, for the scope.
 pub(crate) struct FirstError(Arc<Mutex<Family>>);
 
 impl FirstError {
-    /// The child is about to end with that error.
+    /// The child is about to end with this error.
     pub(crate) fn keep(self, child: Pid, error: BoxError) {
         let mut family = lock(&self.0);
         let later = match family.error {
             Some(_) => Some(error),
             None => family.error.replace((child, error)).map(|(_, it)| it),
         };
-        // An error's destructor is another's code.
+        // An error's destructor is foreign code.
         drop(family);
         drop(later);
     }
@@ -316,7 +315,7 @@ impl Scope {
     }
 
     pub(crate) fn cancel(&self, pid: Pid, reason: &str) {
-        // One that is not found has ended.
+        // A child that is not found has ended.
         let _ = self.ctx.cancel(pid, reason);
     }
 
@@ -328,13 +327,13 @@ impl Scope {
         }
     }
 
-    /// Why no further child is to be started, if so.
+    /// Why no further child may start, if so.
     pub(crate) fn over(&self) -> Option<CancelReason> {
         let family = lock(&self.family);
         (family.is_cancelled || family.is_closed).then(|| OVER.into())
     }
 
-    /// Starts a child, which `child` makes. Its end goes to `member`, if there is one.
+    /// Starts a child, made by `child`. Its end goes to `member`, if any.
     pub(crate) fn start(
         &self,
         member: Option<(Arc<dyn Member>, u64)>,

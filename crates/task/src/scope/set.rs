@@ -1,16 +1,16 @@
-//! Children of a scope that may fail.
+//! Sets of children that may fail.
 //!
-//! **Problem.** The first child that fails ends its scope. A crawler, a batch or a server wants the
-//! cause instead, and goes on.
+//! **Problem.** The first failure of a child ends its scope. A crawler, a batch or a server wants
+//! the cause instead, and goes on.
 //!
 //! **Rejected.** A scope that tolerates all failures: the same scope mostly has children that must
 //! not fail. A set without a scope: its destructor can't wait, so children would outlive it.
 //!
 //! **Protocol**
-//! 1. A child leaves its result or its error with the set before it ends. The end is the scope's to
-//!    hear of. The scope gives it to the set, which puts both together.
+//! 1. A child leaves its result or its error with the set before it ends. The scope hears of the
+//!    end, and tells the set, which puts both together.
 //! 2. An end makes room: the scope starts the next child that waits in the set.
-//! 3. When the scope is cancelled or over, those that wait are not started.
+//! 3. When the scope is cancelled or over, waiting children do not start.
 
 use super::nursery::{Member, Scope, lock};
 use super::task_error::{TaskError, TaskId};
@@ -25,10 +25,10 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 use std::task::{self, Poll, Waker};
 
-/// Children of a scope that may fail: a failure ends neither the others nor the scope. See
+/// Children of a scope that may fail: a failure ends neither the other children nor the scope. See
 /// [`Scope::task_set`].
 ///
-/// Dropping it cancels its children. The scope waits for them.
+/// Dropping the set cancels its children. The scope waits for their ends.
 pub struct TaskSet<T: Send + 'static> {
     inner: Arc<Inner<T>>,
 }
@@ -40,7 +40,7 @@ struct Inner<T> {
 
 struct State<T> {
     limit: usize,
-    /// How many there have been.
+    /// The number of all children so far.
     spawned: u64,
     queue: VecDeque<(TaskId, Start<T>)>,
     running: BTreeMap<TaskId, Running<T>>,
@@ -48,25 +48,25 @@ struct State<T> {
     waker: Option<Waker>,
 }
 
-/// Starts a child that had to wait.
+/// Starts a waiting child.
 type Start<T> = Box<dyn FnOnce(&Arc<Inner<T>>, TaskId) -> Result<(), SubmitError> + Send>;
 
-/// A child that has not ended.
+/// A living child.
 struct Running<T> {
-    /// Known once it has started.
+    /// Known after the start.
     pid: Option<Pid>,
-    /// It is to be cancelled as soon as its PID is known.
+    /// The set cancels the child as soon as its PID is known.
     is_cancelled: bool,
-    /// What it has left.
+    /// The result that the child has left.
     left: Option<Result<T, BoxError>>,
 }
 
 impl Scope {
-    /// A set of children that may fail: [`next`](TaskSet::next) gives the result of each, or why
-    /// there is none, as they end. A failure ends neither the others nor the scope, which waits for
-    /// all of them as it does for its other children.
+    /// A set of children that may fail: [`next`](TaskSet::next) gives the result of each child, or
+    /// its failure, in the order of their ends. A failure ends neither the other children nor the
+    /// scope, which waits for all of them.
     ///
-    /// For one process whose end a task waits for, there is [`Cx::monitored`].
+    /// To wait for the end of a single process, see [`Cx::monitored`].
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -117,8 +117,8 @@ impl Scope {
 }
 
 impl<T: Send + 'static> TaskSet<T> {
-    /// At most so many children run at once, and at least one. Others wait in the set, and start in
-    /// the order of their calls. Those that run already go on.
+    /// The most children that run at once, from 1 up. Further children wait in the set, and start
+    /// in the order of their calls. Running children go on.
     #[must_use = "dropping it cancels its children"]
     pub fn limit(self, children: usize) -> Self {
         lock(&self.inner.state).limit = children.max(1);
@@ -128,8 +128,8 @@ impl<T: Send + 'static> TaskSet<T> {
     /// Starts a child, or has it wait until there is room. Never blocks.
     ///
     /// # Errors
-    /// [`SubmitError`] when the scheduler takes no more processes, or the scope is over. A child
-    /// that has to wait and can't be started then has ended as [`TaskError`] says.
+    /// [`SubmitError`] when the scheduler takes no more processes, or the scope is over. A waiting
+    /// child that fails to start later ends with a [`TaskError`].
     ///
     /// # Panics
     /// Outside of the task that has opened the scope.
@@ -152,10 +152,10 @@ impl<T: Send + 'static> TaskSet<T> {
         Ok(id)
     }
 
-    /// The result of the next child that ends, or why it has none; `None` when there is none left.
+    /// The result or the failure of the next child that ends; `None` when no child is left.
     ///
     /// A cancellation of the task cancels the children, and does not end this wait: their ends come
-    /// as usual. Dropping the wait loses nothing.
+    /// as usual. Cancel-safe.
     ///
     /// # Errors
     /// [`TaskError`], inside.
@@ -163,7 +163,7 @@ impl<T: Send + 'static> TaskSet<T> {
         self.next_with_id().await.map(|(_, result)| result)
     }
 
-    /// As [`next`](Self::next), with what [`spawn`](Self::spawn) has returned.
+    /// As [`next`](Self::next), with the id that [`spawn`](Self::spawn) has returned.
     ///
     /// # Errors
     /// [`TaskError`], inside.
@@ -171,9 +171,9 @@ impl<T: Send + 'static> TaskSet<T> {
         poll_fn(|context| self.inner.poll_next(context)).await
     }
 
-    /// Asks a child to finish, as a cancellation of any process does. One that waits for room does
-    /// not start. [`next`](Self::next) gives its end. One that has ended stays as it is. O(log n),
-    /// and O(n) for one that waits.
+    /// Asks a child to finish, as a cancellation of any process does. A waiting child does not
+    /// start. [`next`](Self::next) gives its end. An ended child stays as it is. O(log n), and O(n)
+    /// for a waiting child.
     #[doc(alias = "abort")]
     pub fn cancel(&self, id: TaskId) {
         let mut state = lock(&self.inner.state);
@@ -185,7 +185,7 @@ impl<T: Send + 'static> TaskSet<T> {
             let waited = state.queue.remove(index);
             let waker = state.end(id, Err(TaskError::not_started(id, CANCELLED.into())));
             drop(state);
-            // A body is another's code.
+            // A body is foreign code.
             drop(waited);
             wake(waker);
         }
@@ -207,21 +207,21 @@ impl<T: Send + 'static> TaskSet<T> {
         lock(&self.inner.state).running.get(&id)?.pid
     }
 
-    /// How many children there are whose end [`next`](Self::next) has not given.
+    /// The number of children whose ends [`next`](Self::next) has not given.
     #[must_use]
     pub fn len(&self) -> usize {
         let state = lock(&self.inner.state);
         state.queue.len() + state.running.len() + state.ended.len()
     }
 
-    /// Whether there are none, so that [`next`](Self::next) gives `None`.
+    /// Whether the set is empty, so that [`next`](Self::next) gives `None`.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Why children of a set are cancelled, unless the scope says it.
+/// The reason of a set's cancellations.
 const CANCELLED: &str = "its task set has cancelled it";
 
 impl<T> Running<T> {
@@ -240,7 +240,7 @@ impl<T> Running<T> {
 }
 
 impl<T> State<T> {
-    /// The child has ended so. The waker is to be woken without the lock.
+    /// Notes the end of a child. The caller wakes the waker without the lock.
     #[must_use]
     fn end(&mut self, id: TaskId, result: Result<T, TaskError>) -> Option<Waker> {
         self.ended.push_back((id, result));
@@ -255,7 +255,7 @@ fn wake(waker: Option<Waker>) {
 }
 
 impl<T: Send + 'static> Inner<T> {
-    /// Starts a child, which is among those that run already.
+    /// Starts a child, which counts as running already.
     fn start<F, Fut>(self: &Arc<Self>, id: TaskId, body: F) -> Result<(), SubmitError>
     where
         F: FnOnce(Cx) -> Fut + Send + 'static,
@@ -313,7 +313,7 @@ impl<T: Send + 'static> Inner<T> {
         &self,
         context: &task::Context<'_>,
     ) -> Poll<Option<(TaskId, Result<T, TaskError>)>> {
-        // A waker is another's code: it is cloned and dropped without the lock.
+        // A waker is foreign code: it is cloned and dropped without the lock.
         let waker = context.waker().clone();
         let mut state = lock(&self.state);
         if let Some(ended) = state.ended.pop_front() {
@@ -334,7 +334,7 @@ impl<T: Send + 'static> Inner<T> {
         }
     }
 
-    /// Those that wait for room are not started.
+    /// Ends the waiting children without a start.
     fn flush(&self, reason: &CancelReason) {
         let mut state = lock(&self.state);
         let waited = mem::take(&mut state.queue);
@@ -348,7 +348,7 @@ impl<T: Send + 'static> Inner<T> {
         wake(waker);
     }
 
-    /// Starts those that wait, as far as there is room.
+    /// Starts waiting children, as far as the limit allows.
     fn fill(self: &Arc<Self>) {
         loop {
             let mut state = lock(&self.state);
@@ -381,7 +381,7 @@ impl<T: Send + 'static> Member for Inner<T> {
         };
         let waker = state.end(id, result);
         drop(state);
-        // A result's destructor is another's code.
+        // A result's destructor is foreign code.
         drop(lost);
         wake(waker);
         match self.scope.over() {

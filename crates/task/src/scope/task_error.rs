@@ -1,4 +1,4 @@
-//! A child of a set, and why it has no result.
+//! The children of a set, and their failures.
 
 use crate::error::text;
 use ganger_proc_api::{BoxError, CancelReason, ExitCause, Pid, SubmitError};
@@ -19,14 +19,14 @@ impl fmt::Display for TaskId {
 #[error("the child {id} of the set has ended: {cause}")]
 #[non_exhaustive]
 pub struct TaskError {
-    /// The child: what the call has returned that has started it.
+    /// The child, as `spawn` has returned it.
     pub id: TaskId,
-    /// Its PID; `None` for one that was never started.
+    /// Its PID; `None` if the child never started.
     pub pid: Option<Pid>,
-    /// How it has ended. One that was cancelled before it started has ended as cancelled, and one
-    /// that could not be started has failed.
+    /// Its end. A child cancelled before its start has ended as cancelled, and a failed start
+    /// counts as a failure.
     pub cause: ExitCause,
-    /// The child's own error, or why it could not be started.
+    /// The child's own error, or the error of its start.
     pub source: Option<BoxError>,
 }
 

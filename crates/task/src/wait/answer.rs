@@ -9,8 +9,8 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{self, Poll};
 
-/// Waits for the answer to a command: see [`Cx::command`](crate::Cx::command). Dropping it takes
-/// the command back.
+/// Waits for the answer to a command: see [`Cx::command`](crate::Cx::command). Dropping the wait
+/// takes the command back.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct AnswerWait<T> {
     task: u64,
@@ -42,7 +42,7 @@ impl<T> AnswerWait<T> {
 impl<T> Unpin for AnswerWait<T> {}
 
 /// # Panics
-/// Polling it again after it was ready panics.
+/// A poll after the result panics.
 impl<T> Future for AnswerWait<T> {
     type Output = Result<T, WaitError>;
 
@@ -60,7 +60,7 @@ impl Asked {
         context: &mut task::Context<'_>,
     ) -> Poll<Result<Payload, WaitError>> {
         let waker = step.foreign(context.waker());
-        // An answer is taken also when the budget is spent: there is one for each command.
+        // The wait takes an answer also when the budget is spent: each command has a single answer.
         if let Self::Yielded(tag) = *self
             && let Some(answer) = step.waits.take(tag, waker)
         {
@@ -72,7 +72,7 @@ impl Asked {
             });
         }
         if let Some(reason) = step.cancelled().cloned() {
-            // A loop that ignores its cancellation ends one wait after another.
+            // A loop that ignores its cancellation ends wait after wait.
             if let Self::Not(_, mark) = self
                 && !step.may_be_ready(mark, context.waker())
             {

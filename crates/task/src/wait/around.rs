@@ -1,8 +1,8 @@
 //! Waits around other futures: until a cancellation, within a time, in a shield.
 //!
-//! They have names, since a function that is `async` over any future makes the compiler forget the
-//! lifetimes in that future's type: a task that waits for a lock of `&'static str` would not be
-//! accepted.
+//! These waits are types with names. An `async` function over any future makes the compiler forget
+//! the lifetimes in the future's type: it would reject a task that waits for a lock of `&'static
+//! str`.
 
 use super::answer::AnswerWait;
 use crate::error::WaitError;
@@ -50,8 +50,8 @@ impl Drop for Cancelled {
     }
 }
 
-/// Whether a wait with that mark polls its future in this step; the budget before that. A
-/// cancellation comes first: a value that the future would take stays where it is.
+/// Whether a wait polls its future in this step, with the budget before the poll. A cancellation
+/// comes first: the future takes no value then.
 fn begin(task: u64, mark: &mut Mark, waker: &Waker) -> Result<u32, Poll<WaitError>> {
     step::poll_with(task, |step| {
         if !step.may_be_ready(mark, waker) {
@@ -97,7 +97,7 @@ impl<F: Future> Future for UntilCancelled<F> {
 }
 
 pin_project! {
-    /// Waits for a future that no cancellation disturbs: see [`Cx::shield`](crate::Cx::shield).
+    /// Waits for a future without cancellations: see [`Cx::shield`](crate::Cx::shield).
     #[must_use = "futures do nothing unless they are awaited"]
     pub struct Shielded<F> {
         #[pin]

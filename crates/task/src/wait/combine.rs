@@ -1,4 +1,4 @@
-//! Waiting for several futures at once.
+//! Waits for several futures at once.
 
 use crate::step;
 use crate::waits::Mark;
@@ -6,27 +6,26 @@ use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A tuple of futures, of which the first that is ready counts: see
-/// [`Cx::select`](crate::Cx::select).
+/// A tuple of futures, to wait for the first result: see [`Cx::select`](crate::Cx::select).
 pub trait Select {
-    /// The result of one of them.
+    /// The first result.
     type Output;
-    /// The wait for it.
+    /// The wait for the first result.
     type Selecting: Future<Output = Self::Output>;
 
-    /// Waits in that task for the first.
+    /// Waits in a task for the first result.
     #[doc(hidden)]
     fn select(self, task: u64) -> Self::Selecting;
 }
 
-/// A tuple of futures, all of which are waited for: see [`Cx::join`](crate::Cx::join).
+/// A tuple of futures, to wait for all results: see [`Cx::join`](crate::Cx::join).
 pub trait Join {
     /// Their results.
     type Output;
-    /// The wait for them.
+    /// The wait for all results.
     type Joining: Future<Output = Self::Output>;
 
-    /// Waits in that task for all.
+    /// Waits in a task for all results.
     #[doc(hidden)]
     fn join(self, task: u64) -> Self::Joining;
 }
@@ -111,7 +110,7 @@ macro_rules! combine {
 
             fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
                 let mut this = self.project();
-                // What is polled first may use up the budget of the step.
+                // The future polled first may use up the budget of the step.
                 let start = step::poll_with(*this.task, |step| step.next_turn($count));
                 let mut is_ready = true;
                 for turn in 0..$count {

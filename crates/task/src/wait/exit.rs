@@ -39,7 +39,7 @@ impl ExitWait {
         }
     }
 
-    /// Has a process started that the task monitors from its first moment on.
+    /// Starts a process under a monitor of the task.
     #[cfg(feature = "sched")]
     #[track_caller]
     pub(crate) fn spawn<T: HasPid>(
@@ -63,7 +63,7 @@ impl ExitWait {
     }
 }
 
-/// What stands for a process that has been started.
+/// A handle of a started process.
 #[cfg(feature = "sched")]
 pub trait HasPid {
     /// The process's PID.
@@ -85,7 +85,7 @@ impl<M> HasPid for Address<M> {
 }
 
 /// # Panics
-/// Polling it again after it was ready panics.
+/// A poll after the result panics.
 impl Future for ExitWait {
     type Output = Result<ExitCause, WaitError>;
 

@@ -1,6 +1,6 @@
-//! The waits of a task, as futures: for one thing each, around other futures, and for several.
+//! The waits of a task, as futures: for a single event, around other futures, and for several.
 //!
-//! **Imports**: the step that a task is polled in, and its table of waits.
+//! **Imports**: the step of a task, and its table of waits.
 
 mod answer;
 mod around;

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{self, Poll};
 
-/// Takes the next message of the type.
+/// Takes the next message of type `M`.
 pub(crate) fn next<M: Send + 'static>(events: &mut Events<'_>) -> Option<M> {
     events.find_map(|it| it.into_message().ok()?.take().ok())
 }
@@ -27,10 +27,10 @@ pub struct Recv<M, P> {
 #[derive(Debug)]
 pub struct Any;
 
-/// A message is wanted for which that holds.
+/// A message is wanted if the predicate holds for it.
 pub struct Where<P> {
     wanted: P,
-    /// The last step in which it has looked.
+    /// The last step in which the wait has looked.
     looked: u64,
 }
 
@@ -60,7 +60,7 @@ impl<M, P> Recv<M, P> {
 
 impl<M, P> Unpin for Recv<M, P> {}
 
-/// What a receive takes out of the events.
+/// The filter of a receive.
 pub trait Wanted<M: Send + 'static> {
     #[doc(hidden)]
     fn take(&mut self, events: &mut Events<'_>, step: u64) -> Option<M>;

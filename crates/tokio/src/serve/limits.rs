@@ -1,8 +1,8 @@
-//! How much a server takes, and how long it waits for clients.
+//! The limits and the time-outs of a server.
 
 use std::time::Duration;
 
-/// What a connection may take.
+/// The limits of a server's connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) connections: usize,

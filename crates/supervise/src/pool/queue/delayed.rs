@@ -1,4 +1,4 @@
-//! Jobs that wait for the moment of their next try.
+//! Jobs that wait for the time of their next try.
 
 use crate::pool::entry::{Entry, LineOf};
 use ganger_sched::Instant;
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// O(log n) for each.
 pub(super) struct Delayed<J, A> {
-    /// By their numbers, with the lines in which they wait then.
+    /// The jobs by number, with the lines in which they wait afterwards.
     jobs: BTreeMap<u64, (Instant, LineOf, Entry<J, A>)>,
     due: BTreeSet<(Instant, u64)>,
 }
@@ -30,12 +30,12 @@ impl<J, A> Delayed<J, A> {
         Some(entry)
     }
 
-    /// When the first is due.
+    /// The due time of the first job.
     pub(super) fn next(&self) -> Instant {
         self.due.first().map_or(Instant::NEVER, |it| it.0)
     }
 
-    /// Takes the first out, if it is due at that moment.
+    /// Takes the first job out, if it is due.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<(LineOf, Entry<J, A>)> {
         let &(due, number) = self.due.first().filter(|it| it.0 <= now)?;
         self.due.remove(&(due, number));

@@ -1,21 +1,21 @@
-//! Jobs that wait in a line, in the order of their numbers. One may leave from the middle.
+//! Jobs that wait in a line, in the order of their numbers. A job may leave from the middle.
 
 use crate::pool::entry::Entry;
 use std::collections::VecDeque;
 
-/// A line with less room keeps it.
+/// A line with less room keeps its memory.
 const SMALL: usize = 1024;
 
-/// The first is always there. O(1) amortised, but for the search for a number, which is O(log n).
+/// The first spot always has a job. O(1) amortised; the search for a number is O(log n).
 pub(super) struct Line<J, A> {
     spots: VecDeque<Spot<J, A>>,
-    /// So many have left.
+    /// The number of spots whose jobs have left.
     gone: usize,
 }
 
 enum Spot<J, A> {
     Waits(Entry<J, A>),
-    /// The job with that number has left.
+    /// The job with this number has left.
     Gone(u64),
 }
 
@@ -60,7 +60,7 @@ impl<J, A> Line<J, A> {
         self.spots.iter().filter_map(Spot::entry)
     }
 
-    /// Those with that number and later ones.
+    /// The jobs from this number on.
     pub(super) fn since(&mut self, number: u64) -> impl Iterator<Item = &mut Entry<J, A>> {
         let from = self.spots.partition_point(|it| it.number() < number);
         self.spots.range_mut(from..).filter_map(|it| match it {
@@ -69,7 +69,7 @@ impl<J, A> Line<J, A> {
         })
     }
 
-    /// Its number is the highest.
+    /// The job's number is the highest.
     #[inline]
     pub(super) fn push_back(&mut self, entry: Entry<J, A>) {
         let last = self.spots.back().map(Spot::number);
@@ -77,7 +77,7 @@ impl<J, A> Line<J, A> {
         self.spots.push_back(Spot::Waits(entry));
     }
 
-    /// Its number is the lowest.
+    /// The job's number is the lowest.
     pub(super) fn push_front(&mut self, entry: Entry<J, A>) {
         let first = self.spots.front().map(Spot::number);
         debug_assert!(first.is_none_or(|it| entry.number < it), "not the first");
@@ -93,7 +93,7 @@ impl<J, A> Line<J, A> {
         Some(entry)
     }
 
-    /// In its place among the others. O(n), but near an end it is as one there.
+    /// In its place by number. O(n), but O(1) near an end.
     pub(super) fn insert(&mut self, entry: Entry<J, A>) {
         let place = self.spots.partition_point(|it| it.number() < entry.number);
         self.spots.insert(place, Spot::Waits(entry));
@@ -108,7 +108,7 @@ impl<J, A> Line<J, A> {
         self.spots.back().map(Spot::number)
     }
 
-    /// Takes the job with that number out, if it is there.
+    /// Takes a job out, if it is there.
     pub(super) fn remove(&mut self, number: u64) -> Option<Entry<J, A>> {
         let place = self.spots.binary_search_by_key(&number, Spot::number);
         let spot = self.spots.get_mut(place.ok()?)?;
@@ -120,8 +120,7 @@ impl<J, A> Line<J, A> {
         Some(entry)
     }
 
-    /// Has a job at the head, not more spots of those that have left than jobs, and not much more
-    /// room than it needs.
+    /// Keeps a job at the head, fewer empty spots than jobs, and little spare room.
     #[inline]
     fn tidy(&mut self) {
         if self.gone > 0 {
@@ -162,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Beside a sorted set. Numbers are drawn by a linear congruential generator.
+    /// The line agrees with a sorted set. Numbers come from a linear congruential generator.
     // pins: W4, W5
     #[test]
     fn a_line_is_a_sorted_list_whatever_leaves_it() {
@@ -173,7 +172,7 @@ mod tests {
             (random >> 32) % of
         };
         for round in 0..20_000_u64 {
-            // It grows for long, and shrinks for long.
+            // The line grows for long, and shrinks for long.
             let grows = (round / 2_500).is_multiple_of(2);
             assert_eq!(line.last().as_ref(), list.last());
             match chance(if grows { 8 } else { 4 }) {

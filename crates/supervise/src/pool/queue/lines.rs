@@ -1,17 +1,18 @@
-//! The lines of one place: a line for each priority.
+//! The lines of a place: a line for each priority.
 
 use super::line::Line;
 use crate::pool::entry::Entry;
 
-/// The lines of a worker, or those of all. The rank of a priority says how many are above it.
+/// The lines of a worker, or the common lines. The rank of a priority is the number of higher
+/// priorities.
 pub(super) struct Lines<J, A> {
-    /// Of the highest priority: mostly the only one.
+    /// The line of the highest priority, mostly the only line.
     first: Line<J, A>,
     others: Vec<Line<J, A>>,
 }
 
 impl<J, A> Lines<J, A> {
-    /// For so many priorities, at least one.
+    /// Empty lines for at least a single priority.
     pub(super) fn new(priorities: usize) -> Self {
         Self {
             first: Line::new(),
@@ -27,7 +28,7 @@ impl<J, A> Lines<J, A> {
         }
     }
 
-    /// The first job of the highest priority that there is, with its rank.
+    /// The first job of the highest priority with jobs, and its rank.
     #[inline]
     pub(super) fn head(&self) -> Option<(usize, &Entry<J, A>)> {
         match self.first.first() {
@@ -39,7 +40,7 @@ impl<J, A> Lines<J, A> {
         }
     }
 
-    /// All lines, that of the highest priority first.
+    /// All lines, from the highest priority to the lowest.
     pub(super) fn all(&self) -> impl Iterator<Item = &Line<J, A>> {
         [&self.first].into_iter().chain(&self.others)
     }

@@ -1,4 +1,4 @@
-//! The jobs that wait, and the workers that wait for jobs: all under one lock.
+//! Waiting jobs and idle workers, under a single lock.
 //!
 //! Users' values are not dropped under the lock, and wakers are called outside of it.
 
@@ -51,7 +51,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// Does something under the lock, and afterwards what is to be done outside.
+    /// Calls `f` under the lock, and does afterwards the work that `f` has put off.
     fn with<R>(&self, f: impl FnOnce(&mut State<J, A>, &mut Then<J, A>) -> R) -> R {
         let mut then = Then::default();
         let result = f(&mut lock(&self.state), &mut then);
@@ -66,7 +66,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// The pool begins. The processes of one before it have ended.
+    /// The pool begins. The processes of its predecessor have ended.
     pub(super) fn set_owner(&self, owner: Pid, timers: Option<Arc<Timers>>) {
         let mut state = lock(&self.state);
         state.owner = Some(owner);
@@ -81,7 +81,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         lock(&self.state).owner
     }
 
-    /// From now on jobs are admitted.
+    /// The queue admits jobs from now on.
     pub(super) fn open(&self, front: Waker) {
         let mut state = lock(&self.state);
         state.front = Some(front);
@@ -89,7 +89,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         state.phase = Phase::Open;
     }
 
-    /// How many priorities are above that one.
+    /// The number of higher priorities.
     pub(super) fn rank(&self, priority: usize) -> usize {
         (self.limits.priorities - 1).saturating_sub(priority)
     }
@@ -118,7 +118,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// Makes room for a job of that rank where none is, or says why there is none.
+    /// Makes room for a job of this rank in a full queue, or says why it has none.
     #[cold]
     fn make_room(
         self: &Arc<Self>,
@@ -147,7 +147,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// Admits a job that is carried out at once, by this thread, or gives it back.
+    /// Admits a job that this thread runs at once, or gives it back.
     pub(super) fn try_begin(&self, entry: Entry<J, A>) -> Result<Entry<J, A>, Refusal<J, A>> {
         self.with(|state, _| {
             let queued = state.stats.in_flight;
@@ -165,7 +165,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// That job was carried out by the thread that has begun it.
+    /// The thread that has begun a job has run it.
     pub(super) fn done(&self, count: impl FnOnce(&mut PoolStats)) {
         self.with(|state, then| {
             state.stats.in_flight -= 1;
@@ -174,7 +174,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// Tells those that wait for the job, and the pool's handler, that it is not carried out.
+    /// Tells the caller and the pool's handler that the pool refuses the job.
     pub(super) fn refuse(&self, refusal: Refusal<J, A>) {
         let refused = vec![refusal];
         let then = Then {
@@ -184,8 +184,8 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         then.carry_out(self.on_refused.as_ref());
     }
 
-    /// The next job for that worker, which is idle if there is none. `served` says that it has
-    /// carried one out since the last call.
+    /// The next job for a worker, which is idle without any. `served`: the worker has completed a
+    /// job since the last call.
     pub(super) fn take(&self, index: usize, served: bool) -> Option<Entry<J, A>> {
         let now = self.now();
         self.with(|state, then| {
@@ -212,7 +212,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// The worker has carried a job out, and takes no other one now.
+    /// The worker has completed a job, and takes no other job now.
     pub(super) fn served(&self, index: usize) {
         self.with(|state, then| {
             state.over(index, |stats| stats.served += 1);
@@ -228,7 +228,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// The worker has failed with a job, which is to be tried again.
+    /// The worker has failed with a job, which gets another try.
     pub(super) fn again(self: &Arc<Self>, index: usize, entry: Entry<J, A>) {
         let now = self.now();
         self.with(|state, then| {
@@ -247,7 +247,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// The worker begins, in that process.
+    /// The worker begins, in this process.
     pub(super) fn begin(&self, index: usize, pid: Pid, waker: Waker) -> Result<(), BoxError> {
         self.with(|state, then| {
             let slot = &mut state.workers[index];
@@ -278,7 +278,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         is_idle
     }
 
-    /// The process of a worker that was started for jobs has ended.
+    /// The process of a temporary worker has ended.
     pub(super) fn ended(&self, index: usize, pid: Pid) {
         if let Some(slot) = lock(&self.state).workers.get_mut(index)
             && slot.pid == Some(pid)
@@ -287,7 +287,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// A worker that was to be started was not.
+    /// The start of a worker has failed.
     pub(super) fn not_started(&self, index: usize) {
         if let Some(slot) = lock(&self.state).workers.get_mut(index)
             && slot.life == Life::Starts
@@ -296,8 +296,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// Gives up what has waited for too long. Says what the front does next; it starts no worker if
-    /// it may not.
+    /// Expires old jobs, and returns the front's next act. Without `may_start` no worker starts.
     pub(super) fn next(&self, may_start: bool) -> Next {
         let now = self.now();
         self.with(|state, then| {
@@ -325,7 +324,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// No job is admitted any more, and those that were are carried out.
+    /// The queue refuses new jobs; workers complete the admitted jobs.
     pub(super) fn drain(&self) {
         self.with(|state, then| {
             if state.phase == Phase::Open {
@@ -339,17 +338,17 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// Whether nothing is left to do: what was admitted is done, and no more will be.
+    /// Whether all admitted jobs are done, and no further job comes.
     pub(super) fn is_drained(&self) -> bool {
         lock(&self.state).is_drained()
     }
 
-    /// Whether a stop was asked for, and not only the end of the workers.
+    /// Whether the pool is stopping on request, and not by the end of its workers.
     pub(super) fn drains(&self) -> bool {
         lock(&self.state).phase == Phase::Drains
     }
 
-    /// The pool ends: what waits is refused.
+    /// The pool ends, and refuses the waiting jobs.
     pub(super) fn end(&self) {
         self.with(|state, then| {
             state.phase = Phase::Over;
@@ -362,7 +361,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 }
 
 impl<J, A> Queue<J, A> {
-    /// The worker is over, and its process may get another one. What waits for it stays.
+    /// The worker has ended, and its process may get another worker. The worker's line stays.
     pub(super) fn gone(&self, index: usize) {
         lock(&self.state).close(index);
     }

@@ -8,7 +8,7 @@ pub(super) struct Slot<J, A> {
     /// Jobs for this worker alone.
     pub(super) own: Lines<J, A>,
     pub(super) life: Life,
-    /// The process that has the place, as far as the queue knows it.
+    /// The process of the place, as far as the queue knows it.
     pub(super) pid: Option<Pid>,
     /// The front monitors it.
     pub(super) is_seen: bool,
@@ -20,10 +20,10 @@ pub(super) struct Slot<J, A> {
 pub(super) enum Life {
     /// No process has the place.
     Off,
-    /// One has been asked for.
+    /// The front has asked for a process.
     Starts,
     Runs,
-    /// The worker is over. Its process gets another one, or ends.
+    /// The worker has ended. Its process gets another worker, or ends.
     Closed,
 }
 
@@ -39,7 +39,7 @@ impl<J, A> Slot<J, A> {
         }
     }
 
-    /// No process has the place any more.
+    /// The process of the place has ended.
     pub(super) fn clear(&mut self) {
         (self.life, self.pid, self.is_seen) = (Life::Off, None, false);
     }

@@ -1,20 +1,20 @@
-//! What the lock of the [`Queue`](super::Queue) guards: lines of jobs, and the places of the
+//! The state behind the lock of the [`Queue`](super::Queue): lines of jobs, and the places of the
 //! workers.
 //!
-//! **Places.** A place has one process at a time. The front starts it, sees it in its place, and
-//! hears of its end by a monitor. Until then the place is taken, also between two lives of a worker
-//! that is replaced in place, which may last.
+//! **Places.** A place has one process at a time. The front starts the process, sees it in its
+//! place, and hears of its end by a monitor. Until its end the process holds the place, also
+//! between two lives of a worker with a restart in place.
 //!
-//! **Lines.** A line has its jobs in the order of their admission, which is that of their numbers.
-//! A job that is tried again has the number that it had: that is lower than those of the jobs that
-//! wait for its worker alone, since the worker takes these first. So each line begins with its
-//! oldest, and a job in its middle is found by its number when its caller leaves. With priorities,
-//! each has lines of its own. A job that waits before its next try is in no line, and has a place
-//! nevertheless.
+//! **Lines.** A line keeps its jobs in the order of their admission, by ascending numbers. A job
+//! keeps its number for further tries. The number is lower than the numbers of all jobs that wait
+//! for its worker alone, since the worker takes these jobs first. So each line begins with its
+//! oldest job, and the queue finds a job by its number when the caller leaves. Each priority has
+//! lines of its own. A job that waits for the time of its next try is in no line, but counts for
+//! the limit.
 //!
-//! **Callers that leave.** A worker that takes a job asks whether its caller is there, which is
-//! enough while there are places. When there is none, the queue looks at all callers that it has
-//! not seen, and has each of them tell it of its leaving from then on: once for each job.
+//! **Callers that leave.** A worker that takes a job asks whether its caller is there. This check
+//! is enough while the queue has room. A full queue looks at all callers that it has not seen, and
+//! registers with each of them for its leaving: once for each job.
 
 use super::delayed::Delayed;
 use super::line::Line;
@@ -32,29 +32,29 @@ use std::ops::Range;
 use std::task::Waker;
 
 pub(super) struct State<J, A> {
-    /// Jobs for the first worker that is free.
+    /// Jobs for the first free worker.
     common: Lines<J, A>,
     /// Jobs that wait for their next try.
     delayed: Delayed<J, A>,
     pub(super) workers: Vec<Slot<J, A>>,
-    /// The workers that wait for a job, the longest-waiting first: at most `workers.len()` numbers,
-    /// for which a `WaitTable` would need a key in each slot.
+    /// Idle workers, from the longest wait to the shortest: at most `workers.len()` numbers. A
+    /// `WaitTable` would need a key in each slot.
     pub(super) idle: VecDeque<usize>,
-    /// Workers from this number on are started for jobs.
+    /// The first number of a worker that the front starts for jobs.
     pub(super) always: usize,
     pub(super) phase: Phase,
     pub(super) is_suspended: bool,
-    /// The worker that had the last turn.
+    /// The last worker of the round robin.
     turn: usize,
     random: u64,
     admitted: u64,
-    /// The callers of jobs with lower numbers tell of their leaving.
+    /// The queue hears from the callers of all jobs with lower numbers.
     watched: u64,
-    /// With patience: when a worker was started for a job last.
+    /// With patience: the time of the last start for a job.
     grown: Instant,
-    /// The front has been told that it may have something to do, and has not looked yet.
+    /// The front has been woken, and has not looked yet.
     pub(super) front_knows: bool,
-    /// When the front looks by itself.
+    /// The time at which the front looks by itself.
     front_looks: Instant,
     pub(super) front: Option<Waker>,
     /// The pool's supervisor.
@@ -64,22 +64,22 @@ pub(super) struct State<J, A> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It has not started, or has stopped.
+    /// The pool has not started, or has stopped.
     Over,
     Open,
-    /// What has been admitted is carried out.
+    /// Workers complete the admitted jobs.
     Drains,
 }
 
-/// What the front does.
+/// An act of the front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Next {
-    /// It starts that worker, for jobs.
+    /// Starts a worker, for jobs.
     Start(usize),
-    /// It monitors the process of that worker.
+    /// Monitors the process of a worker.
     Monitor(usize, Pid),
-    /// It looks again when it is told to, or at that moment.
+    /// Looks again after a wake-up, or at this time.
     Wait(Instant),
 }
 
@@ -129,8 +129,7 @@ impl<J, A> State<J, A> {
             })
     }
 
-    /// Takes the job with that number out of its line, or out of those that wait for their next
-    /// try, if it is there.
+    /// Takes a job out of its line, or out of the delayed jobs, if it is there.
     fn remove(&mut self, of: LineOf, number: u64) -> Option<Entry<J, A>> {
         let in_line = self.line(of).remove(number);
         let entry = in_line.or_else(|| self.delayed.remove(number))?;
@@ -138,7 +137,7 @@ impl<J, A> State<J, A> {
         Some(entry)
     }
 
-    /// A caller has left. Its job gives its place up.
+    /// A caller has left: removes its job.
     pub(super) fn left(&mut self, of: LineOf, number: u64, then: &mut Then<J, A>) {
         if let Some(entry) = self.remove(of, number) {
             self.stats.left += 1;
@@ -147,8 +146,8 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// Gives up the places of all callers that have left, and has the others tell of it. O(1) for
-    /// each job, and O(w) with w workers.
+    /// Removes the jobs of all callers that have left, and registers with the remaining callers.
+    /// O(1) for each job, and O(w) with w workers.
     pub(super) fn look_at_callers(&mut self, watch: Watch<'_, A>, then: &mut Then<J, A>)
     where
         A: Send + 'static,
@@ -167,8 +166,7 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// A job that was begun waits for its next try, at the head of its worker's line of its
-    /// priority.
+    /// Puts a job back, for another try, at the head of its worker's line of its priority.
     pub(super) fn put_back(
         &mut self,
         entry: Entry<J, A>,
@@ -188,8 +186,8 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// Counts a job that was begun as one that waits again. None when `then` has the job: the pool
-    /// is over, or the caller has left by that watch.
+    /// Counts a job as waiting again. None when `then` has the job: the pool has ended, or the
+    /// caller has left.
     fn queue_again(
         &mut self,
         mut entry: Entry<J, A>,
@@ -214,8 +212,8 @@ impl<J, A> State<J, A> {
         Some(entry)
     }
 
-    /// A job that was begun waits until that moment for its next try, or not at all when the pool
-    /// is about to end. Others pass it.
+    /// A job waits until this time for its next try, or not at all when the pool is stopping. Other
+    /// jobs pass it.
     pub(super) fn put_off(
         &mut self,
         entry: Entry<J, A>,
@@ -241,7 +239,7 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// Has the jobs wait in their lines whose next try is due.
+    /// Moves the due jobs into their lines.
     pub(super) fn release(&mut self, now: Instant, then: &mut Then<J, A>) {
         while let Some((of, entry)) = self.delayed.pop_due(now) {
             self.line(of).insert(entry);
@@ -250,8 +248,8 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// The waker of an idle worker, which is idle no more: of that one, or any. When there is none,
-    /// the front is told.
+    /// Takes the waker of this worker, or of any, out of the idle workers. Wakes the front if no
+    /// worker is idle.
     #[inline]
     fn woken(&mut self, index: Option<usize>, then: &mut Then<J, A>) -> Option<Waker> {
         let woken = match index {
@@ -271,7 +269,7 @@ impl<J, A> State<J, A> {
         waker
     }
 
-    /// Queues a job, and wakes the worker that it is for.
+    /// Queues a job, and wakes its worker.
     #[inline]
     pub(super) fn put(
         &mut self,
@@ -302,9 +300,9 @@ impl<J, A> State<J, A> {
         then.waker = self.woken(index, then);
     }
 
-    /// The worker that gets a job without a key; `None` for the first that is free.
+    /// The worker for a job without a key; `None`: the first free worker.
     fn choose(&mut self, by: Routing, limits: &Limits) -> Option<usize> {
-        // Where workers are started by a rule, those that run share.
+        // Where the front starts workers by a rule, the running workers share.
         let takes =
             |index: &usize| limits.patience.is_none() || self.workers[*index].life != Life::Off;
         let all = self.workers.len();
@@ -336,14 +334,14 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// The next job for that worker, and the line that it is in.
+    /// The next job for a worker, and its line.
     #[inline]
     pub(super) fn head(&self, index: usize) -> Option<(LineOf, &Entry<J, A>)> {
         if self.is_suspended || self.phase == Phase::Over {
             return None;
         }
         let own = self.workers[index].own.head();
-        // Its own one counts first among equals.
+        // The worker's own line comes first among equals.
         let common = match own {
             Some((0, _)) => None,
             own => {
@@ -365,8 +363,7 @@ impl<J, A> State<J, A> {
         entry
     }
 
-    /// The job of the lowest priority that has waited longest, if its priority is that of `rank` or
-    /// below.
+    /// Takes the oldest job of the lowest priority, if its priority is not above `rank`.
     pub(super) fn pop_oldest(&mut self, rank: usize) -> Option<Entry<J, A>> {
         let heads = self.lines_mut().filter_map(|(of, line)| {
             let number = line.first()?.number;
@@ -379,7 +376,7 @@ impl<J, A> State<J, A> {
         self.pop(of)
     }
 
-    /// The job of the lowest priority that came last, if its priority is below that of `rank`.
+    /// Takes the newest job of the lowest priority, if its priority is below `rank`.
     pub(super) fn pop_newest(&mut self, rank: usize) -> Option<Entry<J, A>> {
         let lasts = self.lines_mut().filter_map(|(of, line)| {
             let number = line.last()?;
@@ -392,14 +389,14 @@ impl<J, A> State<J, A> {
         self.remove(of, number)
     }
 
-    /// A job that waits for its next try.
+    /// Takes a delayed job.
     pub(super) fn pop_delayed(&mut self) -> Option<Entry<J, A>> {
         let (_, entry) = self.delayed.pop_due(Instant::NEVER)?;
         self.stats.queued -= 1;
         Some(entry)
     }
 
-    /// Gives up the jobs that have waited for too long. O(1) for each, and O(w) with w workers.
+    /// Expires jobs. O(1) for each, and O(w) with w workers.
     pub(super) fn expire(&mut self, limits: &Limits, now: Instant, then: &mut Then<J, A>)
     where
         A: Send + 'static,
@@ -422,7 +419,7 @@ impl<J, A> State<J, A> {
         self.look_at_drain(then);
     }
 
-    /// A job that is too old, if its caller has not left.
+    /// Refuses an expired job, or drops it if its caller has left.
     pub(super) fn give_up(&mut self, entry: Entry<J, A>, then: &mut Then<J, A>)
     where
         A: Send + 'static,
@@ -436,8 +433,8 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// When the first job has waited for too long, as it stands. A line has one job at the most
-    /// that was begun before, its first.
+    /// The next expiry of a job, at present. Only the first job of a line may have been begun
+    /// before.
     fn expires_at(&self, limits: &Limits) -> Instant {
         let first = |line: &Line<J, A>| {
             let mut not_begun = line.iter().filter(|it| it.tries == 0);
@@ -461,7 +458,7 @@ impl<J, A> State<J, A> {
         count(&mut self.stats);
     }
 
-    /// The worker is over.
+    /// The worker has ended.
     pub(super) fn close(&mut self, index: usize) {
         self.idle.retain(|it| *it != index);
         let slot = &mut self.workers[index];
@@ -474,13 +471,13 @@ impl<J, A> State<J, A> {
         starting.count()
     }
 
-    /// Whether there is a worker that is started for jobs and does not run.
+    /// Whether the front may start another worker.
     fn may_grow(&self) -> bool {
         let some = &self.workers[self.always..];
         some.iter().any(|it| it.life == Life::Off)
     }
 
-    /// With patience: when one more worker is to be started, as it stands.
+    /// With patience: the time of the next start, at present.
     fn grows_at(&self, limits: &Limits) -> Option<Instant> {
         let patience = limits.patience?;
         if self.starting() > 0 || !self.idle.is_empty() || !self.may_grow() {
@@ -491,7 +488,7 @@ impl<J, A> State<J, A> {
         Some(since.max(self.grown).after(patience))
     }
 
-    /// What the front does next. It starts no worker if it may not.
+    /// The next act of the front. Without `may_start` no worker starts.
     pub(super) fn next(&mut self, limits: &Limits, now: Instant, may_start: bool) -> Next {
         self.front_knows = false;
         self.front_looks = Instant::NEVER;
@@ -525,11 +522,11 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// The worker that is to be started, or when one is.
+    /// The worker that the front starts now, or the time of the next start.
     fn start(&mut self, limits: &Limits, now: Instant) -> Result<usize, Option<Instant>> {
         let grows_at = self.grows_at(limits);
         let is_due = match limits.patience {
-            // Those that start take jobs of all.
+            // Starting workers take common jobs.
             None => self.common.len() > self.starting() && self.idle.is_empty(),
             Some(_) => grows_at.is_some_and(|at| at <= now),
         };
@@ -564,7 +561,7 @@ impl<J, A> State<J, A> {
         self.phase != Phase::Open && self.stats.queued == 0 && self.stats.in_flight == 0
     }
 
-    /// The front ends a pool that has nothing left to do.
+    /// Wakes the front when all jobs are done.
     pub(super) fn look_at_drain(&mut self, then: &mut Then<J, A>) {
         if self.is_drained() {
             then.wakers.extend(self.front.clone());

@@ -1,13 +1,14 @@
-//! What the lock of the queue puts off: wakers, handlers and destructors are users' code.
+//! The work that the queue puts off until it has released its lock: wakers, handlers and
+//! destructors are users' code.
 
 use crate::log::contain;
 use crate::pool::entry::{Entry, Refusal};
 use crate::pool::error::OnRefused;
 use std::task::Waker;
 
-/// What is to be done outside of the lock.
+/// Work for the time after the lock.
 pub(super) struct Then<J, A> {
-    /// Of the worker that has a job.
+    /// The waker of the worker that has got a job.
     pub(super) waker: Option<Waker>,
     pub(super) wakers: Vec<Waker>,
     pub(super) refused: Vec<Refusal<J, A>>,
@@ -41,7 +42,7 @@ impl<J, A: Send + 'static> Then<J, A> {
     fn carry_all_out(self, on_refused: Option<&OnRefused<J>>) {
         for (entry, error) in self.refused {
             let Entry { job, reply, .. } = entry;
-            // A handler or a destructor that panics takes nothing else along.
+            // A panic of a handler or a destructor ends nothing else.
             let _ = contain(|| match on_refused {
                 Some(f) => f(job, &error),
                 None => drop(job),
