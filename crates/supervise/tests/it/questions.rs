@@ -64,7 +64,10 @@ fn a_restart_that_is_overtaken_fails_at_once_and_what_overtakes_it_is_answered()
             assert!(restart.is_ready(), "case {case}");
             let why = text(restart.wait());
             match case {
-                0 | 1 => assert!(why.contains("to be stopped meanwhile"), "{why}"),
+                0 | 1 => assert!(
+                    why.contains("a stop of it was requested meanwhile"),
+                    "{why}"
+                ),
                 2 | 3 => assert!(why.contains("is stopping"), "{why}"),
                 _ => assert!(why.contains("terminated"), "{why}"),
             }
@@ -118,7 +121,7 @@ fn restarts_and_stops_of_a_child_that_stops_are_all_answered() {
         rt.run_for(ms(10));
         let restart = tree.restart_child("c").begin();
         rt.run_for(ms(10));
-        assert!(text(restart.wait()).contains("to be stopped meanwhile"));
+        assert!(text(restart.wait()).contains("a stop of it was requested meanwhile"));
         rt.run_for(ms(200));
         remove.wait().unwrap();
         assert_eq!(tree.count(), Ok((0, 0)));
@@ -166,11 +169,11 @@ fn a_start_that_waits_is_answered_when_it_is_not_to_be_any_more() {
             }
             rt.run_for(ms(200));
             if case == 0 {
-                assert!(text(restart.wait()).contains("to be stopped meanwhile"));
+                assert!(text(restart.wait()).contains("a stop of it was requested meanwhile"));
                 assert_eq!(start.wait().ok(), tree.child("e"));
             } else {
                 assert_eq!(restart.wait().ok(), tree.child("c"));
-                assert!(text(start.wait()).contains("to be stopped meanwhile"));
+                assert!(text(start.wait()).contains("a stop of it was requested meanwhile"));
             }
             tree.cancel("enough").unwrap();
             end_of(rt, tree);

@@ -46,7 +46,7 @@ fn an_order_to_a_supervisor_that_is_gone_says_so_with_its_pid() {
     let CommandError::Failed(error) = &error else {
         panic!("{error}");
     };
-    let text = format!("the supervisor {pid} is gone: the process has ended: it was cancelled");
+    let text = format!("the supervisor {pid} has ended: the process has ended: it was cancelled");
     assert_eq!(error.to_string(), text);
     let kind = SendErrorKind::Ended(EndKind::Cancelled);
     let error = error.downcast_ref::<SuperviseError>();
@@ -412,16 +412,13 @@ fn addresses_and_subtrees_say_why_there_are_none() {
         assert_eq!(web.child("cache"), tree.child("web/cache"));
         let text = |error: AddressError| error.to_string();
         let error = text(tree.address::<Do>("wbe").unwrap_err());
-        assert_eq!(
-            error,
-            r#"there is no child "wbe"; the supervisor has "web", "log""#
-        );
+        assert_eq!(error, r#"no child "wbe"; the supervisor has "web", "log""#);
         let error = text(tree.address::<u8>("web/cache").unwrap_err());
         assert!(error.contains("u8") && error.contains("Do"), "{error}");
         assert!(tree.subtree("log").is_err());
         rt.answer(tree.stop_child("log")).unwrap();
         let error = text(tree.address::<Do>("log").unwrap_err());
-        assert_eq!(error, r#"the child "log" does not run: it stopped"#);
+        assert_eq!(error, r#"the child "log" is not running: it stopped"#);
         tree.cancel("enough").unwrap();
         end_of(rt, tree);
     });

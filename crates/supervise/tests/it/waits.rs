@@ -149,7 +149,7 @@ fn a_wait_for_what_does_not_come_is_an_error() {
         let below = tree.subtree("web").unwrap();
         rt.answer(below.stop_child("cache")).unwrap();
         let error = tree_error(rt, waits);
-        let stopped = "the child \"web/cache\" does not run: it stopped";
+        let stopped = "the child \"web/cache\" is not running: it stopped";
         assert_eq!(error.to_string(), stopped);
         rt.answer(below.restart_child("cache")).unwrap();
         // So is the whole tree.
