@@ -6,7 +6,7 @@ use crate::noop_process::NoopProcess;
 use crate::process::origin::Origin;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
-use crate::runtime::cell::ProcessCell;
+use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::registry::Registry;
 use ganger_proc_api::Pid;
 use std::cell::Cell;
@@ -65,7 +65,7 @@ impl fmt::Debug for StateWord {
 
 /// A registry of so many processes, which belong to a scheduler that does not know of them.
 pub struct Processes {
-    registry: Registry,
+    registry: Registry<Task>,
     scheduler: Handle,
     ids: Vec<Cell<u64>>,
 }
@@ -97,7 +97,7 @@ impl Processes {
             Origin::new(0, None, None, false),
         );
         // SAFETY: the id has been claimed, and no other thread uses it.
-        unsafe { self.registry.insert(cell) };
+        unsafe { self.registry.insert(id, cell) };
         id
     }
 

@@ -153,7 +153,7 @@ impl Shared {
         // is not dropped, so that it need not be counted.
         let alias = ManuallyDrop::new(unsafe { Arc::from_raw(Arc::as_ptr(&task)) });
         // SAFETY: the place has the id, and this is the only time.
-        unsafe { self.census.registry.insert(task) };
+        unsafe { self.census.registry.insert(place.id, task) };
         let task = &alias;
         // Pairs with the heavy fences in `begin_stopping` and `begin_terminating`: either the
         // thread that stops the scheduler sees the process, or the looks below see the stop.

@@ -99,7 +99,7 @@ impl WorkerSample {
         let pid = shared.running_on(worker)?;
         let step = LongStep {
             pid,
-            method: shared.census.registry.method(pid.id()),
+            method: shared.census.registry.read(pid.id(), |task| task.method),
             worker,
             kind,
             is_announced,

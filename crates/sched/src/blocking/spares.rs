@@ -3,9 +3,9 @@
 use crate::probe::{Decide, Decider};
 use crate::reports::long_steps::NoticedStep;
 use crate::runtime::shared::Shared;
+use crate::runtime::spares::Spawned;
 use crate::runtime::threads;
 use crate::runtime::token::Token;
-use crate::runtime::worker_slots::Spawned;
 use crate::worker;
 use ganger_deque::Worker as Deque;
 use ganger_sync::sync::{Mutex, lock};

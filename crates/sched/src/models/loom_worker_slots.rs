@@ -10,8 +10,9 @@
 //! - No thread waits after the halt.
 
 use crate::queues::idle::{Idle, Woken};
+use crate::runtime::spares::Next;
 use crate::runtime::token::Token;
-use crate::runtime::worker_slots::{Next, WorkerSlots};
+use crate::runtime::worker_slots::WorkerSlots;
 use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;

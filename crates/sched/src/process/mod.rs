@@ -13,6 +13,7 @@ pub(crate) mod exit_action;
 pub(crate) mod exit_actions;
 pub(crate) mod exit_signal;
 pub(crate) mod exit_slot;
+pub(crate) mod failed;
 pub(crate) mod origin;
 pub(crate) mod outstanding;
 pub(crate) mod process_box;

@@ -1,6 +1,8 @@
 //! A process as the scheduler holds it: the word, the mailbox, and the part that only its runner
 //! touches.
 
+mod token;
+
 use crate::limits::room::{Limit, Room};
 use crate::probe::{Active, Probe};
 use crate::process::about::About;
@@ -10,7 +12,7 @@ use crate::process::origin::Origin;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use crate::runtime::item::Item;
-use crate::runtime::owned::Core;
+use crate::runtime::owned;
 use crate::runtime::shared::Shared;
 use ganger_proc_api::{ExitReason, Pid, Symbol};
 use ganger_sync::cell::UnsafeCell;
@@ -23,6 +25,9 @@ use std::time::Duration;
 
 /// A process, shared by the registry and handles.
 pub(crate) type Task = Arc<ProcessCell>;
+
+/// The part that belongs to the owner of the run token.
+pub(crate) type Core = owned::Core<Task>;
 
 pub(crate) struct ProcessCell {
     pub(crate) pid: Pid,

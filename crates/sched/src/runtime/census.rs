@@ -4,11 +4,13 @@ use crate::runtime::pool::Pool;
 use crate::runtime::registry::Registry;
 use crate::runtime::turns::Turns;
 use ganger_sync::{ShardedCount, WaitableCount};
+use std::sync::Arc;
 
-pub(crate) struct Census {
-    pub(crate) registry: Registry,
+/// `C` is the cell of a process.
+pub(crate) struct Census<C> {
+    pub(crate) registry: Registry<Arc<C>>,
     /// What ended processes leave for the next ones.
-    pub(crate) pool: Pool,
+    pub(crate) pool: Pool<C>,
     /// Processes that were submitted and have not ended, and submissions under way.
     pub(crate) live: ShardedCount,
     /// Processes that count for `max_processes`; unused without a limit.
@@ -19,7 +21,7 @@ pub(crate) struct Census {
     pub(crate) turns: Turns,
 }
 
-impl Census {
+impl<C> Census<C> {
     /// Nothing yet. Ids begin at that generation.
     pub(crate) fn new(generation: u32, slots: usize) -> Self {
         Self {

@@ -8,9 +8,10 @@
 //! as well, and a stop waits for it.
 
 use crate::process::exit_actions::{ExitActions, Telling};
-use crate::runtime::cell::Task;
-use crate::runtime::failures::Failed;
+use crate::process::failed::Failed;
 use ganger_proc_api::ExitReason;
+use std::any::Any;
+use std::sync::Arc;
 
 pub(crate) struct Ending {
     pub(crate) reason: ExitReason,
@@ -21,5 +22,9 @@ pub(crate) enum Stage {
     /// It has been closed: the actions release, from that place on.
     Release(Box<ExitActions>, usize, Option<Box<Failed>>),
     /// It is gone: others are told. The reference is the registry's, if it was there.
-    Tell(Box<Telling>, Option<Task>, Option<Box<Failed>>),
+    Tell(
+        Box<Telling>,
+        Option<Arc<dyn Any + Send + Sync>>,
+        Option<Box<Failed>>,
+    ),
 }

@@ -2,9 +2,8 @@
 
 use crate::base::clock::nanos;
 use crate::base::contain::{contain_and_report, text_of_chain};
-use crate::base::stats::Counters;
 use crate::probe::{Decide, Decider};
-use crate::process::exit_actions::ExitActions;
+use crate::process::failed::{Failed, is_failure};
 use crate::progress::report::StoppedProcess;
 use crate::reports::failures::{Failure, FailureReport, OnFailure};
 use crate::runtime::cell::ProcessCell;
@@ -12,57 +11,29 @@ use crate::runtime::shared::Shared;
 use ganger_proc_api::{CommandError, ExitCause, ExitReason, Tag};
 use std::time::Duration;
 
-/// What is kept of a process that has failed until it is known whether something watches it.
-pub(crate) struct Failed {
-    names: Vec<Box<str>>,
-}
-
-impl Failed {
-    /// The process is about to end for that reason. `None` if that is no failure.
+impl ProcessCell {
+    /// What is kept of the process, which is about to end for that reason. `None` if that is no
+    /// failure.
     #[inline]
-    pub(crate) fn of(task: &ProcessCell, reason: &ExitReason) -> Option<Box<Self>> {
+    pub(crate) fn failed(&self, reason: &ExitReason) -> Option<Box<Failed>> {
         match reason {
             ExitReason::Done(_) | ExitReason::Cancelled(_) | ExitReason::Terminated => None,
-            reason => Self::of_failure(task, reason),
+            reason => self.failed_by(reason),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn of_failure(task: &ProcessCell, reason: &ExitReason) -> Option<Box<Self>> {
-        let is_quiet = matches!(task.shared.config.on_failure, OnFailure::Quiet);
+    fn failed_by(&self, reason: &ExitReason) -> Option<Box<Failed>> {
+        let is_quiet = matches!(self.shared.config.on_failure, OnFailure::Quiet);
         if is_quiet || !is_failure(reason) {
             return None;
         }
         // It has them until it releases what it holds.
-        let names = task.shared.names.of(task.pid);
-        Some(Box::new(Self { names }))
+        let names = self.shared.names.of(self.pid);
+        Some(Box::new(Failed { names }))
     }
 
-    /// The same, unless the end is told to something that sees to it.
-    pub(crate) fn unless_watched(
-        self: Box<Self>,
-        actions: Option<&ExitActions>,
-        counters: &Counters,
-    ) -> Option<Box<Self>> {
-        let is_watched = actions.is_some_and(|it| it.are_watched(counters));
-        (!is_watched).then_some(self)
-    }
-}
-
-/// Whether the process has failed, or has ended because another one has.
-fn is_failure(reason: &ExitReason) -> bool {
-    match reason {
-        ExitReason::Failed(_) | ExitReason::Panicked(_) | ExitReason::UpgradeFailed(_) => true,
-        ExitReason::Exited(cause) => matches!(
-            cause,
-            ExitCause::Failed(_) | ExitCause::Panicked(_) | ExitCause::UpgradeFailed(_)
-        ),
-        _ => false,
-    }
-}
-
-impl ProcessCell {
     /// What the report of a stop says of it.
     #[cold]
     pub(crate) fn stopped(&self) -> StoppedProcess {

@@ -1,7 +1,7 @@
 //! The ids and the cells of processes: where a new process has them from, and where an ended one
 //! leaves them. And which processes run.
 
-use crate::runtime::cell::Task;
+use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::local::{self, LocalQueue};
 use crate::runtime::pool::{Cache, FRESH};
 use crate::runtime::shared::Shared;
@@ -9,7 +9,7 @@ use ganger_proc_api::Pid;
 
 impl Shared {
     /// Calls `f` with what this thread keeps of ended processes. `f` calls nothing of a user's.
-    pub(crate) fn with_cache<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
+    pub(crate) fn with_cache<R>(&self, f: impl FnOnce(&mut Cache<ProcessCell>) -> R) -> R {
         local::with_either(self, |queue| match queue {
             Some(queue) => f(&mut queue.cache.borrow_mut()),
             None => self.census.pool.outside(f),
@@ -25,7 +25,7 @@ impl Shared {
 
     /// An id that no other process of this scheduler has, has had or will have; none when there are
     /// no more.
-    pub(crate) fn claim_id(&self, cache: &mut Cache) -> Option<u64> {
+    pub(crate) fn claim_id(&self, cache: &mut Cache<ProcessCell>) -> Option<u64> {
         cache.take_id(&self.census.pool, || {
             self.census.registry.claim_fresh(FRESH)
         })

@@ -4,7 +4,6 @@
 use crate::probe::Arrival;
 use crate::process::exit_actions::ExitRequest;
 use crate::process::exit_signal::ExitSignal;
-use crate::runtime::cell::Task;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, StepsCall,
@@ -23,8 +22,8 @@ pub(crate) enum Item {
     Signal(Box<dyn ExitSignal>),
     /// Nothing: it just wakes the process.
     Nudge,
-    /// A waker wants a step, and leaves its reference to the process.
-    Wake(Task),
+    /// A waker wants a step.
+    Wake,
     /// No step sees it: the worker makes the call between two steps.
     Call(Box<StepsCall>),
     /// A message that a source keeps until then, unless it has been taken back.
@@ -52,7 +51,7 @@ impl Item {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
             Self::Signal(_) => Some(Arrival::Signal),
-            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Call(_) | Self::HeldBySource(_) => {
+            Self::Exit(_) | Self::Nudge | Self::Wake | Self::Call(_) | Self::HeldBySource(_) => {
                 None
             }
         }

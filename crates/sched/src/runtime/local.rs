@@ -6,7 +6,7 @@ use crate::policy::EXPOSED_AT_ONCE;
 use crate::probe::{Probe, Push};
 #[cfg(feature = "sim")]
 use crate::process::dropped;
-use crate::runtime::cell::Task;
+use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::frames;
 use crate::runtime::pool::Cache;
 use crate::runtime::shared::Shared;
@@ -53,7 +53,7 @@ pub(crate) struct LocalQueue {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
     pub(crate) deque: Worker<Token>,
-    pub(crate) cache: RefCell<Cache>,
+    pub(crate) cache: RefCell<Cache<ProcessCell>>,
     pub(crate) handlers: OwnHandlers,
     /// How many processes this turn has woken.
     woken: Cell<u32>,

@@ -8,6 +8,7 @@
 pub(crate) mod cell;
 pub(crate) mod census;
 pub(crate) mod driver;
+pub(crate) mod driver_wait;
 pub(crate) mod ending;
 pub(crate) mod extensions;
 pub(crate) mod failures;
@@ -27,6 +28,7 @@ pub(crate) mod schedule;
 pub(crate) mod shared;
 pub(crate) mod side_queues;
 pub(crate) mod sources;
+pub(crate) mod spares;
 pub(crate) mod start;
 pub(crate) mod step_events;
 pub(crate) mod threads;

@@ -9,9 +9,8 @@ use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::exit_signal::ExitSignal;
 use crate::process::outstanding::{Outstanding, Taken, Tickets};
 use crate::process::process_box::ProcessBox;
-use crate::process::revoked::OwnRevoked;
+use crate::process::revoked::{OwnRevoked, Revoked};
 use crate::process::state::State;
-use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::ending::Ending;
 use crate::runtime::item::Item;
 use crate::runtime::side_queues::{BatchPlan, SideQueues};
@@ -22,10 +21,10 @@ use ganger_proc_api::{
     UpgradeRequest,
 };
 use std::mem;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
-#[derive(Default)]
-pub(crate) struct Core {
+/// `R` is a reference to the process itself.
+pub(crate) struct Core<R> {
     /// None once the process has ended.
     pub(crate) process: Option<ProcessBox>,
     /// Taken out of the mailbox, not yet shown to a step; no system events.
@@ -35,7 +34,7 @@ pub(crate) struct Core {
     pub(crate) yields: Outstanding,
     /// A reference to the process itself, for its next completer: a handler that answers at once
     /// gives it back, and no command counts one. None once the process has ended.
-    pub(crate) cached_self_ref: Option<Task>,
+    pub(crate) cached_self_ref: Option<R>,
     /// Above 0: step even if there is no event. So are the first step, one that shows system
     /// events, and the one after `step_again`, a wake or an upgrade. Counts the steps in a row that
     /// have said `step_again` without a new event, up to a bound.
@@ -68,7 +67,23 @@ pub(crate) enum Gathered {
     HeldBySource(usize),
 }
 
-impl Core {
+impl<R> Default for Core<R> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self {
+            process: None,
+            pending: Batch::new(),
+            aside: None,
+            yields: Outstanding::default(),
+            cached_self_ref: None,
+            repeats: 0,
+            has_warned: false,
+            answers: 0,
+        }
+    }
+}
+
+impl<R> Core<R> {
     /// The core of a process that has not had a step. Inlined into the place where it stays.
     #[inline(always)]
     pub(crate) fn new(process: ProcessBox) -> Self {
@@ -158,17 +173,17 @@ impl Core {
     pub(crate) fn take_back(
         &mut self,
         tag: Tag,
-        task: &Task,
+        pid: Pid,
+        (state, revoked): (&State<Item>, &Arc<Revoked>),
         counters: &Counters,
     ) -> (Vec<Weak<EndCall>>, Tickets) {
-        let ProcessCell { shared, pid, .. } = &**task;
-        self.drop_left(*pid, counters, |completion| completion.tag == tag);
-        let own = || OwnRevoked::new(&shared.revoked, pid.id());
+        self.drop_left(pid, counters, |completion| completion.tag == tag);
+        let own = || OwnRevoked::new(revoked, pid.id());
         let Taken { tokens, tickets } = self.yields.take_back(tag, own);
         if tokens.is_empty() {
             return (Vec::new(), tickets);
         }
-        task.state.mark_taking_back();
+        state.mark_taking_back();
         (self.take_calls(&tokens), tickets)
     }
 
@@ -395,8 +410,8 @@ impl Core {
         {
             match item {
                 Item::Nudge => {}
-                Item::Wake(task) => {
-                    task.state.take_wake();
+                Item::Wake => {
+                    state.take_wake();
                     self.must_step();
                 }
                 Item::Call(call) => {

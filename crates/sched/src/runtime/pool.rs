@@ -17,7 +17,6 @@
 //! it. So the pool takes nothing once it is closed, and each thread that ends after the halt
 //! empties it.
 
-use crate::runtime::cell::Task;
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::{CachePadded, TryLock, hint, thread};
@@ -37,24 +36,23 @@ pub(crate) const FRESH: u32 = 64;
 /// some dozens of instructions, unless its thread is suspended.
 const LOOKS: usize = 64;
 
-pub(crate) struct Pool {
-    cells: ArrayQueue<Vec<Task>>,
+pub(crate) struct Pool<T> {
+    cells: ArrayQueue<Vec<Arc<T>>>,
     ids: SegQueue<Vec<u64>>,
     /// Of all threads that are no workers.
-    outside: CachePadded<TryLock<Cache>>,
+    outside: CachePadded<TryLock<Cache<T>>>,
 }
 
 /// What one thread keeps, or all threads that are no workers.
-#[derive(Default)]
-pub(crate) struct Cache {
+pub(crate) struct Cache<T> {
     /// Nothing else refers to them.
-    cells: Vec<Task>,
+    cells: Vec<Arc<T>>,
     /// Claimed in the registry, and given to no process yet.
     ids: Vec<u64>,
     is_closed: bool,
 }
 
-impl Pool {
+impl<T> Pool<T> {
     pub(crate) fn new() -> Self {
         Self {
             cells: ArrayQueue::new(BATCHES),
@@ -64,7 +62,7 @@ impl Pool {
     }
 
     /// Calls `f` with the cache of the threads that are no workers. Never blocks.
-    pub(crate) fn outside<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
+    pub(crate) fn outside<R, F: FnOnce(&mut Cache<T>) -> R>(&self, f: F) -> R {
         match self.outside.try_with(f) {
             Ok(result) => result,
             Err(f) => self.look_again(f),
@@ -73,7 +71,7 @@ impl Pool {
 
     /// As [`outside`](Self::outside), for a thread that has just found another one at the cache.
     #[cold]
-    fn look_again<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
+    fn look_again<R, F: FnOnce(&mut Cache<T>) -> R>(&self, f: F) -> R {
         let mut call = f;
         for _ in 1..LOOKS {
             hint::spin_loop();
@@ -86,7 +84,7 @@ impl Pool {
     }
 
     /// Calls `f` with a cache for this once.
-    fn without_cache<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
+    fn without_cache<R>(&self, f: impl FnOnce(&mut Cache<T>) -> R) -> R {
         let mut cache = Cache {
             // A batch of cells would come for a single one of them.
             is_closed: true,
@@ -99,7 +97,7 @@ impl Pool {
 
     /// Calls `f` with the cache of the threads that are no workers. Waits for the thread that uses
     /// it.
-    fn wait_for_outside(&self, mut f: impl FnMut(&mut Cache)) {
+    fn wait_for_outside(&self, mut f: impl FnMut(&mut Cache<T>)) {
         while self.outside.try_with(&mut f).is_err() {
             thread::yield_now();
         }
@@ -122,9 +120,19 @@ impl Pool {
     }
 }
 
-impl Cache {
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Self {
+            cells: Vec::new(),
+            ids: Vec::new(),
+            is_closed: false,
+        }
+    }
+}
+
+impl<T> Cache<T> {
     /// A cell to be used again, which nothing else refers to.
-    pub(crate) fn take_cell(&mut self, pool: &Pool) -> Option<Task> {
+    pub(crate) fn take_cell(&mut self, pool: &Pool<T>) -> Option<Arc<T>> {
         let cell = self.cells.pop();
         if cell.is_some() {
             return cell;
@@ -138,7 +146,7 @@ impl Cache {
     }
 
     /// Keeps a cell for a later process, unless something else refers to it.
-    pub(crate) fn keep_cell(&mut self, cell: Task, pool: &Pool) {
+    pub(crate) fn keep_cell(&mut self, cell: Arc<T>, pool: &Pool<T>) {
         if Arc::strong_count(&cell) > 1 {
             return;
         }
@@ -155,14 +163,14 @@ impl Cache {
     }
 
     /// Takes all cells out.
-    pub(crate) fn take_cells(&mut self) -> Vec<Task> {
+    pub(crate) fn take_cells(&mut self) -> Vec<Arc<T>> {
         mem::take(&mut self.cells)
     }
 
     /// An id that is free; `claim` gives some that no process has had.
     pub(crate) fn take_id(
         &mut self,
-        pool: &Pool,
+        pool: &Pool<T>,
         claim: impl FnOnce() -> std::ops::Range<u64>,
     ) -> Option<u64> {
         if self.ids.is_empty() {
@@ -175,7 +183,7 @@ impl Cache {
     }
 
     /// Keeps an id that is free.
-    pub(crate) fn keep_id(&mut self, id: u64, pool: &Pool) {
+    pub(crate) fn keep_id(&mut self, id: u64, pool: &Pool<T>) {
         self.ids.push(id);
         if self.ids.len() >= 4 * BATCH {
             pool.ids.push(self.ids.split_off(2 * BATCH));
@@ -183,7 +191,7 @@ impl Cache {
     }
 
     /// Leaves all ids to others.
-    pub(crate) fn leave(&mut self, pool: &Pool) {
+    pub(crate) fn leave(&mut self, pool: &Pool<T>) {
         let ids = mem::take(&mut self.ids);
         if !ids.is_empty() {
             pool.ids.push(ids);
@@ -197,9 +205,9 @@ mod tests {
 
     #[test]
     fn a_thread_gets_an_id_also_while_another_one_uses_the_cache() {
-        let pool = Pool::new();
+        let pool = Pool::<()>::new();
         let mut claimed = 0..0;
-        let mut claim = |pool: &Pool| {
+        let mut claim = |pool: &Pool<()>| {
             let fresh = || {
                 claimed = claimed.end..claimed.end + u64::from(FRESH);
                 claimed.clone()
@@ -220,13 +228,13 @@ mod tests {
         assert_eq!(ids.len(), 1 + FRESH as usize);
     }
 
-    fn is_closed(pool: &Pool) -> bool {
+    fn is_closed(pool: &Pool<()>) -> bool {
         pool.outside.try_with(|cache| cache.is_closed).ok() == Some(true)
     }
 
     #[test]
     fn a_close_waits_for_the_thread_that_uses_the_cache() {
-        let pool = Pool::new();
+        let pool = Pool::<()>::new();
         assert!(!is_closed(&pool));
         std::thread::scope(|scope| {
             let (entered, has_entered) = std::sync::mpsc::channel();

@@ -4,13 +4,10 @@
 //! these, in a map. No guard of either outlives a method here, so that none is held across a send
 //! or a user's call.
 
-use crate::runtime::cell::Task;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ganger_nodes::slots::{FIRST_ID, Slots};
-use ganger_proc_api::Symbol;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Ids below this are the user's to choose; the scheduler chooses higher ones.
 pub(crate) const FIRST_COUNTED_ID: u64 = FIRST_ID;
@@ -18,18 +15,18 @@ pub(crate) const FIRST_COUNTED_ID: u64 = FIRST_ID;
 /// Parts of the map of ids that users have chosen, each with a lock of its own.
 const SHARDS: usize = 32;
 
-pub(crate) struct Registry {
-    counted: Slots<Task>,
-    chosen: DashMap<u64, Chosen>,
+pub(crate) struct Registry<T> {
+    counted: Slots<T>,
+    chosen: DashMap<u64, Chosen<T>>,
 }
 
-enum Chosen {
+enum Chosen<T> {
     /// The id is taken, and its process is about to be visible.
     Reserved,
-    Process(Task),
+    Process(T),
 }
 
-impl Registry {
+impl<T: Clone> Registry<T> {
     /// Ids that the scheduler chooses begin at that generation of their slots, which is not zero.
     pub(crate) fn beginning_at(generation: u32) -> Self {
         Self {
@@ -59,8 +56,7 @@ impl Registry {
     ///
     /// # Safety
     /// Its id is its own: it has been reserved, or claimed, and nothing has been put there since.
-    pub(crate) unsafe fn insert(&self, task: Task) {
-        let id = task.pid.id();
+    pub(crate) unsafe fn insert(&self, id: u64, task: T) {
         if id < FIRST_COUNTED_ID {
             self.chosen.insert(id, Chosen::Process(task));
         } else {
@@ -74,7 +70,7 @@ impl Registry {
     ///
     /// # Safety
     /// It is called once for each id that was reserved or claimed.
-    pub(crate) unsafe fn remove(&self, id: u64) -> (Option<Task>, Option<u64>) {
+    pub(crate) unsafe fn remove(&self, id: u64) -> (Option<T>, Option<u64>) {
         if id < FIRST_COUNTED_ID {
             let task = match self.chosen.remove(&id) {
                 Some((_, Chosen::Process(task))) => Some(task),
@@ -92,19 +88,14 @@ impl Registry {
     }
 
     #[inline]
-    pub(crate) fn get(&self, id: u64) -> Option<Task> {
-        self.read(id, Arc::clone)
-    }
-
-    /// The method of a process, without a reference to it, which might be the last one.
-    pub(crate) fn method(&self, id: u64) -> Option<Symbol> {
-        self.read(id, |task| task.method)
+    pub(crate) fn get(&self, id: u64) -> Option<T> {
+        self.read(id, T::clone)
     }
 
     /// Calls `f` with a process, if it is visible. `f` has to be short, must not panic, and calls
     /// nothing of a user's: the thread that ends the process waits until it has returned.
     #[inline]
-    pub(crate) fn read<R>(&self, id: u64, f: impl FnOnce(&Task) -> R) -> Option<R> {
+    pub(crate) fn read<R>(&self, id: u64, f: impl FnOnce(&T) -> R) -> Option<R> {
         if id < FIRST_COUNTED_ID {
             return match &*self.chosen.get(&id)? {
                 Chosen::Process(task) => Some(f(task)),
@@ -116,17 +107,17 @@ impl Registry {
 
     /// All visible processes, one after the other, chosen ids first and in their order. Those that
     /// start or end meanwhile may or may not be among them. O(n log n) in the chosen ones.
-    pub(crate) fn all(&self) -> impl Iterator<Item = Task> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = T> {
         let chosen = self.chosen.iter().filter_map(|entry| match entry.value() {
-            Chosen::Process(task) => Some(Arc::clone(task)),
+            Chosen::Process(task) => Some((*entry.key(), task.clone())),
             Chosen::Reserved => None,
         });
         // Collected, so that no guard is held while the caller looks at a process.
         let mut chosen: Vec<_> = chosen.collect();
         // The order of the map differs from run to run, and a simulation repeats from its seed.
-        chosen.sort_unstable_by_key(|task| task.pid.id());
+        chosen.sort_unstable_by_key(|&(id, _)| id);
         let counted = self.counted.ids().filter_map(|id| self.counted.get(id));
-        chosen.into_iter().chain(counted)
+        chosen.into_iter().map(|(_, task)| task).chain(counted)
     }
 }
 
@@ -141,7 +132,7 @@ mod tests {
     #[test]
     fn each_table_of_chosen_ids_has_a_key_of_its_own() {
         let hashes = || {
-            let registry = Registry::beginning_at(1);
+            let registry = Registry::<()>::beginning_at(1);
             [1, 2, 3].map(|id: u64| registry.chosen.hasher().hash_one(id))
         };
         assert_ne!(hashes(), hashes());

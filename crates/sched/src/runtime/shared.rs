@@ -15,6 +15,7 @@ use crate::progress::stopper::Stopper;
 use crate::queues::closing_inbox::ClosingInbox;
 use crate::queues::idle::Idle;
 use crate::reports::reporting::Reporting;
+use crate::runtime::cell::ProcessCell;
 use crate::runtime::census::Census;
 use crate::runtime::extensions::Extensions;
 use crate::runtime::queues::Queues;
@@ -44,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) queues: Queues,
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) timing: Timing,
-    pub(crate) census: Census,
+    pub(crate) census: Census<ProcessCell>,
     pub(crate) counters: AllCounters,
     pub(crate) rooms: Rooms,
     pub(crate) closing_inbox: ClosingInbox<ExitRequest>,

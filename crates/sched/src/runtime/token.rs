@@ -1,55 +1,15 @@
 //! The run token, as queues hold it.
 
-use crate::runtime::cell::ProcessCell;
-use crate::runtime::cell::Task;
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// The right, and the duty, to run a live process: see `state.rs`.
 ///
 /// It counts for nothing in the process's reference count, which would cost two read-modify-writes
 /// a turn. A live process is in the registry, and leaves it in `finish`, which takes a token. When
 /// its end is put off after that, its `Ending` has the registry's reference.
-pub(crate) struct Token(NonNull<ProcessCell>);
+///
+/// Queues know nothing of the process: `cell/token.rs` makes tokens and looks behind them.
+pub(crate) struct Token(pub(super) NonNull<()>);
 
-// SAFETY: it stands for a shared reference to a cell, which is `Sync`.
+// SAFETY: it stands for a shared reference to a cell, which is `Sync`, as `cell/token.rs` checks.
 unsafe impl Send for Token {}
-
-const _: () = {
-    const fn is_sync<T: Sync + Send>() {}
-    is_sync::<ProcessCell>();
-};
-
-impl Token {
-    /// The token of a process.
-    ///
-    /// # Safety
-    /// The caller owns the token, and gives it away with this. The process is in the registry.
-    pub(crate) unsafe fn new(task: &Task) -> Self {
-        // SAFETY: the pointer of an `Arc` is not null.
-        Self(unsafe { NonNull::new_unchecked(Arc::as_ptr(task).cast_mut()) })
-    }
-
-    /// Has the processor fetch the process, which will be run soon: see [`ProcessCell::prefetch`].
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        ProcessCell::prefetch(self.0.as_ptr());
-    }
-
-    /// The process, to be looked at while it is queued.
-    #[inline]
-    pub(crate) fn cell(&self) -> &ProcessCell {
-        // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive.
-        unsafe { self.0.as_ref() }
-    }
-
-    /// The process, for as long as the caller owns the token: until it has parked the process, has
-    /// queued it, or has left it to the handle. Or until it has taken the process out of the
-    /// registry and dropped what it got from there.
-    pub(crate) fn into_task(self) -> ManuallyDrop<Task> {
-        // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive. It is not
-        // dropped, so that it need not be counted.
-        ManuallyDrop::new(unsafe { Arc::from_raw(self.0.as_ptr()) })
-    }
-}

@@ -31,12 +31,10 @@
 //! | `thread` | the worker, under the lock when it ends | the monitor; under the lock |
 //! | `place` | under the lock, before its thread is active | the worker; under the lock |
 
-mod spares;
-
-pub(crate) use crate::runtime::worker_slots::spares::{Next, Spawned};
+mod replace;
 
 use crate::base::contain::log;
-use crate::runtime::worker_slots::spares::Spares;
+use crate::runtime::spares::Spares;
 use ganger_os::{Pins, computed, is_asleep, thread_id};
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};

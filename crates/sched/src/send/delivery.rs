@@ -6,11 +6,10 @@ use crate::config::MAX_LIMIT;
 use crate::limits::room::{Given, Room};
 use crate::probe::Probe;
 use crate::process::state::Wake;
-use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
+use crate::runtime::cell::{Core, ProcessCell};
 use crate::runtime::item;
 use crate::runtime::item::{Item, seen};
-use crate::runtime::owned::Core;
 use crate::runtime::token::Token;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
@@ -252,7 +251,7 @@ impl ProcessCell {
             };
             self.shared.schedule(token);
         } else if !self.state.is_closed() {
-            let wake = self.state.wake_behind(|| Item::Wake(Arc::clone(self)));
+            let wake = self.state.wake_behind(|| Item::Wake);
             self.schedule(self.token_of(wake));
         }
     }

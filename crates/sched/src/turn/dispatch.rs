@@ -166,7 +166,11 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[inline(never)]
     fn take_back(&mut self, tag: Tag) {
         self.shared.probe.revoked(self.task.pid, tag);
-        let (calls, tickets) = self.core.take_back(tag, self.task, self.counters);
+        let ProcessCell {
+            pid, state, shared, ..
+        } = &**self.task;
+        let marks = (state, &shared.revoked);
+        let (calls, tickets) = self.core.take_back(tag, *pid, marks, self.counters);
         self.shared.forget_at_sources(&tickets);
         for call in calls.iter().filter_map(Weak::upgrade) {
             contain_and_report("on_end", self.task.pid, self.counters, || call.call());

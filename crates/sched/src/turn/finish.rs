@@ -9,15 +9,14 @@ use crate::base::stats::Counters;
 use crate::probe::{Decide, Decider, Probe};
 use crate::process::dropped;
 use crate::process::exit_actions::{ExitActions, ExitRequest};
+use crate::process::failed::Failed;
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use crate::reports::dead_letters::{DeadLetter, DeadReason};
-use crate::runtime::cell::Task;
+use crate::runtime::cell::{Core, Task};
 use crate::runtime::ending::{Ending, Stage};
-use crate::runtime::failures::Failed;
 use crate::runtime::item::{Item, count, seen};
 use crate::runtime::local::{self, LocalQueue};
-use crate::runtime::owned::Core;
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
 use ganger_mpsc::Batch;
@@ -179,7 +178,7 @@ pub(crate) fn finish(
         discard(task.pid, counters, end.take());
     }
     let reason = end.get_or_insert(ExitReason::Terminated);
-    let failed = Failed::of(task, reason);
+    let failed = task.failed(reason);
     if matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating() {
         // It has its names until it releases what it holds.
         shared.shutdown.forced.add(|| task.stopped());
@@ -227,7 +226,7 @@ pub(crate) fn finish(
         let mut telling = actions.telling(|| ExitCause::of(reason, text_of_chain));
         let tell = || telling.go_on(task.pid, counters);
         if failing::within(has_failed(reason), tell) {
-            let owned = ManuallyDrop::into_inner(owned);
+            let owned = ManuallyDrop::into_inner(owned).map(|it| it as _);
             put_off(
                 task,
                 end,
@@ -290,11 +289,14 @@ pub(crate) fn go_on_with_end(
             let telling = actions.telling(|| ExitCause::of(reason, text_of_chain));
             (Box::new(telling), owned, failed)
         }
-        Stage::Tell(telling, owned, failed) => (telling, ManuallyDrop::new(owned), failed),
+        Stage::Tell(telling, owned, failed) => {
+            let owned = owned.and_then(|it| it.downcast().ok());
+            (telling, ManuallyDrop::new(owned), failed)
+        }
     };
     let tell = || telling.go_on(task.pid, counters);
     if failing::within(has_failed(reason), tell) {
-        let owned = ManuallyDrop::into_inner(owned);
+        let owned = ManuallyDrop::into_inner(owned).map(|it| it as _);
         put_off(task, end, Stage::Tell(telling, owned, failed), queue);
         return end_turn();
     }

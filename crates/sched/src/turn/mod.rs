@@ -13,8 +13,7 @@ mod steps;
 mod upgrade;
 
 use crate::base::stats::Counters;
-use crate::runtime::cell::Task;
-use crate::runtime::owned::Core;
+use crate::runtime::cell::{Core, Task};
 use crate::runtime::shared::Shared;
 use ganger_proc_api::ExitReason;
 

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::probe::{Probe, Push};
-use crate::runtime::worker_slots::Next;
+use crate::runtime::spares::Next;
 
 impl Worker<'_> {
     /// A spare has taken this worker's place: moves what the worker has to the others, and waits

@@ -4,6 +4,7 @@ use super::*;
 use crate::Scheduler;
 use crate::process::state::ProcessState;
 use crate::reports::long_steps::{LongStep, LongStepKind, NoticedStep};
+use crate::runtime::spares::Next;
 use ganger_proc_api::{
     Context, Events, ExitReason, Message, Pid, Process, SendErrorKind, StepOutput, StepResult,
 };

@@ -1,37 +1,13 @@
-//! Spare threads: which of them wait, which slots are free, and which worker each replaces. One
-//! lock guards all of it.
+//! How a spare thread takes the place of a worker, and waits when the worker has it back.
 
-use super::WorkerSlots;
 use crate::reports::queue::NoSpare;
+use crate::runtime::spares::{Next, Spares, Spawned};
 use crate::runtime::token::Token;
+use crate::runtime::worker_slots::WorkerSlots;
 use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::Ordering;
 use ganger_sync::sync::lock;
-use std::io;
 use std::time::Duration;
-
-#[derive(Default)]
-pub(super) struct Spares {
-    /// Threads that wait.
-    pub(super) waiting: Vec<usize>,
-    /// Slots without a thread, the next one last.
-    pub(super) free: Vec<(usize, Deque<Token>)>,
-    /// How many threads wait or are active, beyond the workers that were asked for.
-    pub(super) threads: usize,
-}
-
-/// What a spare does next.
-#[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// It is needed.
-    Active,
-    /// It ends: it has not been needed for a while, or the scheduler has halted.
-    Leave,
-}
-
-/// What has come of starting a thread: the deque comes back with the system's refusal.
-pub(crate) type Spawned = Result<(), (io::Error, Deque<Token>)>;
 
 impl WorkerSlots {
     /// How many threads there are beyond the workers that were asked for.

@@ -1,0 +1,34 @@
+//! What is kept of a process that has failed until it is known whether something watches it.
+
+use crate::base::stats::Counters;
+use crate::process::exit_actions::ExitActions;
+use ganger_proc_api::{ExitCause, ExitReason};
+
+pub(crate) struct Failed {
+    /// What the process was called before it released its names.
+    pub(crate) names: Vec<Box<str>>,
+}
+
+impl Failed {
+    /// The same, unless the end is told to something that sees to it.
+    pub(crate) fn unless_watched(
+        self: Box<Self>,
+        actions: Option<&ExitActions>,
+        counters: &Counters,
+    ) -> Option<Box<Self>> {
+        let is_watched = actions.is_some_and(|it| it.are_watched(counters));
+        (!is_watched).then_some(self)
+    }
+}
+
+/// Whether the process has failed, or has ended because another one has.
+pub(crate) fn is_failure(reason: &ExitReason) -> bool {
+    match reason {
+        ExitReason::Failed(_) | ExitReason::Panicked(_) | ExitReason::UpgradeFailed(_) => true,
+        ExitReason::Exited(cause) => matches!(
+            cause,
+            ExitCause::Failed(_) | ExitCause::Panicked(_) | ExitCause::UpgradeFailed(_)
+        ),
+        _ => false,
+    }
+}

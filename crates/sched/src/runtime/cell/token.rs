@@ -1,0 +1,49 @@
+//! The process behind a run token.
+
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::token::Token;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+const _: () = {
+    const fn is_sync<T: Sync + Send>() {}
+    is_sync::<ProcessCell>();
+};
+
+impl Token {
+    /// The token of a process.
+    ///
+    /// # Safety
+    /// The caller owns the token, and gives it away with this. The process is in the registry.
+    pub(crate) unsafe fn new(task: &Task) -> Self {
+        // SAFETY: the pointer of an `Arc` is not null.
+        Self(unsafe { NonNull::new_unchecked(Arc::as_ptr(task).cast_mut()) }.cast())
+    }
+
+    fn pointer(&self) -> *const ProcessCell {
+        self.0.as_ptr().cast()
+    }
+
+    /// Has the processor fetch the process, which will be run soon: see [`ProcessCell::prefetch`].
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        ProcessCell::prefetch(self.pointer());
+    }
+
+    /// The process, to be looked at while it is queued.
+    #[inline]
+    pub(crate) fn cell(&self) -> &ProcessCell {
+        // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive.
+        unsafe { &*self.pointer() }
+    }
+
+    /// The process, for as long as the caller owns the token: until it has parked the process, has
+    /// queued it, or has left it to the handle. Or until it has taken the process out of the
+    /// registry and dropped what it got from there.
+    pub(crate) fn into_task(self) -> ManuallyDrop<Task> {
+        // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive. It is not
+        // dropped, so that it need not be counted.
+        ManuallyDrop::new(unsafe { Arc::from_raw(self.pointer()) })
+    }
+}
