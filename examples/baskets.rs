@@ -67,7 +67,7 @@ pub(crate) fn start(
     let router = Router::new()
         .route("/baskets/{user}", get(basket).post(basket))
         .route("/health", get(health))
-        .with_state(baskets.idle_after(idle).build()?);
+        .with_state(baskets.idle_after(idle).build());
     listener.set_nonblocking(true)?;
     scheduler
         .spawn_task(async |_: Cx| Ok(serve(TcpListener::from_std(listener)?, router).await?))?;

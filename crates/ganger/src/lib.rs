@@ -79,8 +79,8 @@ pub use ganger_supervise as supervise;
 #[cfg(feature = "task")]
 #[doc(inline)]
 pub use ganger_task as task;
-/// Timers.
-#[cfg(feature = "time")]
+/// Tools of processes that have to do with time.
+#[cfg(feature = "sched")]
 #[doc(inline)]
 pub use ganger_time as time;
 /// tokio's sockets, timers and libraries in processes.
@@ -92,10 +92,6 @@ pub mod prelude;
 
 #[cfg(all(feature = "sched", feature = "relay"))]
 mod runtime;
-#[cfg(feature = "sched")]
-mod scheduler;
 
 #[cfg(all(feature = "sched", feature = "relay"))]
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError};
-#[cfg(feature = "sched")]
-pub use scheduler::{Builder, Scheduler};

@@ -1,20 +1,20 @@
-//! What most programs need: `use ganger::prelude::*;`.
+//! The names that most programs need: `use ganger::prelude::*;`.
 
 #[doc(no_inline)]
 pub use crate::{
     Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, CommandError,
     CommandId, Completer, Completion, Context, Envelope, EnvelopeReceiver, Event, Events,
-    ExitCause, ExitNotice, ExitReason, Handler, HostName, Lifecycle, Message, NodeName, Outcome,
-    Payload, Payloads, Pid, Process, Reply, SendError, SendErrorKind, StepOutput, StepResult,
-    SubmitError, SubmitErrorKind, Symbol, Tag, TypedCommand, UnknownMethod, UpgradeError,
-    UpgradeRequest, WrongType, actor_fn, process_fn,
+    ExitCause, ExitNotice, ExitReason, Handler, HostName, Instant, Lifecycle, Message, NodeName,
+    Outcome, Payload, Payloads, Pid, Process, Reply, SendError, SendErrorKind, StepOutput,
+    StepResult, SubmitError, SubmitErrorKind, Symbol, Tag, TypedCommand, UnknownMethod,
+    UpgradeError, UpgradeRequest, WrongType, actor_fn, process_fn,
 };
 #[doc(no_inline)]
 #[cfg(feature = "sched")]
 pub use crate::{
     Address, Answer, Call, ContextExt, FailureReport, Handle, NotFound, Pinning, ProcessHandle,
     ProcessInfo, ProcessState, Recipient, Scheduler, SendAsync, Spawner, Stats, StopError,
-    StopReport, WeakHandle, WorkerStats,
+    StopReport, Timer, Timers, WeakHandle, WorkerStats,
 };
 #[doc(no_inline)]
 #[cfg(feature = "relay")]
@@ -29,6 +29,9 @@ pub use ganger_link::{
     Registry, Services,
 };
 #[doc(no_inline)]
+#[cfg(feature = "lock")]
+pub use ganger_lock::{RateLimitError, RateLimiter};
+#[doc(no_inline)]
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
     AutoShutdown, BackOff, Batch, Breaker, ChildInfo, ChildSpec, ChildState, Overload, Poison,
@@ -41,11 +44,8 @@ pub use ganger_task::{
     Cx, Either, Either3, SpawnTask, SpawnTaskExt, StartTask, TaskSet, WaitError, process,
 };
 #[doc(no_inline)]
-#[cfg(feature = "time")]
-pub use ganger_time::{
-    Instant, Interval, KeyedTimers, MissedTicks, RateLimitError, RateLimiter, ReceiveTimeout,
-    StateTimeout, Timer, TimerContext, TimerOutput, Timers,
-};
+#[cfg(feature = "sched")]
+pub use ganger_time::{Interval, KeyedTimers, MissedTicks, ReceiveTimeout, StateTimeout};
 
 #[doc(no_inline)]
 #[cfg(all(feature = "sched", feature = "relay"))]

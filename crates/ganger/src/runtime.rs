@@ -1,9 +1,8 @@
 //! A scheduler with a router around it.
 
-use crate::scheduler::{Builder, Scheduler};
 use ganger_proc_api::{HostName, NameError, NodeName};
 use ganger_relay::{AddError, ChannelHost, Inbox, Node, Router};
-use ganger_sched::{BuildError, Handle, StartError};
+use ganger_sched::{BuildError, Builder, Handle, Scheduler, StartError};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,9 +13,9 @@ const OUTSIDE: &str = "outside";
 /// A scheduler on a named node, with a router to other hosts and nodes, and inboxes for
 /// code outside of any process. Needs the features `sched` and `relay`.
 ///
-/// With the feature `time` its scheduler has timers: `Timers::of(&runtime)` is the handle to them.
+/// For most programs a [`Scheduler`] is enough: a runtime is for more than one host or node.
 ///
-/// It dereferences to the scheduler's [`Handle`]. Dropping it stops the scheduler.
+/// A runtime dereferences to the scheduler's [`Handle`]. Dropping it stops the scheduler.
 ///
 /// ```
 /// use ganger::prelude::*;

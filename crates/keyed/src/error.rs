@@ -67,12 +67,3 @@ impl Error for KeyedError {
         self.kind.source()
     }
 }
-
-/// A kind was not built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum KindError {
-    /// The scheduler has no timers, by which idle processes are found and failed starts wait.
-    #[error("the scheduler has no timers: give its builder `.source(Timers)`")]
-    NoTimers,
-}

@@ -29,7 +29,6 @@ use ganger_proc_api::{
 };
 use ganger_sched::{Address, ContextExt, ExitAction, Handle, Instant};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_time::TimerOutput;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;

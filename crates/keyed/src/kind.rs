@@ -1,6 +1,5 @@
 //! How a program describes a kind of processes.
 
-use crate::error::KindError;
 use crate::registry::Keyed;
 use crate::shared::{Inner, Key, LiveCount, Make};
 use crate::table::Table;
@@ -10,7 +9,6 @@ use ganger_proc_api::{Actor, ActorProcess, Context, Process, Symbol};
 use ganger_sched::Handle;
 #[cfg(feature = "task")]
 use ganger_task::Cx;
-use ganger_time::Timers;
 use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,9 +25,8 @@ pub trait Kinds {
     /// use ganger_keyed::Kinds;
     /// use ganger_proc_api::{BoxError, Reply, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     ///
-    /// # let scheduler = Timers::add_to(Scheduler::builder()).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// let echo = scheduler
     ///     .kind::<Reply<String>>("echo")
@@ -37,7 +34,7 @@ pub trait Kinds {
     ///         let key = key.clone();
     ///         actor_fn(move |_, reply: Reply<String>, _| Ok(reply.complete(key.clone())))
     ///     })
-    ///     .build()?;
+    ///     .build();
     /// assert_eq!(echo.of("ann").call(|reply| reply).wait()?, "ann");
     /// # Ok::<(), BoxError>(())
     /// ```
@@ -81,15 +78,14 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
     /// use ganger_keyed::Kinds;
     /// use ganger_proc_api::{BoxError, Reply, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     ///
-    /// # let scheduler = Timers::add_to(Scheduler::builder()).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// let double = scheduler
     ///     .kind::<Reply<u64>>("double")
     ///     .keyed_by::<u64>()
     ///     .start(|&key, _| actor_fn(move |_, reply: Reply<u64>, _| Ok(reply.complete(2 * key))))
-    ///     .build()?;
+    ///     .build();
     /// assert_eq!(double.of(21_u64).call(|reply| reply).wait()?, 42);
     /// # Ok::<(), BoxError>(())
     /// ```
@@ -128,9 +124,8 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
     /// use ganger_proc_api::{BoxError, Reply};
     /// # use ganger_sched::Scheduler;
     /// use ganger_task::Cx;
-    /// # use ganger_time::Timers;
     ///
-    /// # let scheduler = Timers::add_to(Scheduler::builder()).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// let tickets = scheduler
     ///     .kind::<Reply<u64>>("tickets")
@@ -142,7 +137,7 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
     ///         }
     ///         Ok(())
     ///     })
-    ///     .build()?;
+    ///     .build();
     /// let left = tickets.of("left");
     /// assert_eq!(left.call(|reply| reply).wait()?, 1);
     /// assert_eq!(left.call(|reply| reply).wait()?, 2);
@@ -190,22 +185,17 @@ impl<M: Send + 'static, K: Key> KindBuilder<M, K> {
     }
 
     /// The kind. Its processes start with their first messages.
-    ///
-    /// # Errors
-    /// [`KindError`] when the scheduler has no [`Timers`].
-    pub fn build(self) -> Result<Keyed<M, K>, KindError> {
-        let timers = self.scheduler.source::<Timers>();
-        let timers = timers.ok_or(KindError::NoTimers)?;
-        Ok(Keyed::new(Inner {
+    pub fn build(self) -> Keyed<M, K> {
+        Keyed::new(Inner {
             table: Table::new(),
             make: self.make,
             namer: self.namer,
             name: self.name,
             idle: self.idle,
-            timers,
+            timers: self.scheduler.timers().clone(),
             keyed: self.scheduler.extension(|_| LiveCount::default()),
             scheduler: self.scheduler.downgrade(),
-        }))
+        })
     }
 }
 

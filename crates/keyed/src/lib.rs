@@ -9,7 +9,7 @@ mod registry;
 mod shared;
 mod table;
 
-pub use error::{KeyedError, KeyedErrorKind, KindError};
+pub use error::{KeyedError, KeyedErrorKind};
 pub use kind::{KindBuilder, Kinds, NewKind};
 pub use registry::{Keyed, KeyedAddress};
 pub use shared::Key;

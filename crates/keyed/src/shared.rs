@@ -29,7 +29,7 @@ pub(crate) struct Inner<M, K> {
     pub(crate) namer: fn() -> &'static str,
     pub(crate) name: Symbol,
     pub(crate) idle: Option<Duration>,
-    pub(crate) timers: Arc<Timers>,
+    pub(crate) timers: Timers,
     pub(crate) scheduler: WeakHandle,
     /// The count of all kinds of the scheduler.
     pub(crate) keyed: Arc<LiveCount>,

@@ -9,12 +9,13 @@ use crate::commands::by_number;
 use crate::reactor::Reactor;
 use crate::world::World;
 pub use crate::world::{Faults, Site};
-use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Instant, Seat, Source};
+use ganger_sched::{Builder, Handle};
+use ganger_time::internal::OnTime;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-/// A network without a system: a source of a scheduler, with the scheduler's clock.
+/// A network without a system, by the timers of its scheduler.
 ///
 /// ```
 /// use ganger_net::sim::{Faults, SimNet};
@@ -45,9 +46,7 @@ pub struct SimNet {
 }
 
 impl SimNet {
-    /// A network for a new scheduler.
-    #[must_use]
-    pub fn new() -> Self {
+    fn new() -> Self {
         let world = Arc::new(World::default());
         let reactor = Reactor::simulated(Arc::clone(&world));
         Self { world, reactor }
@@ -55,13 +54,22 @@ impl SimNet {
 
     /// The builder, with a simulated network.
     pub fn add_to(builder: Builder) -> Builder {
-        builder.source(Arc::new(Self::new()))
+        builder.when_built(|scheduler| {
+            by_number::register_handlers(scheduler.commands());
+            let net = scheduler.extension(|_| Self::new());
+            let on_time: Weak<Self> = Arc::downgrade(&net);
+            net.world.attach(scheduler.timers().clone(), on_time);
+            scheduler.at_halt(move || {
+                net.world.detach();
+                net.reactor.halt();
+            });
+        })
     }
 
     /// The simulated network of a scheduler, if it has one.
     #[must_use]
     pub fn of(scheduler: &Handle) -> Option<Arc<Self>> {
-        scheduler.source()
+        scheduler.find_extension()
     }
 
     /// Calls `f` with this network as the network of the thread. A simulation steps inside.
@@ -103,27 +111,11 @@ impl SimNet {
     }
 }
 
-impl Default for SimNet {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Source for SimNet {
-    fn attach(&self, alarm: Alarm, commands: &CommandRegistry) {
-        by_number::register_handlers(commands);
-        self.world.attach(alarm);
-    }
-
-    fn deliver(&self, seat: Seat, now: Instant, most: usize) {
-        let (events, expired) = self.world.deliver(seat, now, most);
+impl OnTime for SimNet {
+    fn fire(self: Arc<Self>) {
+        let (events, expired) = self.world.fire();
         self.reactor.dispatch(events);
         self.reactor.end_late(expired);
-    }
-
-    fn detach(&self) {
-        self.world.detach();
-        self.reactor.halt();
     }
 }
 

@@ -6,7 +6,6 @@ use ganger_net::{Child, Net, Signal, SignalKind, TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, ExitReason};
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, SpawnTask};
-use ganger_time::Timers;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::{self, File};
 use std::future::poll_fn;
@@ -24,7 +23,7 @@ fn run<F>(body: impl FnOnce(Cx) -> F + Send + 'static)
 where
     F: Future<Output = Result<(), BoxError>> + Send + 'static,
 {
-    let builder = Timers::add_to(Scheduler::builder().workers(2));
+    let builder = Scheduler::builder().workers(2);
     let scheduler = builder.driver(Net::new().unwrap()).build().unwrap();
     scheduler.start().unwrap();
     let task = scheduler.spawn_task(body).unwrap();

@@ -10,7 +10,7 @@ mod values;
 
 pub use commands::{
     Asked, Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall,
-    EndWatch, Handler, Reply, Tag, Ticket, TypedCommand, typed_handler,
+    EndWatch, Handler, Reply, Tag, TypedCommand, typed_handler,
 };
 #[doc(hidden)]
 pub use commands::{Delivery, StepsCall};
@@ -32,7 +32,7 @@ pub use raw::{Exclusive, Kind};
 pub use routing::Hop;
 pub use routing::{EnvelopeReceiver, ReceiverFn, receiver_fn};
 pub use values::{
-    BoxError, EndKind, Envelope, HostName, InternError, IntoPayloads, MAX_INLINE_BYTES,
+    BoxError, EndKind, Envelope, HostName, Instant, InternError, IntoPayloads, MAX_INLINE_BYTES,
     MAX_INTERNED, MAX_NAME_BYTES, MAX_PARSED, MAX_SYMBOL_BYTES, Message, NameError, NameProblem,
     NodeName, ParsePidError, Payload, Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
     TypePair, WrongType,

@@ -75,7 +75,7 @@ pub mod commands {
     pub use crate::api::standard::{Cancel, Demonitor, Exec, Monitor, Send, Spawn, Terminate};
 }
 
-pub use api::builder::{Builder, Built};
+pub use api::builder::Builder;
 pub use api::call::{Answer, Call, CallRefused};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
@@ -84,11 +84,11 @@ pub use api::scheduler::{Scheduler, StartError};
 pub use api::sending::SendAsync;
 pub use api::spawner::Spawner;
 pub use api::typed::{ContextExt, Recipient, WrongAddress};
-pub use base::clock::Instant;
 pub use base::stats::{Stats, WorkerStats};
 pub use config::BuildError;
 pub use ganger_os::Pinning;
-pub use ganger_proc_api::NotFound;
+pub use ganger_proc_api::{Instant, NotFound};
+pub use ganger_time::{Timer, TimerStats, Timers};
 pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use handlers::factories::{Factory, FactoryError};
 pub use process::exit_action::{ExitAction, ExitKey};
@@ -99,7 +99,6 @@ pub use reports::dead_letters::{DeadLetter, DeadLetters, DeadReason};
 pub use reports::failures::{Failure, FailureReport};
 pub use reports::long_steps::{LongStep, LongStepKind};
 pub use runtime::driver::Driver;
-pub use runtime::sources::{Alarm, Seat, Source};
 pub use send::exit_requests::ExitActionError;
 pub use send::lots::SendAllError;
 pub use send::system::{SystemEvent, SystemSendError};

@@ -34,7 +34,7 @@
 //! | [`TIMER_NEAR`] | 4 ms | time before a deadline from which on clocks are read | W16 |
 //! | [`TIMER_SPAN`] | 5 us | mean time between two reads of the clock then | W16b10 |
 //! | [`TIMER_UNSEEN`] | 256 | picks between two reads of the clock then, at most | W16b10 |
-//! | [`TIMER_BATCH`] | 64 | timers that a source delivers in a call | W15, W16 |
+//! | [`TIMER_BATCH`] | 64 | timers of a shard that a thread fires in a call | W15, W16 |
 //! | [`LATE_AT_WORKERS`] | 100 us | lateness at which another worker delivers | W16stuck |
 //! | [`LATE_AT_MONITOR`] | 2 ms | lateness at which the monitor delivers | W16stuck |
 //! | [`DRIVER_UNSEEN`] | 50 us | time without a look in the driver | net_peers |

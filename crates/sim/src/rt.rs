@@ -420,7 +420,7 @@ impl<'a> Rt<'a> {
 
     /// How much later than at that time the machine wakes for it.
     fn stall(&self, due: Duration) -> Duration {
-        let source = self.machine(|machine| machine.source_due());
+        let source = self.machine(|machine| machine.timer_due());
         let is_source = source.is_some_and(|source| source <= due);
         if !is_source || !self.happens("delivery stalls", self.faults.delivery_stalls) {
             return Duration::ZERO;
@@ -437,7 +437,7 @@ impl<'a> Rt<'a> {
     /// When a source has something due before, and all workers sleep longer.
     #[track_caller]
     fn assert_watched(&self, due: Option<Duration>) {
-        let (sleeps, source) = self.machine(|machine| (machine.sleeps(), machine.source_due()));
+        let (sleeps, source) = self.machine(|machine| (machine.sleeps(), machine.timer_due()));
         if let Some(source) = source
             && sleeps
             && due.is_none_or(|due| due > source.max(self.now()))

@@ -12,7 +12,6 @@ use crate::trace::Trace;
 use ganger_sched::internal::here;
 use ganger_sched::internal::sim::{self, Driver};
 use ganger_sched::{Builder, Dump, Scheduler};
-use ganger_time::Timers;
 use ganger_wait::watch::{self, Watching};
 use std::any::Any;
 use std::cell::RefCell;
@@ -365,7 +364,6 @@ impl Sim {
             Some(set) => set(builder),
             None => builder,
         };
-        let builder = Timers::add_to(builder);
         let builder = builder.workers(self.workers).max_spares(self.spares);
         let scheduler = match builder.check_promises().build() {
             Ok(scheduler) => scheduler,

@@ -12,7 +12,7 @@ use crate::parcel::{Lane, Order, Parcel, Sender};
 use fastrand::Rng;
 use ganger::prelude::{
     Address, BoxError, Completion, Context, Event, Events, Payloads, Pid, Process, StepOutput,
-    StepResult, Tag, TimerOutput, UpgradeRequest,
+    StepResult, Tag, UpgradeRequest,
 };
 use ganger_soak::chance::one_in;
 use std::collections::HashMap;

@@ -11,7 +11,7 @@ use crate::watch::Watch;
 use fastrand::Rng;
 use ganger::prelude::{
     BoxError, ExitReason, Handle, Lifecycle, Pid, Process, ProcessHandle, Runtime, Scheduler,
-    Symbol, Timers, WorkerStats,
+    Symbol, WorkerStats,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -235,10 +235,10 @@ fn settle(
         answerers.answer_kept();
         answerers.are_idle()
     });
-    let timers = Timers::of(scheduler);
+    let timers = scheduler.timers();
     // The timers first: the scheduler's counts, read later, include their effects.
     let counts = || {
-        let timers = timers.as_ref().map(|it| it.stats()).unwrap_or_default();
+        let timers = timers.stats();
         (scheduler.stats().total, timers)
     };
     watch.until("the completion of every timer is counted", || {
@@ -263,7 +263,7 @@ pub(crate) fn wait(watch: &Watch, handle: ProcessHandle) -> ExitReason {
 mod tests {
     use super::*;
     use crate::actor::{FIRST_TIMER, Mail, Next, Turn};
-    use ganger::prelude::{Envelope, Payload};
+    use ganger::prelude::{Envelope, Payload, Timers};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     /// A payload whose destructor waits.
@@ -281,7 +281,7 @@ mod tests {
 
     /// Sets a timer behind a refused envelope, and goes on until both are due.
     struct Late {
-        timers: Arc<Timers>,
+        timers: Timers,
         envelope: Option<Envelope>,
     }
 
@@ -350,7 +350,7 @@ mod tests {
         let (opens, opened) = channel();
         let gate = Payload::any(Gate { entered, opened });
         let late = Late {
-            timers: Timers::of(&site.runtime).unwrap(),
+            timers: site.runtime.timers().clone(),
             envelope: Some(Envelope::new(None, pid, "late", gate)),
         };
         let late = site.submit(kit.actor(late, 1)).unwrap();

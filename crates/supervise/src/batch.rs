@@ -1,7 +1,6 @@
 //! Batches of values.
 
 use ganger_proc_api::{Completion, StepOutput, Tag};
-use ganger_time::TimerOutput;
 use std::fmt;
 use std::mem;
 use std::time::Duration;
@@ -12,7 +11,6 @@ use std::time::Duration;
 /// ```
 /// use ganger_proc_api::{Actor, BoxError, Completion, Context, Reply, StepOutput, StepResult};
 /// # use ganger_sched::Scheduler;
-/// # use ganger_time::Timers;
 /// use ganger_supervise::Batch;
 /// # use std::sync::Arc;
 /// use std::time::Duration;
@@ -41,7 +39,7 @@ use std::time::Duration;
 ///     }
 /// }
 ///
-/// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+/// # let scheduler = Scheduler::builder().build()?;
 /// # scheduler.start()?;
 /// let batch = Batch::new(100, Duration::from_millis(5), 1);
 /// let store = scheduler.spawn_actor(Store(batch))?;

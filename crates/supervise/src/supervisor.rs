@@ -1,7 +1,7 @@
 //! The description of a supervisor, and its start.
 
 use crate::child::{ChildSpec, IntoProcess};
-use crate::driver::{Driver, Order, SuperviseError};
+use crate::driver::{Driver, Order};
 use crate::plan::{AutoShutdown, Strategy, Window};
 use crate::tree::{Tree, TreeHandle};
 use crate::view::{ChildFailure, OnFailure, View};
@@ -26,11 +26,10 @@ const METHOD: Symbol = Symbol::new("supervisor");
 /// use ganger_proc_api::{BoxError, actor_fn};
 /// use ganger_sched::Scheduler;
 /// use ganger_supervise::{ChildSpec, Supervisor};
-/// use ganger_time::Timers;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
+/// let scheduler = Scheduler::builder().start()?;
 /// let seconds = Duration::from_secs;
 /// let tree = Supervisor::one_for_one()
 ///     .intensity(3, seconds(5))
@@ -252,7 +251,7 @@ impl Process for Supervisor {
             window,
             self.max_children,
         )
-        .ok_or(SuperviseError::NoTimers)?;
+        .ok_or("a supervisor needs a scheduler")?;
         for child in self.children.drain(..) {
             driver.add(child)?;
         }

@@ -14,7 +14,7 @@ mod scope;
 mod spawn;
 #[allow(unsafe_code, reason = "a step is lent to the waits inside of it")]
 mod step;
-#[cfg(feature = "time")]
+#[cfg(feature = "sched")]
 mod ticks;
 mod wait;
 mod waits;
@@ -25,7 +25,7 @@ pub use process::process;
 pub use scope::{Group, Scope, ScopedTask, TaskError, TaskId, TaskSet};
 #[cfg(feature = "sched")]
 pub use spawn::{SpawnTask, SpawnTaskExt, StartTask};
-#[cfg(feature = "time")]
+#[cfg(feature = "sched")]
 pub use ticks::Ticks;
 pub use wait::{
     AnswerWait, Any, Cancelled, Either, Either3, Either4, ExitWait, Join, Recv, Select, Shielded,

@@ -4,7 +4,8 @@ use crate::cx::Cx;
 use crate::error::WaitError;
 use crate::wait::AnswerWait;
 use ganger_proc_api::{Context, Tag};
-use ganger_time::{Interval, MissedTicks, TimerContext};
+use ganger_sched::ContextExt;
+use ganger_time::{Interval, MissedTicks};
 use std::fmt;
 use std::time::Duration;
 
@@ -35,9 +36,6 @@ impl<M: Send + 'static> Cx<M> {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Panics
-    /// When the process's scheduler was built without timers.
     #[must_use]
     pub fn every(&self, period: Duration) -> Ticks {
         let ctx = self.context().clone();

@@ -1,8 +1,6 @@
 //! Intervals.
 
-use crate::commands::TICKER;
-use ganger_proc_api::{Command, StepOutput, Tag};
-use ganger_sched::Instant;
+use ganger_proc_api::{Command, CommandId, Instant, StepOutput, Tag};
 use std::time::Duration;
 
 /// What an interval does about ticks that its process has been too late for.
@@ -24,12 +22,12 @@ pub enum MissedTicks {
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Event, process_fn};
-/// use ganger_sched::Scheduler;
-/// use ganger_time::{Interval, TimerContext, Timers};
+/// use ganger_sched::{ContextExt, Scheduler};
+/// use ganger_time::Interval;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
+/// let scheduler = Scheduler::builder().start()?;
 /// let mut every = Interval::new(Duration::from_millis(2), 1);
 /// let mut ticks = 0;
 /// let counts = scheduler.spawn(process_fn(move |ctx, events, out| {
@@ -97,7 +95,10 @@ impl Interval {
     #[must_use]
     pub fn command(&self) -> Command {
         let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
-        Command::new(TICKER, [self.next.as_nanos().into(), period.into()])
+        Command::new(
+            CommandId::TICKER,
+            [self.next.as_nanos().into(), period.into()],
+        )
     }
 
     /// Whether the completion is a tick of this interval.

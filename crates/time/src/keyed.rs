@@ -1,7 +1,5 @@
 //! Timers of a process under keys of its own.
 
-use crate::commands::expect_time;
-use crate::output::TimerOutput;
 use ganger_proc_api::{Completion, StepOutput, Tag};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -85,13 +83,8 @@ impl<K: Clone + Eq + Hash> KeyedTimers<K> {
     }
 
     /// The key of the timer whose completion this is, if it is of one of them. The timer is over.
-    ///
-    /// # Panics
-    /// When that timer has failed, because the scheduler has no [`Timers`](crate::Timers).
-    #[track_caller]
     pub fn fired(&mut self, completion: &Completion) -> Option<K> {
         let key = self.keys.remove(&completion.tag)?;
-        expect_time(completion);
         self.tags.remove(&key);
         Some(key)
     }

@@ -1,25 +1,34 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+// Each of these may import those above it: host, entry < shard < shards < timer, within < commands,
+// timers. The tools of processes import none of them.
 mod commands;
-mod context;
+mod entry;
 mod every;
+mod host;
 mod keyed;
-mod output;
-mod rate_limiter;
 mod shard;
+mod shards;
 mod timeouts;
 mod timer;
 mod timers;
 mod within;
 
-pub use commands::{ASK_WITHIN, SLEEP, TICKER, TIMER, ZeroPeriod};
-pub use context::TimerContext;
+pub use commands::ZeroPeriod;
 pub use every::{Interval, MissedTicks};
-pub use ganger_sched::Instant;
+pub use ganger_proc_api::Instant;
 pub use keyed::KeyedTimers;
-pub use output::TimerOutput;
-pub use rate_limiter::{RateLimitError, RateLimiter};
+pub use shard::TimerStats;
 pub use timeouts::{ReceiveTimeout, StateTimeout};
 pub use timer::Timer;
-pub use timers::{TimerStats, Timers};
+pub use timers::Timers;
+
+/// For the scheduler that has the timers, and for crates that add to it. No part of the promises.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::commands::{COMMANDS, Commands, due};
+    pub use crate::entry::OnTime;
+    pub use crate::host::{ShardId, Ticket, TimerHost};
+    pub use crate::shards::{NotSet, Shards, TimerKey};
+}

@@ -1,4 +1,4 @@
-//! The timers of one seat, behind a lock.
+//! The timers of one worker, or of all other threads, behind a lock.
 //!
 //! **Problem.** A worker arms and cancels timers at each step, and other workers carry them out
 //! when it is inside a long step.
@@ -8,73 +8,53 @@
 //! One wheel for all: its lock would be the busiest of the scheduler.
 //!
 //! **Protocol.** Each call holds the lock for O(1). Nothing of users runs under it: what is taken
-//! out is dropped or fired without it. Under it the shard tells the alarm when its earliest is due.
+//! out is dropped or fired without it. Under it the shard tells the host when its earliest is due.
 //!
 //! A message that is due stays in the shard, and its number goes to the mailbox. Whichever is first
 //! takes it out under the lock: the process that is about to be shown it, or a caller that takes it
 //! back. So there is no moment at which it can't be taken back before it is shown.
 
-use crate::rate_limiter::Refill;
-use crate::timers::TimerStats;
-use crate::within::Within;
-use ganger_proc_api::{Completer, EndWatch, Envelope, Pid};
-use ganger_sched::{Alarm, Instant, Seat};
+use crate::entry::{Due, Entry, Message, Number};
+use crate::host::{ShardId, TimerHost};
+use ganger_proc_api::{Envelope, Instant};
 use ganger_wheel::{Key, Wheel};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// What is to happen.
-pub(crate) enum Entry {
-    /// A yield completes. The scheduler says when it is not wanted any longer.
-    Complete(Completer),
-    /// The same, where the watch takes the timer away when the yield is not wanted any longer.
-    Watched(Box<(Completer, Option<EndWatch>)>),
-    /// A message is sent.
-    Send(Box<Message>),
-    /// A command has not been answered in time.
-    Expire(Arc<Within>),
-    /// There are tokens for a request.
-    Refill(Refill),
+/// What has become of the timers of a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TimerStats {
+    /// Those that wait.
+    pub pending: usize,
+    /// Those that have ever been set: as many as wait, have fired and have been cancelled.
+    pub armed: u64,
+    /// Those that were due.
+    pub fired: u64,
+    /// Those that were taken away: cancelled, set anew, of processes that have ended, and those
+    /// that were there when the scheduler halted.
+    pub cancelled: u64,
+    /// Envelopes that were refused when they were due, because the process was gone or its mailbox
+    /// full.
+    pub refused: u64,
 }
 
-/// A message that is sent later, and can be taken back until a step is shown it.
-pub(crate) struct Message {
-    pub(crate) envelope: Envelope,
-    pub(crate) at: Instant,
-    number: Number,
-}
-
-/// What a shard knows a message by: from 1 up, never used twice.
-pub(crate) type Number = u64;
-
-/// What is to happen now.
-pub(crate) enum Due {
-    Complete(Completer),
-    Expire(Arc<Within>),
-    Refill(Refill),
-    /// The shard keeps the message until its process is about to be shown it.
-    Send(Number, Pid),
-}
-
-impl Entry {
-    /// Its process does not want it any longer.
-    pub(crate) fn forget(self) {
-        if let Self::Complete(completer) = self {
-            completer.forget();
-        }
-    }
+/// A shard's place in its scheduler.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) host: &'a dyn TimerHost,
+    pub(crate) shard: ShardId,
 }
 
 pub(crate) struct Shard {
-    /// From the first timer on: most seats never have one.
+    /// From the first timer on: most shards never have one.
     wheel: Option<Wheel<Entry>>,
     /// The messages that were sent, and that no step has been shown.
     sent: BTreeMap<Number, Box<Message>>,
     /// The number of the newest message.
     newest: Number,
-    /// What the alarm has been told: nothing is due earlier.
+    /// What the host has been told: nothing is due earlier.
     due: Instant,
     /// The wheel knows the time, but for less than [`STALE`], until then.
     stale: Instant,
@@ -115,12 +95,12 @@ impl Shard {
         self.is_closed
     }
 
-    /// Puts a timer in that `make` makes of its key, at the caller's own seat. The alarm has to
-    /// ring if it is earlier than what was there.
+    /// Puts a timer in that `make` makes of its key, at the caller's own shard. The caller
+    /// announces it if it is earlier than what was there.
     #[inline]
     pub(crate) fn put(
         &mut self,
-        (alarm, seat): (&Alarm, Seat),
+        place: Place<'_>,
         now: Instant,
         at: Instant,
         make: impl FnOnce(Key) -> Entry,
@@ -137,16 +117,16 @@ impl Shard {
         let is_earlier = at < self.due && {
             let tick = Wheel::<Entry>::TICK;
             let end = at.as_nanos().div_ceil(tick).checked_mul(tick);
-            self.tell(alarm, seat, end)
+            self.tell(place, end)
         };
         (key, is_earlier)
     }
 
-    /// Puts a message in that is to be sent then, at the caller's own seat.
+    /// Puts a message in that is to be sent then, at the caller's own shard.
     #[inline]
     pub(crate) fn put_message(
         &mut self,
-        place: (&Alarm, Seat),
+        place: Place<'_>,
         now: Instant,
         at: Instant,
         envelope: Envelope,
@@ -181,14 +161,14 @@ impl Shard {
 
     /// Takes a timer out, if it has not fired.
     #[inline]
-    pub(crate) fn take(&mut self, alarm: &Alarm, seat: Seat, key: Key) -> Option<Entry> {
+    pub(crate) fn take(&mut self, place: Place<'_>, key: Key) -> Option<Entry> {
         let wheel = self.wheel.as_mut()?;
         let (at, entry) = wheel.take(key)?;
         self.cancelled += 1;
         wheel.shrink_after_burst();
         if at <= self.due.as_nanos() || wheel.is_empty() {
             let due = wheel.next_due();
-            let _later = self.tell(alarm, seat, due);
+            let _later = self.tell(place, due);
         }
         Some(entry)
     }
@@ -196,12 +176,11 @@ impl Shard {
     /// Takes a message back, unless a step has been shown it.
     pub(crate) fn take_back(
         &mut self,
-        alarm: &Alarm,
-        seat: Seat,
+        place: Place<'_>,
         key: Option<Key>,
         number: Number,
     ) -> Option<Box<Message>> {
-        match key.and_then(|key| self.take(alarm, seat, key)) {
+        match key.and_then(|key| self.take(place, key)) {
             Some(Entry::Send(message)) => Some(message),
             _ => self.sent.remove(&number),
         }
@@ -222,13 +201,7 @@ impl Shard {
     }
 
     /// Takes out what is due, up to so many. A message is sent from now on.
-    pub(crate) fn advance(
-        &mut self,
-        alarm: &Alarm,
-        seat: Seat,
-        now: Instant,
-        most: usize,
-    ) -> AllDue {
+    pub(crate) fn advance(&mut self, place: Place<'_>, now: Instant, most: usize) -> AllDue {
         let mut due = AllDue::new();
         let Self { wheel, sent, .. } = self;
         let Some(wheel) = wheel else {
@@ -238,8 +211,7 @@ impl Shard {
             due.push(match entry {
                 Entry::Complete(completer) => Due::Complete(completer),
                 Entry::Watched(watched) => Due::Complete(watched.0),
-                Entry::Expire(within) => Due::Expire(within),
-                Entry::Refill(refill) => Due::Refill(refill),
+                Entry::Call(call) => Due::Call(call),
                 Entry::Send(message) => {
                     let (number, target) = (message.number, message.envelope.target);
                     sent.insert(number, message);
@@ -250,29 +222,29 @@ impl Shard {
         wheel.shrink_after_burst();
         self.fired += due.len() as u64;
         let next = wheel.next_due();
-        let _later = self.tell(alarm, seat, next);
+        let _later = self.tell(place, next);
         if has_more && self.due > now {
             // It is about to move timers that are due later: they are not due, but the wheel is
             // behind.
             self.due = now;
-            let _earlier = alarm.set(seat, now);
+            let _earlier = place.host.set_due(place.shard, now);
         }
         due
     }
 
-    /// Tells the alarm when the earliest is due. Returns whether that is earlier than before.
-    fn tell(&mut self, alarm: &Alarm, seat: Seat, due: Option<u64>) -> Earlier {
+    /// Tells the host when the earliest is due. Returns whether that is earlier than before.
+    fn tell(&mut self, place: Place<'_>, due: Option<u64>) -> Earlier {
         self.due = due.map_or(Instant::NEVER, Instant::from_nanos);
-        alarm.set(seat, self.due)
+        place.host.set_due(place.shard, self.due)
     }
 
     /// Takes everything out that waits, and takes nothing in any more. What was sent goes with the
     /// mailbox that it is in.
-    pub(crate) fn close(&mut self, alarm: &Alarm, seat: Seat) -> Vec<Entry> {
+    pub(crate) fn close(&mut self, place: Place<'_>) -> Vec<Entry> {
         self.is_closed = true;
         let entries: Vec<_> = self.wheel.iter_mut().flat_map(Wheel::drain).collect();
         self.cancelled += entries.len() as u64;
-        let _later = self.tell(alarm, seat, None);
+        let _later = self.tell(place, None);
         entries
     }
 
@@ -283,6 +255,7 @@ impl Shard {
         }
     }
 
+    /// Adds the shard's counts to those of other shards.
     pub(crate) fn add_to(&self, stats: &mut TimerStats) {
         stats.pending += self.wheel.as_ref().map_or(0, Wheel::len);
         stats.armed += self.armed;

@@ -1,9 +1,6 @@
 //! Timeouts of a process: for messages that do not come, and for a state that lasts too long.
 
-use crate::commands::expect_time;
-use crate::output::TimerOutput;
-use ganger_proc_api::{Completion, StepOutput, Tag};
-use ganger_sched::Instant;
+use ganger_proc_api::{Completion, Instant, StepOutput, Tag};
 use std::time::Duration;
 
 /// Is over when a process has heard nothing for some time.
@@ -15,8 +12,8 @@ use std::time::Duration;
 ///
 /// ```
 /// use ganger_proc_api::{Actor, BoxError, Completion, Context, StepOutput, StepResult};
-/// use ganger_sched::Scheduler;
-/// use ganger_time::{ReceiveTimeout, TimerContext, Timers};
+/// use ganger_sched::{ContextExt, Scheduler};
+/// use ganger_time::ReceiveTimeout;
 /// use std::time::Duration;
 ///
 /// struct Session {
@@ -42,7 +39,7 @@ use std::time::Duration;
 ///     }
 /// }
 ///
-/// let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+/// let scheduler = Scheduler::builder().start()?;
 /// let silence = ReceiveTimeout::new(Duration::from_millis(5), 1);
 /// let session = scheduler.spawn_actor(Session { silence })?;
 /// session.address().send("hello".to_owned())?;
@@ -80,14 +77,9 @@ impl ReceiveTimeout {
 
     /// Whether the completion says that nothing was heard for so long. Then it runs no more. If it
     /// is its own, and something was heard, it goes on.
-    ///
-    /// # Panics
-    /// When the timer has failed, because the scheduler has no [`Timers`](crate::Timers).
-    #[track_caller]
     pub fn is_over(&mut self, completion: &Completion, now: Instant, out: &mut StepOutput) -> bool {
         match self.end {
             Some(end) if completion.tag == self.tag => {
-                expect_time(completion);
                 if now < end {
                     out.sleep_until(end, self.tag);
                 } else {
@@ -160,15 +152,7 @@ impl StateTimeout {
     }
 
     /// Whether the completion says that the state has lasted for too long.
-    ///
-    /// # Panics
-    /// When the timer has failed, because the scheduler has no [`Timers`](crate::Timers).
-    #[track_caller]
     pub fn is_over(&mut self, completion: &Completion) -> bool {
-        let is_over = completion.tag == self.tag && std::mem::take(&mut self.is_running);
-        if is_over {
-            expect_time(completion);
-        }
-        is_over
+        completion.tag == self.tag && std::mem::take(&mut self.is_running)
     }
 }

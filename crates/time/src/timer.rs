@@ -1,39 +1,27 @@
 //! A handle to an envelope that is sent later.
 
-use crate::shard::{Message, Number};
-use crate::timers::Inner;
-use ganger_sched::{Instant, Seat};
-use ganger_wheel::Key;
+use crate::entry::Message;
+use crate::shards::{Sending, Shards};
+use ganger_proc_api::Instant;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// An envelope that is to be sent later: from [`send_after`](crate::Timers::send_after).
 ///
-/// Dropping it changes nothing. Any thread may call it.
+/// Dropping it changes nothing. Any thread may call it. Clones are of the same envelope, until one
+/// is [`reset`](Self::reset).
 #[must_use = "dropping it changes nothing; `let _ = …` says that it is not to be cancelled"]
+#[derive(Clone)]
 pub struct Timer {
-    timers: Arc<Inner>,
-    seat: Seat,
-    /// None when it had nothing to wait for.
-    key: Option<Key>,
-    number: Number,
+    shards: Arc<Shards>,
+    sending: Sending,
 }
 
 impl Timer {
-    pub(crate) fn new(timers: &Arc<Inner>, seat: Seat, key: Option<Key>, number: Number) -> Self {
-        let timers = Arc::clone(timers);
-        Self {
-            timers,
-            seat,
-            key,
-            number,
-        }
-    }
-
-    /// Another handle to the same envelope.
-    pub(crate) fn twin(&self) -> Self {
-        Self::new(&self.timers, self.seat, self.key, self.number)
+    pub(crate) fn new(shards: &Arc<Shards>, sending: Sending) -> Self {
+        let shards = Arc::clone(shards);
+        Self { shards, sending }
     }
 
     /// Cancels it. Returns when it was due: that has passed when the message lay in the mailbox. No
@@ -50,14 +38,15 @@ impl Timer {
     /// nothing, when [`cancel`](Self::cancel) would return `None`. Otherwise no step is shown the
     /// message before that time. O(1).
     pub fn reset(&mut self, delay: Duration) -> bool {
-        self.reset_at(self.timers.now().after(delay))
+        self.reset_at(self.shards.now().after(delay))
     }
 
     /// As [`reset`](Self::reset), to that moment.
     pub fn reset_at(&mut self, at: Instant) -> bool {
         match self.take() {
             Some(message) => {
-                *self = Inner::send_at(&self.timers, self.timers.now(), at, message.envelope);
+                let now = self.shards.now();
+                self.sending = self.shards.send_at(now, at, message.envelope);
                 true
             }
             None => false,
@@ -67,13 +56,13 @@ impl Timer {
     /// How long it has left; `None` when it has been sent, or was cancelled. O(1).
     #[must_use]
     pub fn read(&self) -> Option<Duration> {
-        let at = self.timers.deadline(self.seat, self.key?)?;
-        Some(at.since(self.timers.now()))
+        let at = self.shards.deadline(self.sending.timer()?)?;
+        Some(at.since(self.shards.now()))
     }
 
     /// The message, which nothing else has from now on.
     fn take(&self) -> Option<Box<Message>> {
-        self.timers.take_back(self.seat, self.key, self.number)
+        self.shards.take_back(self.sending)
     }
 }
 

@@ -10,20 +10,19 @@
 //! [`Within`]. This keeps the completer of the yield, and has the timer. The first of the answer,
 //! the timer and the end of the yield takes that completer out, and takes the timer away.
 
-use crate::timers::Inner;
+use crate::entry::OnTime;
+use crate::shards::{NotSet, Shards, TimerKey};
 use ganger_proc_api::{
     Command, CommandError, Completer, CompletionSink, EndCall, EndWatch, Payload, Pid, StepsCall,
     Tag,
 };
-use ganger_sched::Seat;
-use ganger_wheel::Key;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// A yield that waits for an answer, and no longer than that.
-pub(crate) struct Within {
-    timers: Arc<Inner>,
+struct Within {
+    shards: Arc<Shards>,
     state: Mutex<State>,
 }
 
@@ -36,7 +35,7 @@ enum State {
 struct Waiting {
     completer: Completer,
     /// Where the timer is, once it has been set.
-    timer: Option<(Seat, Key)>,
+    timer: Option<TimerKey>,
     /// Tells of the end of the yield.
     watch: Option<EndWatch>,
     /// Of code that keeps the completer of the command.
@@ -47,10 +46,10 @@ struct Waiting {
 }
 
 /// Has the command carried out, for the yield of that completer.
-pub(crate) fn ask(timers: &Arc<Inner>, command: Command, time: Duration, completer: Completer) {
-    let (tag, now) = (completer.tag(), timers.now());
+pub(crate) fn ask(shards: &Arc<Shards>, command: Command, time: Duration, completer: Completer) {
+    let (tag, now) = (completer.tag(), shards.now());
     let within = Arc::new(Within {
-        timers: Arc::clone(timers),
+        shards: Arc::clone(shards),
         state: Mutex::new(State::Waiting(Waiting {
             completer,
             timer: None,
@@ -61,7 +60,7 @@ pub(crate) fn ask(timers: &Arc<Inner>, command: Command, time: Duration, complet
         })),
     });
     let answers = Completer::new(within.clone(), tag, 0);
-    let carried_out = timers.carry_out(command, answers);
+    let carried_out = shards.carry_out(command, answers);
     let mut state = within.lock();
     let State::Waiting(waiting) = &mut *state else {
         return;
@@ -86,23 +85,28 @@ pub(crate) fn ask(timers: &Arc<Inner>, command: Command, time: Duration, complet
     if !is_wanted {
         return within.give_up();
     }
-    let timer = timers.expire_at(now.after(time), within.clone());
+    let timer = match shards.call_at_in_turn(now.after(time), within.clone()) {
+        Ok(timer) => timer,
+        Err(NotSet::Due) => return within.fire(),
+        Err(NotSet::Halted) => return,
+    };
     let mut state = within.lock();
     match &mut *state {
-        State::Waiting(waiting) => waiting.timer = timer,
+        State::Waiting(waiting) => waiting.timer = Some(timer),
         State::Over => {
             drop(state);
-            timers.take_away(timer);
+            shards.take_away(Some(timer));
         }
     }
 }
 
-impl Within {
-    /// The time is over.
-    pub(crate) fn expire(&self) {
+impl OnTime for Within {
+    fn fire(self: Arc<Self>) {
         self.finish(Err(CommandError::Timeout));
     }
+}
 
+impl Within {
     fn finish(&self, result: Result<Payload, CommandError>) {
         if let Some((completer, calls)) = self.end() {
             completer.finish(result);
@@ -123,7 +127,7 @@ impl Within {
         let State::Waiting(waiting) = mem::replace(&mut *self.lock(), State::Over) else {
             return None;
         };
-        self.timers.take_away(waiting.timer);
+        self.shards.take_away(waiting.timer);
         drop(waiting.watch);
         Some((waiting.completer, waiting.calls))
     }

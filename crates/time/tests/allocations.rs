@@ -2,7 +2,6 @@
 
 use ganger_proc_api::{Event, process_fn};
 use ganger_sched::Scheduler;
-use ganger_time::{TimerOutput, Timers};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -73,13 +72,11 @@ fn of_timers(scheduler: &Scheduler, fire: bool) -> usize {
 // pins: T3
 #[test]
 fn a_timer_takes_no_memory_of_its_own() {
-    let scheduler = Timers::add_to(Scheduler::builder().workers(1))
-        .build()
-        .unwrap();
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
     scheduler.start().unwrap();
     for fire in [false, true] {
         let count = of_timers(&scheduler, fire);
         assert!(count < FEW, "{count} allocations, fire: {fire}");
     }
-    assert_eq!(Timers::of(&scheduler).unwrap().stats().pending, 0);
+    assert_eq!(scheduler.timers().clone().stats().pending, 0);
 }

@@ -9,7 +9,7 @@ use super::arrows::{Crate, File};
 type Layers = (&'static str, &'static [&'static str]);
 
 /// The crates with folders.
-const CRATES: [Layers; 17] = [
+const CRATES: [Layers; 18] = [
     ("benches", &BENCHES),
     ("link", &LINK),
     ("lock", &LOCK),
@@ -24,6 +24,7 @@ const CRATES: [Layers; 17] = [
     ("supervise", &SUPERVISE),
     ("sync", &SYNC),
     ("task", &TASK),
+    ("time", &TIME),
     ("tokio", &["driver in_tokio signal", "serve"]),
     ("wait", &WAIT),
     ("xtask", &XTASK),
@@ -43,7 +44,7 @@ const LINK: [&str; 3] = [
 
 const LOCK: [&str; 3] = [
     "blocking mark seat",
-    "barrier cancel mutex notify rw_lock semaphore wait_group",
+    "barrier cancel mutex notify rate_limiter rw_lock semaphore wait_group",
     "deadlock once",
 ];
 
@@ -87,6 +88,14 @@ const SOAK_SCHED: [&str; 12] = [
     "summary",
     "soak",
     "main",
+];
+
+const TIME: [&str; 5] = [
+    "entry host",
+    "shard",
+    "shards",
+    "timer within",
+    "commands every keyed timeouts timers",
 ];
 
 const SUPERVISE: [&str; 7] = [

@@ -15,14 +15,15 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("os", &[]),
     ("proc-api", &["sync", "nodes"]),
     ("relay", &["sync", "mpsc", "nodes", "proc-api"]),
+    // Its tests use the scheduler.
+    ("time", &["sync", "wheel", "proc-api", "sched"]),
     (
         "sched",
         &[
-            "sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay", "wait",
+            "time", "sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay", "wait",
         ],
     ),
     ("task", &["sync", "proc-api", "sched", "time"]),
-    ("time", &["sync", "wheel", "proc-api", "sched"]),
     (
         "net",
         &["sync", "wait", "wheel", "proc-api", "sched", "task", "time"],

@@ -4,7 +4,6 @@
 use ganger_channel::{Receiver, Sender, channel, select};
 use ganger_sim::{Faults, Sim};
 use ganger_task::{Cx, SpawnTask};
-use ganger_time::Timers;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -108,7 +107,6 @@ async fn consume(
 
 fn check(faults: Faults, must_arrive: bool) {
     let sim = Sim::new(42).workers(3).faults(faults).must_free();
-    let sim = sim.builder(|builder| builder.source(Arc::new(Timers::new())));
     sim.check_seeds(150, |rt| {
         let ledger = Ledger::new();
         let [(a, from_a), (b, from_b)] = [(); 2].map(|()| channel(rt.choose(3)));

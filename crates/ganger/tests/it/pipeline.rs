@@ -14,8 +14,6 @@ fn it_drains_after_a_stop() {
 fn what_is_made_is_seen_in_every_order() {
     use ganger::channel::channel;
     use ganger::sim::{Faults, Sim};
-    use ganger::time::Timers;
-    use std::sync::Arc;
 
     let sim = Sim::new(7).faults(Faults {
         clock_jumps: 0,
@@ -24,7 +22,6 @@ fn what_is_made_is_seen_in_every_order() {
         shutdown_begins: 0,
         ..Faults::some()
     });
-    let sim = sim.builder(|builder| builder.source(Arc::new(Timers::new())));
     sim.check_seeds(100, |rt| {
         let (running, stop) = channel(0);
         let [source, sink] = example::start(rt, stop).unwrap();

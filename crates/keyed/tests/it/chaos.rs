@@ -9,7 +9,6 @@ use ganger_proc_api::{
 use ganger_sim::{Faults, Rt, Sim, Strategy};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_task::{Cx, SpawnTask};
-use ganger_time::TimerOutput;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,7 +157,7 @@ fn ledgers(rt: &Rt<'_>, store: &Shared) -> Keyed<Entry, Slow> {
         is_open: false,
         is_saving: false,
     });
-    kind.idle_after(IDLE).build().unwrap()
+    kind.idle_after(IDLE).build()
 }
 
 /// Sends and asks with pauses, some of which are about as long as the processes may be idle, and

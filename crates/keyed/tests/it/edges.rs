@@ -108,7 +108,7 @@ fn a_question_to_its_own_key_during_the_clean_up_is_refused() {
         let its = Arc::clone(&asked);
         let kind = rt.kind::<Own>("own");
         let own = kind.start(move |_, _| AsksItself(Arc::clone(&its)));
-        let own = own.build().unwrap();
+        let own = own.build();
         let mine = own.clone();
         let starter = rt.spawn(process_fn(move |ctx, _, out| {
             ctx.set_inherited(mine.clone());
@@ -141,7 +141,7 @@ fn an_eviction_waits_until_messages_that_are_put_off_are_taken() {
                 }
                 Ok(())
             });
-        let counts = kind.build().unwrap();
+        let counts = kind.build();
         let ann = counts.of("ann");
         ann.send(Act::Note(0, 0)).unwrap();
         rt.run_for(Duration::from_millis(10));
@@ -171,7 +171,7 @@ fn a_stop_cancels_a_process_with_messages_left_before_it_terminates() {
                     Ok::<(), BoxError>(())
                 }
             });
-        let sleeps = kind.build().unwrap();
+        let sleeps = kind.build();
         for number in 0..2 {
             sleeps.of("ann").send(Act::Note(0, number)).unwrap();
         }
@@ -227,7 +227,7 @@ fn the_next_process_begins_when_the_one_before_has_released_all() {
             Ok(())
         })
     });
-    let releases = kind.build().unwrap();
+    let releases = kind.build();
     let ann = releases.of("ann");
     assert!(ann.call(|reply| reply).wait().unwrap());
     assert!(releases.evict("ann"));
@@ -279,7 +279,7 @@ fn a_key_whose_destructor_panics_has_a_next_process() {
     let its = Arc::clone(&stays);
     let kind = scheduler.kind::<Reply<u64>>("slow").keyed_by::<Key>();
     let kind = kind.start(move |_, _| Slow(Arc::clone(&its)));
-    let slow = kind.build().unwrap();
+    let slow = kind.build();
     let one = slow.of(Key(1));
     assert_eq!(one.call(|reply| reply).wait().unwrap(), 1);
     while one.find().is_some() {

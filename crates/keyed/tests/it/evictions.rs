@@ -86,7 +86,7 @@ fn an_idle_task_may_clean_up() {
                     Ok(())
                 }
             });
-        let tasks = kind.idle_after(IDLE).build().unwrap();
+        let tasks = kind.idle_after(IDLE).build();
         let ann = tasks.of("ann");
         ann.send(Act::Note(0, 0)).unwrap();
         rt.run_for(2 * IDLE);
@@ -134,7 +134,7 @@ fn a_process_may_ask_itself_to_leave() {
                     Ok(())
                 }
             });
-        let own = kind.build().unwrap();
+        let own = kind.build();
         let its = own.clone();
         let asker = rt.spawn_task(async move |cx: Cx| {
             cx.context().set_inherited(its.clone());

@@ -61,7 +61,7 @@ fn a_start_that_fails_answers_all_that_wait_and_the_next_ones_wait_longer() {
             let (its, clock) = (Arc::clone(&tries), rt.clock());
             let kind = rt.kind::<Reply<u64>>("fails");
             let kind = kind.start(move |_, _| Fails(Arc::clone(&its), clock.clone()));
-            let fails = kind.idle_after(IDLE).build().unwrap();
+            let fails = kind.idle_after(IDLE).build();
             let ann = fails.of("ann");
             for nth in 0..failures {
                 let asked = [(); 3].map(|()| ann.call(|it| it).begin());
@@ -104,7 +104,7 @@ fn a_failed_start_that_no_message_follows_leaves_nothing() {
         let (its, clock) = (Arc::clone(&tries), rt.clock());
         let kind = rt.kind::<Reply<u64>>("fails");
         let kind = kind.start(move |_, _| Fails(Arc::clone(&its), clock.clone()));
-        let fails = kind.build().unwrap();
+        let fails = kind.build();
         assert!(rt.answer(fails.of("ann").call(|it| it)).is_err());
         // The next one waits, to be started when a message has come.
         rt.run_for(Duration::from_millis(50));
@@ -147,7 +147,7 @@ fn a_task_that_fails_before_its_first_message_has_not_started() {
                     Ok(())
                 }
             });
-        let fails = kind.idle_after(IDLE).build().unwrap();
+        let fails = kind.idle_after(IDLE).build();
         let ann = fails.of("ann");
         for _ in 0..2 {
             let failed = rt.answer(ann.call(Act::Count));

@@ -27,7 +27,7 @@ fn keys_of_one_hash_are_keys_of_their_own() {
             Ok(())
         })
     });
-    let same = kind.build().unwrap();
+    let same = kind.build();
     const NAMES: [&str; 4] = ["one", "two", "three", "four"];
     for name in NAMES {
         assert_eq!(same.of(Same(name)).call(|it| it).wait().unwrap(), name);

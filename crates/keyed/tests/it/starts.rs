@@ -1,7 +1,7 @@
 //! Keys and their processes: first messages, look-ups, ends.
 
 use crate::support::*;
-use ganger_keyed::{KeyedErrorKind, KindError, Kinds};
+use ganger_keyed::{KeyedErrorKind, Kinds};
 use ganger_proc_api::{
     BoxError, CommandError, Lifecycle, Pid, Reply, SendErrorKind, SubmitErrorKind, Symbol, actor_fn,
 };
@@ -72,7 +72,7 @@ fn of_first_messages_in_any_order_one_starts_the_process() {
                     Ok(())
                 })
             });
-            let one = kind.build().unwrap();
+            let one = kind.build();
             let senders = [(); 4].map(|()| {
                 let one = one.of(Slow::new(1, rt));
                 let asks = async move |cx: Cx| Ok(cx.ask(one.call(|reply| reply)).await?);
@@ -131,7 +131,7 @@ fn a_first_message_is_in_the_mailbox_before_the_process_begins() {
 // pins: E1
 #[test]
 fn what_is_refused_comes_back() {
-    let builder = ganger_time::Timers::add_to(Scheduler::builder().workers(1));
+    let builder = Scheduler::builder().workers(1);
     let scheduler = builder.mailbox_limit(1).max_processes(1).build().unwrap();
     let book = Book::default();
     let clerks = clerks(&scheduler, &book);
@@ -163,15 +163,6 @@ fn what_is_refused_comes_back() {
     assert!(matches!(asked, Err(CommandError::Failed(it)) if it.is::<KeyedErrorKind>()));
 }
 
-#[test]
-fn a_scheduler_without_timers_has_no_kinds() {
-    let scheduler = Scheduler::builder().build().unwrap();
-    let kind = scheduler
-        .kind::<Act>("clerk")
-        .start(|key, _| Clerk::new(key, &Book::default()));
-    assert_eq!(kind.build().unwrap_err(), KindError::NoTimers);
-}
-
 struct Refuses;
 
 impl Lifecycle for Refuses {
@@ -183,7 +174,7 @@ impl Lifecycle for Refuses {
 // pins: E1, E3
 #[test]
 fn a_start_that_the_lifecycle_hook_refuses_leaves_nothing() {
-    let builder = ganger_time::Timers::add_to(Scheduler::builder().workers(1));
+    let builder = Scheduler::builder().workers(1);
     let scheduler = builder.lifecycle(Refuses).build().unwrap();
     let clerks = clerks(&scheduler, &Book::default());
     let error = clerks.of("ann").send(Act::Done).unwrap_err();

@@ -5,7 +5,6 @@ use ganger_proc_api::{Actor, BoxError, Context, Pid, Reply, StepOutput, StepResu
 use ganger_sched::{Handle, Scheduler, WeakHandle};
 use ganger_sim::{Faults, Sim};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_time::Timers;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -120,11 +119,11 @@ pub(crate) fn kind(scheduler: &Handle, book: &Book) -> KindBuilder<Act> {
 }
 
 pub(crate) fn clerks(scheduler: &Handle, book: &Book) -> Keyed<Act> {
-    kind(scheduler, book).build().unwrap()
+    kind(scheduler, book).build()
 }
 
 pub(crate) fn start(workers: usize) -> Scheduler {
-    let builder = Timers::add_to(Scheduler::builder().workers(workers));
+    let builder = Scheduler::builder().workers(workers);
     let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
     scheduler

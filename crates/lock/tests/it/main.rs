@@ -11,5 +11,6 @@ mod marks;
 mod models;
 mod mutex;
 mod others;
+mod rates;
 mod simulated;
 mod support;

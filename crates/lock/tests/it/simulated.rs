@@ -4,7 +4,6 @@ use ganger_lock::{Barrier, Locked, Mutex, OwnedMutexGuard, RwLock, Semaphore, Un
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult};
 use ganger_sim::{Faults, Sim};
 use ganger_task::{Cx, SpawnTask};
-use ganger_time::TimerOutput;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;

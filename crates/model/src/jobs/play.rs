@@ -5,7 +5,6 @@ use ganger_proc_api::{BoxError, CommandError, ExitReason};
 use ganger_sim::{Rt, Sim};
 use ganger_supervise::{Pool, PoolError, PoolRemote};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_time::Timers;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -27,7 +26,6 @@ struct Notes {
 /// When a job is carried out or answered otherwise than the specification says.
 pub fn play_pool(seed: u64, plan: &PoolPlan, acts: &[PoolAct]) {
     let sim = Sim::new(seed).workers(2).must_free();
-    let sim = sim.builder(|it| it.source(Arc::new(Timers::new())));
     sim.run(|rt| play(rt, plan, acts));
 }
 

@@ -5,7 +5,6 @@ use ganger_proc_api::{Actor, BoxError, Context, ExitReason, Pid, StepOutput, Ste
 use ganger_sim::{Rt, Sim};
 use ganger_supervise::{ChildInfo, ChildSpec, Strategy, SuperviseError, Supervisor};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_time::Timers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -126,7 +125,6 @@ fn is_as_said(reason: &ExitReason, verdict: &Verdict) -> bool {
 /// otherwise.
 pub fn play_tree(seed: u64, plan: &TreePlan, broken: Option<usize>, acts: &[TreeAct]) {
     let sim = Sim::new(seed).workers(2).must_free();
-    let sim = sim.builder(|it| it.source(Arc::new(Timers::new())));
     sim.run(|rt| play(rt, plan, broken, acts));
 }
 

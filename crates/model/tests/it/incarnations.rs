@@ -9,7 +9,6 @@ use ganger_proc_api::{
 use ganger_sched::{ContextExt, ExitAction};
 use ganger_sim::Sim;
 use ganger_supervise::{ChildSpec, Supervisor};
-use ganger_time::{TimerContext, Timers};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,8 +17,7 @@ const fn ms(millis: u64) -> Duration {
 }
 
 fn sim(seed: u64) -> Sim {
-    let sim = Sim::new(seed).workers(3).must_free();
-    sim.builder(|it| it.source(Arc::new(Timers::new())))
+    Sim::new(seed).workers(3).must_free()
 }
 
 /// All notes, in order.

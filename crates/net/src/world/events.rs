@@ -1,36 +1,35 @@
-//! The events of a simulated network, at the seats of the scheduler's threads.
+//! The events of a simulated network, by the timers of its scheduler.
 
 use super::faults::{Faults, Site};
 use super::traffic::{Event, Traffic};
 use crate::poller::{Deadline, IoEvent};
-use ganger_sched::{Alarm, Instant, Seat};
+use ganger_sched::{Instant, Timers};
 use ganger_sync::sync::lock;
+use ganger_time::internal::{OnTime, TimerKey as CallKey};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, Weak};
 
 /// A simulated network.
 #[derive(Default)]
 pub(crate) struct World {
-    alarm: OnceLock<Alarm>,
+    /// The timers, and the receiver of their calls.
+    scheduler: OnceLock<(Timers, Weak<dyn OnTime>)>,
     state: Mutex<State>,
 }
 
-/// The events of a seat, by their times and then in the order of arrival.
-type Seated = BTreeMap<(u64, u64), Happens>;
-
 /// Names a deadline until it expires.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TimerKey {
-    seat: usize,
-    at: (u64, u64),
-}
+pub(crate) struct TimerKey((u64, u64));
 
 #[derive(Default)]
 struct State {
-    seats: Vec<Seated>,
+    /// The events to come, by their times and then in the order of arrival.
+    coming: BTreeMap<(u64, u64), Happens>,
     put: u64,
+    /// The time of the first event, and the timer for it.
+    armed: Option<(u64, CallKey)>,
     traffic: Traffic,
     paths: BTreeMap<PathBuf, SocketAddr>,
     hosts: BTreeMap<String, Vec<IpAddr>>,
@@ -43,106 +42,95 @@ enum Happens {
 }
 
 impl State {
-    /// Adds an event to the seat of the thread. Returns the time at which the alarm must ring, if
-    /// the seat is due earlier than before.
-    fn put(&mut self, alarm: &Alarm, at: u64, event: Happens) -> (TimerKey, Option<Instant>) {
-        let seat = alarm.seat();
+    fn put(&mut self, at: u64, event: Happens) -> TimerKey {
         self.put += 1;
         let key = (at, self.put);
         if !self.is_over {
-            self.seats[seat.number()].insert(key, event);
+            self.coming.insert(key, event);
         }
-        let due = self.due(seat);
-        let ring = alarm.set(seat, due).then_some(due);
-        let seat = seat.number();
-        (TimerKey { seat, at: key }, ring)
-    }
-
-    fn due(&self, seat: Seat) -> Instant {
-        let first = self.seats[seat.number()].first_key_value();
-        first.map_or(Instant::NEVER, |(&(at, _), _)| Instant::from_nanos(at))
+        TimerKey(key)
     }
 }
 
 impl World {
-    pub(crate) fn attach(&self, alarm: Alarm) {
-        lock(&self.state)
-            .seats
-            .resize_with(alarm.seats(), Seated::new);
+    /// Takes the timers of the scheduler, and the receiver of their calls.
+    pub(crate) fn attach(&self, timers: Timers, on_time: Weak<dyn OnTime>) {
+        let attached = self.scheduler.set((timers, on_time));
         assert!(
-            self.alarm.set(alarm).is_ok(),
+            attached.is_ok(),
             "the network belongs to another scheduler: make a new `SimNet` for each scheduler"
         );
     }
 
-    fn alarm(&self) -> &Alarm {
-        let alarm = self.alarm.get();
-        alarm.expect("the network has no scheduler: add it to a builder by `SimNet::add_to`")
+    fn scheduler(&self) -> &(Timers, Weak<dyn OnTime>) {
+        let scheduler = self.scheduler.get();
+        scheduler.expect("the network has no scheduler: add it to a builder by `SimNet::add_to`")
     }
 
     pub(crate) fn now(&self) -> u64 {
-        self.alarm().now().as_nanos()
+        self.scheduler().0.now().as_nanos()
+    }
+
+    /// Sets the timer for the first event: in the next nanosecond at the earliest, so that a thread
+    /// of the scheduler carries the event out.
+    fn arm_first(&self, state: &mut State) {
+        let first = state.coming.first_key_value().map(|(&(at, _), _)| at);
+        if state.armed.map(|(at, _)| at) == first {
+            return;
+        }
+        let (timers, on_time) = self.scheduler();
+        if let Some((_, timer)) = state.armed.take() {
+            timers.cancel_call(timer);
+        }
+        let Some((first, on_time)) = first.zip(on_time.upgrade()) else {
+            return;
+        };
+        let at = Instant::from_nanos(first.max(self.now() + 1));
+        // Simulated time stands still in this call: the timer is not due yet.
+        let timer = timers.call_at(at, on_time).ok();
+        state.armed = timer.map(|timer| (first, timer));
     }
 
     /// Calls `f`, and schedules the events that it adds to the traffic.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut Traffic) -> R) -> R {
-        let alarm = self.alarm();
         let mut state = lock(&self.state);
-        state.traffic.now = alarm.now().as_nanos();
+        state.traffic.now = self.now();
         let result = f(&mut state.traffic);
-        let mut ring = None;
         for (at, event) in state.traffic.take_new() {
-            ring = state.put(alarm, at, Happens::Event(event)).1.or(ring);
+            state.put(at, Happens::Event(event));
         }
-        drop(state);
-        if let Some(at) = ring {
-            alarm.ring(at);
-        }
+        self.arm_first(&mut state);
         result
     }
 
     pub(crate) fn arm(&self, deadline: Deadline) -> TimerKey {
-        let alarm = self.alarm();
-        let happens = Happens::Deadline(deadline);
-        let (key, ring) = lock(&self.state).put(alarm, deadline.at, happens);
-        if let Some(at) = ring {
-            alarm.ring(at);
-        }
+        let mut state = lock(&self.state);
+        let key = state.put(deadline.at, Happens::Deadline(deadline));
+        self.arm_first(&mut state);
         key
     }
 
     pub(crate) fn disarm(&self, key: TimerKey) {
         let mut state = lock(&self.state);
-        state.seats[key.seat].remove(&key.at);
-        let seat = Seat::from_number(key.seat);
-        // The seat is due no earlier than before: no ring.
-        let _ = self.alarm().set(seat, state.due(seat));
+        state.coming.remove(&key.0);
+        self.arm_first(&mut state);
     }
 
-    /// Carries out the due events of a seat. Returns events of sockets, and passed deadlines.
-    pub(crate) fn deliver(
-        &self,
-        seat: Seat,
-        now: Instant,
-        most: usize,
-    ) -> (Vec<IoEvent>, Vec<Deadline>) {
+    /// Carries out the due events. Returns the sockets that may be ready, and the deadlines that
+    /// have passed.
+    pub(crate) fn fire(&self) -> (Vec<IoEvent>, Vec<Deadline>) {
         let (mut events, mut deadlines) = (Vec::new(), Vec::new());
+        let now = self.now();
         let mut state = lock(&self.state);
-        for _ in 0..most {
-            let seated = &mut state.seats[seat.number()];
-            let Some(first) = seated.first_entry() else {
-                break;
-            };
-            if first.key().0 > now.as_nanos() {
-                break;
-            }
+        state.armed = None;
+        while let Some(first) = state.coming.first_entry()
+            && first.key().0 <= now
+        {
             match first.remove() {
                 Happens::Event(event) => events.push(event),
                 Happens::Deadline(deadline) => deadlines.push(deadline),
             }
         }
-        // The seat is due no earlier than before: no ring.
-        let _ = self.alarm().set(seat, state.due(seat));
         drop(state);
         let mut ready = Vec::new();
         self.with(|traffic| {
@@ -156,10 +144,8 @@ impl World {
     pub(crate) fn detach(&self) {
         let mut state = lock(&self.state);
         state.is_over = true;
-        for seat in 0..state.seats.len() {
-            state.seats[seat].clear();
-            let _ = self.alarm().set(Seat::from_number(seat), Instant::NEVER);
-        }
+        state.coming.clear();
+        self.arm_first(&mut state);
     }
 
     pub(crate) fn set_faults(&self, seed: u64, faults: Faults) {

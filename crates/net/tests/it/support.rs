@@ -4,7 +4,6 @@ use ganger_net::{Net, TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, ExitReason, Payload};
 use ganger_sched::{ProcessHandle, Scheduler};
 use ganger_task::Cx;
-use ganger_time::Timers;
 use std::io::{self, ErrorKind, Read};
 use std::net::{self, Shutdown, SocketAddr};
 use std::thread;
@@ -22,7 +21,7 @@ pub(crate) fn start(workers: usize) -> (Scheduler, Net) {
 }
 
 pub(crate) fn start_with(workers: usize, net: Net) -> (Scheduler, Net) {
-    let builder = Timers::add_to(Scheduler::builder().workers(workers));
+    let builder = Scheduler::builder().workers(workers);
     let scheduler = builder.driver(net.clone()).build().unwrap();
     scheduler.start().unwrap();
     (scheduler, net)

@@ -104,17 +104,12 @@ impl Delivery {
 
 /// What to do where a command has no handler.
 fn remedy(id: CommandId) -> &'static str {
-    /// The ids of timers.
-    const TIMERS: std::ops::RangeInclusive<u16> = 10..=13;
     /// The ids of sockets.
     const SOCKETS: std::ops::RangeInclusive<u16> = 30..=39;
     /// The ids of streams.
     const STREAMS: std::ops::RangeInclusive<u16> = 50..=59;
     if SOCKETS.contains(&id.get()) || STREAMS.contains(&id.get()) {
         "it is of sockets: a scheduler that is built with `.driver(Net::new()?)` has them"
-    } else if TIMERS.contains(&id.get()) {
-        "it is of timers: a scheduler of the crate `ganger` has them, and one that is built with \
-         `.source(Arc::new(Timers::new()))`"
     } else {
         "register one before the scheduler starts"
     }

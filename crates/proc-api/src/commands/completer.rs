@@ -3,7 +3,6 @@
 use super::{CommandError, Completion, Tag};
 use crate::values::{BoxError, Payload, Pid};
 use std::fmt;
-use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A scheduler's side of a [`Completer`].
@@ -49,31 +48,11 @@ pub trait CompletionSink: Send + Sync {
     /// It is about to be used: the processor may fetch it from memory meanwhile.
     #[doc(hidden)]
     fn prefetch(&self) {}
-
-    /// Has the source forget the completer when that process has ended, or has taken the yield
-    /// back. `false` when that can't be, as by default: only in the handler of the yield itself.
-    #[doc(hidden)]
-    fn keep(&self, token: u64, ticket: Ticket) -> bool {
-        let _ = (token, ticket);
-        false
-    }
 }
 
 /// A call that is made between two steps of a process.
 #[doc(hidden)]
 pub type StepsCall = dyn FnOnce() + Send;
-
-/// Where a source keeps the completer of a yield: for schedulers and sources.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ticket {
-    /// The source's number, from one up.
-    pub source: NonZeroU16,
-    /// The seat.
-    pub seat: u16,
-    /// What the source finds it by.
-    pub key: u64,
-}
 
 /// The right, and the duty, to answer one yield: consumed by answering.
 ///
@@ -246,16 +225,7 @@ impl Completer {
         self
     }
 
-    /// In the handler of the yield: has the source forget the completer when it is not wanted any
-    /// longer. Costs less than [`on_end`](Self::on_end). `false` where that can't be.
-    #[doc(hidden)]
-    #[must_use = "on false the caller must watch the completer"]
-    pub fn keep(&self, ticket: Ticket) -> bool {
-        let sink = self.sink.as_ref();
-        sink.is_some_and(|sink| sink.keep(self.token, ticket))
-    }
-
-    /// The yield is not wanted any longer, as the scheduler has said to the source that kept it:
+    /// The scheduler has told the keeper of the completer that the yield is not wanted any longer:
     /// nothing completes it.
     #[doc(hidden)]
     pub fn forget(mut self) {

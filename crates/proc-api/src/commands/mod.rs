@@ -13,7 +13,7 @@ mod reply;
 mod typed;
 
 pub use command::{Command, CommandError, CommandId, Delivery, Tag};
-pub use completer::{Completer, CompletionSink, EndCall, EndWatch, StepsCall, Ticket};
+pub use completer::{Completer, CompletionSink, EndCall, EndWatch, StepsCall};
 pub use completion::Completion;
 pub use handler::Handler;
 pub use reply::Reply;

@@ -71,6 +71,20 @@ impl CommandId {
     /// answered with `()` when these are over, never before.
     pub const SLEEP: Self = Self::new(10);
 
+    /// Wait until a moment, one of Ganger's own: its value is [`Instant::as_nanos`], as a `u64`.
+    ///
+    /// [`Instant::as_nanos`]: crate::Instant::as_nanos
+    pub const TIMER: Self = Self::new(11);
+
+    /// As [`TIMER`](Self::TIMER). The second value is the period in nanoseconds, as a `u64`; a
+    /// period of zero is an error.
+    pub const TICKER: Self = Self::new(12);
+
+    /// Carry out the command in the second value, one of Ganger's own. Fails with
+    /// [`CommandError::Timeout`](crate::CommandError::Timeout) after so many nanoseconds, the first
+    /// value, as a `u64`.
+    pub const ASK_WITHIN: Self = Self::new(13);
+
     /// Wait for a future, one of Ganger's own: it is answered with what the future gives.
     #[doc(hidden)]
     pub const UNTIL: Self = Self::new(41);

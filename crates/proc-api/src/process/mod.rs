@@ -17,6 +17,7 @@ mod output;
 mod registered_name;
 mod state_machine;
 mod submit_error;
+mod timers;
 mod upgrade;
 
 pub use actor::{Actor, ActorFn, ActorProcess, actor_fn};

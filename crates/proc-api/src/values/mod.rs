@@ -8,6 +8,7 @@
 mod cause;
 mod interner;
 mod message;
+mod moment;
 mod name;
 mod payload;
 mod payloads;
@@ -19,6 +20,7 @@ mod typed;
 pub use cause::{CancelReason, EndKind, ExitCause};
 pub use interner::{MAX_INTERNED, MAX_PARSED};
 pub use message::{Envelope, Message, SendError, SendErrorKind};
+pub use moment::Instant;
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
 pub use payload::{MAX_INLINE_BYTES, Payload};
 pub use payloads::{IntoPayloads, Payloads};

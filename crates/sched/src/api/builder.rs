@@ -1,18 +1,17 @@
 //! Setting a scheduler up.
 
+use crate::api::handle::Handle;
 use crate::api::scheduler::{Scheduler, StartError};
 use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::{FailureReport, OnFailure};
 use crate::runtime::driver::Driver;
-use crate::runtime::shared::Shared;
-use crate::runtime::sources::Source;
+use crate::runtime::shared::{Above, Shared};
+use crate::send::timers::make_timers;
 use crate::stop;
 use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{EnvelopeReceiver, HostName, Lifecycle, NodeName};
-use std::any::Any;
 use std::fmt;
-use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
@@ -33,30 +32,17 @@ const RUNS_PROCESSES: [&str; 2] = ["ganger_sched::turn::", "ganger_sched::worker
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a builder does nothing until `start` or `build` is called"]
-pub struct Builder<S = Scheduler> {
+pub struct Builder {
     workers: Option<usize>,
     host: String,
     node: Option<String>,
     config: Config,
-    sources: Vec<Arc<dyn Source>>,
     driver: Option<Arc<dyn Driver>>,
-    builds: PhantomData<fn() -> S>,
+    additions: Vec<Addition>,
 }
 
-/// What a [`Builder`] builds: a [`Scheduler`], or what a crate above has in its place.
-pub trait Built: Sized {
-    /// Builds it.
-    ///
-    /// # Errors
-    /// As for [`Builder::build`].
-    fn build(builder: Builder) -> Result<Self, BuildError>;
-
-    /// Starts it.
-    ///
-    /// # Errors
-    /// As for [`Scheduler::start`].
-    fn start_built(&self) -> Result<(), StartError>;
-}
+/// What a crate above the scheduler does to a new one.
+type Addition = Box<dyn FnOnce(&Handle) + Send>;
 
 impl Default for Builder {
     fn default() -> Self {
@@ -65,9 +51,8 @@ impl Default for Builder {
             host: "main".to_owned(),
             node: None,
             config: Config::default(),
-            sources: Vec::new(),
             driver: None,
-            builds: PhantomData,
+            additions: Vec::new(),
         }
     }
 }
@@ -76,21 +61,6 @@ impl Builder {
     /// A builder with the defaults.
     pub fn new() -> Self {
         Self::default()
-    }
-}
-
-impl<S> Builder<S> {
-    /// The same settings, of something else.
-    pub fn builds<T>(self) -> Builder<T> {
-        Builder {
-            workers: self.workers,
-            host: self.host,
-            node: self.node,
-            config: self.config,
-            sources: self.sources,
-            driver: self.driver,
-            builds: PhantomData,
-        }
     }
 
     /// How many worker threads run steps. Default: as many as the machine runs at once
@@ -380,14 +350,6 @@ impl<S> Builder<S> {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
 
-    /// What makes processes ready from outside, at moments that it names: timers, for example.
-    /// Sources are asked for by their types
-    /// ([`Handle::source`](crate::Handle::source)), so one of each type makes sense. Default: none.
-    pub fn source(mut self, source: Arc<dyn Source>) -> Self {
-        self.sources.push(source);
-        self
-    }
-
     /// Where the scheduler's threads wait for the system. Default: they wait for each other alone.
     ///
     /// A thread of the scheduler that has nothing to do waits there, one at a time. Busy workers
@@ -400,11 +362,12 @@ impl<S> Builder<S> {
         }
     }
 
-    /// Whether it has been given a source of that type.
-    #[must_use]
-    pub fn has_source<T: Source>(&self) -> bool {
-        let mut sources = self.sources.iter();
-        sources.any(|it| (&**it as &dyn Any).is::<T>())
+    /// Has `add` called with the scheduler when it is built, for a crate that adds commands or
+    /// extensions to it.
+    #[doc(hidden)]
+    pub fn when_built(mut self, add: impl FnOnce(&Handle) + Send + 'static) -> Self {
+        self.additions.push(Box::new(add));
+        self
     }
 
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see
@@ -426,13 +389,10 @@ impl<S> Builder<S> {
     ///
     /// # Errors
     /// [`StartError`], also with a [`BuildError`] inside.
-    pub fn start(self) -> Result<S, StartError>
-    where
-        S: Built,
-    {
-        let built = self.build()?;
-        built.start_built()?;
-        Ok(built)
+    pub fn start(self) -> Result<Scheduler, StartError> {
+        let scheduler = self.build()?;
+        scheduler.start()?;
+        Ok(scheduler)
     }
 
     /// Builds the scheduler, to be started later. Handlers of commands are registered between the
@@ -442,14 +402,7 @@ impl<S> Builder<S> {
     /// # Errors
     /// [`BuildError`] when a setting is out of its range, a name is not valid, workers can't be
     /// pinned as asked, or backtraces can't be taken, or not with that signal.
-    pub fn build(self) -> Result<S, BuildError>
-    where
-        S: Built,
-    {
-        S::build(self.builds())
-    }
-
-    fn build_scheduler(self) -> Result<Scheduler, BuildError> {
+    pub fn build(self) -> Result<Scheduler, BuildError> {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));
         in_range("workers", workers, 1, MAX_WORKERS)?;
@@ -473,15 +426,20 @@ impl<S> Builder<S> {
                 error,
             })
         });
-        Ok(Scheduler::new(Shared::new(
+        let scheduler = Scheduler::new(Shared::new(
             workers,
             (host, node.transpose()?),
             self.config,
-            (self.sources, self.driver),
+            self.driver,
             pins,
             backtraces.transpose()?,
-            stop::end_after_halt,
-        )))
+            Above {
+                end_queued: stop::end_after_halt,
+                make_timers,
+            },
+        ));
+        self.additions.into_iter().for_each(|add| add(&scheduler));
+        Ok(scheduler)
     }
 
     fn with<R>(mut self, set: impl FnOnce(&mut Config) -> R) -> Self {
@@ -490,17 +448,7 @@ impl<S> Builder<S> {
     }
 }
 
-impl Built for Scheduler {
-    fn build(builder: Builder) -> Result<Self, BuildError> {
-        builder.build_scheduler()
-    }
-
-    fn start_built(&self) -> Result<(), StartError> {
-        self.start()
-    }
-}
-
-impl<S> fmt::Debug for Builder<S> {
+impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("workers", &self.workers)

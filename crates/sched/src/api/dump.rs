@@ -24,7 +24,7 @@ pub struct Dump {
     pub stats: Stats,
     /// Processes that wait before all others, because a system event has woken them.
     pub urgent_queue: usize,
-    /// Processes that a source has woken, such as a timer.
+    /// Processes that a timer has woken.
     pub arrivals_queue: usize,
     /// The threads that run steps: the workers that were asked for, and then those that have taken
     /// the places of others, as in [`Handle::worker_stats`].
@@ -150,7 +150,7 @@ impl fmt::Display for Dump {
             "scheduler {}{}: {workers} workers ({sleeping} asleep, {searching} \
             searching), {spares} spares, \
              {relieved} relieved; {live} processes, {global_queue} in the global queue, {} urgent, \
-             {} woken by sources",
+             {} woken by timers",
             self.host,
             if self.is_started { "" } else { ", not started" },
             self.urgent_queue,

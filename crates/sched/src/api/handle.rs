@@ -1,6 +1,5 @@
 //! What callers do with a scheduler, from any thread.
 
-mod alarm;
 mod error;
 pub(crate) mod here;
 mod naming;
@@ -11,7 +10,6 @@ pub use weak::WeakHandle;
 
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::base::clock::nanos;
-use crate::base::contain::contain_and_report;
 use crate::base::stats::{Stats, WorkerStats};
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
@@ -24,12 +22,12 @@ use crate::reports::long_steps::LongStep;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::local;
 use crate::runtime::shared::Shared;
-use crate::runtime::sources::Source;
 use crate::submit::Birth;
 use ganger_proc_api::{
-    CancelReason, CommandId, Envelope, Handler, HostName, IntoPayloads, NodeName, NotFound, Pid,
-    Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
+    CancelReason, CommandId, Envelope, Handler, HostName, Instant, IntoPayloads, NodeName,
+    NotFound, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
 };
+use ganger_time::{Timer, Timers};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -57,11 +55,21 @@ impl Handle {
         &self.shared.commands
     }
 
-    /// The source of that type, if the builder was given one: see
-    /// [`Builder::source`](crate::Builder::source). O(sources).
+    /// The timers of the scheduler. They cost nothing until the first one is set.
     #[must_use]
-    pub fn source<S: Source>(&self) -> Option<Arc<S>> {
-        self.shared.source()
+    pub fn timers(&self) -> &Timers {
+        &self.shared.timing.timers
+    }
+
+    /// The time, by the clock of the scheduler: the machine's monotonic one, or a simulation's.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.shared.timing.timers.now()
+    }
+
+    /// Has the envelope sent after that time: see [`Timers::send_after`].
+    pub fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
+        self.shared.timing.timers.send_after(delay, envelope)
     }
 
     /// What a crate above the scheduler keeps for this scheduler: one value of that type, which
@@ -72,6 +80,13 @@ impl Handle {
         self.shared.extensions.get(|| make(self))
     }
 
+    /// The value of that type, if a crate above the scheduler keeps one for this scheduler.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn find_extension<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.shared.extensions.find()
+    }
+
     /// Has `call` called when a worker has returned for good, at once if that has been. A crate
     /// above the scheduler gives up there what its extension keeps of users. A scheduler that was
     /// never started does not call it.
@@ -80,7 +95,7 @@ impl Handle {
         self.shared.extensions.at_halt(Box::new(call));
     }
 
-    /// Whether something is due later at a source: a timer, for instance.
+    /// Whether a timer is set.
     #[doc(hidden)]
     #[must_use]
     pub fn waits_for_time(&self) -> bool {
@@ -223,12 +238,7 @@ impl Handle {
     /// Tells the sink of dead letters, if there is one, of a message that is dropped: for crates
     /// that send later, or for others.
     pub fn tell_of_dead_letter(&self, letter: &DeadLetter) {
-        if let Some(sink) = &self.shared.config.dead_letters {
-            let counters = self.shared.own_counters();
-            contain_and_report("dead letter", letter.target, counters, || {
-                sink.dead_letter(letter);
-            });
-        }
+        self.shared.tell_of_dead_letter(letter);
     }
 
     /// Whether the PID is one of this scheduler, of a live process or not.
@@ -429,7 +439,7 @@ impl Handle {
         self.shared.census.registry.release();
         self.shared.closing_inbox.release();
         self.shared.revoked.release();
-        self.shared.release_sources();
+        self.shared.release_timers();
         ganger_mpsc::node_cache::clear();
         trim_heap();
     }

@@ -18,4 +18,5 @@ pub(crate) mod sending;
 pub(crate) mod spawner;
 pub(crate) mod standard;
 pub(crate) mod system_send;
+mod timers;
 pub(crate) mod typed;

@@ -3,22 +3,24 @@
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::spawner::Spawner;
+use crate::api::timers;
 use crate::process::dropped;
 use crate::process::exit_action::ExitAction;
 use crate::process::process_box::{Pinned, ProcessBox};
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::{self, Item};
 use crate::runtime::lent_context::LentWaker;
-use crate::runtime::sources::Source;
 use crate::send::exit_requests::{self, ExitActionError};
 use crate::submit::Birth;
 use ganger_proc_api::{
-    Actor, ActorProcess, CommandError, Context, Event, ExitCause, Kind, Message, Payloads, Pid,
-    SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
+    Actor, ActorProcess, CommandError, Context, Envelope, Event, ExitCause, Instant, IntoPayloads,
+    Kind, Message, Payloads, Pid, SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
+use ganger_time::{Timer, Timers};
 use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The entry point that actors are started with.
 pub(super) const METHOD: Symbol = Symbol::new("actor");
@@ -207,11 +209,31 @@ pub trait ContextExt {
     #[doc(hidden)]
     fn known_address<M>(&self) -> Option<Address<M>>;
 
-    /// The scheduler's source of that type: see [`Handle::source`].
-    fn source<S: Source>(&self) -> Option<Arc<S>>;
+    /// The timers of the scheduler.
+    ///
+    /// # Panics
+    /// When the process has no scheduler.
+    fn timers(&self) -> &Timers;
 
-    /// As [`source`](Self::source), borrowed: it costs no reference.
-    fn source_ref<S: Source>(&self) -> Option<&S>;
+    /// The time, by the clock of the scheduler.
+    ///
+    /// # Panics
+    /// When the process has no scheduler.
+    fn now(&self) -> Instant;
+
+    /// Sends a message after that time, from this process: see [`Timers::send_after`]. The message
+    /// is sent also when this process has ended by then. A message to this process itself is taken
+    /// back when a supervisor restarts the process in place before that.
+    ///
+    /// # Panics
+    /// When the process has no scheduler.
+    fn send_after(
+        &self,
+        delay: Duration,
+        target: Pid,
+        topic: impl Into<Symbol>,
+        payloads: impl IntoPayloads,
+    ) -> Timer;
 }
 
 impl ContextExt for Context {
@@ -296,12 +318,23 @@ impl ContextExt for Context {
         Some(Handle { shared })
     }
 
-    fn source<S: Source>(&self) -> Option<Arc<S>> {
-        self.backend_ref::<ProcessCell>()?.shared.source()
+    fn timers(&self) -> &Timers {
+        timers::of(self)
     }
 
-    fn source_ref<S: Source>(&self) -> Option<&S> {
-        self.backend_ref::<ProcessCell>()?.shared.source_ref()
+    fn now(&self) -> Instant {
+        self.timers().now()
+    }
+
+    fn send_after(
+        &self,
+        delay: Duration,
+        target: Pid,
+        topic: impl Into<Symbol>,
+        payloads: impl IntoPayloads,
+    ) -> Timer {
+        let envelope = Envelope::new(self.pid(), target, topic, payloads);
+        timers::send_after(self, delay, envelope)
     }
 }
 

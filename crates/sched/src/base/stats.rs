@@ -52,7 +52,7 @@ counters! {
     global_picks,
     /// Processes taken from the urgent lane, before all others.
     urgent_picks,
-    /// Processes that a source has woken, taken from the lane of arrivals.
+    /// Processes that a timer has woken, taken from the lane of arrivals.
     arrival_picks,
     /// Times that the worker looked at the global queue and the oldest of its own deque first.
     rotations,

@@ -19,7 +19,7 @@
 //!    that computes for long afterwards: the monitor reports it. Time inside `blocking` does not
 //!    count.
 //!
-//! 4. It delivers what is due at the sources and late, because no worker has come to it. When at
+//! 4. It fires timers that are late, because no worker has come to it. When at
 //!    two looks no thread waits for what is due next, it wakes a sleeper for that.
 //! 5. It looks in the driver when no thread has since the last look, and wakes a sleeper to wait
 //!    there: see `queues/waiter.rs`.
@@ -146,7 +146,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
     fn dozes_until(&self) -> Option<u64> {
         let shared = self.shared;
         let uncovered = (shared.timing.timer_waiter.is_used())
-            .then(|| shared.timing.timer_waiter.uncovered(shared.seats()))
+            .then(|| shared.timing.timer_waiter.uncovered(shared.shards_in_use()))
             .flatten();
         uncovered.map(|due| due.saturating_add(LATE_AT_MONITOR))
     }
@@ -164,7 +164,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         let now = self.clock.now();
         self.shared.timing.time.set(now);
         let look = self.look_at_turns(now);
-        self.look_at_sources(now);
+        self.look_at_timers(now);
         self.look_at_driver();
         if look.is_kept && self.shared.queues.idle.notify() {
             self.interval = self.shared.config.hand_off_delay;
@@ -188,17 +188,17 @@ impl<'a, C: Clock> Monitor<'a, C> {
     }
 
     /// Delivers what is late, and wakes a sleeper to wait for what is not.
-    fn look_at_sources(&mut self, now: Duration) {
+    fn look_at_timers(&mut self, now: Duration) {
         let shared = self.shared;
         if !shared.timing.timer_waiter.is_used() {
             return;
         }
-        shared.deliver_all(nanos(now).saturating_sub(LATE_AT_MONITOR));
+        shared.fire_all(nanos(now).saturating_sub(LATE_AT_MONITOR));
         // A worker that is between two turns goes to sleep by itself, or tells another.
         let is_uncovered = shared
             .timing
             .timer_waiter
-            .uncovered(shared.seats())
+            .uncovered(shared.shards_in_use())
             .is_some();
         if is_uncovered && mem::replace(&mut self.is_uncovered, is_uncovered) {
             shared.queues.idle.notify();

@@ -32,7 +32,7 @@ impl Pool {
     fn new(workers: usize) -> Arc<Self> {
         Arc::new(Self {
             idle: Idle::new(workers, workers),
-            timer_waiter: TimerWaiter::new(1, SEATS),
+            timer_waiter: TimerWaiter::new(SEATS),
             queued: AtomicUsize::new(0),
             is_delivered: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
@@ -40,9 +40,9 @@ impl Pool {
         })
     }
 
-    /// As `Alarm::ring` does it outside.
+    /// As `Host::announce` does it outside.
     fn arm_outside(&self, at: u64) {
-        assert!(self.timer_waiter.dues.set(0, 0, at));
+        assert!(self.timer_waiter.dues.set(0, at));
         // Ordering: SeqCst, as the real one.
         fence(Ordering::SeqCst);
         if self.timer_waiter.is_uncovered(at) {
@@ -77,7 +77,7 @@ impl Pool {
     /// The moment has come.
     fn deliver(&self) {
         for seat in 0..SEATS {
-            self.timer_waiter.dues.set(0, seat, NEVER);
+            self.timer_waiter.dues.set(seat, NEVER);
         }
         // Ordering: Release pairs with the Acquire in `is_done`.
         self.is_delivered.store(true, Ordering::Release);
@@ -183,8 +183,8 @@ fn two_arms_outside_against_falling_asleep() {
 fn two_workers_fall_asleep_with_moments_of_their_own() {
     model::check(2, || {
         let pool = Pool::new(2);
-        pool.timer_waiter.dues.set(0, 1, LATER);
-        pool.timer_waiter.dues.set(0, 2, DUE);
+        pool.timer_waiter.dues.set(1, LATER);
+        pool.timer_waiter.dues.set(2, DUE);
         let workers = [0, 1].map(|index| start(&pool, index));
         for worker in workers {
             worker.join().unwrap();
@@ -200,7 +200,7 @@ fn two_workers_fall_asleep_with_moments_of_their_own() {
 fn a_timer_waiter_that_gets_work_hands_over() {
     model::check(2, || {
         let pool = Pool::new(2);
-        pool.timer_waiter.dues.set(0, 0, DUE);
+        pool.timer_waiter.dues.set(0, DUE);
         let workers = [0, 1].map(|index| start(&pool, index));
         pool.push();
         for worker in workers {
@@ -218,9 +218,9 @@ fn an_arm_that_relies_on_a_timer_waiter_that_wakes() {
         let pool = Pool::new(2);
         // A timer waiter that has been woken, and counts as searching, but has not said so.
         assert!(pool.idle.begin_search());
-        pool.timer_waiter.dues.set(0, 1, DUE);
+        pool.timer_waiter.dues.set(1, DUE);
         assert_eq!(pool.timer_waiter.claim(SEATS), Some(DUE));
-        pool.timer_waiter.dues.set(0, 1, NEVER);
+        pool.timer_waiter.dues.set(1, NEVER);
         let other = start(&pool, 1);
         let waking = {
             let pool = Arc::clone(&pool);
@@ -262,8 +262,8 @@ fn an_arm_in_a_step_against_a_monitor_that_dozes() {
                 }
             })
         };
-        assert!(pool.timer_waiter.dues.set(0, 1, DUE));
-        // As `Alarm::ring` does it on a worker.
+        assert!(pool.timer_waiter.dues.set(1, DUE));
+        // As `Host::announce` does it on a worker.
         if pool.idle.is_unwatched_behind_write() && pool.timer_waiter.is_uncovered(DUE) {
             pool.idle.wake_monitor();
         }

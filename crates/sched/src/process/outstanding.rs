@@ -10,12 +10,12 @@
 //! late. `revoked.rs` knows them until then.
 
 use crate::process::revoked::OwnRevoked;
-use ganger_proc_api::{Tag, Ticket};
+use ganger_proc_api::Tag;
 use ganger_sync::shrink_after_burst;
+use ganger_time::internal::{ShardId, Ticket};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::mem;
-use std::num::NonZeroU16;
 
 /// From so many on, a hash set takes over from a list.
 const MANY: usize = 32;
@@ -38,13 +38,9 @@ pub(crate) struct Outstanding {
 enum Rest {
     #[default]
     Nothing,
-    /// Where a source keeps the completer of the one: the fields of a [`Ticket`]. So a process that
+    /// Where a timer keeps the completer of the one: the fields of a [`Ticket`]. So a process that
     /// sleeps allocates nothing.
-    HeldBySource {
-        source: NonZeroU16,
-        seat: u16,
-        key: u64,
-    },
+    HeldByTimer { shard: ShardId, key: u64 },
     /// The others. Once there is a list, it stays: a process that had two at once has them again.
     /// A thin pointer.
     Others(Box<Others>),
@@ -66,7 +62,7 @@ enum Tokens {
 #[derive(Clone, Copy)]
 struct About {
     tag: Tag,
-    /// Where a source keeps its completer.
+    /// Where a timer keeps its completer.
     ticket: Option<Ticket>,
 }
 
@@ -75,7 +71,7 @@ struct About {
 pub(crate) struct Taken {
     /// The numbers of those that handlers are to be asked about, in order.
     pub(crate) tokens: Vec<u64>,
-    /// Those that sources keep, and complete no longer.
+    /// Those that timers keep, and complete no longer.
     pub(crate) tickets: Tickets,
 }
 
@@ -100,13 +96,13 @@ impl Outstanding {
         }
     }
 
-    /// Takes in a yield whose completer a source keeps. O(1).
+    /// Takes in a yield whose completer a timer keeps. O(1).
     pub(crate) fn insert_held(&mut self, token: u64, tag: Tag, ticket: Ticket) {
         if self.one == NONE && matches!(self.rest, Rest::Nothing) {
             self.one = token;
             self.one_tag = tag;
-            let Ticket { source, seat, key } = ticket;
-            self.rest = Rest::HeldBySource { source, seat, key };
+            let Ticket { shard, key } = ticket;
+            self.rest = Rest::HeldByTimer { shard, key };
         } else {
             let ticket = Some(ticket);
             self.insert_among_others(token, About { tag, ticket });
@@ -119,7 +115,7 @@ impl Outstanding {
         self.others_mut().tokens.insert(token, about);
     }
 
-    /// The others, made if need be. The one goes there if a source keeps its completer.
+    /// The others, made if need be. The one goes there if a timer keeps its completer.
     fn others_mut(&mut self) -> &mut Others {
         if !matches!(self.rest, Rest::Others(_)) {
             let mut others = Box::<Others>::default();
@@ -144,10 +140,10 @@ impl Outstanding {
         }
     }
 
-    /// Where a source keeps the completer of the one.
+    /// Where a timer keeps the completer of the one.
     fn ticket(&self) -> Option<Ticket> {
         match self.rest {
-            Rest::HeldBySource { source, seat, key } => Some(Ticket { source, seat, key }),
+            Rest::HeldByTimer { shard, key } => Some(Ticket { shard, key }),
             _ => None,
         }
     }
@@ -185,7 +181,7 @@ impl Outstanding {
         is_finished
     }
 
-    /// Takes all yields with that tag out. The numbers of those that no source keeps go to `own`.
+    /// Takes all yields with that tag out. The numbers of those that no timer keeps go to `own`.
     /// O(n).
     pub(crate) fn take_back(&mut self, tag: Tag, own: impl FnOnce() -> OwnRevoked) -> Taken {
         let mut taken = Taken::default();
@@ -209,7 +205,7 @@ impl Outstanding {
     pub(crate) fn take_tickets(&mut self) -> Tickets {
         match &mut self.rest {
             Rest::Nothing => Tickets::new(),
-            Rest::HeldBySource { .. } => {
+            Rest::HeldByTimer { .. } => {
                 let ticket = self.ticket();
                 self.rest = Rest::Nothing;
                 ticket.into_iter().collect()
@@ -322,13 +318,12 @@ mod tests {
     use super::*;
     use crate::process::revoked::Revoked;
     use proptest::prelude::*;
-    use std::num::NonZeroU16;
     use std::sync::Arc;
 
     #[derive(Debug, Clone)]
     enum Op {
         Begin(Tag),
-        /// As a source keeps it.
+        /// As a timer keeps it.
         Keep(Tag),
         TakeTickets,
         Finish(usize),
@@ -368,8 +363,8 @@ mod tests {
                     }
                     Op::Keep(tag) => {
                         let token = set.number();
-                        let source = NonZeroU16::MIN;
-                        set.insert_held(token, tag, Ticket { source, seat: 1, key: token });
+                        let shard = ShardId::OUTSIDE;
+                        set.insert_held(token, tag, Ticket { shard, key: token });
                         ever.push(token);
                         model.insert(token, tag);
                         kept.insert(token, tag);

@@ -8,9 +8,10 @@
 //! sleep: all workers wake for each expiry. The monitor's looks: an idle machine wakes again and
 //! again.
 //!
-//! **State.** The moments at which something is due ([`Dues`]): one for each source and *seat*,
-//! which is a worker, or all other threads together. A worker lowers its own seat's alone. And the
-//! moment until which a sleeping worker, the *timer waiter*, waits; [`NEVER`] where there is none.
+//! **State.** The moments at which something is due ([`Dues`]): one for each *shard* of the timers,
+//! which is of a worker, or of all other threads together. A worker lowers its own shard's alone.
+//! And the moment until which a sleeping worker, the *timer waiter*, waits; [`NEVER`] where there
+//! is none.
 //!
 //! **Protocol.** A moment that is before the timer waiter's is *uncovered*. That is as something
 //! queued that no worker has taken:
@@ -39,8 +40,8 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `dues` | a source, under the lock of the seat's part of it | all |
-//! | `is_used` | a source, before its first moment | all |
+//! | `dues` | timers, under the lock of the shard | all |
+//! | `is_used` | timers, before the first moment | all |
 //! | `until` | sleeping workers | all |
 
 use ganger_sync::CachePadded;
@@ -50,34 +51,27 @@ use std::sync::Arc;
 /// The moment of what is not due at all, in nanoseconds.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// When something is due: of each source, at each seat, in nanoseconds. The first seat is of the
-/// threads outside, the others of the workers.
+/// When something is due at each shard, in nanoseconds. The first shard is of the threads outside,
+/// the others of the workers.
 pub(crate) struct Dues {
-    seats: usize,
     /// Something has ever been due. Until then no thread looks at the moments.
     is_used: AtomicBool,
     moments: Box<[CachePadded<AtomicU64>]>,
 }
 
 impl Dues {
-    fn new(sources: usize, seats: usize) -> Self {
+    fn new(shards: usize) -> Self {
         let never = || CachePadded::new(AtomicU64::new(NEVER));
         Self {
-            seats,
             is_used: AtomicBool::new(false),
-            moments: (0..sources * seats).map(|_| never()).collect(),
+            moments: (0..shards).map(|_| never()).collect(),
         }
     }
 
-    pub(crate) fn seats(&self) -> usize {
-        self.seats
-    }
-
-    /// Says when something of the source is due at that seat. Returns whether that is earlier than
-    /// before.
+    /// Says when something is due at that shard. Returns whether that is earlier than before.
     #[inline]
-    pub(crate) fn set(&self, source: usize, seat: usize, at: u64) -> bool {
-        let moment = &self.moments[source * self.seats + seat];
+    pub(crate) fn set(&self, shard: usize, at: u64) -> bool {
+        let moment = &self.moments[shard];
         // Ordering: Relaxed: the caller holds a lock. Where a thread has to see it in time, the
         // fences of `idle.rs` order it.
         let before = moment.load(Ordering::Relaxed);
@@ -93,29 +87,18 @@ impl Dues {
         at < before
     }
 
-    /// When something of the source is due at that seat.
-    pub(crate) fn get(&self, source: usize, seat: usize) -> u64 {
+    /// When something is due at that shard.
+    pub(crate) fn at(&self, shard: usize) -> u64 {
         // Ordering: Relaxed: a thread that has to see it in time is behind a fence.
-        self.moments[source * self.seats + seat].load(Ordering::Relaxed)
+        self.moments[shard].load(Ordering::Relaxed)
     }
 
-    /// When something is due at that seat.
-    pub(crate) fn at(&self, seat: usize) -> u64 {
-        let rows = self.moments.chunks_exact(self.seats);
-        // Ordering: Relaxed, as in `get`.
-        rows.map(|row| row[seat].load(Ordering::Relaxed))
-            .min()
-            .unwrap_or(NEVER)
-    }
-
-    /// When something is due at one of the first so many seats.
-    pub(crate) fn earliest(&self, seats: usize) -> u64 {
-        let rows = self.moments.chunks_exact(self.seats);
-        // Ordering: Relaxed, as in `get`.
-        rows.flat_map(|row| &row[..seats])
-            .map(|moment| moment.load(Ordering::Relaxed))
-            .min()
-            .unwrap_or(NEVER)
+    /// When something is due at one of the first so many shards.
+    pub(crate) fn earliest(&self, shards: usize) -> u64 {
+        let moments = self.moments[..shards].iter();
+        // Ordering: Relaxed, as in `at`.
+        let moments = moments.map(|moment| moment.load(Ordering::Relaxed));
+        moments.min().unwrap_or(NEVER)
     }
 }
 
@@ -126,17 +109,17 @@ pub(crate) struct TimerWaiter {
 }
 
 impl TimerWaiter {
-    pub(crate) fn new(sources: usize, seats: usize) -> Self {
+    pub(crate) fn new(shards: usize) -> Self {
         Self {
             until: CachePadded::new(AtomicU64::new(NEVER)),
-            dues: Arc::new(Dues::new(sources, seats)),
+            dues: Arc::new(Dues::new(shards)),
         }
     }
 
-    /// Whether something has ever been due: sources that are not used cost nothing.
+    /// Whether a timer has ever been set: without one, timers cost nothing.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
-        // Ordering: Relaxed, as in `Dues::get`.
+        // Ordering: Relaxed, as in `Dues::at`.
         self.dues.is_used.load(Ordering::Relaxed)
     }
 
@@ -147,16 +130,16 @@ impl TimerWaiter {
         moment < self.until.load(Ordering::Relaxed)
     }
 
-    /// The earliest moment at the first so many seats, if it is uncovered.
-    pub(crate) fn uncovered(&self, seats: usize) -> Option<u64> {
-        let earliest = self.dues.earliest(seats);
+    /// The earliest moment at the first so many shards, if it is uncovered.
+    pub(crate) fn uncovered(&self, shards: usize) -> Option<u64> {
+        let earliest = self.dues.earliest(shards);
         self.is_uncovered(earliest).then_some(earliest)
     }
 
     /// A worker has announced its sleep and made a heavy fence. Returns until when it sleeps as the
     /// timer waiter; none where it is not needed.
-    pub(crate) fn claim(&self, seats: usize) -> Option<u64> {
-        let earliest = self.dues.earliest(seats);
+    pub(crate) fn claim(&self, shards: usize) -> Option<u64> {
+        let earliest = self.dues.earliest(shards);
         // Ordering: SeqCst, one order with `release`. A failure changes nothing.
         let kept = self
             .until
@@ -182,32 +165,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_is_that_of_all_sources_and_of_the_seats_in_use() {
-        let dues = Dues::new(2, 3);
+    fn the_earliest_is_that_of_the_shards_in_use() {
+        let dues = Dues::new(3);
         assert_eq!((dues.earliest(3), dues.at(1)), (NEVER, NEVER));
-        assert!(dues.set(0, 1, 70) && dues.set(1, 1, 50) && dues.set(1, 2, 20));
+        assert!(dues.set(1, 50) && dues.set(2, 20));
         assert_eq!((dues.at(0), dues.at(1), dues.at(2)), (NEVER, 50, 20));
         assert_eq!((dues.earliest(2), dues.earliest(3)), (50, 20));
-        assert!(!dues.set(1, 1, 60) && !dues.set(1, 1, 60));
-        assert_eq!((dues.get(0, 1), dues.get(1, 1)), (70, 60));
+        assert!(!dues.set(1, 60) && !dues.set(1, 60));
+        assert_eq!((dues.at(1), dues.earliest(2)), (60, 60));
     }
 
     #[test]
     fn it_is_used_from_the_first_moment_on() {
-        let waiter = TimerWaiter::new(1, 2);
-        assert!(!waiter.is_used() && !waiter.dues.set(0, 1, NEVER) && !waiter.is_used());
-        assert!(waiter.dues.set(0, 1, 50) && waiter.is_used());
-        assert!(!waiter.dues.set(0, 1, NEVER) && waiter.is_used());
+        let waiter = TimerWaiter::new(2);
+        assert!(!waiter.is_used() && !waiter.dues.set(1, NEVER) && !waiter.is_used());
+        assert!(waiter.dues.set(1, 50) && waiter.is_used());
+        assert!(!waiter.dues.set(1, NEVER) && waiter.is_used());
     }
 
     #[test]
     fn a_timer_waiter_covers_what_is_not_earlier() {
-        let waiter = TimerWaiter::new(1, 2);
+        let waiter = TimerWaiter::new(2);
         assert_eq!((waiter.claim(2), waiter.uncovered(2)), (None, None));
-        waiter.dues.set(0, 0, 50);
+        waiter.dues.set(0, 50);
         assert_eq!((waiter.uncovered(2), waiter.claim(2)), (Some(50), Some(50)));
         assert_eq!((waiter.uncovered(2), waiter.claim(2)), (None, None));
-        waiter.dues.set(0, 1, 30);
+        waiter.dues.set(1, 30);
         assert_eq!((waiter.uncovered(2), waiter.claim(2)), (Some(30), Some(30)));
         // The former one wakes.
         waiter.release(50);

@@ -1,7 +1,6 @@
 //! Messages that no process takes and no sender gets back.
 
-use crate::base::clock::Instant;
-use ganger_proc_api::{Pid, SendErrorKind, Symbol};
+use ganger_proc_api::{Instant, Pid, SendErrorKind, Symbol};
 
 /// Is told of each message that no process takes and no sender gets back: see
 /// [`Builder::dead_letters`](crate::Builder::dead_letters).

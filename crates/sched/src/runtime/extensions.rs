@@ -42,7 +42,8 @@ impl Extensions {
         })
     }
 
-    fn find<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+    /// The value of that type, if it has been made. O(extensions).
+    pub(crate) fn find<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         lock(&self.values)
             .iter()
             .find_map(|it| Arc::clone(it).downcast().ok())

@@ -7,8 +7,9 @@ use crate::process::exit_signal::ExitSignal;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, StepsCall,
-    Tag, Ticket, UpgradeRequest,
+    Tag, UpgradeRequest,
 };
+use ganger_time::internal::Ticket;
 
 /// What a mailbox holds.
 pub(crate) enum Item {
@@ -26,8 +27,8 @@ pub(crate) enum Item {
     Wake,
     /// No step sees it: the worker makes the call between two steps.
     Call(Box<StepsCall>),
-    /// A message that a source keeps until then, unless it has been taken back.
-    HeldBySource(Ticket),
+    /// A message that a timer has sent, and keeps until then, unless it has been taken back.
+    HeldByTimer(Ticket),
 }
 
 // An event is moved out of the mailbox as it is: nothing is written beside it.
@@ -51,9 +52,7 @@ impl Item {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
             Self::Signal(_) => Some(Arrival::Signal),
-            Self::Exit(_) | Self::Nudge | Self::Wake | Self::Call(_) | Self::HeldBySource(_) => {
-                None
-            }
+            Self::Exit(_) | Self::Nudge | Self::Wake | Self::Call(_) | Self::HeldByTimer(_) => None,
         }
     }
 }

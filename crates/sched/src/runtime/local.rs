@@ -33,19 +33,19 @@ struct Aside {
 }
 
 thread_local! {
-    /// This thread delivers what is due at a source.
-    static DELIVERING: Cell<bool> = const { Cell::new(false) };
+    /// This thread fires timers.
+    static FIRING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread delivers what is due at a source.
+/// Whether this thread fires timers.
 #[inline]
-pub(crate) fn is_delivering() -> bool {
-    DELIVERING.get()
+pub(crate) fn is_firing() -> bool {
+    FIRING.get()
 }
 
-/// Calls `f`, which delivers what is due at a source.
-pub(crate) fn delivering(f: impl FnOnce()) {
-    scoped(&DELIVERING, true, f);
+/// Calls `f`, which fires timers.
+pub(crate) fn firing(f: impl FnOnce()) {
+    scoped(&FIRING, true, f);
 }
 
 /// What a worker has for itself: its queue of ready processes, its caches and its handlers.

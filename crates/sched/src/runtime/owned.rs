@@ -17,9 +17,9 @@ use crate::runtime::side_queues::{BatchPlan, SideQueues};
 use crate::runtime::step_events::StepEvents;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, Ticket,
-    UpgradeRequest,
+    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, UpgradeRequest,
 };
+use ganger_time::internal::Ticket;
 use std::mem;
 use std::sync::{Arc, Weak};
 
@@ -62,9 +62,9 @@ pub(crate) enum Gathered {
     Signal(Box<dyn ExitSignal>),
     /// No further step: the process has been terminated, perhaps by what was called for it here.
     Terminated,
-    /// Settle the next message, which its source may have given back to the sender, and then gather
+    /// Settle the next message, which its timer may have given back to the sender, and then gather
     /// more: the batch has this room left.
-    HeldBySource(usize),
+    HeldByTimer(usize),
 }
 
 impl<R> Default for Core<R> {
@@ -168,7 +168,7 @@ impl<R> Core<R> {
     }
 
     /// The process takes back all yields with that tag. Returns the calls that are to be made, and
-    /// what sources are to forget.
+    /// what timers are to forget.
     #[cold]
     pub(crate) fn take_back(
         &mut self,
@@ -427,12 +427,12 @@ impl<R> Core<R> {
                 }
                 Item::Event(_) => gathered.push_back(item),
                 Item::Upgrade(_) | Item::Signal(_) => unreachable!("it is in the system lane"),
-                Item::HeldBySource(_) => unreachable!("it is first, and has been looked for"),
+                Item::HeldByTimer(_) => unreachable!("it is first, and has been looked for"),
             }
         }
         let events = gathered.len();
         if events == 0 && spent < limit && self.is_held_next() {
-            return Gathered::HeldBySource(limit - spent);
+            return Gathered::HeldByTimer(limit - spent);
         }
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
@@ -445,15 +445,15 @@ impl<R> Core<R> {
     }
 
     fn is_held_next(&self) -> bool {
-        matches!(self.pending.iter().next(), Some(Item::HeldBySource(_)))
+        matches!(self.pending.iter().next(), Some(Item::HeldByTimer(_)))
     }
 
-    /// `take` gets the message that is next from its source: it is an event from now on. Returns
+    /// `take` gets the message that is next from its timer: it is an event from now on. Returns
     /// `false` when it has been taken back.
     #[cold]
     #[inline(never)]
     pub(crate) fn settle_held(&mut self, take: impl FnOnce(Ticket) -> Option<Event>) -> bool {
-        if let Some(Item::HeldBySource(ticket)) = self.pending.pop_front()
+        if let Some(Item::HeldByTimer(ticket)) = self.pending.pop_front()
             && let Some(event) = take(ticket)
         {
             let mut first = Batch::of(Item::Event(event));

@@ -15,7 +15,7 @@ pub(crate) struct Queues {
     /// step. Rejected: the top of the worker's deque, because a thief may take the process, or the
     /// next process that the step wakes may bury it.
     pub(crate) urgent: Injector<Token>,
-    /// The lane of arrivals: processes that a source has woken, first in, first out. Workers take
+    /// The lane of arrivals: processes that a timer has woken, first in, first out. Workers take
     /// from it before they look at their deques, and find it empty as a rule, by two loads.
     ///
     /// Rejected: the deque of the worker that delivers, where the newest comes first, and which has

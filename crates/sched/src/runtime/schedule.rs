@@ -58,7 +58,7 @@ impl Shared {
             return;
         };
         let _waking = self.probe.waking(|| None);
-        if local::is_delivering() {
+        if local::is_firing() {
             self.push_arrival(token);
         } else {
             self.push_global(Push::Global, token);
@@ -70,7 +70,7 @@ impl Shared {
     /// As [`schedule`](Self::schedule), on the worker that has the queue.
     #[inline(never)]
     pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
-        if local::is_delivering() {
+        if local::is_firing() {
             return self.schedule_arrival(queue, token);
         }
         let below = queue.deque.len();
@@ -84,7 +84,7 @@ impl Shared {
         self.queues.idle.defer();
     }
 
-    /// As [`schedule_here`](Self::schedule_here), for what a source wakes.
+    /// As [`schedule_here`](Self::schedule_here), for what a timer wakes.
     #[cold]
     fn schedule_arrival(&self, queue: &LocalQueue, token: Token) {
         let is_alone = queue.deque.is_empty() && !self.queues.is_any_queued();

@@ -1,5 +1,6 @@
 //! What all workers and all callers of a scheduler share.
 
+use crate::base::clock::MonotonicClock;
 use crate::base::stats::AllCounters;
 use crate::config::Config;
 use crate::handlers::commands::CommandRegistry;
@@ -14,23 +15,26 @@ use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
 use crate::queues::closing_inbox::ClosingInbox;
 use crate::queues::idle::Idle;
+use crate::queues::timer_waiter::Dues;
 use crate::reports::reporting::Reporting;
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::census::Census;
+use crate::runtime::driver::Driver;
 use crate::runtime::extensions::Extensions;
 use crate::runtime::queues::Queues;
 use crate::runtime::start::Start;
-use crate::runtime::timing::{Outside, Timing};
+use crate::runtime::timing::Timing;
 use crate::runtime::token::Token;
 use crate::runtime::worker_slots::WorkerSlots;
 use ganger_deque::Worker;
 use ganger_os::{Pins, Sampler};
 use ganger_proc_api::{HostName, NodeName};
 use ganger_sync::atomic::AtomicBool;
+use ganger_time::Timers;
 #[cfg(feature = "check")]
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 pub(crate) struct Shared {
     pub(crate) host: HostName,
@@ -79,15 +83,23 @@ fn first_generation(config: &Config, number: u64) -> u32 {
     fastrand::Rng::with_seed(number).u32(1..=1 << 30)
 }
 
+/// Functions of the layers above.
+pub(crate) struct Above {
+    /// Has what is queued after the halt ended, for a thread that has queued something.
+    pub(crate) end_queued: fn(&Arc<Shared>),
+    /// Makes the timers, in so many shards.
+    pub(crate) make_timers: fn(&Weak<Shared>, &Arc<Dues>, MonotonicClock, usize) -> Timers,
+}
+
 impl Shared {
     pub(crate) fn new(
         workers: usize,
         (host, node): (HostName, Option<NodeName>),
         config: Config,
-        outside: Outside,
+        driver: Option<Arc<dyn Driver>>,
         pins: Option<Pins>,
         backtraces: Option<Box<dyn Sampler>>,
-        end_queued: fn(&Arc<Self>),
+        above: Above,
     ) -> Arc<Self> {
         let slots = workers + config.max_spares;
         // Spares' deques are small until they have something to hold.
@@ -102,42 +114,46 @@ impl Shared {
             .map(|slot| Worker::with_capacity(capacity(slot)))
             .collect();
         let number = draw_number();
-        let timing = Timing::new(outside, slots);
         let idle = Idle::new(workers, slots);
-        let idle = match &timing.driven {
-            Some(driven) => idle.interrupted_by(driven.interrupter()),
-            None => idle,
-        };
-        let shared = Arc::new(Self {
-            host,
-            node,
-            number,
-            commands: CommandRegistry::new(),
-            factories: Factories::default(),
-            names: Arc::default(),
-            extensions: Extensions::default(),
-            queues: Queues::new(&deques, idle),
-            worker_slots: WorkerSlots::new(workers, slots, pins),
-            timing,
-            census: Census::new(first_generation(&config, number), slots),
-            counters: AllCounters::new(slots),
-            rooms: Rooms::new(config.mailbox_limit),
-            closing_inbox: ClosingInbox::new(),
-            revoked: Arc::default(),
-            cancel_signals: CancelSignals::default(),
-            has_inherited: AtomicBool::new(false),
-            reporting: Reporting {
-                backtraces,
-                ..Reporting::default()
-            },
-            probe: Active::new(&config, slots),
-            start: Start::new(deques),
-            shutdown: Progress::default(),
-            stopper: Stopper::default(),
-            end_queued,
-            config,
+        let shared = Arc::new_cyclic(|shared| {
+            let timing = Timing::new(driver, slots, |dues, clock, shards| {
+                (above.make_timers)(shared, dues, clock, shards)
+            });
+            let idle = match &timing.driven {
+                Some(driven) => idle.interrupted_by(driven.interrupter()),
+                None => idle,
+            };
+            Self {
+                host,
+                node,
+                number,
+                commands: CommandRegistry::new(),
+                factories: Factories::default(),
+                names: Arc::default(),
+                extensions: Extensions::default(),
+                queues: Queues::new(&deques, idle),
+                worker_slots: WorkerSlots::new(workers, slots, pins),
+                timing,
+                census: Census::new(first_generation(&config, number), slots),
+                counters: AllCounters::new(slots),
+                rooms: Rooms::new(config.mailbox_limit),
+                closing_inbox: ClosingInbox::new(),
+                revoked: Arc::default(),
+                cancel_signals: CancelSignals::default(),
+                has_inherited: AtomicBool::new(false),
+                reporting: Reporting {
+                    backtraces,
+                    ..Reporting::default()
+                },
+                probe: Active::new(&config, slots),
+                start: Start::new(deques),
+                shutdown: Progress::default(),
+                stopper: Stopper::default(),
+                end_queued: above.end_queued,
+                config,
+            }
         });
-        shared.attach_sources();
+        shared.attach();
         shared
     }
 

@@ -1,30 +1,35 @@
-//! The time of a scheduler, what is due at which moment, and where threads wait for it.
+//! The time of a scheduler, its timers, and where threads wait for them.
 
-use crate::base::clock::CoarseTime;
-use crate::queues::timer_waiter::TimerWaiter;
+use crate::base::clock::{CoarseTime, MonotonicClock};
+use crate::queues::timer_waiter::{Dues, TimerWaiter};
 use crate::runtime::driver::{Driven, Driver};
-use crate::runtime::sources::Source;
 use ganger_sync::CachePadded;
+use ganger_time::Timers;
 use std::sync::Arc;
 
 pub(crate) struct Timing {
     pub(crate) timer_waiter: TimerWaiter,
-    pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) timers: Timers,
     pub(crate) driven: Option<Driven>,
     /// Written by the monitor.
     pub(crate) time: CachePadded<CoarseTime>,
 }
 
-/// What makes processes ready from outside of the scheduler.
-pub(crate) type Outside = (Vec<Arc<dyn Source>>, Option<Arc<dyn Driver>>);
-
 impl Timing {
-    pub(crate) fn new((sources, driver): Outside, slots: usize) -> Self {
+    /// For so many slots of workers. `make_timers` is told how many shards there are.
+    pub(crate) fn new(
+        driver: Option<Arc<dyn Driver>>,
+        slots: usize,
+        make_timers: impl FnOnce(&Arc<Dues>, MonotonicClock, usize) -> Timers,
+    ) -> Self {
+        let shards = slots + 1;
+        let timer_waiter = TimerWaiter::new(shards);
+        let time = CoarseTime::default();
         Self {
-            timer_waiter: TimerWaiter::new(sources.len(), slots + 1),
-            sources,
+            timers: make_timers(&timer_waiter.dues, time.clock(), shards),
+            timer_waiter,
             driven: driver.map(Driven::new),
-            time: CachePadded::default(),
+            time: CachePadded::new(time),
         }
     }
 }

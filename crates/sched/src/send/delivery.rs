@@ -12,9 +12,8 @@ use crate::runtime::item;
 use crate::runtime::item::{Item, seen};
 use crate::runtime::token::Token;
 use ganger_mpsc::{Batch, Single};
-use ganger_proc_api::{
-    CancelReason, Event, Message, SendErrorKind, StepsCall, Ticket, UpgradeRequest,
-};
+use ganger_proc_api::{CancelReason, Event, Message, SendErrorKind, StepsCall, UpgradeRequest};
+use ganger_time::internal::Ticket;
 use std::ptr;
 use std::sync::Arc;
 use std::task::Wake as TaskWake;
@@ -125,10 +124,10 @@ impl ProcessCell {
             .map_err(item::into_message)
     }
 
-    /// Delivers a message that a source keeps, and whose type the process takes. `false` when it is
+    /// Delivers a message that a timer keeps, and whose type the process takes. `false` when it is
     /// refused. Never blocks.
     pub(crate) fn deliver_held(self: &Task, ticket: Ticket) -> bool {
-        self.reserve(Room::take) && self.push(Item::HeldBySource(ticket)).is_ok()
+        self.reserve(Room::take) && self.push(Item::HeldByTimer(ticket)).is_ok()
     }
 
     /// Delivers a control message. Never blocks.

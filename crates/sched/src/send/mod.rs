@@ -9,3 +9,4 @@ pub(crate) mod exit_requests;
 pub(crate) mod lots;
 pub(crate) mod routing;
 pub(crate) mod system;
+pub(crate) mod timers;

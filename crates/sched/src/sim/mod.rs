@@ -97,7 +97,7 @@ pub fn run<R>(
     }
     shared.commands.give_up(shared.own_counters());
     shared.extensions.halt(shared.own_counters());
-    shared.detach_sources();
+    shared.close_timers();
     Ok(result)
 }
 
@@ -227,15 +227,15 @@ impl Machine<'_> {
         workers.chain(look).min()
     }
 
-    /// When a source has something due next; none when it has nothing.
+    /// When the next timer is due.
     #[must_use]
-    pub fn source_due(&self) -> Option<Duration> {
+    pub fn timer_due(&self) -> Option<Duration> {
         let due = self
             .shared
             .timing
             .timer_waiter
             .dues
-            .earliest(self.shared.seats());
+            .earliest(self.shared.shards_in_use());
         (due != NEVER).then(|| Duration::from_nanos(due))
     }
 

@@ -5,6 +5,9 @@
 //! drops its completer and returns an error, or panics, the completion says so rather than that
 //! the completer was dropped.
 //!
+//! A yield of a timer goes straight to the timers, without a handler. The handler of timers is
+//! called when the moment has come, for wrong values, and for a scheduler that has halted.
+//!
 //! An answer that is caught is the last of what is pending. When it is not behind anything else,
 //! the next step of the turn takes it, and its yield never goes into the set of those outstanding.
 
@@ -18,11 +21,12 @@ use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::{CommandResult, of_completion};
 use crate::runtime::turn_place::TurnPlace;
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, StepsCall, Tag, Ticket,
+    CommandError, Completer, CompletionSink, EndCall, Instant, Pid, StepOutput, StepsCall, Tag,
     Yield,
 };
 #[cfg(feature = "sim")]
 use ganger_sync::scoped;
+use ganger_time::internal::{ShardId, due};
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 use std::{mem, ptr};
@@ -39,8 +43,6 @@ struct Call {
     cell: *const ProcessCell,
     token: u64,
     answer: Cell<Answer>,
-    /// Where a source keeps the completer.
-    ticket: Cell<Option<Ticket>>,
     /// The completer's reference to the process, when it is used or dropped during the call.
     reference: Cell<Option<Task>>,
 }
@@ -127,15 +129,6 @@ impl CompletionSink for ProcessCell {
     fn prefetch(&self) {
         Self::prefetch(ptr::from_ref(self));
     }
-
-    fn keep(&self, token: u64, ticket: Ticket) -> bool {
-        // SAFETY: it is used here only.
-        let call = unsafe { current(self, token) };
-        if let Some(call) = call {
-            call.ticket.set(Some(ticket));
-        }
-        call.is_some()
-    }
 }
 
 impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
@@ -171,7 +164,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         } = &**self.task;
         let marks = (state, &shared.revoked);
         let (calls, tickets) = self.core.take_back(tag, *pid, marks, self.counters);
-        self.shared.forget_at_sources(&tickets);
+        self.shared.forget_timers(&tickets);
         for call in calls.iter().filter_map(Weak::upgrade) {
             contain_and_report("on_end", self.task.pid, self.counters, || call.call());
         }
@@ -190,13 +183,18 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         self.shared.probe.yielded(self.task.pid, id, tag, token);
         // What has arrived before the answer stays before it.
         self.core.receive(&self.task.state);
-        let sink = self.core.cached_self_ref.take();
-        let sink = sink.unwrap_or_else(|| Arc::clone(self.task));
+        let now = || Instant::from_nanos(self.shared.now());
+        if let Some(moments) = due(command, now)
+            && self.sleep(moments, tag, token)
+        {
+            *place = None;
+            return;
+        }
+        let sink = self.completion_sink();
         let call = Call {
             cell: Arc::as_ptr(self.task),
             token,
             answer: Cell::new(Answer::Later),
-            ticket: Cell::new(None),
             reference: Cell::new(None),
         };
         let outer = CURRENT.replace(&raw const call);
@@ -209,7 +207,6 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             Some(it) => handler.handle(it.command, Completer::new(sink, tag, token)),
             None => Ok(()),
         });
-        let ticket = call.ticket.get();
         let (answer, reference) = call.leave(outer);
         self.core.cached_self_ref = reference;
         let failure = match returned {
@@ -217,11 +214,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 if let Answer::Given(answer) = answer {
                     return self.core.push_answer(tag, token, answer);
                 }
-                match (&answer, ticket) {
-                    (Answer::Dropped, _) => None,
-                    (Answer::Later, Some(ticket)) => {
-                        return self.core.yields.insert_held(token, tag, ticket);
-                    }
+                match answer {
+                    Answer::Dropped => None,
                     _ => return self.core.yields.insert(token, tag),
                 }
             }
@@ -229,6 +223,27 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             Err(message) => Some(Failure::Panic(message)),
         };
         self.conclude((id, tag, token), answer, failure);
+    }
+
+    /// Has a timer complete the yield. Returns `false`, and does nothing, when the moment has come,
+    /// or the scheduler has halted.
+    fn sleep(&mut self, moments: (Instant, Instant), tag: Tag, token: u64) -> bool {
+        let shard = self.place.queue().map(|queue| queue.index);
+        let shard = shard.map_or(ShardId::OUTSIDE, ShardId::of_worker);
+        let shards = self.shared.timing.timers.shards();
+        let completer = || Completer::new(self.completion_sink(), tag, token);
+        let ticket = shards.sleep(shard, moments, completer);
+        if let Some(ticket) = ticket {
+            self.core.yields.insert_held(token, tag, ticket);
+        }
+        ticket.is_some()
+    }
+
+    /// A reference to the process, for a completer.
+    #[inline]
+    fn completion_sink(&mut self) -> Task {
+        let sink = self.core.cached_self_ref.take();
+        sink.unwrap_or_else(|| Arc::clone(self.task))
     }
 }
 

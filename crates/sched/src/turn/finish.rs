@@ -1,7 +1,7 @@
 //! The end of a process: the state and the mailbox first, then `close`, then the PID, then the
 //! waiters.
 
-use crate::base::clock::{Instant, nanos};
+use crate::base::clock::nanos;
 use crate::base::contain::{
     contain_and_report, discard, discard_each, discard_in_place, log, text_of_chain,
 };
@@ -20,7 +20,7 @@ use crate::runtime::local::{self, LocalQueue};
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{CommandError, EndKind, Event, ExitCause, ExitReason, Process};
+use ganger_proc_api::{CommandError, EndKind, Event, ExitCause, ExitReason, Instant, Process};
 use ganger_sync::failing;
 use std::mem::{self, ManuallyDrop};
 use std::ops::DerefMut;
@@ -57,7 +57,7 @@ pub(crate) fn take_down(
     }
     if items
         .iter()
-        .any(|item| matches!(item, Item::HeldBySource(_)))
+        .any(|item| matches!(item, Item::HeldByTimer(_)))
     {
         settle_held(&mut items, task);
     }
@@ -79,7 +79,7 @@ fn settle_held(items: &mut Batch<Item>, task: &Task) {
     let mut rest = Batch::new();
     for item in mem::take(items) {
         match item {
-            Item::HeldBySource(ticket) => {
+            Item::HeldByTimer(ticket) => {
                 if let Some(envelope) = task.shared.take_held(ticket, |_| true) {
                     let event = Event::Message(envelope.message);
                     task.shared.probe.arrived_next(task.pid, &event);
@@ -194,7 +194,7 @@ pub(crate) fn finish(
             (core.process.take(), core.take_events(&mut items), tickets)
         })
     };
-    shared.forget_at_sources(&tickets);
+    shared.forget_timers(&tickets);
     items.append(rest);
     // After a panic below, no action can be run any more. Otherwise this is empty in the end.
     let mut actions = ManuallyDrop::new(actions);

@@ -176,7 +176,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let mut told = 0;
         loop {
             let request = match gathered {
-                Gathered::HeldBySource(room) => {
+                Gathered::HeldByTimer(room) => {
                     let Self { core, task, .. } = &mut self;
                     let shared = &task.shared;
                     let is_shown = core.settle_held(|ticket| {

@@ -45,8 +45,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         if let Some(old) = self.core.process.replace(ProcessBox::boxed(next)) {
             close(old, task, counters);
         }
-        self.shared
-            .forget_at_sources(&self.core.yields.take_tickets());
+        self.shared.forget_timers(&self.core.yields.take_tickets());
         self.core.forget_yields(task.pid, counters);
         self.shared.probe.upgraded(task.pid);
         self.core.repeats = 1;

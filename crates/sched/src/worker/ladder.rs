@@ -1,7 +1,7 @@
 //! Where a worker looks for a process: rung by rung, until it finds one.
 //!
 //! **Where it looks**, in this order: the urgent lane (processes that have system events), up to
-//! eight times before it is passed over once; the lane of arrivals (processes that a source has
+//! eight times before it is passed over once; the lane of arrivals (processes that a timer has
 //! woken), up to 256 times, or for a millisecond, before it is passed over once; its own deque,
 //! youngest first (a process that a step has just woken finds its data in the cache); the global
 //! queue (one to run, some more for its deque); the deques of others, of which it takes the older

@@ -94,7 +94,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         if is_halted {
             shared.commands.give_up(counters);
             shared.extensions.halt(counters);
-            shared.detach_sources();
+            shared.close_timers();
             shared.detach_driver();
         }
     }

@@ -1,5 +1,5 @@
-//! How a worker polls the sources, such as timers: its own shard between two turns, all shards when
-//! it finds no process, and at a rotation the late timers of other shards.
+//! How a worker polls the timers: its own shard between two turns, all shards when it finds no
+//! process, and at a rotation the late timers of other shards.
 //!
 //! **Problem.** A worker takes the time from the monitor's last read, because the clock costs as
 //! much as a short step. Timers must be delivered sooner than this coarse time shows.
@@ -15,7 +15,7 @@
 
 use super::Worker;
 use crate::policy::{DRIVER_UNSEEN, LATE_AT_WORKERS, TIMER_NEAR};
-use crate::runtime::sources::Seat;
+use ganger_time::internal::ShardId;
 
 impl Worker<'_> {
     /// Polls the own shard, if enough picks have passed since the last read of the clock.
@@ -38,9 +38,9 @@ impl Worker<'_> {
         let now = self.shared.now();
         self.timer_pace.measure(self.timer_pace.picks, now);
         self.timers_left = self.timer_pace.picks - 1;
-        let seat = Seat::of_worker(self.queue.index);
-        self.shared.deliver_at(seat, now);
-        let due = self.shared.timing.timer_waiter.dues.at(seat.number());
+        let shard = ShardId::of_worker(self.queue.index);
+        self.shared.fire_at(shard, now);
+        let due = self.shared.timing.timer_waiter.dues.at(shard.index());
         self.slot.set_sources(due.saturating_sub(TIMER_NEAR).max(1));
         now
     }
@@ -86,10 +86,10 @@ impl Worker<'_> {
             .timing
             .timer_waiter
             .dues
-            .earliest(self.shared.seats());
+            .earliest(self.shared.shards_in_use());
         if earliest.saturating_sub(TIMER_NEAR) <= coarse {
             let now = self.shared.now();
-            self.shared.deliver_all(now.saturating_sub(LATE_AT_WORKERS));
+            self.shared.fire_all(now.saturating_sub(LATE_AT_WORKERS));
         }
     }
 
@@ -100,7 +100,7 @@ impl Worker<'_> {
             return false;
         }
         let now = self.poll_timers_own();
-        self.shared.deliver_all(now)
+        self.shared.fire_all(now)
     }
 
     /// The worker has announced its sleep. Returns the deadline for which it now waits, unless
@@ -110,7 +110,7 @@ impl Worker<'_> {
         if !shared.timing.timer_waiter.is_used() {
             return None;
         }
-        let until = shared.timing.timer_waiter.claim(shared.seats())?;
+        let until = shared.timing.timer_waiter.claim(shared.shards_in_use())?;
         // Pushers wake other sleepers first.
         shared.queues.idle.wake_last(self.queue.index);
         Some(until)

@@ -27,7 +27,7 @@ use ganger_proc_api::{
 use ganger_sched::{ContextExt, Instant};
 use ganger_sync::failing;
 use ganger_sync::sync::{Mutex, lock};
-use ganger_time::{TimerOutput, Timers};
+use ganger_time::Timers;
 use std::any::{Any, type_name};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -70,7 +70,7 @@ pub(crate) struct Site {
     pub(crate) window: Arc<Mutex<Window>>,
     pub(crate) view: Arc<View>,
     pub(crate) view_of: ViewOf,
-    pub(crate) timers: Arc<Timers>,
+    pub(crate) timers: Timers,
     pub(crate) back_off: Option<BackOff>,
 }
 

@@ -224,11 +224,10 @@ impl ChildSpec {
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// # use std::sync::Arc;
     /// use ganger_supervise::{ChildSpec, Supervisor};
     ///
-    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// let divide = || actor_fn(|_, by: u32, _| Ok(println!("{}", 6 / by)));
     /// let tree = Supervisor::one_for_one()

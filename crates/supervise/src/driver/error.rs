@@ -57,8 +57,6 @@ pub enum SuperviseError {
         /// Why it takes no orders.
         kind: SendErrorKind,
     },
-    /// The scheduler was built without timers.
-    NoTimers,
 }
 
 /// An order that the supervisor refuses.
@@ -100,9 +98,6 @@ impl fmt::Display for SuperviseError {
             Self::Gone { supervisor, kind } => {
                 write!(f, "the supervisor {supervisor} has ended: {kind}")
             }
-            Self::NoTimers => f.write_str(
-                "a supervisor needs timers: give the scheduler's builder `.source(Timers)`",
-            ),
         }
     }
 }

@@ -33,7 +33,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{ContextExt, Instant, WeakHandle};
 use ganger_sync::sync::Mutex;
-use ganger_time::{TimerOutput, Timers};
+use ganger_time::Timers;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) struct Driver {
     plan: Plan,
     view: Arc<View>,
     view_of: ViewOf,
-    timers: Arc<Timers>,
+    timers: Timers,
     scheduler: WeakHandle,
     children: BTreeMap<ChildId, Known>,
     /// The running children.
@@ -108,7 +108,7 @@ impl Waiting {
 }
 
 impl Driver {
-    /// `None` without timers.
+    /// `None` without a scheduler.
     pub(crate) fn new(
         ctx: &Context,
         (view, view_of): (Arc<View>, ViewOf),
@@ -121,8 +121,8 @@ impl Driver {
             window,
             view,
             view_of,
-            timers: ctx.source()?,
             scheduler: ctx.scheduler()?.downgrade(),
+            timers: ctx.timers().clone(),
             children: BTreeMap::new(),
             by_pid: BTreeMap::new(),
             max_children,
@@ -302,7 +302,7 @@ impl Driver {
             window: Arc::clone(&self.window),
             view: Arc::clone(&self.view),
             view_of: self.view_of,
-            timers: Arc::clone(&self.timers),
+            timers: self.timers.clone(),
             back_off: known.child.rules().back_off,
         });
         let watcher = known.watcher.take();

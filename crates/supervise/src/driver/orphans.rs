@@ -9,7 +9,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{ContextExt, ExitAction, Handle, Instant, WeakHandle};
 use ganger_sync::sync::Mutex;
-use ganger_time::{TimerOutput, Timers};
+use ganger_time::Timers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -152,7 +152,7 @@ fn stop_them(
     left: Vec<(ChildId, Entry)>,
 ) -> Result<(), BoxError> {
     const METHOD: Symbol = Symbol::new("orphans");
-    let timers = Timers::of(scheduler).ok_or("no timers")?;
+    let timers = scheduler.timers().clone();
     let now = timers.now();
     let window = Arc::new(Mutex::new(Window::new(0, Duration::ZERO)));
     let mut plan = Plan::new(view.strategy, AutoShutdown::Never, window, 0);
@@ -187,7 +187,7 @@ struct Guardian {
     /// Ended supervisors among the orphans, with living children.
     orphaned: Vec<ChildId>,
     view: Arc<View>,
-    timers: Arc<Timers>,
+    timers: Timers,
     armed: Instant,
 }
 

@@ -12,7 +12,6 @@ use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, Payloads, Process, StepOutput, StepResult, Tag,
 };
 use ganger_sched::{ContextExt, Instant};
-use ganger_time::{TimerOutput, Timers};
 use std::sync::Arc;
 
 /// The child of a pool that has the workers.
@@ -31,7 +30,6 @@ pub(super) struct Front<J, A> {
     view: Arc<View>,
     /// The workers; `None` for an inline pool.
     workers: Option<Tree>,
-    timers: Option<Arc<Timers>>,
     /// The moment for which the timer runs.
     armed: Instant,
     /// The failed starts of workers in a row.
@@ -53,7 +51,6 @@ impl<J, A> Front<J, A> {
             settings,
             view,
             workers: None,
-            timers: None,
             armed: Instant::NEVER,
             streak: Streak::default(),
             again: START,
@@ -79,7 +76,6 @@ fn place(tag: Tag) -> usize {
 
 impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.timers = ctx.source();
         self.workers = self.find_workers(ctx);
         if let Some(workers) = &self.workers {
             ctx.monitor(workers.pid(), NO_WORKERS)?;
@@ -89,7 +85,6 @@ impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let timers = self.timers.clone().ok_or("no timers")?;
         out.defer_cancel();
         for event in events {
             match event {
@@ -97,7 +92,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
                 Event::Completion(it) => match it.result {
                     Ok(_) => self.streak = Streak::default(),
                     Err(_) => {
-                        let now = timers.now();
+                        let now = ctx.now();
                         self.queue.not_started(place(it.tag));
                         // Any number from 0 to 1 will do.
                         let chance = (now.as_nanos() % 1_000) as f64 / 999.0;
@@ -117,7 +112,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Front<J, A> {
         }
         let mut due = Instant::NEVER;
         if let Some(workers) = &self.workers {
-            let may_start = self.again <= timers.now();
+            let may_start = self.again <= ctx.now();
             due = loop {
                 match self.queue.next(may_start) {
                     Next::Start(index) => {

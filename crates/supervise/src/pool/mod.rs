@@ -60,10 +60,9 @@ pub use self::remote::{PoolHandle, PoolRemote};
 /// use ganger_proc_api::BoxError;
 /// use ganger_sched::Scheduler;
 /// use ganger_supervise::{Overload, Pool};
-/// use ganger_time::Timers;
 /// use std::sync::Arc;
 ///
-/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).start()?;
+/// let scheduler = Scheduler::builder().start()?;
 /// let pool = Pool::new(4, || |by: u32| Ok(100 / by))
 ///     .queue(1_000, Overload::RefuseNewest)
 ///     .start(&scheduler)?;
@@ -110,11 +109,10 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// # use std::sync::Arc;
     /// use ganger_supervise::Pool;
     ///
-    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// let pool = Pool::inline(|| |word: &'static str| Ok(word.len())).start(&scheduler)?;
     /// assert_eq!(pool.call("four").wait()?, 4);
@@ -171,12 +169,11 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// # use std::sync::Arc;
     /// use ganger_supervise::Pool;
     /// use std::time::Duration;
     ///
-    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// let pool = Pool::new(16, || |job: u32| Ok(job + 1))
     ///     .adaptive(2, Duration::from_millis(10), Duration::from_secs(30))
@@ -239,13 +236,12 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// # use std::sync::Arc;
     /// # use std::sync::atomic::{AtomicU32, Ordering};
     /// use ganger_supervise::{BackOff, Pool};
     /// use std::time::Duration;
     ///
-    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// # let calls = Arc::new(AtomicU32::new(0));
     /// # let flaky = move |_| match calls.fetch_add(1, Ordering::Relaxed) {
@@ -286,11 +282,10 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// # use std::sync::{Arc, Mutex};
     /// use ganger_supervise::Pool;
     ///
-    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// # let printed = Arc::new(Mutex::new(Vec::new()));
     /// # let lines = printed.clone();
@@ -357,11 +352,10 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// # use std::sync::Arc;
     /// use ganger_supervise::{Pool, Supervisor};
     ///
-    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// let (child, pool) = Pool::new(4, || |by: u32| Ok(100 / by)).into_child("division");
     /// let tree = Supervisor::one_for_one().with(child).start(&scheduler)?;
@@ -408,7 +402,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         let mut supervisor = Supervisor::one_for_one()
             .label(Arc::clone(&self.label))
             .intensity(0, Duration::ZERO)
-            .before_start(move |ctx| theirs.set_owner(ctx.pid(), ctx.source()));
+            .before_start(move |ctx| theirs.set_owner(ctx.pid(), ctx.timers().clone()));
         if self.workers.end > 0 {
             let (queue, settings) = (Arc::clone(&queue), Arc::clone(&settings));
             let (workers, (most, within)) = (self.workers.clone(), self.intensity);

@@ -9,7 +9,6 @@ use crate::plan::BackOff;
 use ganger_proc_api::{
     BoxError, Context, Event, Events, Payloads, Process, Reply, StepOutput, StepResult, Tag,
 };
-use ganger_time::TimerOutput;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -183,11 +183,10 @@ impl Tree {
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// # use std::sync::Arc;
     /// use ganger_supervise::{Supervisor, Tree};
     ///
-    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # let scheduler = Scheduler::builder().build()?;
     /// # scheduler.start()?;
     /// let child = || actor_fn(|_, (): (), _| Ok(()));
     /// let handle = Supervisor::one_for_one().child("child", child).start(&scheduler)?;
@@ -263,11 +262,10 @@ impl fmt::Display for TreeEnd {
 /// ```
 /// # use ganger_proc_api::{BoxError, actor_fn};
 /// # use ganger_sched::Scheduler;
-/// # use ganger_time::Timers;
 /// # use std::time::Duration;
 /// use ganger_supervise::Supervisor;
 ///
-/// # let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+/// # let scheduler = Scheduler::builder().start()?;
 /// let tree = Supervisor::one_for_one()
 ///     .intensity(0, Duration::from_secs(1))
 ///     .child("division", || actor_fn(|_, by: u32, _| Ok(println!("{}", 100 / by))))

@@ -207,11 +207,10 @@ impl Tree {
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// # use std::time::Duration;
     /// use ganger_supervise::{ChildSpec, Supervisor};
     ///
-    /// # let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+    /// # let scheduler = Scheduler::builder().start()?;
     /// let cache = || actor_fn(|_, by: u32, _| Ok(println!("{}", 100 / by)));
     /// let web = move || {
     ///     let cache = ChildSpec::new("cache", cache);
@@ -267,10 +266,9 @@ impl Tree {
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_time::Timers;
     /// use ganger_supervise::{ChildSpec, Supervisor};
     ///
-    /// # let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+    /// # let scheduler = Scheduler::builder().start()?;
     /// let tree = Supervisor::one_for_one().start(&scheduler)?;
     /// let mut changes = tree.changes();
     /// tree.start_child(ChildSpec::new("log", || actor_fn(|_, (): (), _| Ok(())))).wait()?;

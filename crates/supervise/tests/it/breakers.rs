@@ -4,9 +4,8 @@ use crate::support::*;
 use ganger_proc_api::{
     Actor, BoxError, CommandError, Completion, Context, Reply, StepOutput, StepResult, actor_fn,
 };
-use ganger_sched::{Address, Instant};
+use ganger_sched::{Address, ContextExt, Instant};
 use ganger_supervise::{BackOff, Breaker};
-use ganger_time::{TimerContext, TimerOutput};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{SendErrorKind, actor_fn};
-use ganger_sched::Address;
+use ganger_sched::{Address, Builder};
 use ganger_supervise::{ChildSpec, Supervisor};
 
 /// How many messages the process takes at once, up to fifty. No worker runs meanwhile.
@@ -20,7 +20,7 @@ fn room(address: &Address<bool>) -> usize {
 // pins: P13, S13
 #[test]
 fn a_child_has_its_limit_in_each_of_its_lives() {
-    let builder = |builder| with_timers(builder).mailbox_limit(7);
+    let builder = |builder: Builder| builder.mailbox_limit(7);
     sim(91).builder(builder).check_seeds(20, |rt| {
         // Fails at `false`.
         let make = || {

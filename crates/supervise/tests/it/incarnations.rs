@@ -8,7 +8,6 @@ use ganger_proc_api::{
 };
 use ganger_sched::{ContextExt, ExitAction};
 use ganger_supervise::{ChildSpec, Supervisor, Tree};
-use ganger_time::TimerContext;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -58,7 +58,7 @@ fn a_pool_answers_and_a_worker_that_panics_is_replaced() {
 // pins: F1
 #[test]
 fn a_caller_is_told_that_the_scheduler_of_the_pool_was_never_started() {
-    let scheduler = with_timers(Scheduler::builder().workers(1));
+    let scheduler = Scheduler::builder().workers(1);
     let scheduler = scheduler.build().unwrap();
     let pool = Pool::new(2, divide).start(&scheduler).unwrap();
     let Err(CommandError::Failed(error)) = pool.call(7).wait() else {

@@ -6,7 +6,6 @@ use ganger_proc_api::{
 };
 use ganger_supervise::{ChildSpec, Supervisor, Tree};
 use ganger_task::{Cx, process};
-use ganger_time::TimerOutput;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Takes 100 ms to finish when it is asked to.

@@ -3,10 +3,9 @@
 use ganger_proc_api::{
     Actor, BoxError, CancelReason, Completion, Context, ExitReason, StepOutput, StepResult,
 };
-use ganger_sched::{Builder, Handle, Scheduler};
+use ganger_sched::{Handle, Scheduler};
 use ganger_sim::{Rt, Sim};
 use ganger_supervise::TreeHandle;
-use ganger_time::{TimerOutput, Timers};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,19 +21,12 @@ pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-pub(crate) fn with_timers(builder: Builder) -> Builder {
-    builder.source(Arc::new(Timers::new()))
-}
-
 pub(crate) fn start(workers: usize) -> Scheduler {
-    let scheduler = with_timers(Scheduler::builder().workers(workers));
-    let scheduler = scheduler.build().unwrap();
-    scheduler.start().unwrap();
-    scheduler
+    Scheduler::builder().workers(workers).start().unwrap()
 }
 
 pub(crate) fn sim(seed: u64) -> Sim {
-    Sim::new(seed).workers(3).builder(with_timers).must_free()
+    Sim::new(seed).workers(3).must_free()
 }
 
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {

@@ -5,6 +5,7 @@ use ganger_proc_api::{
     Actor, BoxError, CommandError, Completion, Context, EndKind, ExitNotice, ExitReason, Process,
     SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
 };
+use ganger_sched::Builder;
 use ganger_supervise::{
     AddressError, AutoShutdown, ChildSpec, ChildState, SuperviseError, Supervisor, Tree,
 };
@@ -61,9 +62,9 @@ fn an_order_to_a_supervisor_that_is_gone_says_so_with_its_pid() {
 fn the_failures_of_children_are_not_reported_and_that_of_the_supervisor_is() {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&reports);
-    let noting = move |builder| {
+    let noting = move |builder: Builder| {
         let noted = Arc::clone(&noted);
-        with_timers(builder).on_failure(move |it| noted.lock().unwrap().push(it.to_string()))
+        builder.on_failure(move |it| noted.lock().unwrap().push(it.to_string()))
     };
     sim(3).builder(noting).check_seeds(20, |rt| {
         let log = Log::default();
@@ -350,13 +351,6 @@ fn actors_tasks_state_machines_and_results_are_children() {
     let last = tree.children()[2].last.clone().unwrap().to_string();
     assert_eq!(last, "failed: 7 is too much");
     assert!(matches!(tree.stop().reason, ExitReason::Cancelled(_)));
-}
-
-#[test]
-fn a_scheduler_without_timers_is_told_what_is_missing() {
-    let scheduler = ganger_sched::Scheduler::builder().build().unwrap();
-    let error = Supervisor::one_for_one().start(&scheduler).unwrap_err();
-    assert!(error.to_string().contains("timers"), "{error}");
 }
 
 // pins: S10

@@ -332,7 +332,7 @@ fn a_tree_of_a_scheduler_that_stops_or_was_never_started_is_not_waited_for_in_va
     drop(scheduler);
     assert!(matches!(waits.join().unwrap(), Err(TreeError::Ended(_))));
 
-    let unstarted = with_timers(Scheduler::builder()).build().unwrap();
+    let unstarted = Scheduler::builder().build().unwrap();
     let child = || actor_fn(|_, (): (), _| Ok(()));
     let tree = Supervisor::one_for_one().child("a", child);
     let tree = tree.start(&unstarted).unwrap();

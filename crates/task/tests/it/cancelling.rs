@@ -1,6 +1,6 @@
 //! What a cancellation, a termination and a stop do to a task.
 
-use crate::support::{Clock, exit, number, start, until};
+use crate::support::{exit, number, start, until};
 use ganger_proc_api::{BoxError, CancelReason, Command, CommandId, ExitReason, TypedCommand};
 use ganger_sched::{ProcessState, Scheduler};
 use ganger_task::{Cx, SpawnTask, WaitError};
@@ -20,7 +20,6 @@ impl TypedCommand for Save {
 /// A scheduler that never answers `NEVER`.
 fn world() -> Scheduler {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    Clock::default().register(&scheduler);
     let keep = |_: Command, completer| {
         std::mem::forget(completer);
         Ok(())

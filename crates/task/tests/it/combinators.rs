@@ -1,6 +1,6 @@
 //! Futures and combinators of other crates.
 
-use crate::support::{Clock, number, start, until};
+use crate::support::{number, start, until};
 use futures_util::future::{self, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{FutureExt, select_biased};
@@ -21,10 +21,8 @@ impl TypedCommand for Double {
     type Answer = u64;
 }
 
-fn world() -> (Scheduler, Clock) {
+fn world() -> Scheduler {
     let scheduler = Scheduler::builder().workers(2).build().unwrap();
-    let clock = Clock::default();
-    clock.register(&scheduler);
     // Answers on another thread.
     let double = |Double(number), completer: Reply<<Double as TypedCommand>::Answer>| {
         std::thread::spawn(move || completer.complete(2 * number));
@@ -37,13 +35,13 @@ fn world() -> (Scheduler, Clock) {
     };
     scheduler.register(NEVER, "never", keep).unwrap();
     scheduler.start().unwrap();
-    (scheduler, clock)
+    scheduler
 }
 
 // pins: A3, A8
 #[test]
 fn commands_work_inside_of_combinators_with_their_own_wakers() {
-    let (scheduler, _) = world();
+    let scheduler = world();
     let task = scheduler.spawn_task(async |cx: Cx<u64>| {
         let mut all: FuturesUnordered<_> = (1..=50).map(|it| cx.command(Double(it))).collect();
         let mut sum = 0;
@@ -62,7 +60,7 @@ fn commands_work_inside_of_combinators_with_their_own_wakers() {
 // pins: A1, A5, A6, A8
 #[test]
 fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
-    let (scheduler, clock) = world();
+    let scheduler = world();
     let taken = Arc::new(AtomicUsize::new(0));
     let its_taken = Arc::clone(&taken);
     let task = scheduler.spawn_task(async move |cx: Cx<u64>| -> Result<u64, BoxError> {
@@ -81,7 +79,7 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
             Ok(count)
         };
         let sleeps = async {
-            cx.sleep(Duration::from_secs(1)).await?;
+            cx.sleep(Duration::from_millis(200)).await?;
             Ok(1)
         };
         let monitors = async {
@@ -122,8 +120,6 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
     for _ in 0..1_000 {
         task.send(1).unwrap();
     }
-    until("it sleeps", || clock.sleepers() == 1);
-    clock.advance(Duration::from_secs(1));
     until("it has taken the messages", || {
         // Ordering: SeqCst: the test waits for it.
         taken.load(Ordering::SeqCst) == 1_000
@@ -146,10 +142,10 @@ impl Wake for Woken {
 // pins: A8
 #[test]
 fn a_wait_wakes_the_waker_of_its_last_poll() {
-    let (scheduler, clock) = world();
+    let scheduler = world();
     let task = scheduler.spawn_task(async |cx: Cx| {
         let (first, last) = (Arc::<Woken>::default(), Arc::<Woken>::default());
-        let mut sleep = pin!(cx.sleep(Duration::from_secs(1)));
+        let mut sleep = pin!(cx.sleep(Duration::from_millis(200)));
         for woken in [&first, &last, &last] {
             let waker = Waker::from(Arc::clone(woken));
             let polled = sleep.as_mut().poll(&mut Context::from_waker(&waker));
@@ -163,8 +159,6 @@ fn a_wait_wakes_the_waker_of_its_last_poll() {
         sleep.await?;
         Ok(format!("{} {}", count(&first), count(&last)))
     });
-    until("it sleeps", || clock.sleepers() == 1);
-    clock.advance(Duration::from_secs(1));
     let counts = task.unwrap().wait().into_result().unwrap();
     assert_eq!(counts.as_str(), Some("0 1"));
 }
@@ -172,7 +166,7 @@ fn a_wait_wakes_the_waker_of_its_last_poll() {
 // pins: A4, A8
 #[test]
 fn a_select_of_any_kind_loses_no_message() {
-    let (scheduler, _) = world();
+    let scheduler = world();
     let task = scheduler.spawn_task(async |cx: Cx<u64>| {
         let mut sum = 0;
         for turn in 0..300 {

@@ -1,17 +1,18 @@
 //! Commands, sleeps and monitors.
 
-use crate::support::{ByHand, Clock, exit, number, until};
+use crate::support::{ByHand, exit, number, until};
 use ganger_proc_api::{
     BoxError, Command, CommandError, CommandId, Completer, ExitCause, ExitReason, Outcome,
     TypedCommand,
 };
-use ganger_sched::Scheduler;
+use ganger_sched::{ContextExt, Scheduler};
 use ganger_task::{Cx, Either, SpawnTask, StartTask, WaitError, process};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const LATER: CommandId = CommandId::new(300);
-const SECOND: Duration = Duration::from_secs(1);
+const TIME: Duration = Duration::from_millis(20);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 struct Double(u64);
 
@@ -19,11 +20,9 @@ impl TypedCommand for Double {
     type Answer = u64;
 }
 
-/// A scheduler with a clock, and with commands whose completers the test has.
-fn world() -> (Scheduler, Clock, Arc<Mutex<Vec<Completer>>>) {
+/// A scheduler with commands whose completers the test has.
+fn world() -> (Scheduler, Arc<Mutex<Vec<Completer>>>) {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let clock = Clock::default();
-    clock.register(&scheduler);
     let kept = Arc::new(Mutex::new(Vec::new()));
     let its_kept = Arc::clone(&kept);
     let keep = move |_: Command, completer| {
@@ -35,7 +34,7 @@ fn world() -> (Scheduler, Clock, Arc<Mutex<Vec<Completer>>>) {
         .register_task(async |_: Cx, Double(number)| Ok(2 * number))
         .unwrap();
     scheduler.start().unwrap();
-    (scheduler, clock, kept)
+    (scheduler, kept)
 }
 
 // pins: A3
@@ -156,7 +155,7 @@ fn a_task_answers_a_call_and_is_cancelled_when_its_answer_is_not_wanted() {
 // pins: A4
 #[test]
 fn a_wait_that_is_dropped_takes_its_command_back() {
-    let (scheduler, _, kept) = world();
+    let (scheduler, kept) = world();
     let task = scheduler.spawn_task(async |cx: Cx<u64>| {
         let call = cx.call(Command::new(LATER, ()));
         let Either::B(first) = cx.select((call, cx.recv())).await else {
@@ -218,26 +217,20 @@ fn an_answer_to_a_wait_that_is_over_is_not_another_s() {
 // pins: A3
 #[test]
 fn a_sleep_ends_with_its_time_and_a_timeout_before_its_future() {
-    let (scheduler, clock, kept) = world();
+    let (scheduler, kept) = world();
     let task = scheduler.spawn_task(async |cx: Cx| {
-        cx.sleep(SECOND).await?;
-        let late = cx.timeout(SECOND, cx.call(Command::new(LATER, ()))).await;
+        let begin = cx.context().now();
+        cx.sleep(TIME).await?;
+        let late = cx.timeout(TIME, cx.call(Command::new(LATER, ()))).await;
         assert!(matches!(late, Err(WaitError::TimedOut)), "{late:?}");
-        let double = cx.timeout(SECOND, cx.command(Double(21))).await??;
+        assert!(cx.context().now() - begin >= 2 * TIME);
+        let double = cx.timeout(HOUR, cx.command(Double(21))).await??;
         Ok(double)
     });
     let task = task.unwrap();
-    until("it sleeps", || clock.sleepers() == 1);
-    clock.advance(SECOND / 2);
-    assert_eq!(kept.lock().unwrap().len(), 0);
-    clock.advance(SECOND / 2);
-    until("it has asked", || {
-        kept.lock().unwrap().len() == 1 && clock.sleepers() == 1
-    });
-    clock.advance(SECOND);
     assert_eq!(number(task), 42);
     assert!(kept.lock().unwrap()[0].is_cancelled());
-    assert_eq!(clock.sleepers(), 0);
+    assert_eq!(scheduler.timers().stats().pending, 0);
 }
 
 // pins: A3

@@ -1,6 +1,6 @@
 //! Waits beside others that are always ready, and wakers of waits that are dropped.
 
-use crate::support::{ByHand, Clock, Stepped, number, start, until};
+use crate::support::{ByHand, Stepped, number, start};
 use ganger_proc_api::{BoxError, Event, Outcome};
 use ganger_sched::Scheduler;
 use ganger_task::{Cx, Either, SpawnTask, StartTask, WaitError, process};
@@ -13,13 +13,11 @@ use std::time::Duration;
 
 const TIME: Duration = Duration::from_millis(20);
 
-/// One worker, and a time that the test turns.
-fn world() -> (Scheduler, Clock) {
+/// One worker.
+fn world() -> Scheduler {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let clock = Clock::default();
-    clock.register(&scheduler);
     scheduler.start().unwrap();
-    (scheduler, clock)
+    scheduler
 }
 
 /// Uses up the budget of each step.
@@ -32,21 +30,19 @@ async fn busy<M: 'static + Send>(cx: &Cx<M>) {
 // pins: A3, A6
 #[test]
 fn a_time_is_over_beside_a_future_that_uses_up_the_budget() {
-    let (scheduler, clock) = world();
+    let scheduler = world();
     let task = scheduler.spawn_task(async |cx: Cx<u64>| {
         let over = cx.timeout(TIME, busy(&cx)).await;
         Ok(u64::from(matches!(over, Err(WaitError::TimedOut))))
     });
     let task = task.unwrap();
-    until("the sleep has begun", || clock.sleepers() == 1);
-    clock.advance(TIME);
     assert_eq!(number(task), 1);
 }
 
 // pins: A3, A6
 #[test]
 fn a_time_is_over_beside_waits_that_are_ready_with_values() {
-    let (scheduler, clock) = world();
+    let scheduler = world();
     let task = scheduler.spawn_task(async |cx: Cx<u64>| {
         let work = async {
             loop {
@@ -59,8 +55,6 @@ fn a_time_is_over_beside_waits_that_are_ready_with_values() {
         Ok(u64::from(matches!(over, Err(WaitError::TimedOut))))
     });
     let task = task.unwrap();
-    until("the sleep has begun", || clock.sleepers() == 1);
-    clock.advance(TIME);
     assert_eq!(number(task), 1);
 }
 
@@ -68,7 +62,7 @@ fn a_time_is_over_beside_waits_that_are_ready_with_values() {
 // pins: A3, A6
 #[test]
 fn what_is_joined_with_a_busy_future_goes_on() {
-    let (scheduler, clock) = world();
+    let scheduler = world();
     for order in [false, true] {
         let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
             let is_over = AtomicBool::new(false);
@@ -96,8 +90,6 @@ fn what_is_joined_with_a_busy_future_goes_on() {
             }
         });
         let task = task.unwrap();
-        until("the sleep has begun", || clock.sleepers() == 1);
-        clock.advance(TIME);
         task.send(7).unwrap();
         assert_eq!(number(task), 7);
     }

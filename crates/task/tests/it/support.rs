@@ -1,12 +1,11 @@
-//! A scheduler, a clock that the test turns, and tasks that the test steps by hand.
+//! A scheduler, and tasks that the test steps by hand.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Handler, Outcome,
-    Payload, Payloads, Process, StepOutput, Tag,
+    BoxError, Context, Event, Events, ExitReason, Outcome, Payload, Payloads, Process, StepOutput,
+    Tag,
 };
 use ganger_sched::{ProcessHandle, Scheduler};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long a test waits for what is bound to happen before it fails.
@@ -39,59 +38,6 @@ pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     while !holds() {
         assert!(begin.elapsed() < PATIENCE, "in vain: {what}");
         std::thread::yield_now();
-    }
-}
-
-/// Carries out sleeps in a time that the test turns on.
-#[derive(Clone, Default)]
-pub(crate) struct Clock(Arc<Mutex<Turned>>);
-
-#[derive(Default)]
-struct Turned {
-    now: u64,
-    sleepers: Vec<(u64, Completer)>,
-}
-
-impl Clock {
-    pub(crate) fn register(&self, scheduler: &Scheduler) {
-        let commands = scheduler.commands();
-        let clock = Arc::new(self.clone());
-        commands
-            .register_any(CommandId::SLEEP, "sleep", clock)
-            .unwrap();
-    }
-
-    /// How many sleeps are under way that are still wanted.
-    pub(crate) fn sleepers(&self) -> usize {
-        let turned = self.0.lock().unwrap();
-        turned
-            .sleepers
-            .iter()
-            .filter(|(_, it)| !it.is_cancelled())
-            .count()
-    }
-
-    pub(crate) fn advance(&self, duration: Duration) {
-        let mut turned = self.0.lock().unwrap();
-        turned.now += u64::try_from(duration.as_nanos()).unwrap();
-        let now = turned.now;
-        let due: Vec<_> = turned
-            .sleepers
-            .extract_if(.., |(at, _)| *at <= now)
-            .collect();
-        drop(turned);
-        due.into_iter()
-            .for_each(|(_, completer)| completer.complete(()));
-    }
-}
-
-impl Handler for Clock {
-    fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
-        let nanoseconds: u64 = command.payloads.take()?;
-        let mut turned = self.0.lock().unwrap();
-        let at = turned.now + nanoseconds;
-        turned.sleepers.push((at, completer));
-        Ok(())
     }
 }
 

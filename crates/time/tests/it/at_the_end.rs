@@ -1,8 +1,7 @@
-//! What is left when a scheduler halts, and timers that a scheduler does not have.
+//! What is left when a scheduler halts.
 
-use ganger_proc_api::{Context, Envelope, Event, Events, Payload, StepOutput, process_fn};
+use ganger_proc_api::{Context, Envelope, Events, Payload, process_fn};
 use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Scheduler};
-use ganger_time::{KeyedTimers, StateTimeout, TimerOutput, Timers};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -20,13 +19,11 @@ impl Drop for Bomb {
 // pins: T6
 #[test]
 fn a_destructor_that_panics_keeps_no_other_timer() {
-    let timers = Arc::new(Timers::new());
-    let builder = Scheduler::builder().workers(1).source(timers.clone());
-    let scheduler = builder.build().unwrap();
-    scheduler.start().unwrap();
+    let scheduler = Scheduler::builder().workers(1).start().unwrap();
+    let timers = scheduler.timers().clone();
     let held = Arc::new(());
-    // One at the worker's seat, and one at the seat of all other threads.
-    let (its, own) = (Arc::clone(&timers), Arc::clone(&held));
+    // One at the worker's shard, and one at the shard of all other threads.
+    let (its, own) = (timers.clone(), Arc::clone(&held));
     let process = scheduler.spawn(process_fn(move |ctx: &Context, _: &mut Events<'_>, out| {
         let payload = Payload::any(Arc::clone(&own));
         let _ = its.send_after(LONG, Envelope::new(None, ctx.pid(), "held", payload));
@@ -49,60 +46,6 @@ fn a_destructor_that_panics_keeps_no_other_timer() {
     assert_eq!((stats.pending, stats.cancelled), (0, 3));
 }
 
-/// What has become of a process that sleeps in that way, where no timers are.
-fn without_timers(
-    mut step: impl FnMut(Option<Event>, &mut StepOutput) -> bool + Send + 'static,
-) -> String {
-    let scheduler = Scheduler::start_default().unwrap();
-    let process = scheduler.spawn(process_fn(move |_, events, out| {
-        if step(events.next(), out) {
-            out.done("a timeout");
-        }
-        Ok(())
-    }));
-    process.unwrap().wait().to_string()
-}
-
-// pins: T2
-#[test]
-fn a_timer_that_has_failed_is_no_timeout() {
-    let mut keyed = KeyedTimers::new(100);
-    let mut state = StateTimeout::new(1);
-    let ends = [
-        without_timers(move |event, out| match event {
-            Some(Event::Completion(it)) => keyed.fired(&it).is_some(),
-            _ => {
-                keyed.start("key", LONG, out);
-                false
-            }
-        }),
-        without_timers(move |event, out| match event {
-            Some(Event::Completion(it)) => state.is_over(&it),
-            _ => {
-                state.enter(LONG, out);
-                false
-            }
-        }),
-        without_timers(move |event, out| match event {
-            Some(Event::Completion(it)) => match it.result {
-                Err(error) => panic!("a timer has failed: {error}"),
-                Ok(_) => true,
-            },
-            _ => {
-                out.sleep(LONG, 1);
-                false
-            }
-        }),
-    ];
-    for end in ends {
-        assert!(end.contains("a timer has failed"), "{end}");
-        assert!(
-            end.contains("the crate `ganger`"),
-            "it says what to do: {end}"
-        );
-    }
-}
-
 /// Notes the reasons and topics of dead letters.
 struct Noted(mpsc::Sender<(DeadReason, String)>);
 
@@ -116,10 +59,8 @@ impl DeadLetters for Noted {
 // pins: L8, T2
 #[test]
 fn a_message_that_is_refused_when_it_is_due_is_a_dead_letter() {
-    let timers = Arc::new(Timers::new());
     let (noted, letters) = mpsc::channel();
     let builder = Scheduler::builder().workers(1).mailbox_limit(1);
-    let builder = builder.source(timers.clone());
     let scheduler = builder
         .dead_letters(Arc::new(Noted(noted)))
         .build()
@@ -130,7 +71,7 @@ fn a_message_that_is_refused_when_it_is_due_is_a_dead_letter() {
     scheduler.terminate(pid).unwrap();
     scheduler.start().unwrap();
     ended.wait();
-    let _timer = timers.send_after(Duration::ZERO, Envelope::new(None, pid, "late", ()));
+    let _timer = scheduler.send_after(Duration::ZERO, Envelope::new(None, pid, "late", ()));
     let letter = letters.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(letter, (DeadReason::LateEnded, "late".to_owned()));
     assert!(letters.try_recv().is_err());

@@ -2,12 +2,12 @@
 
 use crate::support::{LATE, assert_in_time, ms, sim, stats, timers};
 use ganger_proc_api::{
-    Actor, Command, CommandError, Completion, Context, Envelope, Event, ExitReason, StepOutput,
-    StepResult, UpgradeRequest, process_fn,
+    Actor, Command, CommandError, CommandId, Completion, Context, Envelope, Event, ExitReason,
+    StepOutput, StepResult, UpgradeRequest, process_fn,
 };
+use ganger_sched::ContextExt;
 use ganger_time::{
-    Instant, Interval, KeyedTimers, MissedTicks, ReceiveTimeout, SLEEP, StateTimeout, TICKER,
-    TimerContext, TimerOutput, ZeroPeriod,
+    Instant, Interval, KeyedTimers, MissedTicks, ReceiveTimeout, StateTimeout, ZeroPeriod,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -308,8 +308,8 @@ fn a_command_without_its_number_is_an_error() {
                 }
             }
             if errors == 0 {
-                out.yield_command(Command::new(SLEEP, "soon"), 1);
-                out.yield_command(Command::new(TICKER, 5_u64), 2);
+                out.yield_command(Command::new(CommandId::SLEEP, "soon"), 1);
+                out.yield_command(Command::new(CommandId::TICKER, 5_u64), 2);
             } else {
                 out.done(errors);
             }

@@ -4,7 +4,6 @@ mod at_the_end;
 mod behaviour;
 mod messages;
 mod mixed;
-mod rates;
 mod stress;
 mod support;
 mod within;

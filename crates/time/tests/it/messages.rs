@@ -2,8 +2,9 @@
 
 use crate::support::{assert_in_time, moment, ms, sim, stats, timers};
 use ganger_proc_api::{Envelope, Event, Payload, Pid, process_fn};
+use ganger_sched::ContextExt;
 use ganger_sim::{Faults, Rt};
-use ganger_time::{Timer, TimerContext};
+use ganger_time::Timer;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Processes that sleep, take sleeps back and send messages later, at random, in simulations with
 //! faults, beside a plain model: a map of what is to come.
 
-use crate::support::with_timers;
 use ganger_proc_api::{BoxError, Context, Event, Pid, StepOutput, Tag, process_fn};
+use ganger_sched::ContextExt;
 use ganger_sim::{Faults, Sim};
-use ganger_time::{Instant, Timer, TimerContext, TimerOutput, Timers};
+use ganger_time::{Instant, Timer};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -168,7 +168,7 @@ impl Citizen {
 }
 
 fn run(seed: u64, faults: Faults, workers: usize) {
-    let sim = Sim::new(seed).workers(workers).builder(with_timers);
+    let sim = Sim::new(seed).workers(workers);
     sim.faults(faults).must_free().run(|rt| {
         let ledger = Arc::new(Mutex::new(Ledger::default()));
         let others = Arc::new(Mutex::new(Vec::new()));
@@ -193,7 +193,7 @@ fn run(seed: u64, faults: Faults, workers: usize) {
         let ledger = ledger.lock().unwrap();
         assert!(ledger.due.is_empty(), "never sent: {:?}", ledger.due);
         assert_eq!(ledger.received + ledger.cancelled, ledger.made);
-        let stats = Timers::of(rt).unwrap().stats();
+        let stats = rt.timers().clone().stats();
         assert_eq!((stats.pending, stats.refused), (0, 0));
         assert_eq!(stats.armed, stats.fired + stats.cancelled);
     });

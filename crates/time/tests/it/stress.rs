@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, ms, start, until};
 use ganger_proc_api::{Envelope, Event, process_fn};
-use ganger_time::{TimerContext, TimerOutput};
+use ganger_sched::ContextExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;

@@ -1,9 +1,8 @@
 //! Schedulers with timers.
 
-use ganger_sched::{Builder, Scheduler};
+use ganger_sched::{Scheduler, Timers};
 use ganger_sim::{Rt, Sim};
-use ganger_time::{Instant, TimerStats, Timers};
-use std::sync::Arc;
+use ganger_time::{Instant, TimerStats};
 use std::thread;
 use std::time::Duration;
 
@@ -14,20 +13,14 @@ pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-pub(crate) fn with_timers(builder: Builder) -> Builder {
-    builder.source(Arc::new(Timers::new()))
-}
-
-pub(crate) fn start(workers: usize) -> (Scheduler, Arc<Timers>) {
-    let scheduler = with_timers(Scheduler::builder().workers(workers));
-    let scheduler = scheduler.build().unwrap();
-    scheduler.start().unwrap();
-    let timers = Timers::of(&scheduler).unwrap();
+pub(crate) fn start(workers: usize) -> (Scheduler, Timers) {
+    let scheduler = Scheduler::builder().workers(workers).start().unwrap();
+    let timers = scheduler.timers().clone();
     (scheduler, timers)
 }
 
 pub(crate) fn sim(seed: u64) -> Sim {
-    Sim::new(seed).workers(3).builder(with_timers).must_free()
+    Sim::new(seed).workers(3).must_free()
 }
 
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
@@ -41,8 +34,8 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
 /// The longest that something is late in a run without faults: the end of its tick, and some turns.
 pub(crate) const LATE: Duration = Duration::from_micros(100);
 
-pub(crate) fn timers(rt: &Rt<'_>) -> Arc<Timers> {
-    Timers::of(rt).unwrap()
+pub(crate) fn timers(rt: &Rt<'_>) -> Timers {
+    rt.timers().clone()
 }
 
 pub(crate) fn stats(rt: &Rt<'_>) -> TimerStats {

@@ -6,7 +6,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{Address, ProcessHandle};
 use ganger_sim::Rt;
-use ganger_time::{TimerOutput, TimerStats, Timers};
+use ganger_time::TimerStats;
 use std::sync::{Arc, Mutex};
 
 struct Unhandled;
@@ -71,7 +71,7 @@ fn heard(rt: &Rt<'_>, asks: ProcessHandle<()>) -> Heard {
 }
 
 fn stats(rt: &Rt<'_>) -> TimerStats {
-    Timers::of(rt).unwrap().stats()
+    rt.timers().clone().stats()
 }
 
 // pins: T2

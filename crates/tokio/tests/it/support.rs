@@ -2,7 +2,6 @@
 
 use ganger_proc_api::{BoxError, ExitReason, Payload};
 use ganger_sched::{ProcessHandle, Scheduler};
-use ganger_time::Timers;
 use ganger_tokio::Tokio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 pub(crate) fn start(workers: usize) -> (Scheduler, Handle) {
     let tokio = Tokio::new().unwrap();
     let handle = tokio.handle().clone();
-    let builder = Timers::add_to(Scheduler::builder().workers(workers));
+    let builder = Scheduler::builder().workers(workers);
     let scheduler = builder.driver(tokio).build().unwrap();
     scheduler.start().unwrap();
     (scheduler, handle)

@@ -14,7 +14,7 @@
 
 use super::{Party, Thing, Waiting, is_on, now, party};
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Payload, Pid, StepsCall, Tag, Ticket,
+    CommandError, Completer, CompletionSink, EndCall, Payload, Pid, StepsCall, Tag,
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -177,11 +177,6 @@ impl CompletionSink for Question {
             Some((sink, _)) => Arc::clone(sink).between_steps(call),
             None => Err(call),
         }
-    }
-
-    fn keep(&self, token: u64, ticket: Ticket) -> bool {
-        let mut asker = self.asker.iter();
-        asker.any(|(sink, _)| sink.keep(token, ticket))
     }
 }
 

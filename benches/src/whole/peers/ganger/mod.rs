@@ -22,7 +22,6 @@ use crate::whole::turns::{Race, Stuck};
 use ganger_proc_api::Process;
 use ganger_sched::{Address, Builder, ProcessHandle, Scheduler};
 use ganger_supervise::ChildSpec;
-use ganger_time::Timers;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,7 +47,7 @@ impl Ganger {
     /// # Errors
     /// When the scheduler can't be started.
     pub(super) fn with_timers(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        let builder = Scheduler::builder().source(Arc::new(Timers::new()));
+        let builder = Scheduler::builder();
         Self::build(builder, workers, gate)
     }
 
@@ -230,8 +229,7 @@ impl Contestant for Ganger {
     }
 
     fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
-        let timers = Timers::of(&self.scheduler);
-        let timers = timers.ok_or_else(|| failed("the scheduler has no timers"))?;
+        let timers = self.scheduler.timers();
         let (now, begin) = (Instant::now(), timers.now());
         crowd::start(self, processes, |number, gate| timers::Waiter {
             due: begin.after(due.at(number).saturating_duration_since(now)),

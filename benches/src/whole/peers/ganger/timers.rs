@@ -3,8 +3,7 @@
 use crate::whole::gate::Gate;
 use crate::whole::timed::{Nap, churn_time};
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult, Tag};
-use ganger_sched::Instant;
-use ganger_time::{TimerContext, TimerOutput};
+use ganger_sched::{ContextExt, Instant};
 
 /// The number of timers that a process sets in a step that continues.
 const BATCH: u64 = 100;

@@ -214,7 +214,7 @@ impl Real {
             Gathered::Signal(_) => unreachable!("none was sent"),
             Gathered::Terminated => unreachable!("nothing terminates it"),
             Gathered::Step(events) | Gathered::Cancel(_, events) => events,
-            Gathered::HeldBySource(_) => unreachable!("no message here can be taken back"),
+            Gathered::HeldByTimer(_) => unreachable!("no message here can be taken back"),
         };
         // The step does not go on.
         core.repeats = 0;

@@ -31,7 +31,7 @@ pub(crate) struct Queue<J, A> {
     limits: Limits,
     on_refused: Option<OnRefused<J>>,
     /// Known when the pool has been started.
-    timers: OnceLock<Arc<Timers>>,
+    timers: OnceLock<Timers>,
 }
 
 impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
@@ -67,14 +67,12 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     }
 
     /// The pool begins. The processes of its predecessor have ended.
-    pub(super) fn set_owner(&self, owner: Pid, timers: Option<Arc<Timers>>) {
+    pub(super) fn set_owner(&self, owner: Pid, timers: Timers) {
         let mut state = lock(&self.state);
         state.owner = Some(owner);
         state.workers.iter_mut().for_each(Slot::clear);
         drop(state);
-        if let Some(timers) = timers {
-            self.timers.get_or_init(|| timers);
-        }
+        self.timers.get_or_init(|| timers);
     }
 
     pub(super) fn owner(&self) -> Option<Pid> {

@@ -1,93 +1,76 @@
-//! Sources: what makes processes ready at moments that it names.
+//! Which threads fire timers, and when.
 
 use crate::support::{PATIENCE, exit, exit_number, process, until, until_state};
 use ganger_proc_api::ExitReason;
-use ganger_sched::{Alarm, CommandRegistry, Instant, ProcessState, Scheduler, Seat, Source};
-use std::collections::BTreeMap;
+use ganger_sched::{Instant, ProcessState, Scheduler, Timers};
+use ganger_time::internal::{NotSet, OnTime};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 type Call = Box<dyn FnOnce(Instant) + Send>;
 
-/// By their moments, and by numbers.
-type Waiting = Mutex<BTreeMap<(u64, usize), Call>>;
-
-/// Calls at moments, with the time at which it is called. One map a seat.
-#[derive(Default)]
+/// Calls at moments, with the time at which it is called.
 struct Calls {
-    alarm: OnceLock<Alarm>,
-    seats: OnceLock<Vec<Waiting>>,
-    count: AtomicUsize,
-    is_detached: AtomicBool,
+    timers: Timers,
+    /// How many are to come.
+    pending: Arc<AtomicUsize>,
+}
+
+/// One call.
+struct Once {
+    timers: Timers,
+    at: Instant,
+    call: Mutex<Option<Call>>,
+    pending: Arc<AtomicUsize>,
+}
+
+impl OnTime for Once {
+    fn fire(self: Arc<Self>) {
+        let now = self.timers.now();
+        assert!(now >= self.at, "called too early");
+        self.pending.fetch_sub(1, Ordering::SeqCst);
+        let call = self.call.lock().unwrap().take();
+        call.unwrap()(now);
+    }
 }
 
 impl Calls {
-    fn alarm(&self) -> &Alarm {
-        self.alarm.get().unwrap()
+    fn of(scheduler: &Scheduler) -> Arc<Self> {
+        Arc::new(Self {
+            timers: scheduler.timers().clone(),
+            pending: Arc::default(),
+        })
     }
 
     fn at(&self, at: Instant, call: impl FnOnce(Instant) + Send + 'static) {
-        let seat = self.alarm().seat();
-        let key = (at.as_nanos(), self.count.fetch_add(1, Ordering::SeqCst));
-        let mut calls = self.seats.get().unwrap()[seat.number()].lock().unwrap();
-        calls.insert(key, Box::new(call));
-        let (&(earliest, _), _) = calls.first_key_value().unwrap();
-        let is_earlier = self.alarm().set(seat, Instant::from_nanos(earliest));
-        drop(calls);
-        if is_earlier {
-            self.alarm().ring(at);
+        self.pending.fetch_add(1, Ordering::SeqCst);
+        let once = Arc::new(Once {
+            timers: self.timers.clone(),
+            at,
+            call: Mutex::new(Some(Box::new(call))),
+            pending: Arc::clone(&self.pending),
+        });
+        let mut at = at;
+        // A thread of the scheduler makes the call, also when it is due by now.
+        while let Err(NotSet::Due) = self.timers.call_at(at, once.clone()) {
+            at = self.timers.now().after(Duration::from_micros(10));
         }
     }
 
     fn after(&self, time: Duration, call: impl FnOnce(Instant) + Send + 'static) {
-        self.at(self.alarm().now().after(time), call);
-    }
-}
-
-impl Source for Calls {
-    fn attach(&self, alarm: Alarm, _: &CommandRegistry) {
-        let seats = (0..alarm.seats()).map(|_| Mutex::default()).collect();
-        assert!(self.seats.set(seats).is_ok() && self.alarm.set(alarm).is_ok());
-    }
-
-    fn deliver(&self, seat: Seat, now: Instant, most: usize) {
-        let mut calls = self.seats.get().unwrap()[seat.number()].lock().unwrap();
-        let mut due = Vec::new();
-        while due.len() < most
-            && let Some(first) = calls.first_entry()
-            && first.key().0 <= now.as_nanos()
-        {
-            due.push((first.key().0, first.remove()));
-        }
-        let next = calls.first_key_value().map(|(&(at, _), _)| at);
-        let next = next.map_or(Instant::NEVER, Instant::from_nanos);
-        let _later = self.alarm().set(seat, next);
-        drop(calls);
-        for (at, call) in due {
-            let now = self.alarm().now();
-            assert!(now.as_nanos() >= at, "called too early");
-            call(now);
-        }
-    }
-
-    fn detach(&self) {
-        self.is_detached.store(true, Ordering::SeqCst);
-        for seat in self.seats.get().unwrap() {
-            seat.lock().unwrap().clear();
-        }
+        self.at(self.timers.now().after(time), call);
     }
 }
 
 fn start(workers: usize) -> (Scheduler, Arc<Calls>) {
-    let calls = Arc::new(Calls::default());
     let builder = Scheduler::builder().workers(workers);
     #[cfg(feature = "check")]
     let builder = builder.check_promises();
-    let scheduler = builder.source(calls.clone()).build().unwrap();
-    scheduler.start().unwrap();
+    let scheduler = builder.start().unwrap();
+    let calls = Calls::of(&scheduler);
     (scheduler, calls)
 }
 
@@ -109,7 +92,7 @@ fn an_idle_scheduler_calls_at_the_moment_and_not_before() {
         for millis in [40, 10, 25] {
             until("all sleep", sleeping(&scheduler));
             let sender = sender.clone();
-            let due = calls.alarm().now().after(Duration::from_millis(millis));
+            let due = calls.timers.now().after(Duration::from_millis(millis));
             calls.at(due, move |now| sender.send((millis, now >= due)).unwrap());
         }
         let order: Vec<_> = (0..3)
@@ -126,7 +109,7 @@ fn a_process_is_woken_by_what_its_step_has_set_up() {
     let (scheduler, calls) = start(2);
     let mut due = None;
     let process = process(move |ctx, _, out| {
-        let now = calls.alarm().now();
+        let now = calls.timers.now();
         match due {
             None => {
                 let at = now.after(Duration::from_millis(3));
@@ -141,10 +124,10 @@ fn a_process_is_woken_by_what_its_step_has_set_up() {
     assert_eq!(exit_number(scheduler.spawn(process).unwrap()), 1);
 }
 
-/// Each worker is inside a step that waits for a call at that worker's seat.
+/// Each worker is inside a step that waits for a call at that worker's shard.
 // pins: T4
 #[test]
-fn workers_that_are_stuck_in_steps_delay_nothing_at_their_seats() {
+fn workers_that_are_stuck_in_steps_delay_nothing_at_their_shards() {
     const WORKERS: usize = 2;
     let (scheduler, calls) = start(WORKERS);
     let stuck: Vec<_> = (0..WORKERS)
@@ -173,11 +156,10 @@ fn workers_that_are_stuck_in_steps_delay_nothing_at_their_seats() {
 /// The only worker is in a step, and there is no spare: what the monitor delivers stays there.
 // pins: P15
 #[test]
-fn a_dump_says_how_many_a_source_has_woken() {
-    let calls = Arc::new(Calls::default());
+fn a_dump_says_how_many_timers_have_woken() {
     let builder = Scheduler::builder().workers(1).max_spares(0);
-    let scheduler = builder.source(calls.clone()).build().unwrap();
-    scheduler.start().unwrap();
+    let scheduler = builder.start().unwrap();
+    let calls = Calls::of(&scheduler);
     let mut steps = 0;
     let woken = process(move |_, _, out| {
         steps += 1;
@@ -203,7 +185,7 @@ fn a_dump_says_how_many_a_source_has_woken() {
     calls.after(Duration::ZERO, move |_| waker.wake());
     until("it is in the lane", || scheduler.dump().arrivals_queue == 1);
     let text = scheduler.dump().to_string();
-    assert!(text.contains(" 0 urgent, 1 woken by sources\n"), "{text}");
+    assert!(text.contains(" 0 urgent, 1 woken by timers\n"), "{text}");
     drop(release);
     assert!(exit(stuck.unwrap()).is_done());
     assert_eq!(exit_number(woken), 7);
@@ -298,7 +280,7 @@ fn calls_come_beside_processes_that_always_go_on() {
     }
 }
 
-/// From several threads and from steps, so that seats, timer waiters and sleepers change all the
+/// From several threads and from steps, so that shards, timer waiters and sleepers change all the
 /// time.
 // pins: T1
 #[test]
@@ -349,11 +331,7 @@ fn each_of_many_calls_comes_once() {
         assert!(exit(handle).is_done());
     }
     drop(set);
-    let is_empty = || {
-        let seats = calls.seats.get().unwrap().iter();
-        seats.map(|seat| seat.lock().unwrap().len()).sum::<usize>() == 0
-    };
-    until("all are made", is_empty);
+    until("all are made", || calls.pending.load(Ordering::SeqCst) == 0);
 }
 
 // pins: T1
@@ -370,7 +348,7 @@ fn a_call_that_panics_is_contained_and_others_come() {
 
 // pins: T6
 #[test]
-fn a_source_is_detached_when_the_scheduler_has_halted() {
+fn timers_go_when_the_scheduler_has_halted() {
     let (scheduler, calls) = start(2);
     let kept = Arc::new(());
     let held = Arc::clone(&kept);
@@ -382,9 +360,18 @@ fn a_source_is_detached_when_the_scheduler_has_halted() {
         exit(waits),
         ExitReason::Terminated | ExitReason::Cancelled(_)
     ));
-    until("the source is detached", || {
-        calls.is_detached.load(Ordering::SeqCst) && Arc::strong_count(&kept) == 1
+    until("the timers are gone", || Arc::strong_count(&kept) == 1);
+    let late = calls.timers.now().after(Duration::from_secs(3600));
+    let once = Arc::new(Once {
+        timers: calls.timers.clone(),
+        at: late,
+        call: Mutex::default(),
+        pending: Arc::default(),
     });
+    assert_eq!(
+        calls.timers.call_at(late, once).unwrap_err(),
+        NotSet::Halted
+    );
 }
 
 /// No thread wakes for what is due in an hour, but for the one that waits until then.
@@ -406,16 +393,15 @@ fn what_is_due_later_wakes_no_thread() {
     });
 }
 
-/// The bound of the documentation, beside processes that a source wakes again and again.
+/// The bound of the documentation, beside processes that timers wake again and again.
 // pins: G4
 #[test]
 fn everybody_starts_within_the_bound_beside_arrivals() {
     // `A + 1` times the bound without them, with four others before it.
     const BOUND: u64 = (256 + 1) * (2 + 1) * (4 + 1 + 2);
-    let calls = Arc::new(Calls::default());
     let builder = Scheduler::builder().workers(1).max_spares(0);
-    let builder = builder.rotation(2).global_batch(1).source(calls.clone());
-    let scheduler = builder.build().unwrap();
+    let scheduler = builder.rotation(2).global_batch(1).build().unwrap();
+    let calls = Calls::of(&scheduler);
     let picks = Arc::new(AtomicU64::new(0));
     let hogs: Vec<_> = [true, true, false, false]
         .into_iter()

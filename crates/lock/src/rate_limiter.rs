@@ -20,10 +20,10 @@
 //! A request is answered without the lock. The timer holds the limiter. When it goes without being
 //! due, the scheduler has halted, and all requests are told.
 
-use crate::timers::{Inner as TimersInner, Timers};
-use ganger_proc_api::{EndWatch, Reply};
-use ganger_sched::{Call, Handle, Instant, WeakHandle};
+use ganger_proc_api::{EndWatch, Instant, Reply};
+use ganger_sched::{Call, Handle, Timers, WeakHandle};
 use ganger_sync::sync::{Mutex, lock};
+use ganger_time::internal::{NotSet, OnTime};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::mem;
@@ -39,9 +39,9 @@ use std::time::Duration;
 /// ```
 /// use ganger_proc_api::BoxError;
 /// use ganger_sched::Scheduler;
-/// use ganger_time::{RateLimitError, RateLimiter, Timers};
+/// use ganger_lock::{RateLimitError, RateLimiter, Timers};
 ///
-/// let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+/// let scheduler = Scheduler::builder().start()?;
 /// let mails = RateLimiter::new(&scheduler, 100, 2); // 100 a second, and 2 at once.
 /// mails.try_acquire(1)?;
 /// mails.try_acquire(1)?;
@@ -86,12 +86,9 @@ impl RateLimiter {
     /// time. A larger burst makes up for it.
     ///
     /// # Panics
-    /// When the rate is not a number above zero, or the scheduler was built without [`Timers`].
+    /// When the rate is not a number above zero, or infinite.
     #[must_use]
     pub fn new(scheduler: &Handle, per_second: impl Into<f64>, burst: u32) -> Self {
-        let Some(timers) = Timers::of(scheduler) else {
-            panic!("the scheduler has no timers: give its builder `.source(Timers)`")
-        };
         let state = State {
             bucket: Bucket::new(per_second.into(), burst),
             queue: BTreeMap::new(),
@@ -101,7 +98,7 @@ impl RateLimiter {
             is_stopped: false,
         };
         let shared = Shared {
-            timers: Arc::clone(timers.inner()),
+            timers: scheduler.timers().clone(),
             state: Mutex::new(state),
         };
         Self {
@@ -161,7 +158,7 @@ impl RateLimiter {
     ///     }
     /// }
     ///
-    /// let scheduler = Timers::add_to(Scheduler::builder()).start()?;
+    /// let scheduler = Scheduler::builder().start()?;
     /// let limiter = RateLimiter::new(&scheduler, 1_000, 1);
     /// let crawler = scheduler.spawn_actor(Crawler(limiter, Vec::new()))?;
     /// crawler.send("http://one".into())?;
@@ -200,7 +197,7 @@ impl fmt::Debug for RateLimiter {
 }
 
 struct Shared {
-    timers: Arc<TimersInner>,
+    timers: Timers,
     state: Mutex<State>,
 }
 
@@ -288,13 +285,11 @@ impl Shared {
                 request.reply.complete(());
             }
             let Some(due) = due else { return };
-            let refill = Refill(Some(Arc::clone(self)));
-            match TimersInner::refill_at(&self.timers, due, refill) {
-                None => return,
-                // It is due by now.
-                Some(mut refill) => refill.0 = None,
+            match self.timers.call_at(due, Arc::clone(self) as _) {
+                Ok(_) => return,
+                Err(NotSet::Halted) => return self.stop(),
+                Err(NotSet::Due) => lock(&self.state).armed = Instant::NEVER,
             }
-            lock(&self.state).armed = Instant::NEVER;
         }
     }
 }
@@ -346,30 +341,28 @@ impl State {
     }
 }
 
-/// What the timer does when it is due.
-pub(crate) struct Refill(Option<Arc<Shared>>);
-
-impl Refill {
-    /// It is due.
-    pub(crate) fn fire(mut self) {
-        if let Some(shared) = self.0.take() {
-            let now = shared.timers.now();
-            let mut state = lock(&shared.state);
-            // Another one may run that was set later.
-            if state.armed <= now {
-                state.armed = Instant::NEVER;
-            }
-            drop(state);
-            shared.serve();
+/// The timer.
+impl OnTime for Shared {
+    fn fire(self: Arc<Self>) {
+        let now = self.timers.now();
+        let mut state = lock(&self.state);
+        // Another one may run that was set later.
+        if state.armed <= now {
+            state.armed = Instant::NEVER;
         }
+        drop(state);
+        self.serve();
+    }
+
+    fn halt(self: Arc<Self>) {
+        self.stop();
     }
 }
 
-impl Drop for Refill {
-    /// The scheduler has halted before it was due.
-    fn drop(&mut self) {
-        let Some(shared) = self.0.take() else { return };
-        let mut state = lock(&shared.state);
+impl Shared {
+    /// The scheduler has halted: no request is served any more.
+    fn stop(&self) {
+        let mut state = lock(&self.state);
         state.is_stopped = true;
         state.queued = 0;
         let all = mem::take(&mut state.queue);

@@ -1,12 +1,37 @@
 //! Rate limiters, in simulations and on threads.
 
-use crate::support::{PATIENCE, ms, sim, start, until, with_timers};
+use ganger_lock::{RateLimitError, RateLimiter};
 use ganger_proc_api::{Actor, CommandError, Completion, Context, StepOutput, StepResult, actor_fn};
-use ganger_sched::{Answer, Scheduler};
-use ganger_time::{RateLimitError, RateLimiter, TimerContext};
+use ganger_sched::{Answer, ContextExt, Scheduler, Timers};
+use ganger_sim::Sim;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a test waits for something that is bound to happen before it fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn start(workers: usize) -> (Scheduler, Timers) {
+    let scheduler = Scheduler::builder().workers(workers).start().unwrap();
+    let timers = scheduler.timers().clone();
+    (scheduler, timers)
+}
+
+fn sim(seed: u64) -> Sim {
+    Sim::new(seed).workers(3).must_free()
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}: not in time");
+        thread::yield_now();
+    }
+}
 
 fn ready<const N: usize>(answers: [&Answer<()>; N]) -> [bool; N] {
     answers.map(Answer::is_ready)
@@ -196,7 +221,7 @@ fn what_can_never_be_is_an_error_at_once() {
 // pins: T9
 #[test]
 fn a_wait_where_nothing_runs_is_an_error() {
-    let scheduler = with_timers(Scheduler::builder().workers(1));
+    let scheduler = Scheduler::builder().workers(1);
     let scheduler = scheduler.build().unwrap();
     let limiter = RateLimiter::new(&scheduler, 5, 1);
     limiter.acquire(1).wait().unwrap();

@@ -1,0 +1,59 @@
+//! What a timer does when it is due.
+
+use ganger_proc_api::{Completer, EndWatch, Envelope, Instant, Pid};
+use std::sync::Arc;
+
+/// Code that a timer calls, without a lock.
+pub trait OnTime: Send + Sync {
+    /// The timer is due.
+    fn fire(self: Arc<Self>);
+
+    /// The scheduler has halted before the timer was due.
+    fn halt(self: Arc<Self>) {}
+}
+
+/// What is to happen.
+pub(crate) enum Entry {
+    /// A yield completes. The scheduler says when it is not wanted any longer.
+    Complete(Completer),
+    /// The same, where the watch takes the timer away when the yield is not wanted any longer.
+    Watched(Box<(Completer, Option<EndWatch>)>),
+    /// A message is sent.
+    Send(Box<Message>),
+    /// A call is made.
+    Call(Arc<dyn OnTime>),
+}
+
+/// A message that is sent later, and can be taken back until a step is shown it.
+pub(crate) struct Message {
+    pub(crate) envelope: Envelope,
+    pub(crate) at: Instant,
+    pub(crate) number: Number,
+}
+
+/// What a shard knows a message by: from 1 up, never used twice.
+pub(crate) type Number = u64;
+
+/// What is to happen now.
+pub(crate) enum Due {
+    Complete(Completer),
+    Call(Arc<dyn OnTime>),
+    /// The shard keeps the message until its process is about to be shown it.
+    Send(Number, Pid),
+}
+
+impl Entry {
+    /// The scheduler has halted.
+    pub(crate) fn halt(self) {
+        if let Self::Call(call) = self {
+            call.halt();
+        }
+    }
+
+    /// Its process does not want it any longer.
+    pub(crate) fn forget(self) {
+        if let Self::Complete(completer) = self {
+            completer.forget();
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What timers ask of the scheduler that has them.
+//!
+//! **Problem.** The threads of the scheduler wait for timers and fire them. The timers are a crate
+//! below the scheduler: they know it as a [`TimerHost`] alone.
+//!
+//! **Protocol.** Timers are in *shards*: one for each worker, and one for all other threads, each
+//! behind a lock of its own.
+//! 1. A thread adds a timer at its own shard ([`TimerHost::own_shard`]). Under the shard's lock the
+//!    thread says when the shard's earliest timer is due ([`TimerHost::set_due`]). When that is
+//!    earlier than before, the thread [announces](TimerHost::announce) the timer without the lock.
+//! 2. Any thread may take a timer away at any shard. Under the lock the thread says when the
+//!    shard's earliest is due from then on.
+//! 3. A thread of the scheduler calls [`Shards::fire`] when a shard has a timer that is due. The
+//!    call takes out what is due, says under the lock when the next is, and wakes processes without
+//!    the lock.
+//!
+//! [`Shards::fire`]: crate::internal::Shards::fire
+
+use ganger_proc_api::{BoxError, Command, Completer, Instant, Pid};
+use std::num::NonZeroU16;
+
+/// A scheduler, as its timers see it.
+///
+/// All calls but [`carry_out`](Self::carry_out) and [`send_held`](Self::send_held) are made under
+/// the lock of a shard or beside it, and call no code of users.
+pub trait TimerHost: Send + Sync {
+    /// The time.
+    fn now(&self) -> Instant;
+
+    /// The shard of the calling thread.
+    fn own_shard(&self) -> ShardId;
+
+    /// Says when the shard's earliest timer is due. The caller holds the shard's lock. Returns
+    /// whether that is earlier than before.
+    ///
+    /// A thread makes it earlier at its own shard alone, and then [announces](Self::announce) that.
+    #[must_use = "an earlier timer must be announced"]
+    fn set_due(&self, shard: ShardId, at: Instant) -> bool;
+
+    /// The caller's own shard has a timer that is due earlier than all before. The caller holds no
+    /// lock.
+    fn announce(&self, at: Instant);
+
+    /// As [`announce`](Self::announce), in a turn that is about to end: the worker covers the timer
+    /// before its next turn. So no thread is woken for a worker that is about to sleep until then.
+    fn announce_in_turn(&self, at: Instant);
+
+    /// Sends a message that the shard keeps under that number, and gives to the process that is
+    /// about to be shown it: see [`Shards::take_envelope`]. Until then the shard may take the
+    /// message back. Returns `false` when the message was refused: the shard drops it, if it is
+    /// still there. Never blocks.
+    ///
+    /// [`Shards::take_envelope`]: crate::internal::Shards::take_envelope
+    #[must_use = "a refused message is counted"]
+    fn send_held(&self, target: Pid, ticket: Ticket) -> bool;
+
+    /// Has a command carried out whose answer the completer takes.
+    ///
+    /// # Errors
+    /// Those of the command's handler. Where the command has none, the completer is told.
+    fn carry_out(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
+}
+
+/// Names a shard of a scheduler's timers: one for each worker, and one for all other threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ShardId(NonZeroU16);
+
+impl ShardId {
+    /// The shard of the threads that are no workers.
+    pub const OUTSIDE: Self = Self(NonZeroU16::MIN);
+
+    /// The shard of the worker with that index.
+    ///
+    /// # Panics
+    /// When there can't be so many workers.
+    #[must_use]
+    #[inline]
+    pub fn of_worker(index: usize) -> Self {
+        Self::from_index(index + 1)
+    }
+
+    /// The shard at that place among all shards; the one at zero is [`OUTSIDE`](Self::OUTSIDE).
+    ///
+    /// # Panics
+    /// When there can't be so many shards.
+    #[must_use]
+    #[inline]
+    pub fn from_index(index: usize) -> Self {
+        let number = u16::try_from(index + 1).ok().and_then(NonZeroU16::new);
+        Self(number.expect("a scheduler has at most 8,193 shards"))
+    }
+
+    /// Its place among all shards.
+    #[must_use]
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0.get()) - 1
+    }
+}
+
+/// Names something that a shard keeps for a process: the completer of a yield, or a message that
+/// was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    /// The shard.
+    pub shard: ShardId,
+    /// What the shard finds it by.
+    pub key: u64,
+}
