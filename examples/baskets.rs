@@ -69,8 +69,7 @@ pub(crate) fn start(
         .route("/health", get(health))
         .with_state(baskets.idle_after(idle).build());
     listener.set_nonblocking(true)?;
-    scheduler
-        .spawn_task(async |_: Cx| Ok(serve(TcpListener::from_std(listener)?, router).await?))?;
+    scheduler.spawn(async |_: Cx| Ok(serve(TcpListener::from_std(listener)?, router).await?))?;
     Ok(())
 }
 
@@ -78,7 +77,7 @@ fn main() -> Result<(), BoxError> {
     let listener = std::net::TcpListener::bind("127.0.0.1:8080")?;
     let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
     start(&scheduler, listener, (Duration::from_secs(600), 10.0))?;
-    let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
+    let asked = scheduler.spawn(async |_: Cx| Ok(shutdown_signal().await?))?;
     asked.wait().into_result()?;
     // The baskets end last, so that each request has its answer.
     println!("{:?}", scheduler.stop(Duration::from_secs(10))?);

@@ -16,9 +16,9 @@ fn main() -> Result<(), BoxError> {
     let site = std::env::args().nth(1).ok_or("usage: crawl URL")?;
     let site = Url::parse(&site)?;
     let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
-    let crawls = scheduler.spawn_task(async move |cx: Cx| crawl(&cx, site, print).await)?;
+    let crawls = scheduler.spawn(async move |cx: Cx| crawl(&cx, site, print).await)?;
     let pid = crawls.pid();
-    scheduler.spawn_task(async move |cx: Cx| {
+    scheduler.spawn(async move |cx: Cx| {
         shutdown_signal().await?;
         Ok(cx.context().cancel(pid, "Ctrl-C")?)
     })?;

@@ -32,7 +32,7 @@ fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
     let address = start(&scheduler, "127.0.0.1:8080", folder.into())?;
     println!("http://{address}/stats, /events, /files/…; Ctrl-C stops it");
-    let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
+    let asked = scheduler.spawn(async |_: Cx| Ok(shutdown_signal().await?))?;
     asked.wait().into_result()?;
     // Each request that has begun is answered.
     println!("{:?}", scheduler.stop(Duration::from_secs(5))?);
@@ -48,7 +48,7 @@ pub(crate) fn start(
     let requests = AtomicU64::new(0);
     let site = Arc::new(Site { folder, requests });
     let (send, listens) = std::sync::mpsc::channel();
-    scheduler.spawn_task(async move |cx: Cx| {
+    scheduler.spawn(async move |cx: Cx| {
         let listener = TcpListener::bind(address).await?;
         send.send(listener.local_addr()?)?;
         let context = cx.context().clone();
@@ -73,7 +73,7 @@ async fn answer(
         }
         "/events" => {
             let (events, body) = Channel::new(16);
-            context.spawn_task(async move |cx: Cx| tick(cx, events).await)?;
+            context.spawn(async move |cx: Cx| tick(cx, events).await)?;
             let response = Response::builder().header("content-type", "text/event-stream");
             Ok(response.body(body.boxed())?)
         }

@@ -14,7 +14,7 @@ const TRANSFERS: usize = 100;
 fn main() -> Result<(), BoxError> {
     let file = std::env::args_os().nth(1).ok_or("usage: ledger FILE")?;
     let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
-    let done = scheduler.spawn_task(async move |cx: Cx| run(&cx, file.into()).await)?;
+    let done = scheduler.spawn(async move |cx: Cx| run(&cx, file.into()).await)?;
     println!("{} transfers", done.wait().take::<u64>()?);
     Ok(())
 }

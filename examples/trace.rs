@@ -19,19 +19,17 @@ fn main() -> Result<(), BoxError> {
         .init();
 
     let scheduler = Scheduler::builder().start()?;
-    let fine = scheduler.spawn_task(async |cx: Cx| {
+    let fine = scheduler.spawn(async |cx: Cx| {
         tracing::info!(pid = %cx.pid(), "of the program's own");
         Ok(())
     })?;
     fine.wait().into_result()?;
     // Nothing watches this one, so the scheduler reports its failure.
     let (send, ends) = std::sync::mpsc::channel();
-    drop(
-        scheduler.spawn_task(async move |_: Cx| -> Result<(), BoxError> {
-            send.send(())?;
-            Err("on purpose".into())
-        })?,
-    );
+    drop(scheduler.spawn(async move |_: Cx| -> Result<(), BoxError> {
+        send.send(())?;
+        Err("on purpose".into())
+    })?);
     ends.recv()?;
     scheduler.stop(Duration::from_secs(5))?;
     Ok(())

@@ -23,7 +23,7 @@ fn main() -> Result<(), BoxError> {
     let words: Vec<_> = std::env::args().skip(1).collect();
     if let [name, amount] = &words[..] {
         let (name, amount) = (name.clone(), amount.parse()?);
-        let asked = scheduler.spawn_task(async move |_: Cx| {
+        let asked = scheduler.spawn(async move |_: Cx| {
             let total = add(ADDRESS.parse()?, name, amount).await?;
             println!("{total}");
             Ok(())
@@ -33,7 +33,7 @@ fn main() -> Result<(), BoxError> {
     }
     let address = start(&scheduler, ADDRESS)?;
     println!("gRPC on {address}; Ctrl-C stops it");
-    let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
+    let asked = scheduler.spawn(async |_: Cx| Ok(shutdown_signal().await?))?;
     asked.wait().into_result()?;
     println!("{:?}", scheduler.stop(Duration::from_secs(5))?);
     Ok(())
@@ -43,7 +43,7 @@ fn main() -> Result<(), BoxError> {
 pub(crate) fn start(scheduler: &Scheduler, address: &'static str) -> Result<SocketAddr, BoxError> {
     let routes = routes(scheduler)?;
     let (send, listens) = std::sync::mpsc::channel();
-    scheduler.spawn_task(async move |_: Cx| {
+    scheduler.spawn(async move |_: Cx| {
         let listener = TcpListener::bind(address).await?;
         send.send(listener.local_addr()?)?;
         Ok(serve(listener, routes).await?)
@@ -53,7 +53,7 @@ pub(crate) fn start(scheduler: &Scheduler, address: &'static str) -> Result<Sock
 
 /// What tonic serves, with the actor behind it.
 pub(crate) fn routes(scheduler: &Scheduler) -> Result<Routes, BoxError> {
-    let ledger = scheduler.spawn_actor(Ledger(HashMap::new()))?;
+    let ledger = scheduler.spawn(Ledger(HashMap::new()))?;
     let front = Front(ledger.address().clone());
     Ok(Routes::new(CountsServer::new(front)))
 }

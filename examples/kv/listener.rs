@@ -46,7 +46,7 @@ pub(crate) fn start(
 
 /// Listens, with room for many clients that have not been accepted yet.
 fn listen(scheduler: &Handle, address: SocketAddr) -> Result<net::TcpListener, BoxError> {
-    let listens = scheduler.spawn_task(async move |_: Cx| {
+    let listens = scheduler.spawn(async move |_: Cx| {
         let listener = TcpListener::bind(address)?;
         // It outlives the process that accepts, which may be started again.
         Ok(net::TcpListener::from(listener.descriptor()?))
@@ -80,7 +80,7 @@ async fn accept(cx: Cx, listener: TcpListener, server: Arc<Server>) -> Result<()
     let incoming = listener.incoming(most);
     while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
         let ((stream, _), server) = (accepted?, Arc::clone(&server));
-        cx.spawn_task(async move |cx| connection(cx, stream, server).await)?;
+        cx.spawn(async move |cx| connection(cx, stream, server).await)?;
     }
     cx.shield(incoming.drain()).await;
     Ok(())

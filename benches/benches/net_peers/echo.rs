@@ -26,12 +26,12 @@ pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
     match peer {
         Peer::GangerNet => {
             let scheduler = start(Scheduler::builder().driver(Net::new()?), workers)?;
-            scheduler.spawn_task(async move |cx: Cx| on_net(cx, listener).await)?;
+            scheduler.spawn(async move |cx: Cx| on_net(cx, listener).await)?;
             until_end()
         }
         Peer::GangerTokio => {
             let scheduler = start(Scheduler::builder().driver(Tokio::new()?), workers)?;
-            scheduler.spawn_task(async move |cx: Cx| on_ganger_tokio(cx, listener).await)?;
+            scheduler.spawn(async move |cx: Cx| on_ganger_tokio(cx, listener).await)?;
             until_end()
         }
         Peer::Tokio => {
@@ -83,7 +83,7 @@ async fn on_net(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
     while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
         let (stream, _) = accepted?;
         stream.set_nodelay(true)?;
-        cx.spawn_task(async move |_: Cx| {
+        cx.spawn(async move |_: Cx| {
             let mut buffer = [0; BUFFER];
             loop {
                 match stream.read(&mut buffer).await? {
@@ -100,7 +100,7 @@ async fn on_ganger_tokio(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
         let (stream, _) = accepted?;
-        cx.spawn_task(async move |_: Cx| Ok(echo_by_tokio(stream).await?))?;
+        cx.spawn(async move |_: Cx| Ok(echo_by_tokio(stream).await?))?;
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
     match peer {
         Peer::GangerTokio => {
             let scheduler = start(Scheduler::builder().driver(Tokio::new()?), workers)?;
-            scheduler.spawn_task(async move |cx: Cx| on_ganger(cx, listener).await)?;
+            scheduler.spawn(async move |cx: Cx| on_ganger(cx, listener).await)?;
             until_end()
         }
         Peer::Tokio => {
@@ -42,7 +42,7 @@ async fn on_ganger(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
         let (stream, _) = accepted?;
-        cx.spawn_task(async move |_: Cx| connection(stream).await)?;
+        cx.spawn(async move |_: Cx| connection(stream).await)?;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! The channels, and the runtimes of their tasks.
 
 use futures_util::{Stream, StreamExt};
-use ganger_task::SpawnTask;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -31,7 +30,7 @@ impl Runtime for OnGanger {
             task.await;
             Ok(())
         };
-        drop(self.0.spawn_task(body).expect("it is not stopping"));
+        drop(self.0.spawn(body).expect("it is not stopping"));
     }
 }
 

@@ -81,14 +81,14 @@ pub(crate) async fn transfer(
 
 pub(crate) fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let [ann, bob, cyd] = [(); 3].map(|()| scheduler.spawn_actor(Ledger::default()));
+    let [ann, bob, cyd] = [(); 3].map(|()| scheduler.spawn(Ledger::default()));
     let (ann, bob, cyd) = (ann?, bob?, cyd?);
     ann.call(|reply| Account::Change(0, 100, reply)).wait()?;
     cyd.send(Account::Freeze)?;
     for (number, to, amount) in [(1, &bob, 60), (2, &bob, 60), (3, &cyd, 30)] {
         let accounts = [&ann, to].map(|it| it.address().clone());
         let transfer =
-            scheduler.spawn_task(async move |cx| transfer(cx, number, accounts, amount).await)?;
+            scheduler.spawn(async move |cx| transfer(cx, number, accounts, amount).await)?;
         println!("transfer {number}: {}", transfer.wait());
     }
     cyd.send(Account::Thaw)?;

@@ -45,9 +45,9 @@ impl Actor for ChatRoom {
 
 pub(crate) fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let room = scheduler.spawn_actor(ChatRoom::default())?;
+    let room = scheduler.spawn(ChatRoom::default())?;
     for name in ["Ann", "Bob", "Cleo"] {
-        let guest = scheduler.spawn_actor(actor_fn(move |_, line: String, _| {
+        let guest = scheduler.spawn(actor_fn(move |_, line: String, _| {
             println!("{name} hears: {line}");
             Ok(())
         }))?;

@@ -10,7 +10,7 @@ enum Count {
 pub(crate) fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
     let mut sum = 0;
-    let counter = scheduler.spawn_actor(actor_fn(move |_, message, _| {
+    let counter = scheduler.spawn(actor_fn(move |_, message, _| {
         match message {
             Count::Add(number) => sum += number,
             Count::Get(reply) => reply.complete(sum),

@@ -72,7 +72,7 @@ pub(crate) fn dine(deadlocks: bool) -> Result<(), BoxError> {
         };
         let table = Arc::clone(&table);
         let body = async move |cx| philosopher(cx, table, forks, deadlocks).await;
-        philosophers.push(scheduler.spawn_task(body)?);
+        philosophers.push(scheduler.spawn(body)?);
     }
     if deadlocks {
         let report = reports.iter().find(|it| it.kind == DeadlockKind::Cycle);

@@ -56,7 +56,7 @@ async fn queue(cx: Cx) -> Result<u64, BoxError> {
 
 pub(crate) fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let done: u64 = scheduler.spawn_task(queue)?.wait().take()?;
+    let done: u64 = scheduler.spawn(queue)?.wait().take()?;
     println!("{done} of {JOBS} jobs are done");
     Ok(())
 }

@@ -35,14 +35,14 @@ async fn philosopher(_: Cx, forks: [Address<Fork>; 2]) -> Result<u64, BoxError> 
 
 pub(crate) fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let forks = (0..SEATS).map(|_| scheduler.spawn_task(fork));
+    let forks = (0..SEATS).map(|_| scheduler.spawn(fork));
     let forks = forks.collect::<Result<Vec<_>, _>>()?;
     let mut philosophers = Vec::new();
     for seat in 0..SEATS {
         // All take the fork with the lower number first, so none waits in a circle.
         let (left, right) = (seat, (seat + 1) % SEATS);
         let forks = [left.min(right), left.max(right)].map(|it| forks[it].address().clone());
-        philosophers.push(scheduler.spawn_task(async move |cx| philosopher(cx, forks).await)?);
+        philosophers.push(scheduler.spawn(async move |cx| philosopher(cx, forks).await)?);
     }
     for (seat, philosopher) in philosophers.into_iter().enumerate() {
         let meals: u64 = philosopher.wait().take()?;

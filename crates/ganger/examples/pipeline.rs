@@ -69,14 +69,14 @@ pub(crate) fn start(
 ) -> Result<[ProcessHandle; 2], SubmitError> {
     let (numbers, from_source) = channel(ROOM);
     let (squares, to_sink) = channel(ROOM);
-    let source = scheduler.spawn_task(async move |cx: Cx| source(cx, numbers, stop).await)?;
+    let source = scheduler.spawn(async move |cx: Cx| source(cx, numbers, stop).await)?;
     for _ in 0..SQUARERS {
         let (numbers, squares) = (from_source.clone(), squares.clone());
-        drop(scheduler.spawn_task(async move |cx: Cx| square(cx, numbers, squares).await)?);
+        drop(scheduler.spawn(async move |cx: Cx| square(cx, numbers, squares).await)?);
     }
     // The channel is closed when the last of them has ended.
     drop(squares);
-    let sink = scheduler.spawn_task(async move |cx: Cx| sink(cx, to_sink).await)?;
+    let sink = scheduler.spawn(async move |cx: Cx| sink(cx, to_sink).await)?;
     Ok([source, sink])
 }
 

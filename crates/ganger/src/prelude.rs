@@ -40,9 +40,7 @@ pub use ganger_supervise::{
 };
 #[doc(no_inline)]
 #[cfg(feature = "task")]
-pub use ganger_task::{
-    Cx, Either, Either3, SpawnTask, SpawnTaskExt, StartTask, TaskSet, WaitError, process,
-};
+pub use ganger_task::{Cx, Either, Either3, TaskExt, TaskSet, WaitError, process};
 #[doc(no_inline)]
 #[cfg(feature = "sched")]
 pub use ganger_time::{Interval, KeyedTimers, MissedTicks, ReceiveTimeout, StateTimeout};

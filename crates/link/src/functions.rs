@@ -35,7 +35,7 @@ type Function<I, O> = Arc<dyn Fn(I) -> Call<O> + Send + Sync>;
 /// use ganger_sched::Scheduler;
 ///
 /// let scheduler = Scheduler::start_default()?;
-/// let doubler = scheduler.spawn_actor(actor_fn(|_, (number, reply): (u64, Reply<u64>), _| {
+/// let doubler = scheduler.spawn(actor_fn(|_, (number, reply): (u64, Reply<u64>), _| {
 ///     reply.complete(2 * number);
 ///     Ok(())
 /// }))?;

@@ -37,8 +37,8 @@ use std::sync::{Arc, Weak};
 ///
 /// let scheduler = Scheduler::start_default()?;
 /// let listener = || actor_fn(|_, text: String, out| { out.done(text.len()); Ok(()) });
-/// let one = scheduler.spawn_actor(listener())?;
-/// let other = scheduler.spawn_actor(listener())?;
+/// let one = scheduler.spawn(listener())?;
+/// let other = scheduler.spawn(listener())?;
 /// let lobby = Groups::of(&scheduler, "chat").group("lobby");
 /// lobby.join(&one)?;
 /// lobby.join(other.address())?;
@@ -201,14 +201,14 @@ impl Group {
     /// use ganger_sched::Scheduler;
     ///
     /// let scheduler = Scheduler::start_default()?;
-    /// let monitor = scheduler.spawn_actor(actor_fn(|_, notice: GroupNotice, out| {
+    /// let monitor = scheduler.spawn(actor_fn(|_, notice: GroupNotice, out| {
     ///     out.done(notice.change().is_some_and(|it| it.is_join));
     ///     Ok(())
     /// }))?;
     /// let lobby = Groups::of(&scheduler, "chat").group("lobby");
     /// let (members, _monitor) = lobby.monitor(&monitor.address().recipient());
     /// assert!(members.is_empty());
-    /// lobby.join(scheduler.spawn_actor(actor_fn(|_, (): (), _| Ok(())))?.address())?;
+    /// lobby.join(scheduler.spawn(actor_fn(|_, (): (), _| Ok(())))?.address())?;
     /// assert!(monitor.wait().take::<bool>()?);
     /// # Ok::<(), BoxError>(())
     /// ```

@@ -35,7 +35,7 @@ pub trait Registry {
     ///
     /// let scheduler = Scheduler::start_default()?;
     /// let sum = actor_fn(|_, number: u64, out| { out.done(2 * number); Ok(()) });
-    /// let sum = scheduler.named("sum").spawn_actor(sum)?;
+    /// let sum = scheduler.named("sum").spawn(sum)?;
     /// scheduler.lookup::<u64>("sum")?.send(21)?;
     /// assert_eq!(sum.wait().take::<u64>()?, 42);
     /// # Ok::<(), BoxError>(())
@@ -382,7 +382,7 @@ fn spawn<A: Actor>(
         }
         Ok(())
     };
-    let started = scheduler.spawner().before_init(hook).spawn_actor(actor);
+    let started = scheduler.spawner().before_init(hook).spawn(actor);
     let First(message, refused) = std::mem::replace(&mut *lock(&first), First(None, None));
     let why = match (started, refused) {
         (Ok(process), None) => return Ok(process.address().clone()),

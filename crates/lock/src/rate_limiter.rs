@@ -160,7 +160,7 @@ impl RateLimiter {
     ///
     /// let scheduler = Scheduler::builder().start()?;
     /// let limiter = RateLimiter::new(&scheduler, 1_000, 1);
-    /// let crawler = scheduler.spawn_actor(Crawler(limiter, Vec::new()))?;
+    /// let crawler = scheduler.spawn(Crawler(limiter, Vec::new()))?;
     /// crawler.send("http://one".into())?;
     /// assert!(crawler.wait().is_done());
     /// # Ok::<(), BoxError>(())

@@ -21,13 +21,13 @@ use std::sync::{Arc, Weak};
 /// use ganger_net::sim::{Faults, SimNet};
 /// use ganger_net::{TcpListener, TcpStream};
 /// use ganger_sim::Sim;
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 ///
 /// Sim::new(0).builder(SimNet::add_to).check_seeds(20, |rt| {
 ///     let net = SimNet::of(rt).unwrap();
 ///     net.set_faults(rt.choose(1 << 30) as u64, Faults::some());
 ///     net.enter(|| {
-///         let task = rt.spawn_task(async |_: Cx| {
+///         let task = rt.spawn(async |_: Cx| {
 ///             let listener = TcpListener::bind("10.0.0.1:80")?;
 ///             let client = TcpStream::connect("10.0.0.1:80").await?;
 ///             let (server, _) = listener.accept().await?;

@@ -5,7 +5,7 @@
 use ganger_net::{Child, Net, Signal, SignalKind, TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, ExitReason};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::{self, File};
 use std::future::poll_fn;
@@ -26,7 +26,7 @@ where
     let builder = Scheduler::builder().workers(2);
     let scheduler = builder.driver(Net::new().unwrap()).build().unwrap();
     scheduler.start().unwrap();
-    let task = scheduler.spawn_task(body).unwrap();
+    let task = scheduler.spawn(body).unwrap();
     match task.wait_timeout(Duration::from_secs(60)) {
         Ok(ExitReason::Done(_)) => {}
         other => panic!("{other:?}"),

@@ -20,6 +20,8 @@ pub use events::{
 };
 #[doc(hidden)]
 pub use events::{EventCursor, EventNode};
+#[doc(hidden)]
+pub use process::in_box;
 pub use process::{
     Actor, ActorFn, ActorProcess, CancelSignal, CancelToken, Context, ContextBackend, DrainYields,
     Lifecycle, NotFound, Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput,

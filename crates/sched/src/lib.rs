@@ -38,8 +38,9 @@ mod sim;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::api::call::CALLS_ITSELF;
+    pub use crate::api::into_process::TaskContext;
     pub use crate::api::standard::own_command;
-    pub use crate::process::process_box::Pinned;
+    pub use crate::process::process_box::Unstarted;
     pub use crate::runtime::hash_key::HashKey;
     pub use crate::runtime::here::{choose, may_block};
     pub use crate::runtime::lent_context::LentWaker;
@@ -79,6 +80,7 @@ pub use api::builder::Builder;
 pub use api::call::{Answer, Call, CallRefused};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
+pub use api::into_process::{IntoProcess, OfActor, OfProcess, OfTask, Startable};
 pub use api::process_handle::{Address, ProcessHandle};
 pub use api::scheduler::{Scheduler, StartError};
 pub use api::sending::SendAsync;

@@ -63,7 +63,7 @@ impl Rt<'_> {
     ///
     /// let report = Sim::new(0).run(|rt| {
     ///     rt.show::<Door>();
-    ///     let door = rt.spawn_actor(actor_fn(|_, _: Door, _| Ok(()))).unwrap();
+    ///     let door = rt.spawn(actor_fn(|_, _: Door, _| Ok(()))).unwrap();
     ///     door.send(Door::Open).unwrap();
     ///     door.send(Door::Close).unwrap();
     ///     rt.settle();

@@ -220,14 +220,14 @@ impl Sim {
     /// use ganger_sim::Sim;
     ///
     /// let failed = Sim::new(0).try_seeds(100, |rt| {
-    ///     let first = rt.spawn_actor(actor_fn(|_, number: u64, out| {
+    ///     let first = rt.spawn(actor_fn(|_, number: u64, out| {
     ///         out.done(number);
     ///         Ok(())
     ///     }));
     ///     let first = first.unwrap();
     ///     let sender = |number| {
     ///         let first = first.address().clone();
-    ///         rt.spawn_actor(actor_fn(move |_, (): (), _| Ok(first.send(number)?))).unwrap()
+    ///         rt.spawn(actor_fn(move |_, (): (), _| Ok(first.send(number)?))).unwrap()
     ///     };
     ///     let (one, two) = (sender(1), sender(2));
     ///     one.send(()).unwrap();

@@ -42,7 +42,7 @@ use std::time::Duration;
 /// # let scheduler = Scheduler::builder().build()?;
 /// # scheduler.start()?;
 /// let batch = Batch::new(100, Duration::from_millis(5), 1);
-/// let store = scheduler.spawn_actor(Store(batch))?;
+/// let store = scheduler.spawn(Store(batch))?;
 /// let one = store.call(|reply| ("one".to_owned(), reply)).begin();
 /// let other = store.call(|reply| ("other".to_owned(), reply)).begin();
 /// assert!(one.wait()? + other.wait()? >= 2);

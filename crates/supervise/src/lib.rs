@@ -15,7 +15,7 @@ mod view;
 
 pub use batch::Batch;
 pub use breaker::{Attempt, Breaker, BreakerOpen};
-pub use child::{ChildRef, ChildSpec, IntoProcess, OfActor, OfProcess, OfResult, Poison};
+pub use child::{ChildRef, ChildSpec, IntoChild, OfKind, OfResult, Poison};
 pub use driver::{Order, SuperviseError};
 pub use plan::{AutoShutdown, BackOff, Restart, ShutdownTimeout, Strategy};
 pub use pool::{Overload, Pool, PoolError, PoolHandle, PoolRemote, PoolStats, Refused, Routing};

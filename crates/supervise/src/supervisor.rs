@@ -1,6 +1,6 @@
 //! The description of a supervisor, and its start.
 
-use crate::child::{ChildSpec, IntoProcess};
+use crate::child::{ChildSpec, IntoChild};
 use crate::driver::{Driver, Order};
 use crate::plan::{AutoShutdown, Strategy, Window};
 use crate::tree::{Tree, TreeHandle};
@@ -8,15 +8,44 @@ use crate::view::{ChildFailure, OnFailure, View};
 use ganger_proc_api::{
     BoxError, Context, Events, Payloads, Process, StepOutput, StepResult, SubmitError, Symbol,
 };
-use ganger_sched::{ContextExt, Handle};
+use ganger_sched::internal::Unstarted;
+use ganger_sched::{ContextExt, Handle, IntoProcess, Startable};
 use ganger_sync::sync::Mutex;
-use std::any::Any;
+use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The entry point of supervisors.
 const METHOD: Symbol = Symbol::new("supervisor");
+
+/// The supervisor of a tree, whose process has an entry point and messages of its own.
+struct Root(Supervisor);
+
+/// Marks a [`Root`].
+struct OfRoot;
+
+impl IntoProcess<OfRoot> for Root {
+    type Message = Order;
+    type Process = Self;
+
+    fn into_process(self) -> Self {
+        self
+    }
+}
+
+impl Startable for Root {
+    const METHOD: Symbol = METHOD;
+
+    fn unstarted(self) -> Unstarted {
+        let in_box: Box<dyn Process> = Box::new(self.0);
+        Unstarted::movable(in_box)
+    }
+
+    fn type_name() -> &'static str {
+        type_name::<Supervisor>()
+    }
+}
 
 /// A process that starts other processes, its children, and restarts them when they fail.
 ///
@@ -163,7 +192,7 @@ impl Supervisor {
 
     /// Adds a permanent child: see [`ChildSpec::new`].
     #[must_use]
-    pub fn child<Kind, T: IntoProcess<Kind>>(
+    pub fn child<K, T: IntoChild<K>>(
         self,
         name: impl Into<Arc<str>>,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -185,7 +214,7 @@ impl Supervisor {
     /// children are stopping then.
     pub fn start(self, scheduler: &Handle) -> Result<TreeHandle, SubmitError> {
         let view = self.view();
-        let handle = scheduler.spawn_boxed::<Order>(Box::new(self), METHOD)?;
+        let handle = scheduler.spawn(Root(self))?;
         let tree = Tree {
             view,
             address: handle.address().clone(),
@@ -205,7 +234,7 @@ impl Supervisor {
             return Err(SubmitError::new(SubmitErrorKind::Stopping));
         };
         let view = self.view();
-        let address = ctx.spawn_boxed::<Order>(Box::new(self), METHOD)?;
+        let address = ctx.spawn(Root(self))?;
         Ok(Tree {
             view,
             address,

@@ -17,10 +17,10 @@ impl<M: Send + 'static> Cx<M> {
     ///
     /// ```
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let lines = scheduler.spawn_task(async |cx: Cx| {
+    /// let lines = scheduler.spawn(async |cx: Cx| {
     ///     let text = cx.blocking(|| std::fs::read_to_string("Cargo.toml")).await??;
     ///     Ok(text.lines().count() as u64)
     /// })?;
@@ -41,7 +41,7 @@ impl<M: Send + 'static> Cx<M> {
             call: Some(call),
             wanted: Arc::downgrade(&wanted),
         };
-        let caller = self.context().spawn_actor(caller);
+        let caller = self.context().spawn(caller);
         let caller = caller.map_err(|it| WaitError::Command(CommandError::Failed(it.into())))?;
         let result = self.ask(caller.call(|reply| reply)).await;
         drop(wanted);

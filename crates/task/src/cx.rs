@@ -27,7 +27,7 @@ use std::time::Duration;
 /// of type `M`. A plain `Cx`, which is a `Cx<Message>`, receives any [`Message`].
 ///
 /// Beside its waits it has the methods of a [`Context`], those of the traits for it included:
-/// `cx.spawn_task(..)`, `cx.named("store").spawn_actor(..)`, `cx.lookup("store")`,
+/// `cx.spawn(..)`, `cx.named("store").spawn(..)`, `cx.lookup("store")`,
 /// `cx.whereis(..)`, `cx.cancel(..)`.
 ///
 /// Its waits work inside of the task alone, with any combinators; elsewhere they panic, and
@@ -62,10 +62,10 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     /// # use ganger_proc_api::ExitReason;
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let sum = scheduler.spawn_task(async |cx: Cx<u64>| {
+    /// let sum = scheduler.spawn(async |cx: Cx<u64>| {
     ///     let mut sum = 0;
     ///     while sum < 42
     ///         && let Some(number) = cx.recv().await
@@ -92,10 +92,10 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     /// # use ganger_proc_api::{ExitReason, Message};
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let reply = scheduler.spawn_task(async |cx: Cx| {
+    /// let reply = scheduler.spawn(async |cx: Cx| {
     ///     let reply = cx.recv_where(|it| it.topic == "reply").await.ok_or("cancelled")?;
     ///     Ok(reply.payloads.into_first())
     /// })?;
@@ -128,15 +128,15 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     /// # use ganger_proc_api::{ExitReason, Reply, actor_fn};
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let answers = scheduler.spawn_actor(actor_fn(|_, reply: Reply<u64>, _| {
+    /// let answers = scheduler.spawn(actor_fn(|_, reply: Reply<u64>, _| {
     ///     reply.complete(42);
     ///     Ok(())
     /// }))?;
     /// let to = answers.address().clone();
-    /// let asks = scheduler.spawn_task(async move |cx: Cx| {
+    /// let asks = scheduler.spawn(async move |cx: Cx| {
     ///     Ok(cx.ask(to.call(|reply| reply)).await?)
     /// })?;
     /// assert!(matches!(asks.wait(), ExitReason::Done(it) if it.as_u64() == Some(42)));
@@ -164,7 +164,7 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     /// # use ganger_proc_api::{BoxError, ExitReason, TypedCommand};
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// struct Double(u64);
     /// impl TypedCommand for Double {
@@ -177,7 +177,7 @@ impl<M: Send + 'static> Cx<M> {
     ///     Ok(())
     /// })?;
     /// scheduler.start()?;
-    /// let eight = scheduler.spawn_task(async |cx: Cx| {
+    /// let eight = scheduler.spawn(async |cx: Cx| {
     ///     let four = cx.command(Double(2)).await?;
     ///     Ok(cx.command(Double(four)).await?)
     /// })?;
@@ -217,12 +217,12 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask, StartTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let parent = scheduler.spawn_task(async |cx: Cx| {
+    /// let parent = scheduler.spawn(async |cx: Cx| {
     ///     let child = async |_: Cx| Err::<(), _>("no luck".into());
-    ///     let (_, end) = cx.monitored(|spawner| spawner.named("child").spawn_task(child))?;
+    ///     let (_, end) = cx.monitored(|spawner| spawner.named("child").spawn(child))?;
     ///     Ok(end.await?.to_string())
     /// })?;
     /// assert_eq!(parent.wait().take::<String>()?, "failed: no luck");
@@ -291,11 +291,11 @@ impl<M: Send + 'static> Cx<M> {
     ///
     /// ```
     /// use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     /// use std::task::{Context, Waker};
     ///
     /// let scheduler = Scheduler::start_default()?;
-    /// let task = scheduler.spawn_task(async |cx: Cx| {
+    /// let task = scheduler.spawn(async |cx: Cx| {
     ///     let mut asked = cx.cancel_signal();
     ///     let other = std::thread::spawn(move || {
     ///         let mut context = Context::from_waker(Waker::noop());
@@ -416,12 +416,12 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     /// # use ganger_proc_api::{ExitReason, actor_fn};
     /// # use ganger_sched::{ContextExt, Recipient, Scheduler};
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    /// let task = scheduler.spawn(async |cx: Cx<u64>| {
     ///     let doubler = actor_fn(|_, to: Recipient<u64>, _| Ok(to.send(2 * 21)?));
-    ///     cx.spawn_actor(doubler)?.send(cx.address().recipient())?;
+    ///     cx.spawn(doubler)?.send(cx.address().recipient())?;
     ///     Ok(cx.recv().await.ok_or("cancelled")?)
     /// })?;
     /// assert_eq!(task.wait().take::<u64>()?, 42);
@@ -447,10 +447,10 @@ impl<M: Send + 'static> Cx<M> {
     ///
     /// ```
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let parent = scheduler.spawn_task(async |cx: Cx| {
+    /// let parent = scheduler.spawn(async |cx: Cx| {
     ///     cx.scope(async |scope| {
     ///         let child = scope.spawn(async |cx| {
     ///             let cx = cx.accept_only::<u64>();

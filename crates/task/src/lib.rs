@@ -3,6 +3,8 @@
 #![deny(unsafe_code)]
 
 #[cfg(feature = "sched")]
+mod answers;
+#[cfg(feature = "sched")]
 mod blocking;
 mod cx;
 mod error;
@@ -10,8 +12,6 @@ mod name;
 #[allow(unsafe_code, reason = "a future is pinned in its process")]
 mod process;
 mod scope;
-#[cfg(feature = "sched")]
-mod spawn;
 #[allow(unsafe_code, reason = "a step is lent to the waits inside of it")]
 mod step;
 #[cfg(feature = "sched")]
@@ -19,12 +19,12 @@ mod ticks;
 mod wait;
 mod waits;
 
+#[cfg(feature = "sched")]
+pub use answers::TaskExt;
 pub use cx::Cx;
 pub use error::{ChildError, ChildLost, WaitError};
-pub use process::process;
+pub use process::{TaskOutput, process};
 pub use scope::{Group, Scope, ScopedTask, TaskError, TaskId, TaskSet};
-#[cfg(feature = "sched")]
-pub use spawn::{SpawnTask, SpawnTaskExt, StartTask};
 #[cfg(feature = "sched")]
 pub use ticks::Ticks;
 pub use wait::{

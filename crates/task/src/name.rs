@@ -88,7 +88,7 @@ mod tests {
                 "shop::Till<fn(u8) -> u8>::run",
             ),
         ] {
-            let own = "<ganger_sched::Handle as ganger_task::spawn::SpawnTask>::call_task";
+            let own = "<ganger_sched::Handle as ganger_task::answers::TaskExt>::call_task";
             let body = format!("{own}<{types}>::{{{{closure}}}}").leak();
             let future = format!("{body}::{{{{closure}}}}").leak();
             assert_eq!(function(body, future), expected);

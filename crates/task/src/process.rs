@@ -3,28 +3,35 @@
 //! **Problem.** A future may refer to itself, so it must not move once it has been polled.
 //! Schedulers may move processes.
 //!
-//! **Protocol.** The process is given away in a box, as a `dyn Process`, or as a `Pinned`, which
-//! does not move it once it has stepped. Its type is known here alone, so no other code can move
-//! it out. So it stays where it is from its first poll until it is dropped. The box that it
-//! is polled in is the one allocation of a task.
+//! **Protocol.** The process is given away in a box, as a `dyn Process`, or as an
+//! `Unstarted::pinned`, which is not moved once it has stepped. Its type is known here alone, so no
+//! other code can move it out. So it stays where it is from its first poll until it is dropped. The
+//! box that it is polled in is the one allocation of a task. Other code may move a [`Body`],
+//! which is no process yet.
 
 use crate::cx::Cx;
 use crate::error::is_cancelled;
 use crate::name;
 use crate::step::{self, BUDGET, Step, Then, first_turn};
 use crate::waits::Waits;
-use ganger_proc_api::{BoxError, Context, Events, Payloads, Process, StepOutput, StepResult};
+use ganger_proc_api::{
+    BoxError, Context, Events, Payloads, Process, StepOutput, StepResult, Symbol,
+};
 #[cfg(feature = "sched")]
-use ganger_sched::ContextExt;
-use ganger_sched::internal::Pinned;
+use ganger_sched::internal::{TaskContext, Unstarted};
+#[cfg(feature = "sched")]
+use ganger_sched::{ContextExt, Startable};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{self, Poll, Waker};
 
+/// The entry point of tasks.
+pub(crate) const METHOD: Symbol = Symbol::new("task");
+
 /// An async function as a process: for whatever takes a `Box<dyn Process>`, such as a factory of an
-/// upgrade. Mostly `spawn_task` is called, which needs none.
+/// upgrade. `spawn` takes the function itself.
 ///
 /// `body` is called in the process's `init`, and its future is polled in steps. `Ok`, with a
 /// value of any type, ends the process with
@@ -53,23 +60,79 @@ where
     Box::new(Task::new(body))
 }
 
-/// As [`process`], for a scheduler that may allocate the box in the thread that runs the task.
+/// An async function that is to be started: a scheduler may allocate the box in the thread that
+/// runs the task.
 #[cfg(feature = "sched")]
-pub(crate) fn pinned<M, R, F, Fut>(body: F) -> Pinned
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Body<M, F, Fut> {
+    function: F,
+    types: PhantomData<fn(M) -> Fut>,
+}
+
+#[cfg(feature = "sched")]
+impl<M: 'static> TaskContext for Cx<M> {
+    type Message = M;
+    type Body<F, Fut> = Body<M, F, Fut>;
+
+    #[inline]
+    fn body<F, Fut>(function: F) -> Body<M, F, Fut> {
+        let types = PhantomData;
+        Body { function, types }
+    }
+}
+
+#[cfg(feature = "sched")]
+impl<M, F, Fut> Startable for Body<M, F, Fut>
 where
     M: Send + 'static,
-    R: Send + 'static,
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
-    Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+    Fut: Future + Send + 'static,
+    Fut::Output: TaskOutput,
 {
-    Pinned::new(Task::new(body))
+    const METHOD: Symbol = METHOD;
+
+    #[inline]
+    fn unstarted(self) -> Unstarted {
+        Unstarted::pinned(Task::new(self.function))
+    }
+
+    fn type_name() -> &'static str {
+        name::function(type_name::<F>(), type_name::<Fut>())
+    }
+}
+
+/// What an async function may return as a process: `Ok` with a value of any type that is `Send`, or
+/// an error in a box.
+#[diagnostic::on_unimplemented(
+    message = "an async function that is started as a process can't return `{Self}`",
+    label = "its result must be a `Result<T, BoxError>`",
+    note = "end the function with `Ok(value)`, and with `Ok(())` if it has no result",
+    note = "`?` and `error.into()` make a `BoxError` of an error of another type",
+    note = "a function that never returns says what it would return: `-> Result<(), BoxError>`"
+)]
+pub trait TaskOutput {
+    #[doc(hidden)]
+    type Value: Send + 'static;
+
+    #[doc(hidden)]
+    fn result(self) -> Result<Self::Value, BoxError>;
+}
+
+impl<R: Send + 'static> TaskOutput for Result<R, BoxError> {
+    type Value = R;
+
+    #[inline]
+    fn result(self) -> Self {
+        self
+    }
 }
 
 /// The id of the next task of this program.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 struct Task<M, F, Fut> {
-    body: Body<F, Fut>,
+    state: State<F, Fut>,
     /// Its waits know it by this.
     id: u64,
     waits: Waits,
@@ -79,7 +142,7 @@ struct Task<M, F, Fut> {
 impl<M, F, Fut> Task<M, F, Fut> {
     fn new(body: F) -> Self {
         Self {
-            body: Body::New(body),
+            state: State::New(body),
             // Ordering: Relaxed: each is another, and nothing depends on it.
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             waits: Waits::default(),
@@ -97,7 +160,7 @@ fn with_waker<R>(ctx: &Context, poll: impl FnOnce(&Waker) -> R) -> R {
     poll(&ctx.waker())
 }
 
-enum Body<F, Fut> {
+enum State<F, Fut> {
     New(F),
     /// `init` calls the function, or has failed in that.
     Begun,
@@ -105,21 +168,21 @@ enum Body<F, Fut> {
     Runs(Fut),
 }
 
-impl<M, R, F, Fut> Process for Task<M, F, Fut>
+impl<M, F, Fut> Process for Task<M, F, Fut>
 where
     M: Send + 'static,
-    R: Send + 'static,
     F: FnOnce(Cx<M>) -> Fut + Send + 'static,
-    Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+    Fut: Future + Send + 'static,
+    Fut::Output: TaskOutput,
 {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        if !matches!(self.body, Body::New(_)) {
+        if !matches!(self.state, State::New(_)) {
             return Err("a task starts once".into());
         }
         ctx.accept_only::<M>();
         // What is replaced has not been polled: it is a function.
-        if let Body::New(body) = std::mem::replace(&mut self.body, Body::Begun) {
-            self.body = Body::Runs(body(Cx::new(ctx.clone(), self.id)));
+        if let State::New(body) = std::mem::replace(&mut self.state, State::Begun) {
+            self.state = State::Runs(body(Cx::new(ctx.clone(), self.id)));
         }
         Ok(())
     }
@@ -128,11 +191,11 @@ where
         // The task is told by its waits, and ends by itself.
         out.defer_cancel();
         self.waits.begin(events);
-        let Body::Runs(future) = &mut self.body else {
+        let State::Runs(future) = &mut self.state else {
             return Err("a task steps after its `init`".into());
         };
-        // SAFETY: the task is in the box that `process` has made, or in a `Pinned`, which does not
-        // move it from this step on. Its type is known to this module alone, which does not move
+        // SAFETY: the task is in the box that `process` has made, or in an `Unstarted::pinned`,
+        // which is not moved from this step on. This module alone knows its type, and does not move
         // the future once it is here.
         let future = unsafe { Pin::new_unchecked(future) };
         let waits = &mut self.waits;
@@ -154,13 +217,13 @@ where
             (polled, step.then)
         });
         waits.end(events);
-        match polled {
+        match polled.map(TaskOutput::result) {
             Poll::Pending => match then {
                 Then::Wait => {}
                 Then::StepAgain => out.step_again(),
                 Then::YieldNow => out.yield_now(),
             },
-            Poll::Ready(Ok(result)) => out.done(result),
+            Poll::Ready(Ok(value)) => out.done(value),
             Poll::Ready(Err(error)) => match waits.take_cancel() {
                 Some(reason) if is_cancelled(&error) => out.show_cancel(reason),
                 _ => return Err(error),

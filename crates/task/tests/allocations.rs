@@ -2,7 +2,7 @@
 
 use ganger_proc_api::TypedCommand;
 use ganger_sched::{ProcessState, Scheduler};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,7 +66,7 @@ fn a_task_is_one_allocation_and_what_it_waits_for_is_none() {
     scheduler.start().unwrap();
     let taken = Arc::new(AtomicUsize::new(0));
     let its_taken = Arc::clone(&taken);
-    let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+    let task = scheduler.spawn(async move |cx: Cx<u64>| {
         while let Some(number) = cx.recv().await {
             cx.command(Double(number)).await?;
             // Ordering: SeqCst: the test waits for it.
@@ -113,12 +113,7 @@ fn a_task_is_one_allocation_and_what_it_waits_for_is_none() {
         drop(scheduler.spawn(machine).unwrap().wait());
     };
     let task = || {
-        drop(
-            scheduler
-                .spawn_task(async |_: Cx<u64>| Ok(()))
-                .unwrap()
-                .wait(),
-        );
+        drop(scheduler.spawn(async |_: Cx<u64>| Ok(())).unwrap().wait());
     };
     let [machines, tasks] = [&machine as &dyn Fn(), &task].map(|spawn| {
         (0..MANY).for_each(|_| spawn());

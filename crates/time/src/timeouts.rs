@@ -41,7 +41,7 @@ use std::time::Duration;
 ///
 /// let scheduler = Scheduler::builder().start()?;
 /// let silence = ReceiveTimeout::new(Duration::from_millis(5), 1);
-/// let session = scheduler.spawn_actor(Session { silence })?;
+/// let session = scheduler.spawn(Session { silence })?;
 /// session.address().send("hello".to_owned())?;
 /// assert_eq!(session.wait().into_result()?.as_str(), Some("nothing for 5 ms"));
 /// # Ok::<(), BoxError>(())

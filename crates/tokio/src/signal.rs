@@ -12,12 +12,12 @@ use std::io;
 ///
 /// ```no_run
 /// use ganger_sched::Scheduler;
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 /// use ganger_tokio::{Tokio, shutdown_signal};
 /// use std::time::Duration;
 ///
 /// let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
-/// let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
+/// let asked = scheduler.spawn(async |_: Cx| Ok(shutdown_signal().await?))?;
 /// asked.wait().into_result()?;
 /// scheduler.stop(Duration::from_secs(10))?; // All processes are asked to finish.
 /// # Ok::<(), ganger_proc_api::BoxError>(())

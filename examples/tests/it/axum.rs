@@ -94,7 +94,7 @@ fn a_router_of_axum_is_served() {
     let scheduler = scheduler();
     let (router, begins, opens) = router();
     let (send, listens) = channel();
-    let server = scheduler.spawn_task(async move |_: Cx| {
+    let server = scheduler.spawn(async move |_: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         send.send(listener.local_addr()?)?;
         Ok(serve(listener, router).await?)
@@ -117,7 +117,7 @@ fn the_server_of_axum_ends_gracefully_by_a_signal_of_its_task() {
     let scheduler = scheduler();
     let (router, begins, opens) = router();
     let (send, listens) = channel();
-    let server = scheduler.spawn_task(async move |cx: Cx| {
+    let server = scheduler.spawn(async move |cx: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         send.send(listener.local_addr()?)?;
         let server = axum_serve(listener, router).with_graceful_shutdown(cx.cancel_signal());

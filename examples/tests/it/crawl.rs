@@ -36,7 +36,7 @@ fn each_page_of_a_site_is_looked_at_once() {
     let builder = Scheduler::builder().workers(2);
     let scheduler = builder.driver(Tokio::new().unwrap()).start().unwrap();
     let (send, listens) = channel();
-    let server = scheduler.spawn_task(async move |_: Cx| {
+    let server = scheduler.spawn(async move |_: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         send.send(listener.local_addr()?)?;
         Ok(serve(listener, site()).await?)
@@ -46,7 +46,7 @@ fn each_page_of_a_site_is_looked_at_once() {
     let crawl = |path: &str| {
         let site = format!("http://{address}{path}").parse().unwrap();
         let (send, pages) = channel();
-        let crawls = scheduler.spawn_task(async move |cx: Cx| {
+        let crawls = scheduler.spawn(async move |cx: Cx| {
             let report = move |page: &example::Page| {
                 let status = page.found.as_ref().map(|(status, _)| status.as_u16()).ok();
                 send.send((page.url.path().to_owned(), status)).unwrap();

@@ -22,7 +22,7 @@ fn scheduler() -> Scheduler {
 }
 
 fn add(scheduler: &Scheduler, address: SocketAddr, name: &'static str, amount: u64) -> u64 {
-    let client = scheduler.spawn_task(async move |_: Cx| {
+    let client = scheduler.spawn(async move |_: Cx| {
         let total = example::add(address, name.into(), amount).await?;
         Ok::<_, BoxError>(total)
     });
@@ -54,7 +54,7 @@ fn the_server_of_tonic_ends_gracefully_by_a_signal_of_its_task() {
     let scheduler = scheduler();
     let routes = example::routes(&scheduler).unwrap();
     let (send, listens) = channel();
-    let server = scheduler.spawn_task(async move |cx: Cx| {
+    let server = scheduler.spawn(async move |cx: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         send.send(listener.local_addr()?)?;
         let signal = cx.cancel_signal();

@@ -15,11 +15,11 @@ fn transfers_at_the_same_time_lose_no_money() {
     let builder = Scheduler::builder().workers(2);
     let scheduler = builder.driver(Tokio::new().unwrap()).start().unwrap();
     let again = file.clone();
-    let made = scheduler.spawn_task(async move |cx: Cx| example::run(&cx, file).await);
+    let made = scheduler.spawn(async move |cx: Cx| example::run(&cx, file).await);
     let made = made.unwrap().wait().take::<u64>().unwrap();
     assert!((1..=100).contains(&made));
     // What was written is there for the next one.
-    let read = scheduler.spawn_task(async move |_: Cx| {
+    let read = scheduler.spawn(async move |_: Cx| {
         let pool = example::open(&again).await?;
         let sum = sqlx::query_scalar::<_, i64>("SELECT sum(money) FROM accounts");
         let sum = sum.fetch_one(&pool).await?;

@@ -122,7 +122,7 @@ const TASK: [&str; 8] = [
     "blocking ticks",
     "process",
     "scope",
-    "spawn",
+    "answers",
 ];
 
 const WAIT: [&str; 3] = ["block watch", "until waiter", "queue wake_list"];

@@ -70,7 +70,7 @@ const LIMITS: [(&str, Limit); 10] = [
     ("crates/proc-api", limit(59, 108)),
     ("crates/sched", limit(73, 112)),
     ("crates/sim", limit(67, 86)),
-    ("crates/task", limit(52, 63)),
+    ("crates/task", limit(52, 53)),
     ("crates/time", limit(76, 125)),
     ("crates/tokio", limit(64, 112)),
     ("examples", limit(71, 121)),

@@ -3,7 +3,7 @@
 
 use ganger_channel::{Receiver, Sender, channel, select};
 use ganger_sim::{Faults, Sim};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -113,12 +113,11 @@ fn check(faults: Faults, must_arrive: bool) {
         for number in 0..PRODUCERS {
             let (ledger, a, b) = (Arc::clone(&ledger), a.clone(), b.clone());
             // Refused if a shutdown has begun.
-            let _ =
-                rt.spawn_task(async move |cx: Cx| produce(cx, number * EACH, ledger, a, b).await);
+            let _ = rt.spawn(async move |cx: Cx| produce(cx, number * EACH, ledger, a, b).await);
         }
         for _ in 0..2 {
             let (ledger, a, b) = (Arc::clone(&ledger), from_a.clone(), from_b.clone());
-            let _ = rt.spawn_task(async move |cx: Cx| consume(cx, ledger, a, b).await);
+            let _ = rt.spawn(async move |cx: Cx| consume(cx, ledger, a, b).await);
         }
         drop((a, b, from_a, from_b));
         rt.settle();

@@ -28,16 +28,16 @@ async fn bank(cx: Cx<Bank>) -> Result<u64, BoxError> {
 #[test]
 fn a_send_says_what_an_address_takes() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let sum = scheduler.spawn_task(async |cx| {
+    let sum = scheduler.spawn(async |cx: Cx<u64>| {
         let first = cx.recv().await.ok_or("cancelled")?;
-        let second: u64 = cx.recv().await.ok_or("cancelled")?;
+        let second = cx.recv().await.ok_or("cancelled")?;
         Ok(first + second)
     })?;
     sum.send(40)?;
     sum.send(2)?;
     assert_eq!(sum.wait().take::<u64>()?, 42);
 
-    let waits = scheduler.spawn_task(async |cx| {
+    let waits = scheduler.spawn(async |cx: Cx<Duration>| {
         cx.recv().await.ok_or("cancelled")?;
         Ok("got it")
     })?;
@@ -50,8 +50,8 @@ fn a_send_says_what_an_address_takes() -> Result<(), BoxError> {
 #[test]
 fn names_are_given_and_found_from_a_task() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let main = scheduler.spawn_task(async |cx: Cx| {
-        let bank = cx.named("bank").spawn_task(bank)?;
+    let main = scheduler.spawn(async |cx: Cx| {
+        let bank = cx.named("bank").spawn(bank)?;
         cx.lookup("bank")?.send(Bank::Pay(42))?;
         let balance = cx.ask(cx.lookup("bank")?.call(Bank::Balance)).await?;
         assert_eq!(cx.whereis("bank"), Some(bank.pid()));
@@ -66,11 +66,11 @@ fn names_are_given_and_found_from_a_task() -> Result<(), BoxError> {
 #[test]
 fn a_task_gives_its_own_address_away() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let main = scheduler.spawn_task(async |cx| {
+    let main = scheduler.spawn(async |cx: Cx<u64>| {
         let parent = cx.address();
         for number in 0..3_u64 {
             let parent = parent.clone();
-            cx.spawn_task(async move |cx: Cx| {
+            cx.spawn(async move |cx: Cx| {
                 cx.sleep(ms(1)).await?;
                 Ok(parent.send(number)?)
             })?;
@@ -89,8 +89,8 @@ fn a_task_gives_its_own_address_away() -> Result<(), BoxError> {
 #[test]
 fn any_message_may_be_taken_and_sent() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let main = scheduler.spawn_task(async |cx: Cx| {
-        let echo = cx.spawn_task(async |cx: Cx| {
+    let main = scheduler.spawn(async |cx: Cx| {
+        let echo = cx.spawn(async |cx: Cx| {
             let message = cx.recv().await.ok_or("cancelled")?;
             let to = message.source.ok_or("from nobody")?;
             Ok(cx.send(to, message.take::<u64>()? + 1)?)
@@ -106,7 +106,7 @@ fn any_message_may_be_taken_and_sent() -> Result<(), BoxError> {
 #[test]
 fn a_plain_address_takes_messages_and_a_send_of_a_value_is_looked_at() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let bank = scheduler.spawn_task(bank)?;
+    let bank = scheduler.spawn(bank)?;
     let plain: Address = bank.address().untyped().clone();
     plain.send(Message::of(Bank::Pay(7)))?;
     let refused = plain.send(Message::of("seven")).unwrap_err();
@@ -123,7 +123,7 @@ fn a_plain_address_takes_messages_and_a_send_of_a_value_is_looked_at() -> Result
     assert_eq!(bank.call(Bank::Balance).wait()?, 8);
 
     // An actor of messages takes them as they are.
-    let any = scheduler.spawn_actor(actor_fn(|_, message: Message, out| {
+    let any = scheduler.spawn(actor_fn(|_, message: Message, out| {
         let topic = message.topic;
         out.done(format!("{topic} {}", message.take::<u64>()?));
         Ok(())
@@ -137,9 +137,9 @@ fn a_plain_address_takes_messages_and_a_send_of_a_value_is_looked_at() -> Result
 #[test]
 fn children_and_helpers_need_no_type_of_messages() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let main = scheduler.spawn_task(async |cx: Cx| {
+    let main = scheduler.spawn(async |cx: Cx| {
         let (child, end) = cx.monitored(|it| {
-            it.named("child").spawn_task(async |cx: Cx| {
+            it.named("child").spawn(async |cx: Cx| {
                 cx.recv().await;
                 Err::<(), _>("no luck".into())
             })
@@ -185,10 +185,10 @@ fn report(line: &str) -> Report {
 #[test]
 fn a_process_ends_with_a_value_of_its_own_type() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let task = scheduler.spawn_task(async |_: Cx| Ok(report("a task")))?;
+    let task = scheduler.spawn(async |_: Cx| Ok(report("a task")))?;
     assert_eq!(task.wait().take::<Report>()?, report("a task"));
 
-    let actor = scheduler.spawn_actor(actor_fn(|_, line: String, out| {
+    let actor = scheduler.spawn(actor_fn(|_, line: String, out| {
         out.done(report(&line));
         Ok(())
     }))?;
@@ -196,12 +196,12 @@ fn a_process_ends_with_a_value_of_its_own_type() -> Result<(), BoxError> {
     assert_eq!(actor.wait().take::<Report>()?, report("an actor"));
 
     // What does not fit says so, and nothing is lost.
-    let task = scheduler.spawn_task(async |_: Cx| Ok(report("a task")))?;
+    let task = scheduler.spawn(async |_: Cx| Ok(report("a task")))?;
     let error = task.wait().take::<u64>().unwrap_err();
     let error = error.downcast::<WrongType>()?;
     assert_eq!(error.payloads.take::<Report>()?, report("a task"));
 
-    let task = scheduler.spawn_task(async |_: Cx| Ok(vec![Some(1_u64), None]))?;
+    let task = scheduler.spawn(async |_: Cx| Ok(vec![Some(1_u64), None]))?;
     assert_eq!(task.wait().take::<Vec<Option<u64>>>()?, [Some(1), None]);
     Ok(())
 }
@@ -212,11 +212,11 @@ struct Trace(u64);
 #[test]
 fn what_a_process_may_ask_a_task_asks_as_well() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
-    let main = scheduler.spawn_task(async |cx: Cx| {
+    let main = scheduler.spawn(async |cx: Cx| {
         cx.register_name("main")?;
         cx.set_inherited(Trace(7));
         let began = cx.now();
-        let child = cx.spawn_actor(actor_fn(|ctx, reply: Reply<u64>, _| {
+        let child = cx.spawn(actor_fn(|ctx, reply: Reply<u64>, _| {
             reply.complete(ctx.inherited::<Trace>().map_or(0, |it| it.0));
             Ok(())
         }))?;
@@ -225,7 +225,7 @@ fn what_a_process_may_ask_a_task_asks_as_well() -> Result<(), BoxError> {
             out.done(());
             Ok(())
         }))?;
-        cx.monitor(plain).await?;
+        cx.monitor(plain.pid()).await?;
         assert!(began.since(cx.now()) == Duration::ZERO && cx.scheduler().is_some());
         cx.terminate(child.pid())?;
         Ok(seven)

@@ -24,7 +24,7 @@ fn no_transfer_makes_or_loses_money() {
     }
 
     Sim::check(300, |rt| {
-        let accounts = [(); ACCOUNTS].map(|()| rt.spawn_actor(Ledger::default()).unwrap());
+        let accounts = [(); ACCOUNTS].map(|()| rt.spawn(Ledger::default()).unwrap());
         let accounts = accounts.each_ref().map(|it| it.address().clone());
         for account in &accounts {
             let change = account.call(|reply| Account::Change(0, EACH, reply));
@@ -36,7 +36,7 @@ fn no_transfer_makes_or_loses_money() {
             let pair = [0, 1].map(|it| accounts[(from + it) % ACCOUNTS].clone());
             let amount = if number == 7 { 1_000 } else { 25 };
             let transfer = async move |cx| example::transfer(cx, number, pair, amount).await;
-            transfers.push(rt.spawn_task(transfer).unwrap());
+            transfers.push(rt.spawn(transfer).unwrap());
             // Some are refused, some are late, and some are answered after the time is over.
             match number {
                 2 => accounts[0].send(Account::Freeze).unwrap(),

@@ -39,11 +39,11 @@ fn philosophers_dine_and_a_watch_explains_the_deadlock() {
 #[test]
 fn a_guest_hears_what_the_others_say_while_both_are_there() {
     let scheduler = Scheduler::start_default().unwrap();
-    let room = scheduler.spawn_actor(ChatRoom::default()).unwrap();
+    let room = scheduler.spawn(ChatRoom::default()).unwrap();
     let (sender, lines) = channel();
     for name in ["Ann", "Bob"] {
         let sender = sender.clone();
-        let guest = scheduler.spawn_actor(actor_fn(move |_, line: String, _| {
+        let guest = scheduler.spawn(actor_fn(move |_, line: String, _| {
             sender.send(format!("{name} hears: {line}"))?;
             Ok(())
         }));

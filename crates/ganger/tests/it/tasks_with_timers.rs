@@ -35,7 +35,7 @@ fn assert_has_timers(handle: &Handle) {
 fn a_task_sleeps_and_is_never_woken_early() {
     let runtime = runtime();
     let time = Duration::from_millis(20);
-    let sleeper = runtime.spawn_task(async move |cx: Cx| {
+    let sleeper = runtime.spawn(async move |cx: Cx| {
         let begun = Instant::now();
         for _ in 0..3 {
             cx.sleep(time).await?;
@@ -50,7 +50,7 @@ fn a_task_sleeps_and_is_never_woken_early() {
 fn a_timeout_ends_a_wait_and_a_message_ends_the_timeout() {
     const LONG: Duration = Duration::from_secs(3_600);
     let runtime = runtime();
-    let echo = runtime.spawn_task(async move |cx: Cx<u64>| {
+    let echo = runtime.spawn(async move |cx: Cx<u64>| {
         let nothing = cx.timeout(Duration::from_millis(5), cx.recv()).await;
         assert!(nothing.is_err(), "nothing was sent");
         cx.register_name("echo")?;
@@ -71,7 +71,7 @@ fn a_timeout_ends_a_wait_and_a_message_ends_the_timeout() {
 #[test]
 fn a_task_ticks_without_drift_and_a_dropped_wait_loses_no_tick() {
     let runtime = runtime();
-    let ticks = runtime.spawn_task(async |cx: Cx| {
+    let ticks = runtime.spawn(async |cx: Cx| {
         let period = Duration::from_millis(4);
         let begun = Instant::now();
         let (mut ticks, mut count) = (cx.every(period), 0);
@@ -95,9 +95,9 @@ fn a_task_asks_and_waits_no_longer_than_it_says() {
     let runtime = runtime();
     let (kept, given) = std::sync::mpsc::channel();
     let keeps = actor_fn(move |_, reply: Reply<u64>, _: &mut StepOutput| Ok(kept.send(reply)?));
-    let keeps = runtime.spawn_actor(keeps).unwrap();
+    let keeps = runtime.spawn(keeps).unwrap();
     let silent = keeps.address().clone();
-    let asks = runtime.spawn_task(async move |cx: Cx| {
+    let asks = runtime.spawn(async move |cx: Cx| {
         let late = cx
             .ask_within(silent.call(|reply| reply), Duration::from_millis(5))
             .await;
@@ -119,7 +119,7 @@ fn a_blocking_call_is_made_beside_the_task_and_its_panic_is_an_error() {
     let runtime = settings.build().unwrap();
     runtime.start().unwrap();
     let (go, gone) = std::sync::mpsc::channel();
-    let task = runtime.spawn_task(async move |cx: Cx| {
+    let task = runtime.spawn(async move |cx: Cx| {
         // The call waits for what the task does beside it, and there is one worker.
         let call = cx.blocking(move || gone.recv());
         let (got, ()) = cx.join((call, async move { go.send(41).unwrap() })).await;

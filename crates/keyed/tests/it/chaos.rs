@@ -8,7 +8,7 @@ use ganger_proc_api::{
 };
 use ganger_sim::{Faults, Rt, Sim, Strategy};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -207,7 +207,7 @@ fn play(rt: &Rt<'_>, store: &Shared) -> (Keyed<Entry, Slow>, Option<u64>) {
         let (registry, store) = (ledgers.clone(), Arc::clone(store));
         let ledgers = (0..KEYS).map(|id| ledgers.of(Slow::new(id, rt)));
         let ledgers: Vec<_> = ledgers.collect();
-        rt.spawn_task(move |cx: Cx| sender(cx, own, ledgers, registry, store, random))
+        rt.spawn(move |cx: Cx| sender(cx, own, ledgers, registry, store, random))
             .ok()
     });
     let ends: Vec<_> = senders.collect::<Vec<_>>().into_iter().flatten().collect();
@@ -337,7 +337,7 @@ fn in_a_stop_all_that_is_accepted_is_taken_and_saved() {
                     let sends = sender(cx.clone(), own, ledgers, registry, store, random);
                     cx.shield(sends).await
                 };
-                rt.spawn_task(sends).unwrap()
+                rt.spawn(sends).unwrap()
             });
             let senders: Vec<_> = senders.collect();
             for _ in 0..rt.choose(400) {

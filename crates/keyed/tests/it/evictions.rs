@@ -4,7 +4,7 @@ use crate::support::*;
 use ganger_keyed::Kinds;
 use ganger_proc_api::{BoxError, Reply};
 use ganger_sched::ContextExt;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::time::{Duration, Instant};
 
 // pins: E3
@@ -136,7 +136,7 @@ fn a_process_may_ask_itself_to_leave() {
             });
         let own = kind.build();
         let its = own.clone();
-        let asker = rt.spawn_task(async move |cx: Cx| {
+        let asker = rt.spawn(async move |cx: Cx| {
             cx.context().set_inherited(its.clone());
             let ann = its.of("ann");
             let refused = cx.ask(ann.call(Own::Ask)).await?;
@@ -203,7 +203,7 @@ fn a_stop_leaves_them_to_the_last_process_that_asks() {
         clerks.of("ann").send(Act::Note(0, 0)).unwrap();
         rt.run_for(Duration::from_millis(1));
         let its = clerks.clone();
-        let late = rt.spawn_task(async move |cx: Cx| {
+        let late = rt.spawn(async move |cx: Cx| {
             cx.cancelled().await;
             let work = async {
                 cx.sleep(Duration::from_secs(3)).await?;

@@ -7,7 +7,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::Scheduler;
 use ganger_sim::{Faults, Sim};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -76,7 +76,7 @@ fn of_first_messages_in_any_order_one_starts_the_process() {
             let senders = [(); 4].map(|()| {
                 let one = one.of(Slow::new(1, rt));
                 let asks = async move |cx: Cx| Ok(cx.ask(one.call(|reply| reply)).await?);
-                rt.spawn_task(asks).unwrap()
+                rt.spawn(asks).unwrap()
             });
             let answers = senders.map(|it| rt.wait(it).take::<u64>().unwrap());
             assert_eq!(answers.iter().sum::<u64>(), 1 + 2 + 3 + 4);

@@ -20,9 +20,9 @@ fn a_scope_goes_with_its_last_member_monitor_and_user() {
         })
     };
     let (member, monitor) = (
-        scheduler.spawn_actor(waits()).unwrap(),
+        scheduler.spawn(waits()).unwrap(),
         scheduler
-            .spawn_actor(actor_fn(|_, _: GroupNotice, _| Ok(())))
+            .spawn(actor_fn(|_, _: GroupNotice, _| Ok(())))
             .unwrap(),
     );
     for number in 0..1_000 {
@@ -64,7 +64,7 @@ fn a_scope_goes_when_all_processes_have_left_it() {
     let scheduler = Scheduler::start_default().unwrap();
     let process = || {
         let waits = actor_fn(|_, (): (), _| Ok(()));
-        scheduler.spawn_actor(waits).unwrap()
+        scheduler.spawn(waits).unwrap()
     };
     let (one, other) = (process(), process());
     for number in 0..1_000 {
@@ -97,7 +97,7 @@ fn a_scope_keeps_monitors_until_they_or_their_processes_end() {
     let scheduler = Scheduler::start_default().unwrap();
     let start = || {
         let monitor = actor_fn(|_, _: GroupNotice, _| Ok(()));
-        scheduler.spawn_actor(monitor).unwrap()
+        scheduler.spawn(monitor).unwrap()
     };
     let (one, other) = (start(), start());
     let groups = Groups::of(&scheduler, "scope");

@@ -21,14 +21,14 @@ fn doubler(scheduler: &Handle) -> ProcessHandle<Asked> {
         reply.complete(2 * number);
         Ok(())
     });
-    scheduler.spawn_actor(doubler).unwrap()
+    scheduler.spawn(doubler).unwrap()
 }
 
 /// A process that hands its questions to the test.
 fn keeper(scheduler: &Handle) -> (ProcessHandle<Asked>, Receiver<Asked>) {
     let (asked, is_asked) = channel();
     let keeper = actor_fn(move |_, question: Asked, _| Ok(asked.send(question)?));
-    (scheduler.spawn_actor(keeper).unwrap(), is_asked)
+    (scheduler.spawn(keeper).unwrap(), is_asked)
 }
 
 fn message(number: u64, reply: Reply<u64>) -> Asked {
@@ -83,7 +83,7 @@ fn processes_and_threads_call_by_name_what_processes_and_code_carry_out() {
         let call = functions.call::<u64, u64>(name, 21).unwrap();
         assert_eq!(call.wait_timeout(PATIENCE).unwrap(), 42, "{name}");
         let gives_up = false;
-        let caller = scheduler.spawn_actor(Caller { name, gives_up }).unwrap();
+        let caller = scheduler.spawn(Caller { name, gives_up }).unwrap();
         caller.send(21).unwrap();
         assert_eq!(exit(caller).take::<u64>().unwrap(), 42, "{name}");
     }
@@ -137,7 +137,7 @@ fn a_caller_that_gives_up_or_has_waited_long_enough_is_seen() {
         assert_eq!((number, reply.is_cancelled()), (1, true));
 
         let gives_up = true;
-        let caller = scheduler.spawn_actor(Caller { name, gives_up }).unwrap();
+        let caller = scheduler.spawn(Caller { name, gives_up }).unwrap();
         caller.send(2).unwrap();
         let (number, reply) = asked.recv_timeout(PATIENCE).unwrap();
         assert_eq!((number, reply.is_cancelled()), (2, false));
@@ -245,7 +245,7 @@ fn a_function_that_panics_fails_or_is_the_callers_own_is_an_error_of_the_call() 
     assert!(error.contains("the function panicked: no call"), "{error}");
     let error = functions.call::<_, u64>("fails", ()).unwrap().wait();
     assert!(error.unwrap_err().to_string().contains("no luck"));
-    let one = scheduler.spawn_actor(Oneself).unwrap();
+    let one = scheduler.spawn(Oneself).unwrap();
     let ask = functions.call::<u64, u64>("oneself", 1).unwrap().begin();
     let error: String = exit(one).take().unwrap();
     assert!(error.contains("can't ask itself"), "{error}");

@@ -23,7 +23,7 @@ fn monitor(scheduler: &Handle) -> (ProcessHandle<GroupNotice>, Changes) {
         its.lock().unwrap().extend(notice.change().cloned());
         Ok(())
     });
-    (scheduler.spawn_actor(monitor).unwrap(), changes)
+    (scheduler.spawn(monitor).unwrap(), changes)
 }
 
 /// What the changes make of a list of members.
@@ -204,7 +204,7 @@ fn three(scheduler: &Scheduler) -> (Group, Vec<ProcessHandle<u64>>) {
                 out.done(number);
                 Ok(())
             });
-            let member = scheduler.spawn_actor(member).unwrap();
+            let member = scheduler.spawn(member).unwrap();
             group.join(&member).unwrap();
             member
         })
@@ -219,7 +219,7 @@ fn a_broadcast_says_how_many_have_it_were_full_gone_or_mistaken() {
     let scheduler = scheduler.build().unwrap();
     let (group, members) = three(&scheduler);
     let other = actor_fn(|_, _: String, _| Ok(()));
-    let other = scheduler.spawn_actor(other).unwrap();
+    let other = scheduler.spawn(other).unwrap();
     group.join(&other).unwrap();
     group.join(&members[0]).unwrap();
     members[1].send(0).unwrap();
@@ -318,7 +318,7 @@ impl From<GroupNotice> for Refuses {
 fn a_monitor_that_makes_no_message_of_a_change_harms_no_other() {
     let scheduler = start(1);
     let refuses = actor_fn(|_, _: Refuses, _| -> StepResult { Ok(()) });
-    let refuses = scheduler.spawn_actor(refuses).unwrap();
+    let refuses = scheduler.spawn(refuses).unwrap();
     let (other, changes) = monitor(&scheduler);
     let group = Groups::of(&scheduler, "scope").group("a");
     let (_, first) = group.monitor(&refuses.address().recipient());

@@ -179,8 +179,8 @@ impl Citizen {
                     spawner
                 };
                 let others = Arc::clone(&self.others);
-                if let Ok(pid) = spawner.spawn(self.child()) {
-                    others.lock().unwrap().push(pid);
+                if let Ok(child) = spawner.spawn(self.child()) {
+                    others.lock().unwrap().push(child.pid());
                 }
             }
             _ => {}

@@ -8,7 +8,7 @@ use ganger_proc_api::{
     Actor, Completion, Context, Event, Pid, Process, Reply, StepOutput, StepResult, process_fn,
 };
 use ganger_sched::{Address, Builder, Driver, ProcessHandle, Scheduler};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::collections::HashSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -105,7 +105,7 @@ fn embrace_with(scheduler: &Scheduler, locks: &Arc<[Mutex<()>; 2]>) -> [ProcessH
             drop(second);
             Ok(())
         };
-        scheduler.spawn_task(body).unwrap()
+        scheduler.spawn(body).unwrap()
     })
 }
 
@@ -113,7 +113,7 @@ fn embrace_with(scheduler: &Scheduler, locks: &Arc<[Mutex<()>; 2]>) -> [ProcessH
 #[test]
 fn a_cycle_is_named_while_others_go_on() {
     let (scheduler, _watch, reports) = watched();
-    let busy = scheduler.spawn_task(async |cx: Cx| {
+    let busy = scheduler.spawn(async |cx: Cx| {
         while !cx.is_cancelled() {
             cx.yield_now().await;
         }
@@ -207,7 +207,7 @@ fn a_cycle_is_told_once_also_where_others_wait_behind_it() {
     let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
     let [one, other] = embrace_with(&scheduler, &locks);
     let own = Arc::clone(&locks);
-    let behind = scheduler.spawn_task(async move |_: Cx| {
+    let behind = scheduler.spawn(async move |_: Cx| {
         drop(own[0].lock().await);
         Ok(())
     });
@@ -224,7 +224,7 @@ fn a_cycle_is_told_once_also_where_others_wait_behind_it() {
 #[test]
 fn a_report_has_the_names_of_processes_and_otherwise_their_types() {
     let (scheduler, _watch, reports) = watched();
-    let [one, other] = [(); 2].map(|()| scheduler.spawn_actor(Answers::default()).unwrap());
+    let [one, other] = [(); 2].map(|()| scheduler.spawn(Answers::default()).unwrap());
     scheduler.register_name("teller", one.pid()).unwrap();
     one.send(Say::Ask(other.address().clone())).unwrap();
     other.send(Say::Ask(one.address().clone())).unwrap();
@@ -248,13 +248,13 @@ fn permits_of_one_owner_are_part_of_a_cycle() {
     let (permits, mutex) = (Arc::new(Semaphore::new(2)), Arc::new(Mutex::new(())));
     let meet = Arc::new(ganger_lock::Barrier::new(2));
     let (its, own, met) = (Arc::clone(&permits), Arc::clone(&mutex), Arc::clone(&meet));
-    let one = scheduler.spawn_task(async move |cx: Cx| {
+    let one = scheduler.spawn(async move |cx: Cx| {
         let _permits = its.acquire(2).await?;
         met.wait().await;
         drop(cx.until_cancelled(own.lock()).await?);
         Ok(())
     });
-    let other = scheduler.spawn_task(async move |_: Cx| {
+    let other = scheduler.spawn(async move |_: Cx| {
         let _guard = mutex.lock().await;
         meet.wait().await;
         drop(permits.acquire(1).await?);
@@ -278,7 +278,7 @@ fn permits_that_went_back_have_no_owner() {
     drop(permits.acquire_blocking(1).unwrap());
     Arc::clone(&permits).try_acquire_owned(1).unwrap().forget();
     let own = Arc::clone(&permits);
-    let waiter = scheduler.spawn_task(async move |_: Cx| {
+    let waiter = scheduler.spawn(async move |_: Cx| {
         drop(own.acquire(1).await?);
         Ok(())
     });
@@ -296,7 +296,7 @@ fn all_asleep_is_reported_with_what_they_wait_for() {
     let (scheduler, _watch, reports) = watched();
     let notify = Arc::new(Notify::new());
     let own = Arc::clone(&notify);
-    let sleeper = scheduler.spawn_task(async move |_: Cx| {
+    let sleeper = scheduler.spawn(async move |_: Cx| {
         own.notified().await;
         Ok(())
     });
@@ -343,7 +343,7 @@ fn a_wait_for_what_comes_by_the_driver_is_no_deadlock() {
     let (scheduler, _watch, reports) = watched_with(|it| it.driver(quiet));
     let notify = Arc::new(Notify::new());
     let own = Arc::clone(&notify);
-    let sleeper = scheduler.spawn_task(async move |_: Cx| {
+    let sleeper = scheduler.spawn(async move |_: Cx| {
         own.notified().await;
         Ok(())
     });
@@ -390,7 +390,7 @@ fn a_wait_for_a_thread_is_no_deadlock() {
     let mutex = Arc::new(Mutex::new(()));
     let guard = mutex.lock_blocking().unwrap();
     let own = Arc::clone(&mutex);
-    let waiter = scheduler.spawn_task(async move |_: Cx| {
+    let waiter = scheduler.spawn(async move |_: Cx| {
         drop(own.lock().await);
         Ok(())
     });
@@ -447,7 +447,7 @@ fn waits_for_answer(asker: Pid, of: Pid) -> String {
 #[test]
 fn processes_that_ask_each_other_are_a_cycle() {
     let (scheduler, _watch, reports) = watched();
-    let [one, other] = [(); 2].map(|()| scheduler.spawn_actor(Answers::default()).unwrap());
+    let [one, other] = [(); 2].map(|()| scheduler.spawn(Answers::default()).unwrap());
     one.send(Say::Ask(other.address().clone())).unwrap();
     other.send(Say::Ask(one.address().clone())).unwrap();
     let of = [one.pid(), other.pid()].map(Ok);
@@ -470,10 +470,10 @@ fn a_cycle_goes_through_locks_calls_and_threads() {
         lock: Some(Arc::clone(&lock)),
         ..Answers::default()
     };
-    let answers = scheduler.spawn_actor(answers).unwrap();
+    let answers = scheduler.spawn(answers).unwrap();
     // A task has the lock, and asks a process that waits for it.
     let (own, address) = (Arc::clone(&lock), answers.address().clone());
-    let asks = scheduler.spawn_task(async move |cx: Cx| {
+    let asks = scheduler.spawn(async move |cx: Cx| {
         let _guard = own.lock().await.map_err(|it| it.to_string())?;
         cx.until_cancelled(cx.ask(address.call(Say::Answer)))
             .await??;
@@ -509,20 +509,20 @@ fn a_cycle_is_found_behind_a_reader_that_is_in_none() {
     let begun = Arc::new(ganger_lock::Barrier::new(3));
     let never = Arc::new(Notify::new());
     let (own, meet, word) = (Arc::clone(&lock), Arc::clone(&begun), Arc::clone(&never));
-    let innocent = scheduler.spawn_task(async move |_: Cx| {
+    let innocent = scheduler.spawn(async move |_: Cx| {
         let _read = own.read().await;
         meet.wait().await;
         word.notified().await;
         Ok(())
     });
     let (own, its, meet) = (Arc::clone(&lock), Arc::clone(&mutex), Arc::clone(&begun));
-    let reader = scheduler.spawn_task(async move |cx: Cx| {
+    let reader = scheduler.spawn(async move |cx: Cx| {
         let _read = own.read().await;
         meet.wait().await;
         drop(cx.until_cancelled(its.lock()).await?);
         Ok(())
     });
-    let writer = scheduler.spawn_task(async move |_: Cx| {
+    let writer = scheduler.spawn(async move |_: Cx| {
         let _guard = mutex.lock().await;
         begun.wait().await;
         drop(lock.write().await);
@@ -542,7 +542,7 @@ fn one_that_waits_to_be_told_to_stop_is_no_deadlock() {
     let (scheduler, watch, reports) = watched();
     let stop = CancellationToken::new();
     let own = stop.clone();
-    let server = scheduler.spawn_task(async move |_: Cx| {
+    let server = scheduler.spawn(async move |_: Cx| {
         own.cancelled().await;
         Ok(())
     });

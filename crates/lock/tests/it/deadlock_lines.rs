@@ -3,7 +3,7 @@
 use crate::deadlock::{next, plain, watched};
 use ganger_lock::{DeadlockKind, Mutex, Notify, Semaphore};
 use ganger_sched::ProcessHandle;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn a_place_in_the_line_that_is_not_polled_any_more_is_found() {
     let (scheduler, watch, reports) = watched();
     let permits = Arc::new(Semaphore::new(1));
     let own = Arc::clone(&permits);
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         let held = own.acquire(1).await.unwrap();
         let mut place = pin!(own.acquire(1));
         assert!(poll_once(place.as_mut()).await.is_none());
@@ -41,7 +41,7 @@ fn one_that_waits_behind_a_place_that_is_not_polled_is_found() {
     let (begun, over) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
     let held = mutex.try_lock().unwrap();
     let (own, own_begun, own_over) = (Arc::clone(&mutex), Arc::clone(&begun), Arc::clone(&over));
-    let keeps = scheduler.spawn_task(async move |_: Cx| {
+    let keeps = scheduler.spawn(async move |_: Cx| {
         let mut place = pin!(own.lock());
         assert!(poll_once(place.as_mut()).await.is_none());
         own_begun.add_permits(1);
@@ -53,7 +53,7 @@ fn one_that_waits_behind_a_place_that_is_not_polled_is_found() {
     let keeps: ProcessHandle = keeps.unwrap();
     begun.acquire_blocking(1).unwrap().forget();
     let (own, own_begun) = (Arc::clone(&mutex), Arc::clone(&begun));
-    let waits = scheduler.spawn_task(async move |_: Cx| {
+    let waits = scheduler.spawn(async move |_: Cx| {
         let mut lock = pin!(own.lock());
         assert!(poll_once(lock.as_mut()).await.is_none());
         own_begun.add_permits(1);

@@ -10,7 +10,7 @@ use ganger_proc_api::{
     process_fn,
 };
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ fn a_task_that_panics_leaves_a_mark() -> Result<(), BoxError> {
     let scheduler = scheduler();
     let mutex = Arc::new(Mutex::new(()));
     let own = Arc::clone(&mutex);
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         let _guard = own.lock().await.map_err(|it| it.to_string())?;
         if own.is_poisoned() {
             return Ok(());

@@ -4,7 +4,7 @@ use crate::support::{Counts, poll, poll_by, start};
 use ganger_lock::{Locked, Mutex, Until};
 use ganger_proc_api::{Event, Process, process_fn};
 use ganger_sim::{Rt, Sim};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::sync::{Arc, TryLockError};
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn processes_tasks_and_threads_share_a_value() {
             }
             Ok(())
         };
-        scheduler.spawn_task(body).unwrap()
+        scheduler.spawn(body).unwrap()
     });
     std::thread::scope(|scope| {
         for _ in 0..2 {

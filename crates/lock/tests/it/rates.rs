@@ -150,7 +150,7 @@ fn processes_share_the_rate_whatever_others_of_them_do() {
         let process = |tokens| {
             let (limiter, given) = (limiter.clone(), Arc::clone(&given));
             let left = 5;
-            rt.spawn_actor(Asks {
+            rt.spawn(Asks {
                 limiter,
                 tokens,
                 left,
@@ -254,5 +254,5 @@ fn many_threads_have_the_rate_and_no_more() {
     // A hundred, of which five were there.
     assert!(timers.now().since(begin) >= Duration::from_micros(47_500));
     let counts = actor_fn(|_, (): (), _: &mut StepOutput| Ok(()));
-    drop(scheduler.spawn_actor(counts).unwrap());
+    drop(scheduler.spawn(counts).unwrap());
 }

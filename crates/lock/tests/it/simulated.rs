@@ -3,7 +3,7 @@
 use ganger_lock::{Barrier, Locked, Mutex, OwnedMutexGuard, RwLock, Semaphore, Until};
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult};
 use ganger_sim::{Faults, Sim};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -119,7 +119,7 @@ fn a_waiter_gets_its_turn_in_virtual_time() {
         let mutex = Arc::new(Mutex::new(0_u32));
         let hogs = [(); 2].map(|()| {
             let mutex = Arc::clone(&mutex);
-            rt.spawn_task(async move |cx: Cx| {
+            rt.spawn(async move |cx: Cx| {
                 loop {
                     let mut turns = cx.until_cancelled(mutex.lock()).await?;
                     if let Ok(turns) = &mut turns {
@@ -134,7 +134,7 @@ fn a_waiter_gets_its_turn_in_virtual_time() {
         });
         let own = Arc::clone(&mutex);
         let waiter = rt
-            .spawn_task(async move |_: Cx| {
+            .spawn(async move |_: Cx| {
                 let turns = own.lock().await.map_err(|it| it.to_string())?;
                 Ok(*turns)
             })
@@ -181,7 +181,7 @@ fn waits_that_time_out_leave_the_locks_as_they_were() {
                     }
                     Ok(())
                 };
-                rt.spawn_task(body).unwrap()
+                rt.spawn(body).unwrap()
             });
             for task in tasks {
                 drop(rt.wait(task));
@@ -206,7 +206,7 @@ fn a_run_that_is_stuck_names_the_cycle() {
                 drop(locks[1 - own].lock().await);
                 Ok(())
             };
-            rt.spawn_task(body).unwrap()
+            rt.spawn(body).unwrap()
         });
         for task in tasks {
             drop(rt.wait(task));
@@ -227,7 +227,7 @@ fn a_blocking_wait_in_a_simulation_says_what_to_call_instead() {
         // A free lock is no wait.
         *mutex.lock_blocking().unwrap() += 1;
         let owner = Arc::clone(&mutex);
-        let holds = rt.spawn_task(async move |cx: Cx| {
+        let holds = rt.spawn(async move |cx: Cx| {
             let _guard = owner.lock().await.map_err(|it| it.to_string())?;
             Ok(cx.sleep(Duration::from_secs(1)).await?)
         });

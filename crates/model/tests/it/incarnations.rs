@@ -88,7 +88,7 @@ impl Actor for Everything {
         ctx.monitor(self.target, number)?;
         ctx.watch(self.target, number, Lane::Overtaking)?;
         ctx.watch(self.target, number, Lane::InOrder)?;
-        ctx.linked().spawn_actor(actor_fn(|_, (): (), _| Ok(())))?;
+        ctx.linked().spawn(actor_fn(|_, (): (), _| Ok(())))?;
         let later = Message::of(Told::Later(number)).payloads;
         let _sent = ctx.send_after(ms(60_000), ctx.pid(), "", later);
         ctx.add_exit_action(Box::new(Noted(self.log.clone(), number)))?;
@@ -234,7 +234,7 @@ impl Actor for Watches {
     type Message = ();
 
     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
-        let target = ctx.spawn(waits())?;
+        let target = ctx.spawn(waits())?.pid();
         self.0.lock().unwrap().push(target);
         for tag in [0, 1] {
             ctx.monitor(target, 2 * ctx.incarnation() + tag)?;

@@ -36,7 +36,7 @@
 //! # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
 //! # scheduler.start()?;
 //! # let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-//! # let greeted = scheduler.spawn_actor(Greeted(listener.local_addr()?))?;
+//! # let greeted = scheduler.spawn(Greeted(listener.local_addr()?))?;
 //! # greeted.send(())?;
 //! # io::Write::write_all(&mut listener.accept()?.0, b"hello")?;
 //! # assert_eq!(greeted.wait().into_result()?.as_str(), Some("hello"));

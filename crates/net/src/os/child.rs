@@ -43,12 +43,12 @@ pub struct Pipe {
 /// # use ganger_net::Net;
 /// # use ganger_sched::Scheduler;
 /// use ganger_net::Child;
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 /// use std::process::{Command, Stdio};
 ///
 /// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
 /// # scheduler.start()?;
-/// let task = scheduler.spawn_task(async |_: Cx| {
+/// let task = scheduler.spawn(async |_: Cx| {
 ///     let mut sort = Command::new("sort");
 ///     let mut child = Child::spawn(sort.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
 ///     let lines = child.stdin.take().ok_or("no pipe")?;

@@ -7,10 +7,10 @@
 //! ```
 //! # use ganger_net::{Net, fs};
 //! # use ganger_sched::Scheduler;
-//! # use ganger_task::{Cx, SpawnTask};
+//! # use ganger_task::Cx;
 //! # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
 //! # scheduler.start()?;
-//! # let task = scheduler.spawn_task(async |_: Cx| {
+//! # let task = scheduler.spawn(async |_: Cx| {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("greeting");
 //! fs::write(&path, b"hello").await?;

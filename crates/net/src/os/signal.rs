@@ -69,11 +69,11 @@ impl SignalKind {
 /// # use ganger_net::Net;
 /// # use ganger_sched::Scheduler;
 /// use ganger_net::{Signal, SignalKind};
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 ///
 /// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
 /// # scheduler.start()?;
-/// let task = scheduler.spawn_task(async |_: Cx| {
+/// let task = scheduler.spawn(async |_: Cx| {
 ///     let terminate = Signal::new(SignalKind::TERMINATE)?;
 /// #   rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)?;
 ///     terminate.recv().await?;
@@ -107,11 +107,11 @@ pub fn ctrl_c() -> io::Result<Signal> {
 /// ```no_run
 /// use ganger_net::{Net, shutdown_signal};
 /// use ganger_sched::Scheduler;
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 /// use std::time::Duration;
 ///
 /// let scheduler = Scheduler::builder().driver(Net::new()?).start()?;
-/// let asked = scheduler.spawn_task(async |_: Cx| Ok(shutdown_signal().await?))?;
+/// let asked = scheduler.spawn(async |_: Cx| Ok(shutdown_signal().await?))?;
 /// asked.wait().into_result()?;
 /// scheduler.stop(Duration::from_secs(10))?; // All processes are asked to finish.
 /// # Ok::<(), ganger_proc_api::BoxError>(())

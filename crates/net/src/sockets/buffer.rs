@@ -63,10 +63,10 @@ impl From<LineError> for io::Error {
 /// # use ganger_net::{Net, TcpListener, TcpStream};
 /// # use ganger_sched::Scheduler;
 /// use ganger_net::{BufReader, LineError};
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 ///
 /// # let scheduler = Scheduler::builder().driver(Net::new()?).start()?;
-/// let task = scheduler.spawn_task(async |_: Cx| {
+/// let task = scheduler.spawn(async |_: Cx| {
 ///     # let listener = TcpListener::bind("127.0.0.1:0")?;
 ///     # let client = TcpStream::connect(listener.local_addr()?).await?;
 ///     # let (server, _) = listener.accept().await?;
@@ -343,10 +343,10 @@ impl<R: fmt::Debug> fmt::Debug for BufReader<R> {
 /// ```
 /// # use ganger_net::{Net, TcpListener, TcpStream};
 /// # use ganger_sched::Scheduler;
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 ///
 /// # let scheduler = Scheduler::builder().driver(Net::new()?).start()?;
-/// let task = scheduler.spawn_task(async |_: Cx| {
+/// let task = scheduler.spawn(async |_: Cx| {
 ///     # let listener = TcpListener::bind("127.0.0.1:0")?;
 ///     # let client = TcpStream::connect(listener.local_addr()?).await?;
 ///     # let (server, _) = listener.accept().await?;

@@ -28,13 +28,13 @@ impl<T: Transport> Stream<T> {
     /// ```
     /// # use ganger_net::Net;
     /// # use ganger_sched::Scheduler;
-    /// # use ganger_task::{Cx, SpawnTask};
+    /// # use ganger_task::Cx;
     /// use ganger_net::{TcpListener, TcpStream};
     /// use socket2::SockRef;
     ///
     /// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
     /// # scheduler.start()?;
-    /// # let task = scheduler.spawn_task(async |_: Cx| {
+    /// # let task = scheduler.spawn(async |_: Cx| {
     /// let listener = TcpListener::bind("127.0.0.1:0")?;
     /// let stream = TcpStream::connect(listener.local_addr()?).await?;
     /// SockRef::from(&stream.descriptor()?).set_ttl_v4(7)?;

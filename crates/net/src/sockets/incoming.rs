@@ -28,14 +28,15 @@ impl<L: Listening> Listener<L> {
     /// ```no_run
     /// # use ganger_proc_api::BoxError;
     /// use ganger_net::{TcpListener, TcpStream};
-    /// use ganger_task::{Cx, SpawnTaskExt};
+    /// use ganger_sched::ContextExt;
+    /// use ganger_task::Cx;
     ///
     /// # async fn talk(stream: TcpStream) -> Result<(), BoxError> { Ok(()) }
     /// async fn server(cx: Cx) -> Result<(), BoxError> {
     ///     let incoming = TcpListener::bind("127.0.0.1:7000")?.incoming(10_000);
     ///     while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
     ///         let (stream, _) = accepted?;
-    ///         cx.spawn_task(async |_: Cx| talk(stream).await)?;
+    ///         cx.spawn(async |_: Cx| talk(stream).await)?;
     ///     }
     ///     // A stop cancels all tasks: each `talk` ends in its own time.
     ///     incoming.drain().await;
@@ -135,7 +136,7 @@ mod tests {
     use crate::net::Net;
     use crate::poller::Lent;
     use ganger_sched::Scheduler;
-    use ganger_task::{Cx, SpawnTask};
+    use ganger_task::Cx;
     use rustix::io::Errno;
     use std::io::IoSlice;
     use std::net::Shutdown;
@@ -195,7 +196,7 @@ mod tests {
         let scheduler = builder.build().unwrap();
         scheduler.start().unwrap();
         let (send, outcome) = std::sync::mpsc::channel();
-        let task = scheduler.spawn_task(async move |_: Cx| {
+        let task = scheduler.spawn(async move |_: Cx| {
             let fails = Fails(Mutex::new(errors));
             let incoming = Listener(Socket::new(fails)?).incoming(1);
             let accepted = incoming.accept().await;

@@ -16,10 +16,10 @@ use std::time::Duration;
 /// ```
 /// # use ganger_net::Net;
 /// # use ganger_sched::Scheduler;
-/// # use ganger_task::{Cx, SpawnTask};
+/// # use ganger_task::Cx;
 /// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
 /// # scheduler.start()?;
-/// # let task = scheduler.spawn_task(async |_: Cx| {
+/// # let task = scheduler.spawn(async |_: Cx| {
 /// let addresses = ganger_net::resolve("localhost", 80).await?;
 /// assert!(addresses.iter().all(|it| it.ip().is_loopback() && it.port() == 80));
 /// # Ok(()) })?;

@@ -25,11 +25,11 @@ use std::time::Duration;
 /// # use ganger_net::Net;
 /// # use ganger_sched::Scheduler;
 /// use ganger_net::{TcpListener, TcpStream};
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 ///
 /// # let scheduler = Scheduler::builder().driver(Net::new()?).build()?;
 /// # scheduler.start()?;
-/// let task = scheduler.spawn_task(async |_: Cx| {
+/// let task = scheduler.spawn(async |_: Cx| {
 ///     let listener = TcpListener::bind("127.0.0.1:0")?;
 ///     let client = TcpStream::connect(listener.local_addr()?).await?;
 ///     let (server, _) = listener.accept().await?;

@@ -5,7 +5,8 @@ use crate::support::ok;
 use futures_io::{AsyncRead, AsyncWrite};
 use ganger_net::sim::Faults;
 use ganger_net::{BufReader, BufWriter, LineError, TcpListener, TcpStream};
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::ContextExt;
+use ganger_task::Cx;
 use ganger_wait::block_on;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -246,13 +247,13 @@ fn small_writes_go_out_together_and_a_flush_that_is_dropped_goes_on() {
 #[test]
 fn halves_with_buffers_carry_lines_both_ways() {
     simulate(60, &Faults::some(), |rt, _| {
-        let server = rt.spawn_task(async |cx: Cx<Option<String>>| {
+        let server = rt.spawn(async |cx: Cx<Option<String>>| {
             let listener = TcpListener::bind(SERVER)?;
             let (stream, _) = listener.accept().await?;
             let (mut reads, mut writes) = stream.split_buffered();
             // The halves have two owners.
             let own = cx.address();
-            cx.spawn_task(async move |_: Cx| {
+            cx.spawn(async move |_: Cx| {
                 while let Some(line) = reads.next_line(100).await? {
                     own.send(Some(line))?;
                 }
@@ -264,7 +265,7 @@ fn halves_with_buffers_carry_lines_both_ways() {
             ok(writes.finish().await?)
         });
         rt.settle();
-        let client = rt.spawn_task(async |_: Cx| {
+        let client = rt.spawn(async |_: Cx| {
             let (mut reads, mut writes) = TcpStream::connect(SERVER).await?.split_buffered();
             for number in 0..50 {
                 writes

@@ -7,7 +7,7 @@ use ganger_proc_api::{
     Process, StepOutput, StepResult, process_fn,
 };
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -262,7 +262,7 @@ fn the_missing_network_is_named() {
 #[test]
 fn hosts_are_found_by_their_names() {
     let (scheduler, net) = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         let (client, server) = cx
@@ -320,7 +320,7 @@ fn what_blocks_is_taken_back_before_it_has_begun() {
     let folder = tempfile::tempdir().unwrap();
     let (kept, dropped) = (folder.path().join("kept"), folder.path().join("dropped"));
     let (keeps, drops) = (kept.clone(), dropped.clone());
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         {
             let mut taken_back = pin!(fs::write(drops, b"a"));
             let is_pending = poll_fn(|cx| Poll::Ready(taken_back.as_mut().poll(cx).is_pending()));
@@ -345,7 +345,7 @@ fn in_a_stop_a_shield_looks_up_a_host_connects_and_writes_a_file() {
         std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
     );
     let (saves, port) = (path.clone(), listener.local_addr().unwrap().port());
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         cx.cancelled().await;
         let clean_up = async {
             let found = ganger_net::resolve("localhost", port).await?;

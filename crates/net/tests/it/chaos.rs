@@ -5,7 +5,8 @@ use crate::support::{PATIENCE, ms, ok, result, start, until};
 use fastrand::Rng;
 use ganger_net::{TcpListener, TcpStream};
 use ganger_proc_api::BoxError;
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::ContextExt;
+use ganger_task::Cx;
 use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -96,7 +97,7 @@ async fn talk(
     let (closer, time) = (stream.closer(), ms(random.u64(..3)));
     match end {
         End::Closed => {
-            cx.spawn_task(async move |cx: Cx| {
+            cx.spawn(async move |cx: Cx| {
                 cx.sleep(time).await?;
                 closer.close();
                 ok(())
@@ -167,11 +168,11 @@ fn bytes_are_accounted_for_whatever_ends_the_connections() {
     let listener = net.enter(|| TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
     let by_server = Arc::clone(&served);
-    let server = scheduler.spawn_task(async move |cx: Cx| {
+    let server = scheduler.spawn(async move |cx: Cx| {
         let incoming = listener.incoming(30);
         while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
             let ((stream, _), served) = (accepted?, Arc::clone(&by_server));
-            cx.spawn_task(async move |_: Cx| serve(stream, served).await)?;
+            cx.spawn(async move |_: Cx| serve(stream, served).await)?;
         }
         incoming.drain().await;
         ok(())
@@ -183,7 +184,7 @@ fn bytes_are_accounted_for_whatever_ends_the_connections() {
         let mut begin = |is_clean| {
             number += 1;
             let (number, seed, send) = (number, random.u64(..), send.clone());
-            let client = scheduler.spawn_task(async move |cx: Cx| {
+            let client = scheduler.spawn(async move |cx: Cx| {
                 send.send(talk(cx, address, number, seed, is_clean).await?)?;
                 ok(())
             });

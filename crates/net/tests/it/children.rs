@@ -3,7 +3,7 @@
 use crate::support::{PATIENCE, ms, ok, result, start, until};
 use ganger_net::{Child, SignalKind, commands};
 use ganger_proc_api::{BoxError, Event, process_fn};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use rustix::process::{Pid, test_kill_process};
 use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
@@ -41,7 +41,7 @@ fn is_gone(id: u32) {
 fn what_is_written_to_a_child_comes_back() {
     let (scheduler, net) = start(2);
     for &spawn in SPAWNS {
-        let task = scheduler.spawn_task(async move |cx: Cx| {
+        let task = scheduler.spawn(async move |cx: Cx| {
             let mut cat = Command::new("cat");
             let mut child = spawn(cat.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
             let lines = child.stdin.take().ok_or("no pipe")?;
@@ -70,7 +70,7 @@ fn what_is_written_to_a_child_comes_back() {
 #[test]
 fn the_output_is_all_of_both_pipes() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let script = "head -c 200000 /dev/zero >&2; head -c 200000 /dev/zero; exit 7";
         let mut command = shell(script);
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -90,7 +90,7 @@ fn the_output_is_all_of_both_pipes() {
 fn the_end_of_a_child_is_told_to_all_that_wait_and_later_ones() {
     let (scheduler, net) = start(2);
     for &spawn in SPAWNS {
-        let task = scheduler.spawn_task(async move |cx: Cx| {
+        let task = scheduler.spawn(async move |cx: Cx| {
             let mut command = shell("read line; exit 3");
             let mut child = spawn(command.stdin(Stdio::piped()))?;
             assert_eq!(child.try_wait()?, None);
@@ -119,7 +119,7 @@ fn many_children_end_at_a_time() {
     for &spawn in SPAWNS {
         let tasks: Vec<_> = (0..40)
             .map(|code| {
-                let task = scheduler.spawn_task(async move |_: Cx| {
+                let task = scheduler.spawn(async move |_: Cx| {
                     let child = spawn(&mut shell(&format!("exit {code}")))?;
                     assert_eq!(child.wait().await?.code(), Some(code));
                     ok(child.id())
@@ -139,7 +139,7 @@ fn many_children_end_at_a_time() {
 #[test]
 fn a_child_is_sent_signals() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let mut sleep = Command::new("sleep");
         let child = Child::spawn(sleep.arg("1000"))?;
         child.signal(SignalKind::TERMINATE)?;
@@ -162,7 +162,7 @@ fn a_child_ends_with_its_owner_when_it_is_to() {
     let (scheduler, net) = start(2);
     for &spawn in SPAWNS {
         let (send, children) = std::sync::mpsc::channel();
-        let task = scheduler.spawn_task(async move |cx: Cx| {
+        let task = scheduler.spawn(async move |cx: Cx| {
             let killed = spawn(Command::new("sleep").arg("1000"))?.kill_on_drop(true);
             let mut left = spawn(shell("read line").stdin(Stdio::piped()))?;
             send.send((killed.id(), left.id(), left.stdin.take()))?;

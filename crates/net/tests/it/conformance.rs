@@ -4,7 +4,7 @@
 use crate::support::{PATIENCE, connected, ok, read_some, result, start};
 use ganger_net::TcpStream;
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::io::{self, ErrorKind, Write};
@@ -120,7 +120,7 @@ fn by_net(
     let stream = net.enter(|| TcpStream::from_std(stream)).unwrap();
     let plan = plan.clone();
     let (send, outcome) = std::sync::mpsc::channel();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let (reads, writes) = stream.split();
         let writer = async {
             let (all, mut at) = (bytes(&plan.answers), 0);
@@ -198,7 +198,7 @@ fn streams_do_what_those_of_the_standard_library_do() {
 fn the_traits_of_futures_work() {
     use futures_util::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, io::BufReader};
     let (scheduler, net) = start(2);
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let (client, server) = connected();
         let (client, server) = (TcpStream::from_std(client)?, TcpStream::from_std(server)?);
         let writes = async move {

@@ -5,8 +5,8 @@ use crate::support::start_with;
 use crate::support::{connect, ok, pair, result, start, sum, until};
 use ganger_net::{Net, TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, process_fn};
-use ganger_sched::{Handle, ProcessHandle, Scheduler};
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::{ContextExt, Handle, ProcessHandle, Scheduler};
+use ganger_task::Cx;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,13 +28,13 @@ pub(crate) async fn echo(stream: TcpStream) -> Result<u64, BoxError> {
 /// Accepts until its cancellation, with a process for each connection.
 fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
     let (send, address) = std::sync::mpsc::channel();
-    let server = scheduler.spawn_task(async move |cx: Cx| {
+    let server = scheduler.spawn(async move |cx: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         send.send(listener.local_addr()?)?;
         let mut accepted = 0_u64;
         while let Ok(stream) = cx.until_cancelled(listener.accept()).await {
             let (stream, _) = stream?;
-            cx.spawn_task(async move |_: Cx| echo(stream).await)?;
+            cx.spawn(async move |_: Cx| echo(stream).await)?;
             accepted += 1;
         }
         Ok(accepted)
@@ -45,7 +45,7 @@ fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
 
 /// Sends messages, and waits for each to come back. Returns the number of received bytes.
 fn client(scheduler: &Handle, address: SocketAddr, rounds: u8) -> ProcessHandle {
-    let client = scheduler.spawn_task(async move |_: Cx| {
+    let client = scheduler.spawn(async move |_: Cx| {
         let stream = TcpStream::connect(address).await?;
         let mut sum = 0;
         for round in 0..rounds {
@@ -149,10 +149,10 @@ fn a_socket_that_is_always_ready_keeps_no_worker() {
     let (scheduler, _) = start(1);
     let turns = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&turns);
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let (client, server) = pair().await?;
         client.write_all(&[7; 4096]).await?;
-        cx.spawn_task(async move |_: Cx| {
+        cx.spawn(async move |_: Cx| {
             // Ordering: Relaxed: a count alone.
             seen.fetch_add(1, Ordering::Relaxed);
             ok(())

@@ -6,7 +6,8 @@ use futures_util::AsyncWriteExt;
 use futures_util::io::AsyncRead;
 use ganger_net::{Closer, Net, TcpStream, commands};
 use ganger_proc_api::{Actor, Completion, Context as ProcessContext, StepOutput, StepResult};
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::ContextExt;
+use ganger_task::Cx;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +32,7 @@ async fn all_is_heard(cx: &Cx) -> io::Result<()> {
 fn what_is_behind_urgent_data_is_read() {
     let (scheduler, _) = start(2);
     let (client, server) = connected();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let server = TcpStream::from_std(server)?;
         server.set_read_deadline(Some(PATIENCE));
         (&client).write_all(b"abc")?;
@@ -56,7 +57,7 @@ fn a_write_of_many_slices_goes_on() {
     const MANY: usize = 5_000;
     let (scheduler, _) = start(2);
     let (mut client, server) = connected();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let mut server = TcpStream::from_std(server)?;
         server.set_write_deadline(Some(PATIENCE));
         all_is_heard(&cx).await?;
@@ -113,7 +114,7 @@ fn a_waker_that_closes_the_socket_when_it_is_replaced_does_so() {
 #[test]
 fn a_shutdown_ends_what_waits_on_the_same_side() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let (client, _server) = pair().await?;
         shutdowns_end_waits(&cx, &client, &vec![0; 1 << 25]).await
     });
@@ -125,7 +126,7 @@ fn a_shutdown_ends_what_waits_on_the_same_side() {
 #[test]
 fn a_read_of_a_closed_socket_takes_nothing_of_the_next_one() {
     let (scheduler, net) = start(2);
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         for round in 0..300_u32 {
             let (victim, other) = pair().await?;
             let closer = victim.closer();
@@ -163,7 +164,7 @@ impl Actor for Delivered {
 
     fn receive(&mut self, ctx: &ProcessContext, (): (), out: &mut StepOutput) -> StepResult {
         let ran = Arc::clone(&self.ran);
-        ctx.spawn_task(async move |_: Cx| {
+        ctx.spawn(async move |_: Cx| {
             // Ordering: Relaxed: a count alone.
             ran.fetch_add(1, Ordering::Relaxed);
             ok(())
@@ -194,7 +195,7 @@ fn a_command_on_a_socket_that_is_always_ready_keeps_no_worker() {
         ran: Arc::default(),
         ran_before_the_last: Arc::clone(&seen),
     };
-    let delivered = scheduler.spawn_actor(delivered).unwrap();
+    let delivered = scheduler.spawn(delivered).unwrap();
     delivered.send(()).unwrap();
     result(delivered);
     // Ordering: Relaxed: a number alone.

@@ -3,8 +3,8 @@
 use crate::support::{PATIENCE, connected, ms, ok, pair, result, start, until};
 use ganger_net::{Net, TcpListener, TcpStream, UdpSocket};
 use ganger_proc_api::BoxError;
-use ganger_sched::Driver;
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::{ContextExt, Driver};
+use ganger_task::Cx;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::pin::pin;
@@ -22,7 +22,7 @@ fn kind<T>(result: io::Result<T>) -> ErrorKind {
 #[test]
 fn reads_end_at_their_deadline_and_not_before() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let (client, server) = pair().await?;
         let mut byte = [0];
         for time in [1, 5, 0, 3] {
@@ -47,7 +47,7 @@ fn reads_end_at_their_deadline_and_not_before() {
 #[test]
 fn an_abort_is_a_reset_where_a_close_is_an_end() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         for aborts in [false, true] {
             let (client, server) = pair().await?;
             server.write_all(b"half").await?;
@@ -74,7 +74,7 @@ fn an_abort_is_a_reset_where_a_close_is_an_end() {
 #[test]
 fn a_deadline_that_moves_later_is_heeded() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (client, _server) = pair().await?;
         let begin = Instant::now();
         client.set_read_deadline(Some(ms(1)));
@@ -93,10 +93,10 @@ fn a_deadline_that_moves_later_is_heeded() {
 #[test]
 fn a_deadline_of_zero_ends_what_waits() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (client, _server) = pair().await?;
         let (reads, writes) = client.split();
-        let reader = cx.spawn_task(async move |cx: Cx<bool>| {
+        let reader = cx.spawn(async move |cx: Cx<bool>| {
             let begun = cx.recv();
             let mut byte = [0];
             let read = async { kind(reads.read(&mut byte).await) };
@@ -122,7 +122,7 @@ fn a_deadline_of_zero_ends_what_waits() {
 fn a_close_ends_each_operation_once_with_an_error() {
     let (scheduler, net) = start(2);
     for _ in 0..50 {
-        let task = scheduler.spawn_task(async |cx: Cx| {
+        let task = scheduler.spawn(async |cx: Cx| {
             let (client, _server) = pair().await?;
             let closer = client.closer();
             let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -153,7 +153,7 @@ fn a_close_ends_each_operation_once_with_an_error() {
 #[test]
 fn a_close_is_seen_by_the_other_side_while_an_owner_is_left() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let (client, server) = pair().await?;
         client.close();
         let mut byte = [0];
@@ -170,7 +170,7 @@ fn a_process_that_ends_closes_its_sockets() {
     let (scheduler, net) = start(2);
     let (client, server) = connected();
     let server = net.enter(|| TcpStream::from_std(server)).unwrap();
-    let owner = scheduler.spawn_task(async move |_: Cx| {
+    let owner = scheduler.spawn(async move |_: Cx| {
         let mut byte = [0];
         server.read_exact(&mut byte).await?;
         server.read_exact(&mut byte).await?;
@@ -193,14 +193,14 @@ fn a_process_that_ends_closes_its_sockets() {
 #[test]
 fn a_socket_goes_to_another_process_and_nothing_is_lost() {
     let (scheduler, net) = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (client, mut server) = pair().await?;
         let mut sum = 0_u64;
         for round in 0..20_u8 {
             client.write_all(&[round; 3]).await?;
             let mut byte = [0];
             server.read_exact(&mut byte).await?;
-            let next = cx.spawn_task(async |cx: Cx<(TcpStream, ganger_proc_api::Reply<_>)>| {
+            let next = cx.spawn(async |cx: Cx<(TcpStream, ganger_proc_api::Reply<_>)>| {
                 let (server, reply) = cx.recv().await.ok_or("no socket")?;
                 let mut rest = [0; 2];
                 server.read_exact(&mut rest).await?;
@@ -222,7 +222,7 @@ fn a_socket_goes_to_another_process_and_nothing_is_lost() {
 #[test]
 fn a_wait_that_is_dropped_has_taken_nothing() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (client, server) = pair().await?;
         let mut seen = Vec::new();
         for round in 0..50_u8 {
@@ -258,7 +258,7 @@ fn a_wait_that_is_dropped_has_taken_nothing() {
 fn the_halt_ends_what_waits() {
     let (scheduler, net) = start(2);
     let listener = net.enter(|| TcpListener::bind("127.0.0.1:0")).unwrap();
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         listener.accept().await?;
         ok(())
     });
@@ -313,7 +313,7 @@ fn a_thread_without_a_network_leaves_no_path() {
 fn a_refused_connection_is_an_error() -> Result<(), BoxError> {
     let (scheduler, net) = start(1);
     let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         ok(kind(TcpStream::connect(free).await) == ErrorKind::ConnectionRefused)
     });
     assert_eq!(result(task?).as_bool(), Some(true));

@@ -3,8 +3,8 @@
 use crate::support::{PATIENCE, connect, connected, ms, ok, result, start, until};
 use ganger_net::{TcpListener, TcpStream, commands};
 use ganger_proc_api::{Actor, BoxError, Completion, Context, StepOutput, StepResult};
-use ganger_sched::Address;
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::{Address, ContextExt};
+use ganger_task::Cx;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,13 +20,13 @@ fn no_more_connections_than_the_limit_are_open_and_a_drain_waits_for_them() {
     let incoming = incoming.incoming(MOST);
     let drained = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&drained);
-    let server = scheduler.spawn_task(async move |cx: Cx| {
+    let server = scheduler.spawn(async move |cx: Cx| {
         let mut most = 0;
         while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
             let (stream, _) = accepted?;
             most = most.max(incoming.open());
             let ended = Arc::clone(&seen);
-            cx.spawn_task(async move |_: Cx| {
+            cx.spawn(async move |_: Cx| {
                 stream.write_all(b"a").await?;
                 // Until the client is gone.
                 let mut byte = [0];
@@ -70,11 +70,11 @@ fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
         let (scheduler, net) = start(2);
         let listener = net.enter(|| TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let server = scheduler.spawn_task(async move |cx: Cx| {
+        let server = scheduler.spawn(async move |cx: Cx| {
             let incoming = listener.incoming(10);
             while let Ok(accepted) = cx.until_cancelled(incoming.accept()).await {
                 let (stream, _) = accepted?;
-                cx.spawn_task(async move |cx: Cx| {
+                cx.spawn(async move |cx: Cx| {
                     stream.write_all(b"a").await?;
                     let mut byte = [0];
                     if ends {
@@ -113,10 +113,10 @@ fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
     let (scheduler, net) = start(2);
     let listener = net.enter(|| TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
-    let server = scheduler.spawn_task(async move |cx: Cx| {
+    let server = scheduler.spawn(async move |cx: Cx| {
         while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
             let (stream, _) = accepted?;
-            cx.spawn_task(async move |_: Cx| {
+            cx.spawn(async move |_: Cx| {
                 let mut byte = [0];
                 loop {
                     stream.set_read_deadline(Some(ms(100)));
@@ -167,7 +167,7 @@ fn what_no_operation_asks_for_is_not_read() {
         assert!(sent < 1 << 27, "the client sends without end");
     }
     client.shutdown(Shutdown::Write).unwrap();
-    let reader = scheduler.spawn_task(async move |_: Cx| {
+    let reader = scheduler.spawn(async move |_: Cx| {
         let (mut sum, mut buffer) = (0, [0; 10_000]);
         loop {
             match server.read(&mut buffer).await? {
@@ -266,7 +266,7 @@ fn a_state_machine_gets_what_it_asks_for_and_no_more() -> Result<(), BoxError> {
     let (scheduler, net) = start(2);
     let listener = net.enter(|| TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;
-    let packets = scheduler.spawn_actor(Packets::of(listener))?;
+    let packets = scheduler.spawn(Packets::of(listener))?;
     packets.send(Said::Begin(packets.address().clone()))?;
     let mut client = connect(address);
     client.write_all(b"abcdefghijklmnopqrstuvwxyz")?;
@@ -286,7 +286,7 @@ fn a_state_machine_gets_what_it_asks_for_and_no_more() -> Result<(), BoxError> {
 fn a_command_ends_with_its_process() -> Result<(), BoxError> {
     let (scheduler, net) = start(2);
     let listener = net.enter(|| TcpListener::bind("127.0.0.1:0"))?;
-    let packets = scheduler.spawn_actor(Packets::of(listener))?;
+    let packets = scheduler.spawn(Packets::of(listener))?;
     packets.send(Said::Begin(packets.address().clone()))?;
     assert_eq!(net.sockets(), 1);
     scheduler.terminate(packets.pid())?;
@@ -300,7 +300,7 @@ fn a_command_ends_with_its_process() -> Result<(), BoxError> {
 fn udp_unix_and_halves_work() {
     let (scheduler, net) = start(2);
     let (send, receive) = mpsc::channel();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let one = ganger_net::UdpSocket::bind("127.0.0.1:0")?;
         let two = ganger_net::UdpSocket::bind("127.0.0.1:0")?;
         one.connect(two.local_addr()?)?;

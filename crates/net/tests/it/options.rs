@@ -4,7 +4,7 @@ use crate::simulated::simulate;
 use crate::support::{connected, ms, ok, result, start};
 use ganger_net::sim::Faults;
 use ganger_net::{Keepalive, TcpListener, TcpOptions, TcpStream, UdpSocket};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use socket2::SockRef;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -42,7 +42,7 @@ fn options() -> TcpOptions {
 #[test]
 fn a_connection_has_the_settings_it_was_made_with_and_an_accepted_one_those_of_its_listener() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let listener = options().listen("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let plain = TcpStream::connect(address).await?;
@@ -60,7 +60,7 @@ fn a_connection_has_the_settings_it_was_made_with_and_an_accepted_one_those_of_i
 #[test]
 fn the_settings_of_a_connection_change() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let stream = TcpStream::from_std(connected().1)?;
         let descriptor = stream.descriptor()?;
         let socket = SockRef::from(&descriptor);
@@ -87,7 +87,7 @@ fn the_settings_of_a_connection_change() {
 #[test]
 fn listeners_that_say_so_share_a_port() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let shared = TcpOptions::new().reuse_port(true);
         let one = shared.listen("127.0.0.1:0")?;
         let address = one.local_addr()?;
@@ -106,7 +106,7 @@ fn listeners_that_say_so_share_a_port() {
 #[test]
 fn a_listener_takes_both_kinds_of_addresses_or_one() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         for dual_stack in [true, false] {
             let options = TcpOptions::new().dual_stack(dual_stack);
             let listener = match options.listen("[::]:0") {
@@ -130,7 +130,7 @@ fn a_listener_takes_both_kinds_of_addresses_or_one() {
 #[test]
 fn a_descriptor_is_that_of_the_socket_until_the_socket_is_closed() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let stream = TcpStream::connect(listener.local_addr()?).await?;
         let (server, _) = listener.accept().await?;
@@ -155,7 +155,7 @@ fn a_descriptor_is_that_of_the_socket_until_the_socket_is_closed() {
 #[test]
 fn simulated_sockets_take_all_settings_and_have_no_descriptor() {
     simulate(3, &Faults::some(), |rt, _| {
-        let task = rt.spawn_task(async |_: Cx| {
+        let task = rt.spawn(async |_: Cx| {
             let options = options().reuse_port(true).dual_stack(true);
             let listener = options.listen("10.0.0.1:80")?;
             let client = options.connect("10.0.0.1:80").await?;

@@ -3,7 +3,8 @@
 use crate::support::{ms, ok, result, start, until};
 use ganger_net::{Signal, SignalKind, commands, ctrl_c};
 use ganger_proc_api::{BoxError, Event, process_fn};
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::ContextExt;
+use ganger_task::Cx;
 use rustix::process::{Signal as Named, getpid, kill_process};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -16,13 +17,13 @@ fn raise(signal: Named) {
 #[test]
 fn each_that_waits_for_a_signal_is_told() {
     let (scheduler, net) = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (one, other) = (
             Signal::new(SignalKind::USER_1)?,
             Signal::new(SignalKind::USER_1)?,
         );
         let unconcerned = Signal::new(SignalKind::USER_2)?;
-        let child = cx.spawn_task(async move |_: Cx| {
+        let child = cx.spawn(async move |_: Cx| {
             other.recv().await?;
             ok(())
         })?;
@@ -54,7 +55,7 @@ fn each_that_waits_for_a_signal_is_told() {
 #[test]
 fn a_program_goes_on_after_a_signal_that_is_waited_for() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let signals = [ctrl_c()?, Signal::new(SignalKind::HANGUP)?];
         raise(Named::INT);
         raise(Named::HUP);
@@ -90,7 +91,7 @@ fn a_signal_that_no_program_may_handle_is_refused() {
 #[test]
 fn a_close_ends_the_wait_for_a_signal() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let signal = Signal::new(SignalKind::from_raw(Named::WINCH.as_raw()))?;
         let closer = signal.closer();
         let (ended, ()) = cx.join((signal.recv(), async { closer.close() })).await;

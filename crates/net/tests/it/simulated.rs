@@ -6,7 +6,7 @@ use ganger_net::sim::{Faults, SimNet};
 use ganger_net::{TcpListener, TcpStream, UdpSocket};
 use ganger_proc_api::{BoxError, ExitReason};
 use ganger_sim::{Rt, Sim};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;
@@ -79,11 +79,11 @@ async fn client(cx: Cx, length: usize) -> Result<Vec<u8>, BoxError> {
 #[test]
 fn what_is_late_and_comes_in_parts_arrives_in_order() {
     simulate(60, &Faults::some(), |rt, _| {
-        let server = rt.spawn_task(|cx: Cx| server(cx, 3)).unwrap();
+        let server = rt.spawn(|cx: Cx| server(cx, 3)).unwrap();
         rt.settle();
         let clients = [1, 700, 3000].map(|length| {
             let client = async move |cx: Cx| ok(client(cx, length).await?.len() as u64);
-            rt.spawn_task(client).unwrap()
+            rt.spawn(client).unwrap()
         });
         for (client, length) in clients.into_iter().zip([1, 700, 3000]) {
             let result = rt.wait(client).into_result().unwrap();
@@ -99,7 +99,7 @@ fn connections_that_break_end_on_both_sides() {
     let mut broken = std::cell::Cell::new(0);
     let faults = Faults::some().resets(100_000);
     simulate(60, &faults, |rt, _| {
-        let listening = rt.spawn_task(async |_: Cx| {
+        let listening = rt.spawn(async |_: Cx| {
             let listener = TcpListener::bind(SERVER)?;
             let (stream, _) = listener.accept().await?;
             ok(echo(stream).await.is_ok())
@@ -107,7 +107,7 @@ fn connections_that_break_end_on_both_sides() {
         let listening = listening.unwrap();
         rt.settle();
         let client = async move |cx: Cx| ok(client(cx, 2000).await?.len() as u64);
-        let client = rt.spawn_task(client).unwrap();
+        let client = rt.spawn(client).unwrap();
         if let ExitReason::Failed(_) = rt.wait(client) {
             broken.set(broken.get() + 1);
         }
@@ -121,11 +121,11 @@ fn connections_that_break_end_on_both_sides() {
 fn a_partition_holds_what_is_sent_and_deadlines_go_on() {
     simulate(30, &Faults::some(), |rt, net| {
         let address: SocketAddr = SERVER.parse().unwrap();
-        let server = rt.spawn_task(|cx: Cx| server(cx, 1)).unwrap();
+        let server = rt.spawn(|cx: Cx| server(cx, 1)).unwrap();
         rt.settle();
         net.partition(address, true);
         let begin = rt.now();
-        let late = rt.spawn_task(async |_: Cx| {
+        let late = rt.spawn(async |_: Cx| {
             let connects = TcpStream::connect_within(SERVER, ms(500)).await;
             ok(connects.unwrap_err().kind() == ErrorKind::TimedOut)
         });
@@ -133,7 +133,7 @@ fn a_partition_holds_what_is_sent_and_deadlines_go_on() {
         assert_eq!(late.as_bool(), Some(true));
         let took = rt.now() - begin;
         assert!(took >= ms(500) && took < ms(520), "{took:?}");
-        let client = rt.spawn_task(async |cx: Cx| {
+        let client = rt.spawn(async |cx: Cx| {
             let opens = TcpStream::connect(SERVER);
             let stream = cx.timeout(Duration::from_secs(5), opens).await;
             ok(stream.is_err())
@@ -154,7 +154,7 @@ fn a_partition_holds_what_is_sent_and_deadlines_go_on() {
 #[test]
 fn addresses_refusals_and_ends_are_those_of_tcp() {
     simulate(30, &Faults::some(), |rt, net| {
-        let task = rt.spawn_task(async |cx: Cx| {
+        let task = rt.spawn(async |cx: Cx| {
             let refused = TcpStream::connect("10.0.0.2:80").await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
             let listener = TcpListener::bind(SERVER)?;
@@ -190,7 +190,7 @@ fn addresses_refusals_and_ends_are_those_of_tcp() {
 #[test]
 fn a_simulated_connection_has_room_for_so_much() {
     simulate(5, &Faults::default(), |rt, _| {
-        let task = rt.spawn_task(async |cx: Cx| {
+        let task = rt.spawn(async |cx: Cx| {
             let listener = TcpListener::bind(SERVER)?;
             let client = TcpStream::connect(SERVER).await?;
             let (server, _) = listener.accept().await?;
@@ -218,7 +218,7 @@ fn names_of_hosts_are_those_of_the_simulation() {
         let here = std::net::Ipv4Addr::new(10, 0, 0, 1).into();
         let nowhere = std::net::Ipv4Addr::new(10, 0, 0, 9).into();
         net.set_host("db", &[nowhere, here]);
-        let task = rt.spawn_task(async |cx: Cx| {
+        let task = rt.spawn(async |cx: Cx| {
             let listener = TcpListener::bind(SERVER)?;
             let (client, server) = cx
                 .join((TcpStream::connect("db:80"), listener.accept()))
@@ -238,7 +238,7 @@ fn names_of_hosts_are_those_of_the_simulation() {
 #[test]
 fn a_simulated_abort_is_a_reset() {
     simulate(5, &Faults::some(), |rt, _| {
-        let task = rt.spawn_task(async |cx: Cx| {
+        let task = rt.spawn(async |cx: Cx| {
             let listener = TcpListener::bind(SERVER)?;
             let (client, server) = cx
                 .join((TcpStream::connect(SERVER), listener.accept()))
@@ -258,7 +258,7 @@ fn a_simulated_abort_is_a_reset() {
 #[test]
 fn a_simulated_shutdown_ends_what_waits_on_the_same_side() {
     simulate(5, &Faults::some(), |rt, _| {
-        let task = rt.spawn_task(async |cx: Cx| {
+        let task = rt.spawn(async |cx: Cx| {
             let listener = TcpListener::bind(SERVER)?;
             let client = TcpStream::connect(SERVER).await?;
             let (_server, _) = listener.accept().await?;

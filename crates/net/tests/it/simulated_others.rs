@@ -4,7 +4,7 @@ use crate::simulated::simulate;
 use crate::support::{ms, ok};
 use ganger_net::UdpSocket;
 use ganger_net::sim::Faults;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -44,8 +44,7 @@ async fn packets(count: u8) -> Result<Vec<u8>, ganger_proc_api::BoxError> {
 fn packets_come_in_any_order_and_each_once_without_faults() {
     let disordered = Cell::new(0);
     simulate(30, &Faults::some(), |rt, _| {
-        let task =
-            rt.spawn_task(async |_: Cx| packets(20).await.map(ganger_proc_api::Payload::any));
+        let task = rt.spawn(async |_: Cx| packets(20).await.map(ganger_proc_api::Payload::any));
         let mut seen = rt.wait(task.unwrap()).take::<Vec<u8>>().unwrap();
         if !seen.is_sorted() {
             disordered.set(disordered.get() + 1);
@@ -62,8 +61,7 @@ fn packets_are_lost_and_doubled_as_often_as_is_said() {
     let (lost, doubled) = (Cell::new(0), Cell::new(0));
     let faults = Faults::some().losses(200_000).duplicates(200_000);
     simulate(50, &faults, |rt, _| {
-        let task =
-            rt.spawn_task(async |_: Cx| packets(20).await.map(ganger_proc_api::Payload::any));
+        let task = rt.spawn(async |_: Cx| packets(20).await.map(ganger_proc_api::Payload::any));
         let seen = rt.wait(task.unwrap()).take::<Vec<u8>>().unwrap();
         for number in 0..20 {
             match seen.iter().filter(|&&it| it == number).count() {
@@ -85,7 +83,7 @@ fn packets_do_not_pass_a_partition() {
     simulate(20, &Faults::some(), |rt, net| {
         for site in [HERE, THERE] {
             net.partition(address(site), true);
-            let task = rt.spawn_task(async |_: Cx| ok(packets(5).await?.len()));
+            let task = rt.spawn(async |_: Cx| ok(packets(5).await?.len()));
             let seen = rt.wait(task.unwrap()).into_result().unwrap();
             assert_eq!(seen.as_u64(), Some(0));
             net.partition(address(site), false);
@@ -97,7 +95,7 @@ fn packets_do_not_pass_a_partition() {
 #[test]
 fn addresses_and_peers_are_those_of_udp() {
     simulate(20, &Faults::some(), |rt, _| {
-        let task = rt.spawn_task(async |cx: Cx| {
+        let task = rt.spawn(async |cx: Cx| {
             let here = UdpSocket::bind(HERE)?;
             assert_eq!(here.local_addr()?, address(HERE));
             let again = UdpSocket::bind(HERE).unwrap_err();
@@ -151,7 +149,7 @@ mod unix {
     #[test]
     fn sockets_with_paths_carry_what_is_sent() {
         simulate(30, &Faults::some(), |rt, _| {
-            let task = rt.spawn_task(async |cx: Cx| {
+            let task = rt.spawn(async |cx: Cx| {
                 let refused = UnixStream::connect(PATH).await.unwrap_err();
                 assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
                 let listener = UnixListener::bind(PATH)?;
@@ -186,7 +184,7 @@ mod unix {
     fn sockets_with_paths_are_cut_and_broken() {
         simulate(20, &Faults::some(), |rt, net| {
             let (send, sockets) = std::sync::mpsc::channel();
-            let task = rt.spawn_task(async move |_: Cx| {
+            let task = rt.spawn(async move |_: Cx| {
                 let listener = UnixListener::bind(PATH)?;
                 let client = UnixStream::connect(PATH).await?;
                 let (server, _) = listener.accept().await?;
@@ -196,7 +194,7 @@ mod unix {
             rt.wait(task.unwrap()).into_result().unwrap();
             let (client, server, listener) = sockets.recv().unwrap();
             net.partition(Path::new(PATH), true);
-            let task = rt.spawn_task(async move |_: Cx| {
+            let task = rt.spawn(async move |_: Cx| {
                 client.write_all(b"a").await?;
                 server.set_read_deadline(Some(ms(500)));
                 let cut = server.read(&mut [0]).await.unwrap_err();
@@ -207,7 +205,7 @@ mod unix {
             type Both = (UnixStream, UnixStream);
             let (client, server) = rt.wait(task.unwrap()).take::<Both>().unwrap();
             net.partition(Path::new(PATH), false);
-            let task = rt.spawn_task(async move |_: Cx| {
+            let task = rt.spawn(async move |_: Cx| {
                 assert_eq!(server.read(&mut [0]).await?, 1);
                 let broken = server.read(&mut [0]).await.unwrap_err();
                 assert_eq!(broken.kind(), ErrorKind::ConnectionReset);
@@ -226,7 +224,7 @@ mod unix {
     #[test]
     fn signals_come_when_the_test_raises_them() {
         simulate(20, &Faults::default(), |rt, net| {
-            let task = rt.spawn_task(async |cx: Cx<()>| {
+            let task = rt.spawn(async |cx: Cx<()>| {
                 let hangup = Signal::new(SignalKind::HANGUP)?;
                 let terminate = Signal::new(SignalKind::TERMINATE)?;
                 hangup.recv().await?;
@@ -260,7 +258,7 @@ mod unix {
     fn a_program_is_asked_to_end_by_either_signal() {
         for signal in [SignalKind::INTERRUPT, SignalKind::TERMINATE] {
             simulate(5, &Faults::default(), |rt, net| {
-                let task = rt.spawn_task(async |_: Cx| {
+                let task = rt.spawn(async |_: Cx| {
                     shutdown_signal().await?;
                     ok(())
                 });

@@ -1,10 +1,10 @@
 //! What a process may ask of the scheduler that runs it.
 
 use super::backend::{ContextBackend, Detached};
-use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError};
+use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError, in_box};
 use crate::commands::{CommandError, Tag};
 use crate::events::{CancelReason, MonitorError};
-use crate::values::{Envelope, IntoPayloads, Message, NodeName, Payloads, Pid, SendError, Symbol};
+use crate::values::{Envelope, IntoPayloads, Message, NodeName, Pid, SendError, Symbol};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -149,15 +149,6 @@ impl Context {
         self.backend.send_control(envelope)
     }
 
-    /// Starts another process on the same scheduler: [`submit`](Self::submit) with the method
-    /// `main` and without an input.
-    ///
-    /// # Errors
-    /// [`SubmitError`], with the process inside if it can be submitted again.
-    pub fn spawn(&self, process: impl Process) -> Result<Pid, SubmitError> {
-        self.submit(process, "main", ())
-    }
-
     /// Submits another process to the same scheduler. Its `init` runs before this returns.
     ///
     /// # Errors
@@ -169,21 +160,7 @@ impl Context {
         input: impl IntoPayloads,
     ) -> Result<Pid, SubmitError> {
         self.backend
-            .submit(Box::new(process), method.into(), input.into_payloads())
-    }
-
-    /// As [`submit`](Self::submit), with a process that is in a box, in which it stays.
-    ///
-    /// # Errors
-    /// [`SubmitError`], with the process inside if it can be submitted again.
-    #[doc(hidden)]
-    pub fn submit_boxed(
-        &self,
-        process: Box<dyn Process>,
-        method: Symbol,
-        input: Payloads,
-    ) -> Result<Pid, SubmitError> {
-        self.backend.submit(process, method, input)
+            .submit(to_box(process), method.into(), input.into_payloads())
     }
 
     /// As [`submit`](Self::submit), with a PID that the caller chooses. It is a PID of the same
@@ -199,7 +176,7 @@ impl Context {
         input: impl IntoPayloads,
     ) -> Result<Pid, SubmitError> {
         self.backend
-            .submit_as(pid, Box::new(process), method.into(), input.into_payloads())
+            .submit_as(pid, to_box(process), method.into(), input.into_payloads())
     }
 
     /// Monitors another process of the same scheduler. When the target ends, this process gets one
@@ -416,6 +393,11 @@ impl Context {
     }
 }
 
+/// The process on the heap: where it is, if it is in a box.
+fn to_box<P: Process>(process: P) -> Box<dyn Process> {
+    in_box(process).unwrap_or_else(|process| Box::new(process))
+}
+
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
@@ -428,7 +410,7 @@ impl fmt::Debug for Context {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::{HostName, SendErrorKind};
+    use crate::values::{HostName, Payloads, SendErrorKind};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// A backend that calls what blocks that many times, and contains its panics.

@@ -28,6 +28,6 @@ pub use context::Context;
 pub use lifecycle::Lifecycle;
 pub use output::{DrainYields, Outcome, StepOutput, Yield};
 pub use registered_name::{RegisterNameError, RegisterNameErrorKind};
-pub use state_machine::{Process, StepResult, UnknownMethod, process_fn};
+pub use state_machine::{Process, StepResult, UnknownMethod, in_box, process_fn};
 pub use submit_error::{SubmitError, SubmitErrorKind};
 pub use upgrade::{UpgradeRequest, UpgradeTarget};

@@ -3,7 +3,7 @@
 use super::{Context, StepOutput};
 use crate::events::Events;
 use crate::values::{BoxError, Payloads};
-use std::any::{self, Any};
+use std::any::{self, Any, TypeId};
 
 /// What a step returns: an error ends its process.
 pub type StepResult = Result<(), BoxError>;
@@ -52,7 +52,7 @@ pub type StepResult = Result<(), BoxError>;
             a `StepResult`, and if it is `Send + 'static`",
     note = "a closure is one if it takes what a step takes: write \
             `process_fn(|ctx, events, out| {{ … Ok(()) }})`",
-    note = "an async function or closure of a `Cx` is started by `spawn_task`"
+    note = "actors and async functions are none, but `spawn` starts them"
 )]
 pub trait Process: Any + Send {
     /// Prepares the process. Runs once, on the thread that submits it, before the first step.
@@ -156,6 +156,22 @@ impl Process for Box<dyn Process> {
     fn namer(&self) -> fn() -> &'static str {
         (**self).namer()
     }
+}
+
+/// The box that the process is, if it is a box.
+///
+/// # Errors
+/// A process of another type.
+#[doc(hidden)]
+#[inline]
+pub fn in_box<P: Process>(process: P) -> Result<Box<dyn Process>, P> {
+    if TypeId::of::<P>() != TypeId::of::<Box<dyn Process>>() {
+        return Err(process);
+    }
+    let mut process = Some(process);
+    let any: &mut dyn Any = &mut process;
+    let in_box = any.downcast_mut().and_then(Option::take);
+    in_box.ok_or_else(|| unreachable!("the types are the same"))
 }
 
 /// A process has no entry point of that name. An error for [`Process::init`] to return.

@@ -112,7 +112,7 @@ impl<M: Send + 'static> Address<M> {
     /// }
     ///
     /// let scheduler = Scheduler::start_default()?;
-    /// let counter = scheduler.spawn_actor(Counter(0))?;
+    /// let counter = scheduler.spawn(Counter(0))?;
     /// counter.send(Count::Add(42))?;
     /// assert_eq!(counter.call(Count::Get).wait()?, 42);
     /// # Ok::<(), BoxError>(())

@@ -8,6 +8,7 @@ mod weak;
 pub use error::{UpgradeRefused, UpgradeRefusedKind};
 pub use weak::WeakHandle;
 
+use crate::api::into_process::{IntoProcess, Startable};
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::base::clock::nanos;
 use crate::base::stats::{Stats, WorkerStats};
@@ -25,7 +26,8 @@ use crate::runtime::shared::Shared;
 use crate::submit::Birth;
 use ganger_proc_api::{
     CancelReason, CommandId, Envelope, Handler, HostName, Instant, IntoPayloads, NodeName,
-    NotFound, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
+    NotFound, Payloads, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest,
+    UpgradeTarget,
 };
 use ganger_time::{Timer, Timers};
 use std::any::Any;
@@ -145,28 +147,36 @@ impl Handle {
             .register(name.into(), Arc::new(factory))
     }
 
-    /// Starts a process: [`submit`](Self::submit) with the method `main` and without an input.
+    /// Starts an actor, a process or an async function: see [`IntoProcess`] for all that can be
+    /// started. Calls its `init` on this thread, makes its PID visible, and queues it.
     ///
     /// ```
-    /// use ganger_proc_api::process_fn;
-    /// # use ganger_sched::Scheduler;
-    /// # let scheduler = Scheduler::builder().build()?;
-    /// # scheduler.start()?;
-    /// let answer = scheduler.spawn(process_fn(|_, _, out| {
-    ///     out.done(42);
-    ///     Ok(())
-    /// }))?;
-    /// assert_eq!(answer.wait().into_result()?.as_i64(), Some(42));
+    /// use ganger_proc_api::actor_fn;
+    /// use ganger_sched::Scheduler;
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// let double = scheduler.spawn(actor_fn(|_, number: u64, out| Ok(out.done(2 * number))))?;
+    /// double.send(21)?;
+    /// assert_eq!(double.wait().take::<u64>()?, 42);
     /// # Ok::<(), ganger_proc_api::BoxError>(())
     /// ```
     ///
     /// # Errors
     /// As for [`submit`](Self::submit).
-    pub fn spawn(&self, process: impl Process) -> Result<ProcessHandle, SubmitError> {
-        self.submit(process, "main", ())
+    pub fn spawn<K, W>(&self, what: W) -> Result<ProcessHandle<W::Message>, SubmitError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+    {
+        let process = what.into_process().unstarted().0;
+        let method = W::Process::METHOD;
+        self.shared
+            .submit(Birth::default(), process, method, Payloads::new())
+            .map(ProcessHandle::with_messages)
     }
 
-    /// Submits a process: calls its `init` on this thread, makes its PID visible, and queues it.
+    /// Submits a process with an entry point and an input, which its [`init`](Process::init) gets.
+    /// As [`spawn`](Self::spawn) otherwise, whose processes have neither.
     ///
     /// # Errors
     /// [`SubmitError`], with the process inside, when the scheduler is stopping or full, or `init`

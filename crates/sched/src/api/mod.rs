@@ -11,6 +11,7 @@ pub(crate) mod context;
 pub(crate) mod dump;
 pub(crate) mod exit_actions;
 pub(crate) mod handle;
+pub(crate) mod into_process;
 pub(crate) mod process_handle;
 pub(crate) mod register_for;
 pub(crate) mod scheduler;

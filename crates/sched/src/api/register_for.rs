@@ -48,7 +48,7 @@ impl Handle {
     ///     Ok(())
     /// })?;
     /// scheduler.start()?;
-    /// let asker = scheduler.spawn_actor(Asker)?;
+    /// let asker = scheduler.spawn(Asker)?;
     /// asker.send(21)?;
     /// assert!(matches!(asker.wait(), ExitReason::Done(it) if it.as_u64() == Some(42)));
     /// # Ok::<(), BoxError>(())

@@ -1,19 +1,19 @@
 //! Starting a process together with what is to hold from its first moment on.
 
 use crate::api::handle::Handle;
+use crate::api::into_process::{IntoProcess, Startable};
 use crate::api::process_handle::{Address, ProcessHandle};
-use crate::api::typed::METHOD;
 use crate::base::contain::contain;
 use crate::limits::room::Limit;
 use crate::probe::Probe;
 use crate::process::origin::Value;
-use crate::process::process_box::{Pinned, ProcessBox};
+use crate::process::process_box::ProcessBox;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::shared::Shared;
 use crate::submit::Birth;
 use ganger_proc_api::{
-    Actor, ActorProcess, BoxError, Context, IntoPayloads, Kind, Message, Payloads, Pid, Process,
-    SubmitError, SubmitErrorKind, Symbol, Tag,
+    BoxError, Context, IntoPayloads, Kind, Message, Payloads, Pid, Process, SubmitError,
+    SubmitErrorKind, Symbol, Tag,
 };
 use std::any::Any;
 use std::fmt;
@@ -40,7 +40,7 @@ use std::sync::Arc;
 ///     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
 ///         // However soon the child ends, the notice has the cause.
 ///         let child = actor_fn(|_, (): (), _| Err("no luck".into()));
-///         let child = ctx.monitored(1).named("child").spawn_actor(child)?;
+///         let child = ctx.monitored(1).named("child").spawn(child)?;
 ///         Ok(child.send(())?)
 ///     }
 ///
@@ -55,7 +55,7 @@ use std::sync::Arc;
 /// }
 ///
 /// let scheduler = Scheduler::start_default()?;
-/// let parent = scheduler.named("parent").spawn_actor(Parent)?;
+/// let parent = scheduler.named("parent").spawn(Parent)?;
 /// assert_eq!(parent.wait().take::<String>()?, "failed: no luck");
 /// # Ok::<(), BoxError>(())
 /// ```
@@ -121,13 +121,23 @@ impl Act {
 /// For a process that is started from outside of any process; the calls that start it give its
 /// handle.
 impl Spawner<Handle> {
-    /// Starts a process: see [`Handle::spawn`].
+    /// Starts an actor, a process or an async function: see [`Handle::spawn`].
     ///
     /// # Errors
     /// As for [`Handle::submit`], and [`SubmitErrorKind::NotNamed`] or
     /// [`SubmitErrorKind::Prevented`].
-    pub fn spawn(self, process: impl Process) -> Result<ProcessHandle, SubmitError> {
-        self.submit(process, "main", ())
+    pub fn spawn<K, W>(self, what: W) -> Result<ProcessHandle<W::Message>, SubmitError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+    {
+        let started = self.start(
+            Message::kind_of::<W::Message>(),
+            what.into_process().unstarted().0,
+            W::Process::METHOD,
+            Payloads::new(),
+        );
+        started.map(ProcessHandle::with_messages)
     }
 
     /// Starts a process with a method and an input: see [`Handle::submit`].
@@ -142,36 +152,6 @@ impl Spawner<Handle> {
     ) -> Result<ProcessHandle, SubmitError> {
         let process = ProcessBox::new(process);
         self.start(None, process, method.into(), input.into_payloads())
-    }
-
-    /// Starts an [`Actor`]: see [`Handle::spawn_actor`].
-    ///
-    /// # Errors
-    /// As for [`spawn`](Self::spawn).
-    pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<ProcessHandle<A::Message>, SubmitError> {
-        let process = ProcessBox::new(ActorProcess::new(actor));
-        let started = self.start(
-            Message::kind_of::<A::Message>(),
-            process,
-            METHOD,
-            Payloads::new(),
-        );
-        started.map(ProcessHandle::with_messages)
-    }
-
-    /// As [`Handle::spawn_boxed`], with the only type of messages.
-    ///
-    /// # Errors
-    /// As for [`spawn`](Self::spawn).
-    #[doc(hidden)]
-    pub fn spawn_boxed<M>(
-        self,
-        kind: Option<Kind>,
-        process: impl Into<Pinned>,
-        method: Symbol,
-    ) -> Result<ProcessHandle<M>, SubmitError> {
-        let started = self.start(kind, process.into().0, method, Payloads::new());
-        started.map(ProcessHandle::with_messages)
     }
 
     fn start(
@@ -203,13 +183,23 @@ impl Spawner<Context> {
         &self.from
     }
 
-    /// Starts a process: see [`Context::spawn`].
+    /// Starts an actor, a process or an async function: see [`Handle::spawn`].
     ///
     /// # Errors
-    /// As for [`Context::submit`], and [`SubmitErrorKind::NotNamed`] or
+    /// As for [`Handle::submit`], and [`SubmitErrorKind::NotNamed`] or
     /// [`SubmitErrorKind::Prevented`].
-    pub fn spawn(self, process: impl Process) -> Result<Pid, SubmitError> {
-        self.submit(process, "main", ())
+    pub fn spawn<K, W>(self, what: W) -> Result<Address<W::Message>, SubmitError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+    {
+        let child = self.start(
+            Message::kind_of::<W::Message>(),
+            what.into_process().unstarted().0,
+            W::Process::METHOD,
+            Payloads::new(),
+        )?;
+        Ok(Address::from(&child.with_messages()))
     }
 
     /// Starts a process with a method and an input: see [`Context::submit`].
@@ -225,36 +215,6 @@ impl Spawner<Context> {
         let process = ProcessBox::new(process);
         let started = self.start(None, process, method.into(), input.into_payloads());
         started.map(|child| child.pid())
-    }
-
-    /// Starts an [`Actor`]: see [`Handle::spawn_actor`].
-    ///
-    /// # Errors
-    /// As for [`spawn`](Self::spawn).
-    pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SubmitError> {
-        let process = ProcessBox::new(ActorProcess::new(actor));
-        let child = self.start(
-            Message::kind_of::<A::Message>(),
-            process,
-            METHOD,
-            Payloads::new(),
-        )?;
-        Ok(Address::from(&child.with_messages()))
-    }
-
-    /// As [`Handle::spawn_boxed`], with the only type of messages.
-    ///
-    /// # Errors
-    /// As for [`spawn`](Self::spawn).
-    #[doc(hidden)]
-    pub fn spawn_boxed<M>(
-        self,
-        kind: Option<Kind>,
-        process: impl Into<Pinned>,
-        method: Symbol,
-    ) -> Result<Address<M>, SubmitError> {
-        let child = self.start(kind, process.into().0, method, Payloads::new())?;
-        Ok(Address::from(&child.with_messages()))
     }
 
     fn start(
@@ -307,7 +267,7 @@ impl<F> Spawner<F> {
     ///
     /// let scheduler = Scheduler::builder().build()?; // It is not started, so nothing is taken.
     /// let printer = actor_fn(|_, line: String, _| Ok(println!("{line}")));
-    /// let printer = scheduler.spawner().mailbox_limit(2).spawn_actor(printer)?;
+    /// let printer = scheduler.spawner().mailbox_limit(2).spawn(printer)?;
     /// printer.send("one".into())?;
     /// printer.send("two".into())?;
     /// let refused = printer.send("three".into()).unwrap_err();

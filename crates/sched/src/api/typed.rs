@@ -1,93 +1,27 @@
 //! Processes that take messages of one type: starting them, and sending to them.
 
 use crate::api::handle::Handle;
+use crate::api::into_process::{IntoProcess, Startable};
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::spawner::Spawner;
 use crate::api::timers;
 use crate::process::dropped;
 use crate::process::exit_action::ExitAction;
-use crate::process::process_box::{Pinned, ProcessBox};
+use crate::process::process_box::ProcessBox;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::{self, Item};
 use crate::runtime::lent_context::LentWaker;
 use crate::send::exit_requests::{self, ExitActionError};
 use crate::submit::Birth;
 use ganger_proc_api::{
-    Actor, ActorProcess, CommandError, Context, Envelope, Event, ExitCause, Instant, IntoPayloads,
-    Kind, Message, Payloads, Pid, SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
+    CommandError, Context, Envelope, Event, ExitCause, Instant, IntoPayloads, Kind, Message,
+    Payloads, Pid, SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use ganger_time::{Timer, Timers};
 use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The entry point that actors are started with.
-pub(super) const METHOD: Symbol = Symbol::new("actor");
-
-impl Handle {
-    /// Starts an [`Actor`]: calls its `init` on this thread, makes its PID visible, and queues it.
-    ///
-    /// ```
-    /// use ganger_proc_api::{Actor, Context, ExitReason, StepOutput, StepResult};
-    /// use ganger_sched::Scheduler;
-    ///
-    /// enum Count {
-    ///     Add(u64),
-    ///     Finish,
-    /// }
-    ///
-    /// struct Total(u64);
-    ///
-    /// impl Actor for Total {
-    ///     type Message = Count;
-    ///
-    ///     fn receive(&mut self, _: &Context, message: Count, out: &mut StepOutput) -> StepResult {
-    ///         match message {
-    ///             Count::Add(number) => self.0 += number,
-    ///             Count::Finish => out.done(self.0),
-    ///         }
-    ///         Ok(())
-    ///     }
-    /// }
-    ///
-    /// let scheduler = Scheduler::start_default()?;
-    /// let total = scheduler.spawn_actor(Total(0))?;
-    /// total.send(Count::Add(40))?;
-    /// total.send(Count::Add(2))?;
-    /// total.send(Count::Finish)?;
-    /// assert!(matches!(total.wait(), ExitReason::Done(sum) if sum.as_u64() == Some(42)));
-    /// # Ok::<(), ganger_proc_api::BoxError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`submit`](Self::submit).
-    pub fn spawn_actor<A: Actor>(
-        &self,
-        actor: A,
-    ) -> Result<ProcessHandle<A::Message>, SubmitError> {
-        let process = ProcessBox::new(ActorProcess::new(actor));
-        self.shared
-            .submit(Birth::default(), process, METHOD, Payloads::new())
-            .map(ProcessHandle::with_messages)
-    }
-
-    /// Starts a process that stays at its address from its first step on, and takes messages of
-    /// type `M` if its `init` says so: for crates above the scheduler.
-    ///
-    /// # Errors
-    /// As for [`submit`](Self::submit).
-    #[doc(hidden)]
-    pub fn spawn_boxed<M>(
-        &self,
-        process: impl Into<Pinned>,
-        method: Symbol,
-    ) -> Result<ProcessHandle<M>, SubmitError> {
-        self.shared
-            .submit(Birth::default(), process.into().0, method, Payloads::new())
-            .map(ProcessHandle::with_messages)
-    }
-}
 
 /// What this crate adds to the context of a process.
 ///
@@ -99,11 +33,15 @@ pub trait ContextExt {
     /// [`WrongAddress`] when the process takes messages of another type, or has no scheduler.
     fn address<M: Any>(&self) -> Result<Address<M>, WrongAddress>;
 
-    /// Starts an [`Actor`] in the same scheduler: see [`Handle::spawn_actor`].
+    /// Starts an actor, a process or an async function in the same scheduler: see
+    /// [`Handle::spawn`]. The PID is in the address.
     ///
     /// # Errors
     /// As for [`Handle::submit`].
-    fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
+    fn spawn<K, W>(&self, what: W) -> Result<Address<W::Message>, SubmitError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable;
 
     /// Begins to start a process in the same scheduler, together with what is to hold from its
     /// first moment on.
@@ -183,17 +121,6 @@ pub trait ContextExt {
     /// [`CommandError::Dropped`]: for crates whose processes fail without ending.
     fn answer_dropped(&self, cause: &ExitCause);
 
-    /// Starts a process in the same scheduler: see [`Handle::spawn_boxed`].
-    ///
-    /// # Errors
-    /// As for [`Handle::submit`].
-    #[doc(hidden)]
-    fn spawn_boxed<M>(
-        &self,
-        process: impl Into<Pinned>,
-        method: Symbol,
-    ) -> Result<Address<M>, SubmitError>;
-
     /// The process's waker, which counts no reference to it; none if it has no scheduler.
     #[doc(hidden)]
     fn lent_waker(&self) -> Option<LentWaker<'_>>;
@@ -244,8 +171,12 @@ impl ContextExt for Context {
         }
     }
 
-    fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError> {
-        start(self, ProcessBox::new(ActorProcess::new(actor)), METHOD)
+    fn spawn<K, W>(&self, what: W) -> Result<Address<W::Message>, SubmitError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+    {
+        start(self, what.into_process().unstarted().0, W::Process::METHOD)
     }
 
     fn spawner(&self) -> Spawner<Context> {
@@ -289,14 +220,6 @@ impl ContextExt for Context {
 
     fn answer_dropped(&self, cause: &ExitCause) {
         dropped::answer(|| CommandError::Ended(cause.clone()));
-    }
-
-    fn spawn_boxed<M>(
-        &self,
-        process: impl Into<Pinned>,
-        method: Symbol,
-    ) -> Result<Address<M>, SubmitError> {
-        start(self, process.into().0, method)
     }
 
     fn lent_waker(&self) -> Option<LentWaker<'_>> {
@@ -393,7 +316,7 @@ impl Address {
     /// #     }
     /// # }
     /// # let scheduler = Scheduler::start_default()?;
-    /// let pid = scheduler.spawn_actor(Sink)?.pid();
+    /// let pid = scheduler.spawn(Sink)?.pid();
     /// let untyped = scheduler.address(pid).ok_or("it has ended")?;
     /// let sink: Address<u64> = untyped.clone().typed()?;
     /// sink.send(7)?;
@@ -495,8 +418,8 @@ impl<M: Send + 'static> Address<M> {
     /// }
     ///
     /// let scheduler = Scheduler::start_default()?;
-    /// let main = scheduler.spawn_actor(Main)?;
-    /// scheduler.spawn_actor(Doubler(main.address().recipient()))?.send(21)?;
+    /// let main = scheduler.spawn(Main)?;
+    /// scheduler.spawn(Doubler(main.address().recipient()))?.send(21)?;
     /// assert!(matches!(main.wait(), ExitReason::Done(it) if it.as_u64() == Some(42)));
     /// # Ok::<(), BoxError>(())
     /// ```

@@ -9,12 +9,12 @@
 //!
 //! **Protocol.** A small process begins in a small box. When it has waited [`MAX_WAITS`] times, it
 //! moves to the heap before its next step: it is likely to stay, and moves once. A process that
-//! may not move once it has stepped ([`Pinned`]) moves before its first step. So the thread that
-//! runs it allocates, and most often frees. A process that begins on the heap
+//! may not move once it has stepped ([`Unstarted::pinned`]) moves before its first step. So the
+//! thread that runs it allocates, and most often frees. A process that begins on the heap
 //! ([`ProcessBox::boxed`]) stays at its address for life.
 
 use ganger_nodes::SmallBox;
-use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
+use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult, in_box};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::{fmt, mem};
@@ -57,10 +57,14 @@ impl ProcessBox {
         Self(Place::Heap(process))
     }
 
-    /// A process that begins in a small box if it is small enough.
+    /// A process that begins in a small box if it is small enough. A process that is in a box stays
+    /// in that.
     #[inline]
     pub(crate) fn new<P: Process>(process: P) -> Self {
-        Self::small(process, |process| Place::Small { process, waits: 0 })
+        match in_box(process) {
+            Ok(process) => Self::boxed(process),
+            Err(process) => Self::small(process, |process| Place::Small { process, waits: 0 }),
+        }
     }
 
     #[inline]
@@ -110,35 +114,36 @@ impl ProcessBox {
     }
 }
 
-/// A process that is not moved from its first step on, until it is dropped: for crates above the
-/// scheduler, such as one whose processes are futures.
+/// A process that has not been started, for crates above the scheduler: it can only be started, or
+/// put in a box.
 #[doc(hidden)]
-pub struct Pinned(pub(crate) ProcessBox);
+pub struct Unstarted(pub(crate) ProcessBox);
 
-impl Pinned {
-    /// A process that may be moved until its first step.
+impl Unstarted {
+    /// A process that may be moved at any time.
     #[inline]
     #[must_use]
-    pub fn new<P: Process>(process: P) -> Self {
+    pub fn movable<P: Process>(process: P) -> Self {
+        Self(ProcessBox::new(process))
+    }
+
+    /// A process that is not moved from its first step on, until it is dropped: such as a future.
+    #[inline]
+    #[must_use]
+    pub fn pinned<P: Process>(process: P) -> Self {
         Self(ProcessBox::small(process, Place::Fresh))
     }
-}
 
-impl<P: Process> From<Box<P>> for Pinned {
-    fn from(process: Box<P>) -> Self {
-        Self::from(process as Box<dyn Process>)
+    /// The process, on the heap.
+    #[must_use]
+    pub fn into_box(self) -> Box<dyn Process> {
+        self.0.into_box()
     }
 }
 
-impl From<Box<dyn Process>> for Pinned {
-    fn from(process: Box<dyn Process>) -> Self {
-        Self(ProcessBox::boxed(process))
-    }
-}
-
-impl fmt::Debug for Pinned {
+impl fmt::Debug for Unstarted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pinned").field(&self.0).finish()
+        f.debug_tuple("Unstarted").field(&self.0).finish()
     }
 }
 
@@ -282,7 +287,7 @@ mod tests {
     #[test]
     fn a_pinned_process_moves_before_its_first_step_and_never_again() {
         let held = Arc::new(());
-        let Pinned(mut home) = Pinned::new(sized::<8, u64>(&held, false));
+        let Unstarted(mut home) = Unstarted::pinned(sized::<8, u64>(&held, false));
         home.wait();
         assert!(!is_on_heap(&home));
         assert_eq!(sum(home.for_step()), Some(8));
@@ -292,9 +297,13 @@ mod tests {
             home.wait();
             assert_eq!((&raw const *home.for_step()).addr(), address);
         }
-        let Pinned(large) = Pinned::new(sized::<1_000, u8>(&held, false));
+        let Unstarted(large) = Unstarted::pinned(sized::<1_000, u8>(&held, false));
         assert!(is_on_heap(&large));
-        drop((home, large, Pinned::new(sized::<8, u64>(&held, false))));
+        drop((
+            home,
+            large,
+            Unstarted::pinned(sized::<8, u64>(&held, false)),
+        ));
         assert_eq!(Arc::strong_count(&held), 1);
     }
 

@@ -92,13 +92,13 @@ impl Wake for Woken {
 #[test]
 fn a_step_gets_each_answer_with_its_tag() {
     let scheduler = Scheduler::builder().workers(2).build().unwrap();
-    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let oracle = scheduler.spawn(Oracle::default()).unwrap();
     let asker = Asker {
         oracle: oracle.address().clone(),
         left: 0,
         sum: 0,
     };
-    let asker = scheduler.spawn_actor(asker).unwrap();
+    let asker = scheduler.spawn(asker).unwrap();
     asker.send(100).unwrap();
     scheduler.start().unwrap();
     assert_eq!(asker.wait().take::<u64>().unwrap(), 9900);
@@ -107,7 +107,7 @@ fn a_step_gets_each_answer_with_its_tag() {
 #[test]
 fn a_thread_waits_for_the_answer_and_an_error_is_one() {
     let scheduler = Scheduler::start_default().unwrap();
-    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let oracle = scheduler.spawn(Oracle::default()).unwrap();
     assert_eq!(oracle.call(|it| Ask::Double(21, it)).wait().unwrap(), 42);
     let error = oracle.call(Ask::Fail).wait_timeout(PATIENCE).unwrap_err();
     assert_eq!(error.to_string(), "not today");
@@ -117,7 +117,7 @@ fn a_thread_waits_for_the_answer_and_an_error_is_one() {
 #[test]
 fn a_reply_that_is_dropped_is_an_answer() {
     let scheduler = Scheduler::start_default().unwrap();
-    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let oracle = scheduler.spawn(Oracle::default()).unwrap();
     let (first, second) = (
         oracle.call(Ask::Keep).begin(),
         oracle.call(Ask::Keep).begin(),
@@ -152,7 +152,7 @@ fn a_reply_in_a_result_that_is_not_wanted_says_how_its_process_has_ended() {
             out.done(reply);
             Ok(())
         });
-        scheduler.spawn_actor(process).unwrap().address().clone()
+        scheduler.spawn(process).unwrap().address().clone()
     };
     let ask = |fails| {
         let call = ends(fails).call(|it| it);
@@ -168,7 +168,7 @@ fn a_reply_that_is_dropped_where_the_step_blocks_is_an_answer_at_once() {
     let scheduler = start(2);
     let (sender, goes_on) = channel();
     let goes_on = std::sync::Mutex::new(goes_on);
-    let asked = scheduler.spawn_actor(actor_fn(
+    let asked = scheduler.spawn(actor_fn(
         move |ctx: &Context, reply: Reply<u64>, out: &mut StepOutput| {
             // The one that asks has it go on.
             let goes_on = goes_on.lock().unwrap();
@@ -227,7 +227,7 @@ fn the_end_of_the_process_that_is_asked_is_the_answer_with_its_cause() {
         (Way::Later, "terminated"),
     ];
     for (way, cause) in ways {
-        let [first, second] = [(); 2].map(|()| scheduler.spawn_actor(fails(way, &sender)).unwrap());
+        let [first, second] = [(); 2].map(|()| scheduler.spawn(fails(way, &sender)).unwrap());
         let answer = first.call(|reply| reply).begin();
         let second = second.address().clone();
         let asker = process_fn(move |_, events, out| {
@@ -281,7 +281,7 @@ fn what_a_process_is_asked_that_is_not_started_is_not_answered_by_the_end_of_its
     let mut child = Some(AskedTooSoon { address, is_asked });
     let starter = process_fn(move |ctx, _, _| {
         if let Some(child) = child.take() {
-            ctx.spawn_actor(child)?;
+            ctx.spawn(child)?;
         }
         Ok(())
     });
@@ -319,7 +319,7 @@ impl Actor for AsksItself {
 #[test]
 fn a_process_that_asks_itself_is_told_at_once() {
     let scheduler = Scheduler::start_default().unwrap();
-    let asks_itself = scheduler.spawn_actor(AsksItself).unwrap();
+    let asks_itself = scheduler.spawn(AsksItself).unwrap();
     let dropped = asks_itself.call(|reply| reply).wait().unwrap_err();
     assert!(matches!(dropped, CommandError::Dropped));
     let error: String = asks_itself.wait().take().unwrap();
@@ -330,7 +330,7 @@ fn a_process_that_asks_itself_is_told_at_once() {
 #[test]
 fn a_question_to_a_process_that_has_ended_fails() {
     let scheduler = Scheduler::start_default().unwrap();
-    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let oracle = scheduler.spawn(Oracle::default()).unwrap();
     let address = oracle.address().clone();
     let pid = oracle.pid();
     oracle.send(Ask::End).unwrap();
@@ -345,7 +345,7 @@ fn a_question_to_a_process_that_has_ended_fails() {
         left: 0,
         sum: 0,
     };
-    let asker = scheduler.spawn_actor(asker).unwrap();
+    let asker = scheduler.spawn(asker).unwrap();
     asker.send(1).unwrap();
     let ExitReason::Failed(error) = exit(asker) else {
         panic!("it got an answer");
@@ -356,7 +356,7 @@ fn a_question_to_a_process_that_has_ended_fails() {
 #[test]
 fn a_thread_stops_to_wait_and_the_process_hears_of_it() {
     let scheduler = Scheduler::start_default().unwrap();
-    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let oracle = scheduler.spawn(Oracle::default()).unwrap();
     let late = oracle.call(Ask::Keep).wait_timeout(Duration::ZERO);
     assert!(matches!(late, Err(CommandError::Timeout)));
 
@@ -390,7 +390,7 @@ fn a_thread_stops_to_wait_and_the_process_hears_of_it() {
 #[test]
 fn a_task_is_woken_by_the_answer() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let oracle = scheduler.spawn(Oracle::default()).unwrap();
     let call = oracle.call(|it| Ask::Double(4, it));
     let mut answer = pin!(call.into_future());
     let woken = Arc::new(Woken(AtomicBool::new(false)));
@@ -411,7 +411,7 @@ fn a_task_is_woken_by_the_answer() {
 #[test]
 fn a_step_that_would_wait_for_its_own_process_is_told_what_to_do() {
     let scheduler = Scheduler::start_default().unwrap();
-    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let oracle = scheduler.spawn(Oracle::default()).unwrap();
     let text = oracle.call(Ask::Own).wait_timeout(PATIENCE).unwrap();
     assert!(text.contains("`out.ask(call, tag)`"), "{text}");
 }

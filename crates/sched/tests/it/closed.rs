@@ -15,7 +15,7 @@ fn ends(step: fn(&mut ganger_proc_api::StepOutput) -> StepResult) -> EndKind {
         .start()
         .unwrap();
     let actor = actor_fn(move |_, _: Reply<u64>, out: &mut ganger_proc_api::StepOutput| step(out));
-    let actor = scheduler.spawn_actor(actor).unwrap();
+    let actor = scheduler.spawn(actor).unwrap();
     let address = actor.address().clone();
     drop(address.call(|reply| reply).begin());
     drop(actor.wait());

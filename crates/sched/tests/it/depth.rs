@@ -76,18 +76,14 @@ fn depth_of(error: &SubmitError) -> Option<usize> {
 }
 
 const STARTS: [Start; 3] = [
-    |ctx, this| Ok(ctx.spawner().spawn_actor(this.next()).map(drop)?),
+    |ctx, this| Ok(ctx.spawner().spawn(this.next()).map(drop)?),
     |ctx, this| {
         let name = format!("nested {}", this.left);
-        Ok(ctx
-            .monitored(1)
-            .named(name)
-            .spawn_actor(this.next())
-            .map(drop)?)
+        Ok(ctx.monitored(1).named(name).spawn(this.next()).map(drop)?)
     },
     |_, this| {
         let handle = this.by.upgrade().ok_or("no scheduler")?;
-        Ok(handle.spawn_actor(this.next()).map(drop)?)
+        Ok(handle.spawn(this.next()).map(drop)?)
     },
 ];
 
@@ -98,7 +94,7 @@ fn starts_inside_of_starts_are_refused_at_a_depth() {
     for start in STARTS {
         let nested = Nested::new(&scheduler, start);
         let inits = Arc::clone(&nested.inits);
-        let error = scheduler.spawn_actor(nested).unwrap_err();
+        let error = scheduler.spawn(nested).unwrap_err();
         assert_eq!(inits.load(Ordering::SeqCst), MAX);
         let text = error.to_string();
         assert!(text.contains("inside of 64 other starts"), "{text}");
@@ -112,7 +108,7 @@ fn starts_inside_of_starts_are_refused_at_a_depth() {
 fn the_one_that_is_too_deep_comes_back_and_the_others_run() {
     let scheduler = start(1);
     let nested = Nested::new(&scheduler, |ctx, this| {
-        if let Err(error) = ctx.spawner().spawn_actor(this.next()) {
+        if let Err(error) = ctx.spawner().spawn(this.next()) {
             assert_eq!(depth_of(&error), Some(MAX));
             assert!(error.into_process().is_some());
         }
@@ -122,14 +118,14 @@ fn the_one_that_is_too_deep_comes_back_and_the_others_run() {
     let (done, ended) = channel();
     // In a step, and so on the stack of a worker.
     let parent = actor_fn(move |ctx, nested: Nested, out| {
-        let child = ctx.spawner().spawn_actor(nested)?;
+        let child = ctx.spawner().spawn(nested)?;
         // A step of its own is inside of no start.
-        let other = ctx.spawner().spawn_actor(actor_fn(|_, (): (), _| Ok(())))?;
+        let other = ctx.spawner().spawn(actor_fn(|_, (): (), _| Ok(())))?;
         done.send((child, other))?;
         out.done(());
         Ok(())
     });
-    let parent = scheduler.spawn_actor(parent).unwrap();
+    let parent = scheduler.spawn(parent).unwrap();
     parent.send(nested).unwrap();
     assert!(exit(parent).is_done());
     let (child, _other) = ended.recv_timeout(PATIENCE).unwrap();
@@ -147,12 +143,12 @@ fn inits_that_take_much_stack_are_refused_earlier() {
     let scheduler = start(1);
     let nested = Nested::new(&scheduler, |ctx, this| {
         let large = black_box([0_u8; 64 << 10]);
-        let started = ctx.spawner().spawn_actor(this.next());
+        let started = ctx.spawner().spawn(this.next());
         black_box(&large);
         Ok(started.map(drop)?)
     });
     let inits = Arc::clone(&nested.inits);
-    let error = scheduler.spawn_actor(nested).unwrap_err();
+    let error = scheduler.spawn(nested).unwrap_err();
     assert!(error.to_string().contains("other starts"));
     let depth = inits.load(Ordering::SeqCst);
     assert!((2..=17).contains(&depth), "{depth}");
@@ -163,7 +159,7 @@ fn inits_that_take_much_stack_are_refused_earlier() {
 fn the_stack_of_the_init_that_starts_another_counts() {
     fn large_init(ctx: &Context, it: &Nested) -> Result<(), BoxError> {
         let large = black_box([0_u8; 600 << 10]);
-        ctx.spawn_actor(it.next())?;
+        ctx.spawn(it.next())?;
         black_box(&large);
         Ok(())
     }
@@ -172,7 +168,7 @@ fn the_stack_of_the_init_that_starts_another_counts() {
     let inits = Arc::clone(&first.inits);
     let handle = scheduler.handle();
     let thread = std::thread::Builder::new().stack_size(2 << 20);
-    let refused = thread.spawn(move || handle.spawn_actor(first).unwrap_err());
+    let refused = thread.spawn(move || handle.spawn(first).unwrap_err());
     let refused = refused.unwrap().join().unwrap();
     assert!(
         refused.to_string().contains("inside of 2 other starts"),

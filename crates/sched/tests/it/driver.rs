@@ -432,7 +432,7 @@ fn a_wait_in_the_driver_is_refused() {
             reply.complete(7);
             Ok(())
         });
-        let answers = handle.spawn_actor(answers).unwrap();
+        let answers = handle.spawn(answers).unwrap();
         let answer = answers.call(|reply| reply).wait();
         let text = answer.unwrap_err().to_string();
         assert!(text.contains("`.await`"), "{text}");

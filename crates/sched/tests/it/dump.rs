@@ -5,7 +5,7 @@ use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, Context, Events, Message, Payloads, Process,
     StepOutput, StepResult, UpgradeRequest, process_fn,
 };
-use ganger_sched::{Dump, ProcessDump, ProcessInfo, ProcessState, Scheduler};
+use ganger_sched::{ContextExt, Dump, ProcessDump, ProcessInfo, ProcessState, Scheduler};
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

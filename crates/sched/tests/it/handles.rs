@@ -5,7 +5,7 @@ use ganger_proc_api::{
     Command, Completer, Context, Event, Events, ExitReason, Message, Payload, Process,
     SendErrorKind, StepOutput, process_fn,
 };
-use ganger_sched::Scheduler;
+use ganger_sched::{ContextExt, Scheduler};
 use std::collections::HashSet;
 use std::sync::{Arc, mpsc};
 use std::thread;

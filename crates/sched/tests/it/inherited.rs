@@ -80,10 +80,10 @@ fn children_have_what_their_parent_has_when_it_starts_them() {
     let ways: [fn(&Context, &Handle, Tells); 8] = [
         |ctx, _, it| assert!(ctx.spawn(it).is_ok()),
         |ctx, _, it| assert!(ctx.submit(it, "main", ()).is_ok()),
-        |ctx, _, it| assert!(ctx.spawn_actor(TellsAsActor(it.0)).is_ok()),
+        |ctx, _, it| assert!(ctx.spawn(TellsAsActor(it.0)).is_ok()),
         |ctx, _, it| assert!(ctx.monitored(1).spawn(it).is_ok()),
         |_, handle, it| assert!(handle.spawn(it).is_ok()),
-        |_, handle, it| assert!(handle.named("it").spawn_actor(TellsAsActor(it.0)).is_ok()),
+        |_, handle, it| assert!(handle.named("it").spawn(TellsAsActor(it.0)).is_ok()),
         |ctx, _, it| {
             let pid = Pid::new(ctx.pid().host(), 77);
             ctx.submit_as(pid, it, "main", ()).unwrap();

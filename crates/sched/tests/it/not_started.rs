@@ -70,9 +70,9 @@ fn a_wait_for_a_process_is_an_error_at_once_and_leaves_the_process_alone() {
 #[test]
 fn a_question_says_so_at_once_or_when_its_time_is_over() {
     let scheduler = built();
-    let seven = scheduler.spawn_actor(Seven).unwrap();
+    let seven = scheduler.spawn(Seven).unwrap();
     assert_says_so(&failed(seven.call(|reply| reply).wait()));
-    let another = scheduler.spawn_actor(Seven).unwrap();
+    let another = scheduler.spawn(Seven).unwrap();
     let asked = another.call(|reply| reply);
     assert_says_so(&failed(asked.wait_timeout(Duration::from_millis(1))));
     let passed_on = Call::by(|reply: Reply<u64>| {
@@ -83,7 +83,7 @@ fn a_question_says_so_at_once_or_when_its_time_is_over() {
     let passed_on = passed_on.answered_in(&scheduler.downgrade());
     assert_says_so(&failed(passed_on.wait()));
     // What is begun before the start is answered after it.
-    let third = scheduler.spawn_actor(Seven).unwrap();
+    let third = scheduler.spawn(Seven).unwrap();
     let answer = third.call(|reply| reply).begin();
     scheduler.start().unwrap();
     assert_eq!(answer.wait().unwrap(), 7);
@@ -131,7 +131,7 @@ fn a_stop_ends_all_and_is_an_error_with_the_report() {
 #[test]
 fn a_builder_starts_what_it_builds_or_says_why_not() {
     let scheduler = Scheduler::builder().workers(1).start().unwrap();
-    let seven = scheduler.spawn_actor(Seven).unwrap();
+    let seven = scheduler.spawn(Seven).unwrap();
     assert_eq!(seven.call(|reply| reply).wait().unwrap(), 7);
     assert!(matches!(scheduler.start(), Err(StartError::AlreadyStarted)));
     let error = Scheduler::builder().workers(0).start().unwrap_err();

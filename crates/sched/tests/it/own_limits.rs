@@ -64,7 +64,7 @@ fn the_cell_of_a_limited_process_has_no_limit_for_the_next_one() {
                 true => spawner.mailbox_limit(1),
                 false => spawner,
             };
-            let child = spawner.spawn_actor(actor_fn(|_, (): (), _| Ok(())))?;
+            let child = spawner.spawn(actor_fn(|_, (): (), _| Ok(())))?;
             let sent = (0..3).filter(|_| child.send(()).is_ok()).count();
             done.send((child.pid(), sent))?;
             out.done(());

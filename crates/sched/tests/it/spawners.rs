@@ -48,7 +48,7 @@ fn the_cause_is_not_lost_however_soon_the_child_ends() {
         let (seen, children) = (seen.clone(), children.clone());
         parent.tell(move |ctx, _| {
             let spawner = ctx.monitored(tag).with_message(Message::new("n", tag));
-            Ok(children.send(spawner.spawn(brief(seen))?)?)
+            Ok(children.send(spawner.spawn(brief(seen))?.pid())?)
         });
     }
     let mut children: Vec<Pid> = (0..200)
@@ -111,7 +111,7 @@ fn a_child_that_has_started_is_told_of_whatever_the_cause() {
     let handle = scheduler.handle();
     parent.have(move |ctx, _| {
         let child = ctx.monitored(5).spawn(waiter())?;
-        handle.send_system(child, SystemEvent::Signal(Box::new(Lost)))?;
+        handle.send_system(child.pid(), SystemEvent::Signal(Box::new(Lost)))?;
         Ok(())
     });
     let (_, tag, cause) = parent.next();
@@ -173,15 +173,15 @@ fn the_type_of_an_actor_is_known_before_it_is_found_by_its_name() {
         assert!(child.clone().typed::<u64>().is_ok() && handle.whereis("typed").is_none());
         Ok(())
     });
-    spawner.named("typed").spawn_actor(actor()).unwrap();
+    spawner.named("typed").spawn(actor()).unwrap();
     let spawner = scheduler.spawner().with_message(Message::of("text"));
-    let error = spawner.spawn_actor(actor()).unwrap_err();
+    let error = spawner.spawn(actor()).unwrap_err();
     assert!(
         matches!(&error.kind, SubmitErrorKind::Prevented(_)),
         "{error}"
     );
     let spawner = scheduler.spawner().with_message(Message::of(7_u64));
-    spawner.spawn_actor(actor()).unwrap();
+    spawner.spawn(actor()).unwrap();
 }
 
 /// Says what it is told.

@@ -262,7 +262,7 @@ fn taking_the_command_back_cancels_what_is_executed() {
         }
         Ok(())
     });
-    let parent = scheduler.spawn_actor(parent).unwrap();
+    let parent = scheduler.spawn(parent).unwrap();
     for is_cancelled in [false, true] {
         parent.send(()).unwrap();
         assert_eq!(received.recv_timeout(PATIENCE), Ok(is_cancelled));

@@ -60,7 +60,7 @@ fn number(reason: ExitReason) -> u64 {
 #[test]
 fn an_actor_takes_its_messages_in_order_until_it_is_done() {
     let scheduler = start(2);
-    let total = scheduler.spawn_actor(Total::default()).unwrap();
+    let total = scheduler.spawn(Total::default()).unwrap();
     for number in 0..1_000 {
         total.send(Count::Add([number, 1, 0, 0])).unwrap();
     }
@@ -78,10 +78,10 @@ fn an_actor_takes_its_messages_in_order_until_it_is_done() {
 #[test]
 fn an_actor_that_fails_or_is_cancelled_ends() {
     let scheduler = start(1);
-    let total = scheduler.spawn_actor(Total::default()).unwrap();
+    let total = scheduler.spawn(Total::default()).unwrap();
     total.send(Count::Fail).unwrap();
     assert!(matches!(total.wait(), ExitReason::Failed(_)));
-    let total = scheduler.spawn_actor(Total::default()).unwrap();
+    let total = scheduler.spawn(Total::default()).unwrap();
     scheduler
         .cancel(total.pid(), CancelReason::Shutdown)
         .unwrap();
@@ -107,7 +107,7 @@ fn is_refused(result: Result<(), SendError>) {
 #[test]
 fn a_message_of_another_type_is_refused_by_every_way_of_sending() {
     let scheduler = start(1);
-    let total = scheduler.spawn_actor(Total::default()).unwrap();
+    let total = scheduler.spawn(Total::default()).unwrap();
     let pid = total.pid();
     let envelope = || Envelope::new(None, pid, "", "seven");
     let message = || Message::new("", "seven");
@@ -153,7 +153,7 @@ fn a_message_of_another_type_is_refused_by_every_way_of_sending() {
 #[test]
 fn an_address_is_typed_if_the_process_is() {
     let scheduler = start(1);
-    let total = scheduler.spawn_actor(Total::default()).unwrap();
+    let total = scheduler.spawn(Total::default()).unwrap();
     let untyped = scheduler.address(total.pid()).unwrap();
     let typed: Address<Count> = untyped.clone().typed().unwrap();
     assert_eq!(typed.pid(), total.pid());
@@ -165,13 +165,13 @@ fn an_address_is_typed_if_the_process_is() {
     assert_eq!(error.takes, None);
     let detached = Context::detached(plain.pid());
     assert!(detached.address::<u64>().is_err());
-    assert!(detached.spawn_actor(Total::default()).is_err());
+    assert!(detached.spawn(Total::default()).is_err());
 }
 
 #[test]
 fn a_recipient_knows_one_kind_of_message_alone() {
     let scheduler = start(1);
-    let total = scheduler.spawn_actor(Total::default()).unwrap();
+    let total = scheduler.spawn(Total::default()).unwrap();
     let recipient: Recipient<u64> = total.address().recipient();
     for number in [1, 2, 39] {
         recipient.clone().send(number).unwrap();
@@ -232,7 +232,7 @@ impl Actor for Parent {
     type Message = Count;
 
     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
-        let child = ctx.spawn_actor(Child(ctx.address::<Count>()?.recipient()))?;
+        let child = ctx.spawn(Child(ctx.address::<Count>()?.recipient()))?;
         ctx.monitor(child.pid(), 7)?;
         child.send(21)?;
         Ok(())
@@ -274,7 +274,7 @@ impl Actor for Child {
 fn actors_start_others_and_learn_of_their_ends() {
     let scheduler = start(1);
     // The notice overtakes the message, which it does not lose: the actor ends by the notice.
-    let parent = scheduler.spawn_actor(Parent(0)).unwrap();
+    let parent = scheduler.spawn(Parent(0)).unwrap();
     assert!(matches!(number(parent.wait()), 0 | 44));
 }
 
@@ -336,7 +336,7 @@ fn a_typed_command_is_answered_by_its_handler_or_says_what_is_wrong() {
     assert!(matches!(again.kind, RegisterErrorKind::Collision { .. }));
     scheduler.start().unwrap();
     let (send, answers) = channel();
-    let asker = scheduler.spawn_actor(Asker(send)).unwrap();
+    let asker = scheduler.spawn(Asker(send)).unwrap();
     let ask = |ask| {
         asker.send(ask).unwrap();
         answers.recv().unwrap()
@@ -411,7 +411,7 @@ fn a_plain_process_may_say_what_it_takes() {
 fn a_cell_that_is_used_again_takes_all_types() {
     let scheduler = start(1);
     for _ in 0..100 {
-        let total = scheduler.spawn_actor(Total::default()).unwrap();
+        let total = scheduler.spawn(Total::default()).unwrap();
         total.send(Count::Finish).unwrap();
         assert_eq!(number(total.wait()), 0);
         let plain = scheduler.submit(waiter(), "main", ()).unwrap();
@@ -460,7 +460,7 @@ impl Actor for Starts {
 #[test]
 fn the_first_step_comes_before_all_else_and_may_ask() {
     let scheduler = Scheduler::start_default().unwrap();
-    let starts = scheduler.spawn_actor(Starts { log: Vec::new() }).unwrap();
+    let starts = scheduler.spawn(Starts { log: Vec::new() }).unwrap();
     let log = starts.wait().into_result().unwrap();
     assert_eq!(log.as_str(), Some("init started message completed"));
 }

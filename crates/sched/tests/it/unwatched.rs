@@ -226,10 +226,10 @@ impl Actor for Takes {
 #[test]
 fn an_error_that_an_actor_has_asked_for_and_does_not_take_is_reported() -> Result<(), BoxError> {
     let (scheduler, reports) = started(|builder| builder);
-    let refuses = scheduler.spawn_actor(refuses())?;
-    let takes = scheduler.spawn_actor(Takes(Asks(refuses.address().clone())))?;
+    let refuses = scheduler.spawn(refuses())?;
+    let takes = scheduler.spawn(Takes(Asks(refuses.address().clone())))?;
     assert_eq!(takes.wait().take::<String>()?, "no luck");
-    let asks = scheduler.spawn_actor(Asks(refuses.address().clone()))?;
+    let asks = scheduler.spawn(Asks(refuses.address().clone()))?;
     let report = only(&reports);
     let error = "no luck".into();
     assert_eq!(report.failure, Failure::Answer { tag: 7, error });
@@ -249,7 +249,7 @@ fn an_error_that_an_actor_has_asked_for_and_does_not_take_is_reported() -> Resul
 #[test]
 fn an_answer_that_is_an_error_and_is_dropped_unseen_is_reported() -> Result<(), BoxError> {
     let (scheduler, reports) = started(|builder| builder);
-    let refuses = scheduler.spawn_actor(refuses())?;
+    let refuses = scheduler.spawn(refuses())?;
     refuses.call(|reply| reply).wait().unwrap_err();
     let answer = refuses.call(|reply| reply).begin();
     until("it is answered", || answer.is_ready());
@@ -260,7 +260,7 @@ fn an_answer_that_is_an_error_and_is_dropped_unseen_is_reported() -> Result<(), 
         (report.pid, &report.failure),
         (refuses.pid(), &Failure::Dropped("no luck".into()))
     );
-    let well = scheduler.spawn_actor(actor_fn(|_, reply: Reply<u64>, _| {
+    let well = scheduler.spawn(actor_fn(|_, reply: Reply<u64>, _| {
         reply.complete(7);
         Ok(())
     }))?;

@@ -53,8 +53,8 @@ fn messages_of_forty_bytes_are_sent_and_received_without_the_allocator() {
         other: None,
         rounds: Arc::clone(&rounds),
     };
-    let first = scheduler.spawn_actor(player()).unwrap();
-    let second = scheduler.spawn_actor(player()).unwrap();
+    let first = scheduler.spawn(player()).unwrap();
+    let second = scheduler.spawn(player()).unwrap();
     first.send(Token::To(second.address().clone())).unwrap();
     second.send(Token::To(first.address().clone())).unwrap();
     let mut least = usize::MAX;

@@ -63,11 +63,11 @@ impl Actor for Philosopher {
 
 /// Three philosophers eat. Each takes the fork with the lower number first, or all but the last do.
 fn dinner(rt: &Rt<'_>, in_order: bool) {
-    let forks = [(); 3].map(|()| rt.spawn_actor(OneFork::default()).unwrap());
+    let forks = [(); 3].map(|()| rt.spawn(OneFork::default()).unwrap());
     let eaters = [(0, 1), (1, 2), if in_order { (0, 2) } else { (2, 0) }];
     let eaters = eaters.map(|(first, second)| {
         let forks = [first, second].map(|it: usize| forks[it].address().clone());
-        rt.spawn_actor(Philosopher { forks }).unwrap()
+        rt.spawn(Philosopher { forks }).unwrap()
     });
     for eater in &eaters {
         eater.send(()).unwrap();
@@ -92,7 +92,7 @@ fn a_circle_of_calls_is_found() {
 #[test]
 fn a_test_asks_and_gets_the_answer_or_the_error() {
     Sim::check(100, |rt| {
-        let fork = rt.spawn_actor(OneFork::default()).unwrap();
+        let fork = rt.spawn(OneFork::default()).unwrap();
         rt.answer(fork.call(Fork::Take)).unwrap();
         let second = fork.call(Fork::Take).begin();
         rt.terminate(fork.pid()).unwrap();

@@ -3,7 +3,7 @@
 use ganger_proc_api::BoxError;
 use ganger_sched::ProcessHandle;
 use ganger_sim::{Rt, Sim};
-use ganger_task::{Cx, Either, SpawnTask, StartTask, WaitError};
+use ganger_task::{Cx, Either, WaitError};
 use std::future::{poll_fn, ready};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,11 +38,11 @@ fn number<M>(rt: &Rt<'_>, task: ProcessHandle<M>) -> u64 {
 #[test]
 fn a_time_is_over_beside_what_is_always_ready() {
     check(|rt| {
-        let spends = rt.spawn_task(async |cx: Cx<u64>| {
+        let spends = rt.spawn(async |cx: Cx<u64>| {
             let over = cx.timeout(TIME, busy(&cx)).await;
             Ok(u64::from(matches!(over, Err(WaitError::TimedOut))))
         });
-        let ready = rt.spawn_task(async |cx: Cx<u64>| {
+        let ready = rt.spawn(async |cx: Cx<u64>| {
             let work = async { while cx.until_cancelled(ready(())).await.is_ok() {} };
             let over = cx.timeout(TIME, work).await;
             Ok(u64::from(matches!(over, Err(WaitError::TimedOut))))
@@ -58,7 +58,7 @@ fn a_time_is_over_beside_what_is_always_ready() {
 fn what_is_joined_with_a_busy_future_goes_on() {
     check(|rt| {
         let order = rt.choose(2) == 0;
-        let task = rt.spawn_task(async move |cx: Cx<u64>| {
+        let task = rt.spawn(async move |cx: Cx<u64>| {
             let is_over = AtomicBool::new(false);
             let busy = async {
                 // Ordering: Relaxed, for both accesses: one task.
@@ -70,7 +70,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
                 cx.sleep(TIME).await?;
                 let number = cx.recv().await.ok_or("cancelled")?;
                 let child = async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0));
-                let (child, end) = cx.monitored(|spawner| spawner.spawn_task(child))?;
+                let (child, end) = cx.monitored(|spawner| spawner.spawn(child))?;
                 child.send(number)?;
                 end.await?;
                 is_over.store(true, Ordering::Relaxed);
@@ -84,7 +84,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
         });
         let task = task.unwrap();
         let address = task.address().clone();
-        let sends = rt.spawn_task(async move |cx: Cx<u64>| {
+        let sends = rt.spawn(async move |cx: Cx<u64>| {
             cx.sleep(TIME / 2).await?;
             address.send(7)?;
             Ok(0_u64)
@@ -99,7 +99,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
 #[test]
 fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
     check(|rt| {
-        let task = rt.spawn_task(async |cx: Cx<u64>| {
+        let task = rt.spawn(async |cx: Cx<u64>| {
             let mut busy = pin!(busy(&cx));
             let mut wait = pin!(async {
                 cx.cancelled().await;
@@ -113,7 +113,7 @@ fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
         });
         let task = task.unwrap();
         let pid = task.pid();
-        let cancels = rt.spawn_task(async move |cx: Cx<u64>| {
+        let cancels = rt.spawn(async move |cx: Cx<u64>| {
             cx.sleep(TIME).await?;
             cx.context().cancel(pid, "enough")?;
             Ok(0_u64)
@@ -129,7 +129,7 @@ fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
 fn messages_are_taken_beside_what_is_always_ready() {
     const MESSAGES: u64 = 20;
     check(|rt| {
-        let task = rt.spawn_task(async |cx: Cx<u64>| {
+        let task = rt.spawn(async |cx: Cx<u64>| {
             let mut sum = 0;
             while sum < MESSAGES {
                 if let Either::A(number) = cx.select((cx.recv(), ready(()))).await {
@@ -140,7 +140,7 @@ fn messages_are_taken_beside_what_is_always_ready() {
         });
         let task = task.unwrap();
         let address = task.address().clone();
-        let sends = rt.spawn_task(async move |cx: Cx<u64>| {
+        let sends = rt.spawn(async move |cx: Cx<u64>| {
             for _ in 0..MESSAGES {
                 address.send(1)?;
                 cx.yield_now().await;

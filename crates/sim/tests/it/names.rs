@@ -3,7 +3,7 @@
 use ganger_proc_api::{Actor, BoxError, Context, Reply, StepOutput, StepResult, TypedCommand};
 use ganger_sched::Address;
 use ganger_sim::{Rt, Sim};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::{Cx, TaskExt};
 
 struct Price(u64);
 
@@ -46,9 +46,9 @@ fn shop(rt: &Rt<'_>) {
         Ok(())
     })
     .unwrap();
-    let till = rt.spawn_actor(Total(0)).unwrap();
+    let till = rt.spawn(Total(0)).unwrap();
     let address = till.address().clone();
-    let buyer = rt.spawn_task(move |cx: Cx| buys(cx, address, 3)).unwrap();
+    let buyer = rt.spawn(move |cx: Cx| buys(cx, address, 3)).unwrap();
     assert!(rt.wait(buyer).is_done());
     assert_eq!(rt.answer(till.call(Till::Total)).unwrap(), 6);
 }
@@ -95,7 +95,7 @@ fn a_message_is_shown_by_its_variant_if_the_test_says_so() {
 fn a_closure_has_the_name_of_the_function_that_it_is_in() {
     let trace = trace(|rt| {
         let waits = rt
-            .spawn_task(async |cx: Cx<u8>| Ok(u64::from(cx.recv().await.is_some())))
+            .spawn(async |cx: Cx<u8>| Ok(u64::from(cx.recv().await.is_some())))
             .unwrap();
         waits.send(1).unwrap();
         rt.settle();

@@ -3,8 +3,9 @@
 use ganger_proc_api::{
     Actor, BoxError, Context, ExitReason, Message, Pid, StepOutput, StepResult, TypedCommand,
 };
+use ganger_sched::ContextExt;
 use ganger_sim::{Faults, Rt, Sim, Strategy};
-use ganger_task::{Cx, Either, SpawnTask, SpawnTaskExt, WaitError};
+use ganger_task::{Cx, Either, WaitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -73,7 +74,7 @@ impl Actor for Boss {
 
     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
         for _ in 0..WORKERS {
-            self.workers.push(ctx.spawn_task(worker)?.pid());
+            self.workers.push(ctx.spawn(worker)?.pid());
         }
         for (number, &worker) in (1..=JOBS).zip(self.workers.iter().cycle()) {
             ctx.send_envelope(Message::of(Job(number, ctx.pid())).to(worker))?;
@@ -142,7 +143,7 @@ fn family(rt: &Rt<'_>) {
     register(rt);
     let ends = Arc::new(AtomicU64::new(0));
     let its_ends = Arc::clone(&ends);
-    let parent = rt.spawn_task(async move |cx: Cx| {
+    let parent = rt.spawn(async move |cx: Cx| {
         let sum = cx.scope(async |scope| {
             let group = scope.group();
             for number in 1..=4_u64 {
@@ -215,7 +216,7 @@ fn tolerant(rt: &Rt<'_>) {
     let now = Arc::new(AtomicU64::new(0));
     let its_now = Arc::clone(&now);
     let which = rt.choose(12);
-    let parent = rt.spawn_task(async move |cx: Cx| {
+    let parent = rt.spawn(async move |cx: Cx| {
         cx.scope(async |scope| {
             let set = scope.task_set().limit(3);
             let mut ids = Vec::new();

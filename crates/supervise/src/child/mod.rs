@@ -9,9 +9,10 @@ pub use self::reference::ChildRef;
 
 use self::in_place::{Incarnation, Keeping, MakeIncarnation, Note};
 use crate::plan::{BackOff, Restart, Rules, ShutdownTimeout};
-use ganger_proc_api::{Actor, ActorProcess, BoxError, Process};
-use std::any::Any;
+use ganger_proc_api::{Actor, BoxError, Process};
+use ganger_sched::{IntoProcess, Startable};
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,68 +42,59 @@ pub struct ChildSpec {
 
 pub(crate) type Make = Arc<dyn Fn() -> Result<Box<dyn Process>, BoxError> + Send + Sync>;
 
-/// What can be a child: a [`Process`], an [`Actor`], a process in a box (of
-/// `ganger_task::process`, for instance), and a `Result` with one of them.
+/// What can be a child: whatever [`spawn`](ganger_sched::Handle::spawn) starts, and a
+/// `Result` with that: an error is a start that fails.
 ///
-/// `Kind` tells them apart, and is found by the compiler.
+/// `K` tells them apart; the compiler infers it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a child of a supervisor",
-    note = "a child is a `Process`, an `Actor`, a `Box<dyn Process>`, such as `process(async |cx: \
-            Cx<M>| {{ … }})` makes of an async function, or a `Result` with one of them"
+    label = "the factory has to make a child each time",
+    note = "a child is an `Actor`, a `Process`, a `Box<dyn Process>`, an async function that takes \
+            a `Cx` by value, or a `Result` with one of them",
+    note = "of an async closure: `Child::new(name, || async |cx: Cx<M>| {{ … Ok(()) }})`"
 )]
-pub trait IntoProcess<Kind> {
+pub trait IntoChild<K> {
     #[doc(hidden)]
-    fn into_process(self) -> Result<Box<dyn Process>, BoxError>;
+    fn into_boxed(self) -> Result<Box<dyn Process>, BoxError>;
 }
 
-/// What is a [`Process`]: see [`IntoProcess`].
+/// Marks what `spawn` starts: see [`IntoChild`].
 #[derive(Debug)]
-pub struct OfProcess;
-/// What is an [`Actor`]: see [`IntoProcess`].
+pub struct OfKind<K>(PhantomData<fn(K)>);
+/// Marks what may not have been made: see [`IntoChild`].
 #[derive(Debug)]
-pub struct OfActor;
-/// What may not have been made: see [`IntoProcess`].
-#[derive(Debug)]
-pub struct OfResult<Kind>(Kind);
+pub struct OfResult<K>(PhantomData<fn(K)>);
 
-impl<P: Process> IntoProcess<OfProcess> for P {
-    fn into_process(self) -> Result<Box<dyn Process>, BoxError> {
-        let mut this = Some(self);
-        let any: &mut dyn Any = &mut this;
-        let boxed = any.downcast_mut();
-        if let Some(process) = boxed.and_then(Option::<Box<dyn Process>>::take) {
-            return Ok(process);
-        }
-        Ok(Box::new(this.ok_or("it is in a box")?))
-    }
-}
-
-impl<A: Actor> IntoProcess<OfActor> for A {
-    fn into_process(self) -> Result<Box<dyn Process>, BoxError> {
-        IntoProcess::<OfProcess>::into_process(ActorProcess::new(self))
-    }
-}
-
-impl<Kind, T, E> IntoProcess<OfResult<Kind>> for Result<T, E>
+impl<K, W> IntoChild<OfKind<K>> for W
 where
-    T: IntoProcess<Kind>,
+    W: IntoProcess<K>,
+    W::Process: Startable,
+{
+    fn into_boxed(self) -> Result<Box<dyn Process>, BoxError> {
+        Ok(self.into_process().unstarted().into_box())
+    }
+}
+
+impl<K, T, E> IntoChild<OfResult<K>> for Result<T, E>
+where
+    T: IntoChild<K>,
     E: Into<BoxError>,
 {
-    fn into_process(self) -> Result<Box<dyn Process>, BoxError> {
-        self.map_err(Into::into)?.into_process()
+    fn into_boxed(self) -> Result<Box<dyn Process>, BoxError> {
+        self.map_err(Into::into)?.into_boxed()
     }
 }
 
 impl ChildSpec {
     /// A permanent child. `make` makes its process, at the start and at each restart. An error or a
     /// panic of `make` is a failed start.
-    pub fn new<Kind, T: IntoProcess<Kind>>(
+    pub fn new<K, T: IntoChild<K>>(
         name: impl Into<Arc<str>>,
         make: impl Fn() -> T + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.into(),
-            make: Arc::new(move || make().into_process()),
+            make: Arc::new(move || make().into_boxed()),
             rules: Rules::default(),
             stop: None,
             registered: None,

@@ -28,8 +28,8 @@ use crate::log::{contain, log};
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
 use crate::view::{ChildState, Entry, View, ViewOf};
 use ganger_proc_api::{
-    BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Message, Pid, Process,
-    Reply, StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
+    BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Process, Reply,
+    StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use ganger_sched::{ContextExt, Instant, WeakHandle};
 use ganger_sync::sync::Mutex;
@@ -508,8 +508,8 @@ fn begin(
     if let Some(view) = &view {
         view.set_above(above);
     }
-    match spawner.spawn_boxed::<Message>(None, process, METHOD) {
-        Ok(started) => Ok((started.pid(), view)),
+    match spawner.submit(process, METHOD, ()) {
+        Ok(pid) => Ok((pid, view)),
         Err(error) => Err((error.into(), view)),
     }
 }

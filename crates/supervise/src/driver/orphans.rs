@@ -176,7 +176,7 @@ fn stop_them(
         timers,
         armed: Instant::NEVER,
     };
-    scheduler.spawn_boxed::<ganger_proc_api::Message>(Box::new(guardian), METHOD)?;
+    scheduler.submit(guardian, METHOD, ())?;
     Ok(())
 }
 

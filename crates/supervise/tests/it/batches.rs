@@ -70,7 +70,7 @@ fn a_batch_is_full_or_its_first_value_has_waited_and_no_value_is_lost() {
                 clock: rt.clock(),
                 done: Arc::clone(&done),
             };
-            let collector = rt.spawn_actor(collector).unwrap();
+            let collector = rt.spawn(collector).unwrap();
             let mut random = fastrand::Rng::with_seed(seed);
             for value in 0..40 {
                 collector.send(Some(value)).unwrap();
@@ -112,7 +112,7 @@ fn a_batch_that_was_taken_has_no_timer_and_the_next_one_has_its_own() {
             clock: rt.clock(),
             done: Arc::clone(&done),
         };
-        let collector = rt.spawn_actor(collector).unwrap();
+        let collector = rt.spawn(collector).unwrap();
         let all = |values: &[u32]| {
             for value in values {
                 collector.send(Some(*value)).unwrap();

@@ -134,7 +134,7 @@ fn a_process_leaves_a_service_alone_that_fails() {
             }
             Ok(())
         });
-        let service = rt.spawn_actor(service).unwrap();
+        let service = rt.spawn(service).unwrap();
         let asked = Arc::new(AtomicU64::new(0));
         let client = Client {
             service: service.address().clone(),
@@ -142,7 +142,7 @@ fn a_process_leaves_a_service_alone_that_fails() {
             attempt: None,
             asked: Arc::clone(&asked),
         };
-        let client = rt.spawn_actor(client).unwrap();
+        let client = rt.spawn(client).unwrap();
         client.send(()).unwrap();
         rt.run_for(secs(10));
         // Twice, and then after waits of 1, 2, and 4 seconds.

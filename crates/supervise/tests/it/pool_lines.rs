@@ -66,7 +66,7 @@ fn a_process_that_ends_or_takes_its_question_back_gives_its_place_up() {
         pool.suspend();
         let full = || why(&rt.answer(pool.call(1)).unwrap_err()).cloned();
         for takes_back in [true, false, rt.choose(2) == 0] {
-            let process = rt.spawn_actor(Asks(pool.remote())).unwrap();
+            let process = rt.spawn(Asks(pool.remote())).unwrap();
             process.send(true).unwrap();
             rt.settle();
             assert_eq!(full(), Some(PoolError::Full { queued: 1 }));

@@ -479,7 +479,7 @@ fn the_process_that_has_a_child_started_is_told_of_its_end() {
         let fails = rt.choose(2) == 0;
         let stops = if fails { Stops::Never } else { Stops::AtOnce };
         let asker = Asker(Tree::clone(&tree), log.clone(), stops);
-        let asker = rt.spawn_actor(asker).unwrap();
+        let asker = rt.spawn(asker).unwrap();
         asker.send(()).unwrap();
         rt.settle();
         let mut notes = log.take();

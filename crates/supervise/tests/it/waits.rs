@@ -10,7 +10,7 @@ use ganger_supervise::{
     AddressError, ChildInfo, ChildSpec, ChildState, Supervisor, Tree, TreeEnded, TreeError,
     TreeHandle,
 };
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ fn web(log: &Log) -> Supervisor {
 fn wait_up(rt: &Rt<'_>, tree: &Tree, path: &'static str) -> ProcessHandle {
     let tree = tree.clone();
     let wait = async move |_: Cx| Ok(tree.wait_up(path).await?.id());
-    rt.spawn_task(wait).unwrap()
+    rt.spawn(wait).unwrap()
 }
 
 /// A step that asks for the same.
@@ -177,7 +177,7 @@ fn changes_are_told_of_up_to_the_end_also_those_below() {
     sim(74).check_seeds(60, |rt| {
         let tree = web(&Log::default()).start(rt).unwrap();
         let (mut changes, shown) = (tree.changes(), (*tree).clone());
-        let looks = rt.spawn_task(async move |_: Cx| {
+        let looks = rt.spawn(async move |_: Cx| {
             let mut seen = Vec::new();
             loop {
                 match changes.next().await {
@@ -267,7 +267,7 @@ fn a_handle_is_waited_for_by_a_task() {
         let tree = web(&Log::default()).start(rt).unwrap();
         assert!(!tree.is_finished());
         let shown = (*tree).clone();
-        let waits = rt.spawn_task(async move |_: Cx| Ok(tree.await.to_string()));
+        let waits = rt.spawn(async move |_: Cx| Ok(tree.await.to_string()));
         rt.settle();
         shown.cancel("enough").unwrap();
         let end = rt.wait(waits.unwrap()).into_result().unwrap();

@@ -9,8 +9,6 @@ mod set;
 mod task_error;
 
 pub use self::group::{Group, ScopedTask};
-#[cfg(feature = "sched")]
-pub(crate) use self::nursery::METHOD;
 pub use self::nursery::Scope;
 pub use self::set::TaskSet;
 pub use self::task_error::{TaskError, TaskId};

@@ -17,10 +17,11 @@
 
 use crate::cx::Cx;
 use crate::error::{ChildError, ChildLost, WaitError, has_source};
+use crate::process::METHOD;
 use crate::step;
 use ganger_proc_api::{
     BoxError, CancelReason, Context, ExitCause, Payloads, Pid, Process, SubmitError,
-    SubmitErrorKind, Symbol, Tag,
+    SubmitErrorKind, Tag,
 };
 use std::fmt;
 use std::future::poll_fn;
@@ -28,9 +29,6 @@ use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{self, Poll, ready};
-
-/// The entry point of tasks.
-pub(crate) const METHOD: Symbol = Symbol::new("task");
 
 /// Starts the children of a scope: see [`Cx::scope`].
 ///
@@ -97,10 +95,10 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     /// # use ganger_proc_api::ExitReason;
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let sum = scheduler.spawn_task(async |cx: Cx| {
+    /// let sum = scheduler.spawn(async |cx: Cx| {
     ///     cx.scope(async |scope| {
     ///         let one = scope.spawn(async |_: Cx| Ok(1))?;
     ///         let two = scope.spawn(async |_: Cx| Ok(2))?;
@@ -353,7 +351,7 @@ impl Scope {
             let error = SubmitError::new(SubmitErrorKind::Stopping);
             Err(error.with_process(child, Payloads::new()))
         } else {
-            ctx.submit_boxed(child, METHOD, Payloads::new())
+            ctx.submit(child, METHOD, ())
         };
         let pid = match started {
             Ok(pid) => pid,

@@ -71,10 +71,10 @@ impl Scope {
     /// ```
     /// # use ganger_proc_api::BoxError;
     /// # use ganger_sched::Scheduler;
-    /// use ganger_task::{Cx, SpawnTask};
+    /// use ganger_task::Cx;
     ///
     /// # let scheduler = Scheduler::start_default()?;
-    /// let batch = scheduler.spawn_task(async |cx: Cx| {
+    /// let batch = scheduler.spawn(async |cx: Cx| {
     ///     cx.scope(async |scope| {
     ///         let set = scope.task_set().limit(4);
     ///         for number in 0..10_u64 {

@@ -2,7 +2,7 @@
 
 use crate::support::{ByHand, Stepped, number, start};
 use ganger_proc_api::{BoxError, Outcome};
-use ganger_task::{Cx, SpawnTask, process};
+use ganger_task::{Cx, process};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -76,7 +76,7 @@ fn a_loop_of_ready_futures_that_counts_them_lets_others_run() {
 #[test]
 fn a_task_that_ignores_its_cancellation_does_not_keep_its_worker() {
     let scheduler = start(1);
-    let stubborn = scheduler.spawn_task(async |cx: Cx<u64>| -> Result<(), BoxError> {
+    let stubborn = scheduler.spawn(async |cx: Cx<u64>| -> Result<(), BoxError> {
         loop {
             cx.recv().await;
         }
@@ -84,7 +84,7 @@ fn a_task_that_ignores_its_cancellation_does_not_keep_its_worker() {
     let stubborn = stubborn.unwrap();
     scheduler.cancel(stubborn.pid(), "enough").unwrap();
     for _ in 0..100 {
-        let other = scheduler.spawn_task(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
+        let other = scheduler.spawn(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
         let other = other.unwrap();
         other.send(7).unwrap();
         assert_eq!(number(other), 7);

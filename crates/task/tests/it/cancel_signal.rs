@@ -5,7 +5,7 @@ use ganger_proc_api::{
     BoxError, CancelSignal, Context as ProcessContext, Events, ExitReason, Payloads, Process,
     StepOutput, StepResult,
 };
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn a_signal_is_there_at_the_request_on_any_thread_while_a_step_goes_on() {
     let scheduler = start(1);
     let (send, signals) = channel();
     let (go_on, waits) = channel::<()>();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         send.send(cx.cancel_signal())?;
         waits.recv()?;
         cx.shield(async { Ok(7) }).await
@@ -96,7 +96,7 @@ fn poll(signal: &mut std::pin::Pin<&mut CancelSignal>, waker: &Waker) -> Poll<()
 fn a_signal_is_there_at_the_end_of_a_process_that_was_asked_nothing() {
     let scheduler = start(2);
     let (send, signals) = channel();
-    let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+    let task = scheduler.spawn(async move |cx: Cx<u64>| {
         send.send(cx.cancel_signal())?;
         let failed = cx.recv().await == Some(1);
         match failed {
@@ -220,7 +220,7 @@ impl Subscriber for Errors {
 fn a_wait_that_is_polled_elsewhere_is_reported_although_its_panic_is_caught() {
     let scheduler = start(1);
     let (send, contexts) = channel();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         send.send(cx.clone())?;
         cx.cancelled().await;
         Ok(())

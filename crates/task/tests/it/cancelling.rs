@@ -3,7 +3,7 @@
 use crate::support::{exit, number, start, until};
 use ganger_proc_api::{BoxError, CancelReason, Command, CommandId, ExitReason, TypedCommand};
 use ganger_sched::{ProcessState, Scheduler};
-use ganger_task::{Cx, SpawnTask, WaitError};
+use ganger_task::{Cx, TaskExt, WaitError};
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -34,9 +34,7 @@ fn world() -> Scheduler {
 
 fn cancelled_in(body: impl AsyncWait) -> ExitReason {
     let scheduler = world();
-    let task = scheduler
-        .spawn_task(move |cx: Cx<u64>| body.wait(cx))
-        .unwrap();
+    let task = scheduler.spawn(move |cx: Cx<u64>| body.wait(cx)).unwrap();
     let state = || scheduler.process(task.pid()).map(|it| it.state);
     until("it waits", || {
         matches!(state(), Some(ProcessState::Idle | ProcessState::Blocked))
@@ -128,7 +126,7 @@ fn waits_after_a_cancellation_end_at_once_but_in_a_shield() {
 #[test]
 fn a_shield_defers_a_cancellation_that_comes_inside_of_it() {
     let scheduler = world();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let inside = cx.shield(async { cx.recv().await }).await;
         assert_eq!(cx.recv().await, None);
         Ok(inside.unwrap_or(0))
@@ -153,7 +151,7 @@ fn an_error_of_its_own_after_a_cancellation_is_a_failure() {
 #[test]
 fn a_stop_ends_tasks_that_wait() {
     let scheduler = world();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let mut count = 0_u64;
         while cx.recv().await.is_some() {
             count += 1;
@@ -182,7 +180,7 @@ fn a_terminated_task_is_dropped_on_a_worker_with_what_it_holds() {
     let (told, is_told) = channel();
     let held = Arc::new(());
     let its_held = Arc::clone(&held);
-    let task = scheduler.spawn_task(async move |cx: Cx| -> Result<(), BoxError> {
+    let task = scheduler.spawn(async move |cx: Cx| -> Result<(), BoxError> {
         let _held = its_held;
         let _told = Told(told);
         cx.recv().await;
@@ -205,7 +203,7 @@ fn a_terminated_task_is_dropped_on_a_worker_with_what_it_holds() {
 fn in_a_stop_what_a_shield_starts_does_its_work() {
     let scheduler = world();
     let handle = scheduler.handle().downgrade();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         cx.cancelled().await;
         let clean_up = async {
             let blocking = cx.blocking(|| 1_u64).await?;

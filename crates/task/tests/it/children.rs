@@ -3,7 +3,7 @@
 use crate::support::{exit, number, start, until};
 use ganger_proc_api::{BoxError, ExitReason, Message, Pid};
 use ganger_sched::{ContextExt, Scheduler};
-use ganger_task::{ChildError, ChildLost, Cx, Either, Scope, SpawnTask, StartTask};
+use ganger_task::{ChildError, ChildLost, Cx, Either, Scope};
 use std::sync::{Arc, Mutex};
 
 /// What has happened, in order.
@@ -41,7 +41,7 @@ fn live(scheduler: &Scheduler) -> usize {
 #[test]
 fn results_come_in_the_order_in_which_they_are_asked_for() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         cx.scope(async |scope| {
             let children: Result<Vec<_>, _> = (0..10_u64)
                 .map(|it| scope.spawn(async move |_: Cx| Ok(it)))
@@ -62,7 +62,7 @@ fn results_come_in_the_order_in_which_they_are_asked_for() {
 #[test]
 fn a_group_gives_results_as_they_come_and_then_none() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let all = cx.scope(async |scope| {
             let group = scope.group();
             let mut pids = Vec::new();
@@ -94,7 +94,7 @@ fn the_first_error_cancels_the_others_and_waits_for_them() {
     let scheduler = start(2);
     let log = Log::default();
     let its_log = log.clone();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let log = its_log;
         let failed = cx.scope(async |scope| {
             for name in ["one", "two", "three"] {
@@ -126,7 +126,7 @@ fn the_first_error_cancels_the_others_and_waits_for_them() {
 #[test]
 fn a_panic_of_a_child_that_is_not_awaited_ends_the_body() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let failed = cx.scope(async |scope| {
             let panics = async |_: Cx| -> Result<(), BoxError> { panic!("on purpose: child") };
             drop(scope.spawn(panics)?);
@@ -146,7 +146,7 @@ fn an_error_of_the_body_is_the_scope_s_and_cancels_the_children() {
     let scheduler = start(2);
     let log = Log::default();
     let its_log = log.clone();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let log = its_log;
         let failed = cx.scope(async |scope| -> Result<(), BoxError> {
             spawn_stays(&scope, &log, "child")?;
@@ -165,7 +165,7 @@ fn a_scope_waits_for_children_that_nothing_awaits() {
     let scheduler = start(2);
     let log = Log::default();
     let its_log = log.clone();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let log = its_log;
         cx.scope(async |scope| {
             for _ in 0..10 {
@@ -193,7 +193,7 @@ fn a_cancellation_of_the_parent_cancels_the_children_and_waits_for_them() {
     let scheduler = start(2);
     let log = Log::default();
     let its_log = log.clone();
-    let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+    let task = scheduler.spawn(async move |cx: Cx<u64>| {
         let log = its_log;
         let result = cx.scope(async |scope| {
             spawn_stays(&scope, &log, "child")?;
@@ -222,7 +222,7 @@ fn a_child_that_is_started_after_the_cancellation_is_cancelled_too() {
     let scheduler = start(2);
     let log = Log::default();
     let its_log = log.clone();
-    let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+    let task = scheduler.spawn(async move |cx: Cx<u64>| {
         let log = its_log;
         cx.scope(async |scope| {
             cx.cancelled().await;
@@ -243,7 +243,7 @@ fn a_scope_that_is_dropped_or_terminated_cancels_its_children() {
     let scheduler = start(2);
     let log = Log::default();
     let its_log = log.clone();
-    let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+    let task = scheduler.spawn(async move |cx: Cx<u64>| {
         let log = its_log;
         let scope = cx.scope(async |scope| -> Result<(), BoxError> {
             spawn_stays(&scope, &log, "dropped")?;
@@ -274,7 +274,7 @@ fn a_scope_that_is_dropped_or_terminated_cancels_its_children() {
 #[test]
 fn a_scope_that_is_over_takes_no_children() {
     let scheduler = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let scope = cx.scope(async |scope| Ok(scope)).await?;
         assert!(scope.spawn(async |_: Cx| Ok(())).is_err());
         let group = scope.group();
@@ -289,7 +289,7 @@ fn a_scope_that_is_over_takes_no_children() {
 #[test]
 fn scopes_are_within_one_another_and_beside_one_another() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let sum = async |base: u64| {
             cx.scope(async |scope| {
                 let child = scope.spawn(async move |cx: Cx| {
@@ -311,7 +311,7 @@ fn scopes_are_within_one_another_and_beside_one_another() {
 #[test]
 fn a_child_that_is_terminated_is_lost_and_ends_the_scope() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let lost = cx.scope(async |scope| {
             let child = scope.spawn(async |cx| {
                 cx.recv().await;
@@ -334,7 +334,7 @@ fn a_child_that_is_terminated_is_lost_and_ends_the_scope() {
 #[test]
 fn scopes_work_inside_of_combinators() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let scope = || {
             cx.scope(async |scope| {
                 drop(scope.spawn(async |cx: Cx| {
@@ -355,7 +355,7 @@ fn scopes_work_inside_of_combinators() {
 #[test]
 fn scopes_inside_of_combinators_see_children_end_that_outlast_a_cancellation() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let scope = || {
             cx.scope(async |scope| {
                 drop(scope.spawn(async |cx: Cx| {
@@ -390,13 +390,13 @@ async fn trace<M: Send + 'static>(cx: Cx<M>) -> Result<u64, BoxError> {
 fn children_of_tasks_inherit_values() {
     let scheduler = start(2);
     let parent = scheduler.spawner().with_inherited(Trace(7));
-    let parent = parent.spawn_task(async |cx: Cx| {
+    let parent = parent.spawn(async |cx: Cx| {
         let before = cx
             .scope(async |scope| Ok(scope.spawn(trace::<Message>)?.await?))
             .await?;
         cx.yield_now().await;
         cx.set_inherited(Trace(before + 1));
-        let (_, monitored) = cx.monitored(|spawner| spawner.spawn_task(trace::<Message>))?;
+        let (_, monitored) = cx.monitored(|spawner| spawner.spawn(trace::<Message>))?;
         monitored.await?;
         let after = cx
             .scope(async |scope| Ok(scope.spawn(trace::<Message>)?.await?))

@@ -2,7 +2,7 @@
 
 use ganger_proc_api::{BoxError, Lifecycle, Pid, Reply, Symbol, TypedCommand, UpgradeRequest};
 use ganger_sched::{ProcessState, Scheduler};
-use ganger_task::{Cx, SpawnTask, process};
+use ganger_task::{Cx, process};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ fn children_that_end_at_once_are_no_lost_children() {
     let scheduler = Scheduler::builder().workers(4).build().unwrap();
     scheduler.start().unwrap();
     for round in 0..100 {
-        let parent = scheduler.spawn_task(async |cx: Cx| {
+        let parent = scheduler.spawn(async |cx: Cx| {
             cx.scope(async |scope| {
                 let group = scope.group();
                 for _ in 0..CHILDREN {
@@ -59,13 +59,13 @@ fn kept() -> (Scheduler, std::sync::mpsc::Receiver<Reply<u64>>) {
 #[test]
 fn a_notice_for_the_task_before_ends_no_wait() {
     let (scheduler, replies) = kept();
-    let target = scheduler.spawn_task(async |cx: Cx| {
+    let target = scheduler.spawn(async |cx: Cx| {
         cx.recv().await;
         Ok(())
     });
     let target = target.unwrap();
     let monitored = target.pid();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         cx.monitor(monitored).await?;
         Ok(())
     });
@@ -92,13 +92,13 @@ fn a_notice_for_the_task_before_ends_no_wait() {
 #[test]
 fn a_monitor_of_ones_own_ends_no_wait() {
     let (scheduler, replies) = kept();
-    let target = scheduler.spawn_task(async |cx: Cx| {
+    let target = scheduler.spawn(async |cx: Cx| {
         cx.recv().await;
         Ok(())
     });
     let target = target.unwrap();
     let monitored = target.pid();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         cx.context().monitor(monitored, 0)?;
         Ok(cx.command(Keep).await?)
     });
@@ -117,7 +117,7 @@ fn a_child_that_was_refused_keeps_no_group_waiting() {
     let builder = Scheduler::builder().workers(1).max_processes(1);
     let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
-    let parent = scheduler.spawn_task(async |cx: Cx| {
+    let parent = scheduler.spawn(async |cx: Cx| {
         cx.scope(async |scope| {
             let group = scope.group::<u64>();
             let refused = group.spawn(async |_: Cx| Ok(1));
@@ -152,7 +152,7 @@ fn a_child_that_is_refused_after_its_init_is_no_lost_one() {
     let scheduler = Scheduler::builder().workers(1).lifecycle(first);
     let scheduler = scheduler.build().unwrap();
     scheduler.start().unwrap();
-    let parent = scheduler.spawn_task(async |cx: Cx| {
+    let parent = scheduler.spawn(async |cx: Cx| {
         cx.scope(async |scope| {
             let group = scope.group::<u64>();
             assert!(group.spawn(async |_: Cx| Ok(1)).is_err());
@@ -185,7 +185,7 @@ impl Drop for OnDrop {
 fn a_wakers_destructor_may_look_at_its_group() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     scheduler.start().unwrap();
-    let parent = scheduler.spawn_task(async |cx: Cx| {
+    let parent = scheduler.spawn(async |cx: Cx| {
         cx.scope(async |scope| {
             let group = Arc::new(scope.group::<u64>());
             group.spawn(async |cx: Cx| {
@@ -218,7 +218,7 @@ fn the_wait_of_a_task_that_is_gone_is_no_other_tasks() {
     let (scheduler, replies) = kept();
     for _ in 0..50 {
         let (leave, left) = channel::<Left>();
-        let first = scheduler.spawn_task(async move |cx: Cx| {
+        let first = scheduler.spawn(async move |cx: Cx| {
             let its = cx.clone();
             let mut wait: Left = Box::pin(async move { drop(its.command(Keep).await) });
             poll_fn(|context| {
@@ -233,7 +233,7 @@ fn the_wait_of_a_task_that_is_gone_is_no_other_tasks() {
         drop(replies.recv().unwrap());
         let mut left = left.recv().unwrap();
         // Its memory may be where that of the first one was, and its tag is the same.
-        let second = scheduler.spawn_task(async move |cx: Cx| {
+        let second = scheduler.spawn(async move |cx: Cx| {
             let mut own = pin!(cx.command(Keep));
             poll_fn(|context| {
                 assert!(own.as_mut().poll(context).is_pending());

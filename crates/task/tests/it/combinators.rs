@@ -6,7 +6,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{FutureExt, select_biased};
 use ganger_proc_api::{BoxError, Command, CommandId, Reply, TypedCommand};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, Either, Either3, SpawnTask};
+use ganger_task::{Cx, Either, Either3};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +42,7 @@ fn world() -> Scheduler {
 #[test]
 fn commands_work_inside_of_combinators_with_their_own_wakers() {
     let scheduler = world();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let mut all: FuturesUnordered<_> = (1..=50).map(|it| cx.command(Double(it))).collect();
         let mut sum = 0;
         while let Some(double) = all.next().await {
@@ -63,7 +63,7 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
     let scheduler = world();
     let taken = Arc::new(AtomicUsize::new(0));
     let its_taken = Arc::clone(&taken);
-    let task = scheduler.spawn_task(async move |cx: Cx<u64>| -> Result<u64, BoxError> {
+    let task = scheduler.spawn(async move |cx: Cx<u64>| -> Result<u64, BoxError> {
         let cx = &cx;
         let messages = async {
             let mut count = 0;
@@ -143,7 +143,7 @@ impl Wake for Woken {
 #[test]
 fn a_wait_wakes_the_waker_of_its_last_poll() {
     let scheduler = world();
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (first, last) = (Arc::<Woken>::default(), Arc::<Woken>::default());
         let mut sleep = pin!(cx.sleep(Duration::from_millis(200)));
         for woken in [&first, &last, &last] {
@@ -167,7 +167,7 @@ fn a_wait_wakes_the_waker_of_its_last_poll() {
 #[test]
 fn a_select_of_any_kind_loses_no_message() {
     let scheduler = world();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let mut sum = 0;
         for turn in 0..300 {
             let never = || cx.call(Command::new(NEVER, ()));
@@ -199,7 +199,7 @@ fn a_channel_from_another_thread_wakes_a_task() {
     let scheduler = start(2);
     let (numbers, receiver) = async_channel::bounded(4);
     let (answers, results) = async_channel::bounded(1);
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         let mut sum = 0;
         while let Ok(number) = receiver.recv().await {
             sum += number;
@@ -232,7 +232,7 @@ fn futures_whose_types_have_lifetimes_are_waited_for_in_any_way() {
 
     let map = Arc::new(std::sync::Mutex::new(HashMap::<&'static str, u64>::new()));
     let scheduler = start(1);
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let wait = || Wait(&*map);
         cx.until_cancelled(wait())
             .await?

@@ -6,7 +6,7 @@ use ganger_proc_api::{
     TypedCommand,
 };
 use ganger_sched::{ContextExt, Scheduler};
-use ganger_task::{Cx, Either, SpawnTask, StartTask, WaitError, process};
+use ganger_task::{Cx, Either, TaskExt, WaitError, process};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ fn an_async_function_is_a_handler_and_its_error_is_the_answer() {
         .register_task(async |_: Cx, _: Fail| Err("no luck".into()))
         .unwrap();
     scheduler.start().unwrap();
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let error = cx.command(Fail).await.unwrap_err();
         assert_eq!(error.to_string(), "no luck");
         let unknown = cx.call(Command::new(LATER, ())).await;
@@ -104,7 +104,7 @@ fn a_handler_s_task_is_cancelled_when_its_answer_is_not_wanted() {
     };
     scheduler.register_task(forever).unwrap();
     scheduler.start().unwrap();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         match cx.select((cx.command(Forever), cx.recv())).await {
             Either::A(_) => Err("answered".into()),
             Either::B(message) => Ok(message.unwrap_or(0)),
@@ -156,7 +156,7 @@ fn a_task_answers_a_call_and_is_cancelled_when_its_answer_is_not_wanted() {
 #[test]
 fn a_wait_that_is_dropped_takes_its_command_back() {
     let (scheduler, kept) = world();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let call = cx.call(Command::new(LATER, ()));
         let Either::B(first) = cx.select((call, cx.recv())).await else {
             return Err("answered".into());
@@ -218,7 +218,7 @@ fn an_answer_to_a_wait_that_is_over_is_not_another_s() {
 #[test]
 fn a_sleep_ends_with_its_time_and_a_timeout_before_its_future() {
     let (scheduler, kept) = world();
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let begin = cx.context().now();
         cx.sleep(TIME).await?;
         let late = cx.timeout(TIME, cx.call(Command::new(LATER, ()))).await;
@@ -237,7 +237,7 @@ fn a_sleep_ends_with_its_time_and_a_timeout_before_its_future() {
 #[test]
 fn a_monitor_tells_how_a_process_ended() {
     let (scheduler, ..) = world();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let other = cx.context();
         let fails = ganger_proc_api::process_fn(|_, _, _| Err("no luck".into()));
         let pid = other.submit(fails, "main", ())?;
@@ -259,13 +259,13 @@ fn a_monitor_tells_how_a_process_ended() {
 #[test]
 fn a_monitor_that_is_dropped_leaves_the_others() {
     let (scheduler, ..) = world();
-    let waits = scheduler.spawn_task(async |cx: Cx| -> Result<(), BoxError> {
+    let waits = scheduler.spawn(async |cx: Cx| -> Result<(), BoxError> {
         cx.recv().await;
         Ok(())
     });
     let waits = waits.unwrap();
     let pid = waits.pid();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let (first, second) = (cx.monitor(pid), cx.monitor(pid));
         drop(first);
         cx.cancel(pid, "enough")?;
@@ -281,18 +281,18 @@ fn a_monitor_that_is_dropped_leaves_the_others() {
 #[test]
 fn a_task_that_starts_a_process_hears_how_it_ended_however_soon() {
     let (scheduler, ..) = world();
-    let holder = scheduler.named("taken").spawn_task(async |cx: Cx<u64>| {
+    let holder = scheduler.named("taken").spawn(async |cx: Cx<u64>| {
         let _never = cx.recv().await;
         Ok(())
     });
     let holder = holder.unwrap();
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         for round in 0..100_u64 {
             let fails = async |_: Cx<u64>| Err::<(), _>("no luck".into());
-            let (child, end) = cx.monitored(|spawner| spawner.spawn_task(fails))?;
-            let dropped = cx.monitored(|spawner| spawner.spawn_task(fails))?;
+            let (child, end) = cx.monitored(|spawner| spawner.spawn(fails))?;
+            let dropped = cx.monitored(|spawner| spawner.spawn(fails))?;
             drop(dropped);
-            let refused = cx.monitored(|spawner| spawner.named("taken").spawn_task(fails));
+            let refused = cx.monitored(|spawner| spawner.named("taken").spawn(fails));
             assert!(refused.unwrap_err().into_process().is_some());
             let plain = ganger_proc_api::process_fn(|_, _, _| Err("plain".into()));
             let (_, plain) = cx.monitored(|spawner| spawner.spawn(plain))?;

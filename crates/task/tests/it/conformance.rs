@@ -3,7 +3,7 @@
 use crate::support::{PATIENCE, exit, number, start, until};
 use ganger_proc_api::{BoxError, ExitReason};
 use ganger_sched::{ProcessState, Scheduler};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
@@ -33,7 +33,7 @@ fn is_idle(scheduler: &Scheduler, pid: ganger_proc_api::Pid) -> bool {
 fn a_task_is_woken_from_any_thread_and_by_each_way_of_waking() {
     let scheduler = start(2);
     let (wakers, woken) = channel();
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         for _ in 0..300 {
             until_woken(&wakers).await;
         }
@@ -53,7 +53,7 @@ fn a_task_is_woken_from_any_thread_and_by_each_way_of_waking() {
 #[test]
 fn a_wake_inside_of_the_poll_causes_another_one() {
     let scheduler = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let mut polls = 0_u64;
         let number = poll_fn(|context| {
             polls += 1;
@@ -77,7 +77,7 @@ fn wakes_of_a_task_that_is_polled_are_one_more_poll() {
     let (wakers, woken) = channel();
     let barrier = Arc::new(Barrier::new(2));
     let its_barrier = Arc::clone(&barrier);
-    let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+    let task = scheduler.spawn(async move |cx: Cx<u64>| {
         let mut polls = 0_u64;
         let count = poll_fn(|context| {
             polls += 1;
@@ -118,7 +118,7 @@ fn wakes_after_the_end_and_from_destructors_are_harmless() {
     let (wakers, woken) = channel();
     let held = Arc::new(());
     let its_held = Arc::clone(&held);
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         let _held = its_held;
         let waker = poll_fn(|context| Poll::Ready(context.waker().clone())).await;
         let _wakes = WakesAtDrop(waker.clone());
@@ -133,7 +133,7 @@ fn wakes_after_the_end_and_from_destructors_are_harmless() {
     // The waker keeps a few bytes, and not the future.
     assert_eq!(Arc::strong_count(&held), 1);
     assert!(waker.will_wake(&waker.clone()));
-    let other = scheduler.spawn_task(async |_: Cx| Ok(8_u64)).unwrap();
+    let other = scheduler.spawn(async |_: Cx| Ok(8_u64)).unwrap();
     assert_eq!(number(other), 8);
     drop(scheduler);
     waker.wake();
@@ -157,14 +157,14 @@ fn panics_in_a_poll_and_in_destructors_end_the_task_alone() {
         }
     }
     let scheduler = start(1);
-    let polled = scheduler.spawn_task(async |_: Cx| -> Result<(), BoxError> {
+    let polled = scheduler.spawn(async |_: Cx| -> Result<(), BoxError> {
         poll_fn(|_| -> Poll<()> { panic!("on purpose: poll") }).await;
         Ok(())
     });
     assert!(
         matches!(exit(polled.unwrap()), ExitReason::Panicked(it) if it.contains("on purpose: poll"))
     );
-    let ended = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let ended = scheduler.spawn(async |cx: Cx<u64>| {
         let _bomb = Bomb;
         cx.recv().await;
         Ok(7_u64)
@@ -173,7 +173,7 @@ fn panics_in_a_poll_and_in_destructors_end_the_task_alone() {
     scheduler.terminate(ended.pid()).unwrap();
     assert!(matches!(exit(ended), ExitReason::Terminated));
     // A future is dropped when its result is there.
-    let done = scheduler.spawn_task(|_: Cx| Ends(Bomb));
+    let done = scheduler.spawn(|_: Cx| Ends(Bomb));
     assert_eq!(number(done.unwrap()), 9);
 }
 
@@ -188,7 +188,7 @@ fn a_waker_that_panics_ends_the_task_alone() {
         }
     }
     let scheduler = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let waker = Waker::from(Arc::new(Panics));
         let mut recv = cx.recv();
         poll_fn(|_| {
@@ -202,7 +202,7 @@ fn a_waker_that_panics_ends_the_task_alone() {
     until("it waits", || is_idle(&scheduler, task.pid()));
     task.send(1).unwrap();
     assert!(matches!(exit(task), ExitReason::Panicked(it) if it.contains("waker")));
-    let other = scheduler.spawn_task(async |_: Cx| Ok(8_u64)).unwrap();
+    let other = scheduler.spawn(async |_: Cx| Ok(8_u64)).unwrap();
     assert_eq!(number(other), 8);
 }
 
@@ -211,14 +211,14 @@ fn a_waker_that_panics_ends_the_task_alone() {
 fn a_wait_outside_of_its_task_panics_and_says_so() {
     let scheduler = start(1);
     let (given, taken) = channel();
-    let first = scheduler.spawn_task(async move |cx: Cx<u64>| {
+    let first = scheduler.spawn(async move |cx: Cx<u64>| {
         given.send(cx.clone())?;
         cx.recv().await;
         Ok(7_u64)
     });
     let (first, cx) = (first.unwrap(), taken.recv_timeout(PATIENCE).unwrap());
     let its_cx = cx.clone();
-    let second = scheduler.spawn_task(async move |_: Cx<u64>| {
+    let second = scheduler.spawn(async move |_: Cx<u64>| {
         its_cx.recv().await;
         Ok(8_u64)
     });
@@ -226,7 +226,7 @@ fn a_wait_outside_of_its_task_panics_and_says_so() {
     assert!(matches!(panicked, ExitReason::Panicked(it) if it.contains("outside of that task")));
     let outside = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cx.try_recv()));
     assert!(outside.is_err());
-    let nested = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let nested = scheduler.spawn(async |cx: Cx<u64>| {
         cx.recv_where(|_| cx.try_recv().is_some()).await;
         Ok(9_u64)
     });

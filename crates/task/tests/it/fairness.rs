@@ -3,7 +3,7 @@
 use crate::support::{ByHand, Stepped, number, start};
 use ganger_proc_api::{BoxError, Event, Outcome};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, Either, SpawnTask, StartTask, WaitError, process};
+use ganger_task::{Cx, Either, WaitError, process};
 use std::future::{poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ async fn busy<M: 'static + Send>(cx: &Cx<M>) {
 #[test]
 fn a_time_is_over_beside_a_future_that_uses_up_the_budget() {
     let scheduler = world();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let over = cx.timeout(TIME, busy(&cx)).await;
         Ok(u64::from(matches!(over, Err(WaitError::TimedOut))))
     });
@@ -43,7 +43,7 @@ fn a_time_is_over_beside_a_future_that_uses_up_the_budget() {
 #[test]
 fn a_time_is_over_beside_waits_that_are_ready_with_values() {
     let scheduler = world();
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let work = async {
             loop {
                 if cx.until_cancelled(ready(())).await.is_err() {
@@ -64,7 +64,7 @@ fn a_time_is_over_beside_waits_that_are_ready_with_values() {
 fn what_is_joined_with_a_busy_future_goes_on() {
     let scheduler = world();
     for order in [false, true] {
-        let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+        let task = scheduler.spawn(async move |cx: Cx<u64>| {
             let is_over = AtomicBool::new(false);
             let busy = async {
                 // Ordering: Relaxed: one task.
@@ -76,7 +76,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
                 cx.sleep(TIME).await?;
                 let number = cx.recv().await.ok_or("cancelled")?;
                 let child = async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0));
-                let (child, end) = cx.monitored(|spawner| spawner.spawn_task(child))?;
+                let (child, end) = cx.monitored(|spawner| spawner.spawn(child))?;
                 child.send(number)?;
                 end.await?;
                 // Ordering: Relaxed: one task.
@@ -128,11 +128,11 @@ fn a_wait_behind_a_busy_future_has_its_turn_in_the_next_step() {
 #[test]
 fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
     let scheduler = start(1);
-    let other = scheduler.spawn_task(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
+    let other = scheduler.spawn(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
     let other = other.unwrap();
     let pid = other.pid();
     for is_monitor in [false, true] {
-        let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+        let task = scheduler.spawn(async move |cx: Cx<u64>| {
             let mut busy = pin!(busy(&cx));
             let mut wait = pin!(async {
                 cx.cancelled().await;

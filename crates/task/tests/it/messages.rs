@@ -4,14 +4,15 @@ use crate::support::{ByHand, exit, number, start, until};
 use ganger_proc_api::{
     BoxError, Envelope, Event, ExitReason, Message, Outcome, SendErrorKind, UpgradeRequest,
 };
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt, process};
+use ganger_sched::ContextExt;
+use ganger_task::{Cx, process};
 
 // pins: A1
 #[test]
 fn messages_are_received_in_order_and_the_result_is_the_process_s() {
     let scheduler = start(2);
     let task = scheduler
-        .spawn_task(async |cx: Cx<u64>| {
+        .spawn(async |cx: Cx<u64>| {
             let mut digits = 0;
             for _ in 0..5 {
                 digits = digits * 10 + cx.recv().await.ok_or("cancelled")?;
@@ -27,13 +28,13 @@ fn messages_are_received_in_order_and_the_result_is_the_process_s() {
 #[test]
 fn an_error_ends_the_process_as_failed_and_a_panic_as_panicked() {
     let scheduler = start(1);
-    let fails = scheduler.spawn_task(async |_: Cx| -> Result<(), BoxError> {
+    let fails = scheduler.spawn(async |_: Cx| -> Result<(), BoxError> {
         let number: u64 = "seven".parse()?;
         unreachable!("{number}");
     });
     let failed = exit(fails.unwrap());
     assert!(matches!(failed, ExitReason::Failed(it) if it.to_string().contains("digit")));
-    let panics = scheduler.spawn_task(async |cx: Cx| -> Result<(), BoxError> {
+    let panics = scheduler.spawn(async |cx: Cx| -> Result<(), BoxError> {
         cx.yield_now().await;
         panic!("on purpose: task");
     });
@@ -45,7 +46,7 @@ fn an_error_ends_the_process_as_failed_and_a_panic_as_panicked() {
 #[test]
 fn a_message_of_another_type_is_refused_at_the_send() {
     let scheduler = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
+    let task = scheduler.spawn(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
     let task = task.unwrap();
     let refused = scheduler.send(Envelope::new(None, task.pid(), "", "seven"));
     assert!(matches!(
@@ -73,7 +74,7 @@ fn a_message_of_another_type_that_came_before_is_dropped() {
 fn a_selective_receive_leaves_the_others_in_order() {
     let scheduler = start(1);
     let task = scheduler
-        .spawn_task(async |cx: Cx<u64>| {
+        .spawn(async |cx: Cx<u64>| {
             let even = cx.recv_where(|it| it % 2 == 0).await.unwrap_or(0);
             let large = cx.recv_where(|it| *it > 90).await.unwrap_or(0);
             let mut all = vec![even, large];
@@ -98,7 +99,7 @@ fn a_selective_receive_leaves_the_others_in_order() {
 #[test]
 fn a_selective_receive_sees_what_came_while_it_was_not_polled() {
     let scheduler = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let task = scheduler.spawn(async |cx: Cx<u64>| {
         let mut nine = cx.recv_where(|it| *it == 9);
         assert!(futures_util::poll!(&mut nine).is_pending());
         let five = cx.recv_where(|it| *it == 5).await;
@@ -132,9 +133,9 @@ fn control_messages_are_messages_that_overtake() {
 #[test]
 fn tasks_start_tasks_and_send_to_them() {
     let scheduler = start(2);
-    let parent = scheduler.spawn_task(async |cx: Cx<u64>| {
+    let parent = scheduler.spawn(async |cx: Cx<u64>| {
         let own = cx.pid();
-        let child = cx.spawn_task(async move |cx: Cx<u64>| {
+        let child = cx.spawn(async move |cx: Cx<u64>| {
             let number = cx.recv().await.ok_or("cancelled")?;
             Ok(cx.send(own, number + 1)?)
         })?;
@@ -150,7 +151,7 @@ fn a_task_takes_the_place_of_another_process() {
     let scheduler = start(1);
     let task = || process(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(0)));
     scheduler.register_factory("task", task).unwrap();
-    let old = scheduler.spawn_task(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(1)));
+    let old = scheduler.spawn(async |cx: Cx<u64>| Ok(cx.recv().await.unwrap_or(1)));
     let old = old.unwrap();
     scheduler
         .upgrade(old.pid(), UpgradeRequest::factory("task", "main", ()))

@@ -2,8 +2,8 @@
 
 use crate::support::{number, start, until};
 use ganger_proc_api::{Context, Events, ExitReason, Process, StepOutput, StepResult};
-use ganger_sched::ProcessState;
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt, process};
+use ganger_sched::{ContextExt, ProcessState};
+use ganger_task::{Cx, process};
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn a_future_has_one_address_over_many_waits() {
     let scheduler = start(1);
     let polls = Arc::new(AtomicUsize::new(0));
     let its_polls = Arc::clone(&polls);
-    let task = scheduler.spawn_task(async move |_: Cx<u64>| Ok(still(&its_polls).await));
+    let task = scheduler.spawn(async move |_: Cx<u64>| Ok(still(&its_polls).await));
     let task = task.unwrap();
     let waker = task.address().untyped().waker();
     for poll in 1..=10 {
@@ -86,7 +86,7 @@ struct Starter(Arc<AtomicUsize>);
 impl Process for Starter {
     fn step(&mut self, ctx: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let polls = Arc::clone(&self.0);
-        let address = ctx.spawn_task(async move |_: Cx<u64>| Ok(still(&polls).await))?;
+        let address = ctx.spawn(async move |_: Cx<u64>| Ok(still(&polls).await))?;
         let polls = Arc::clone(&self.0);
         let boxed = process(async move |_: Cx<u64>| Ok(still(&polls).await));
         let pid = ctx.submit(boxed, "main", ())?;

@@ -2,7 +2,7 @@
 
 use crate::support::{exit, number, start, until};
 use ganger_proc_api::{BoxError, CancelReason, ExitCause, ExitReason, SubmitErrorKind};
-use ganger_task::{Cx, SpawnTask, TaskSet};
+use ganger_task::{Cx, TaskSet};
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -36,7 +36,7 @@ impl Drop for Runs {
 #[test]
 fn failures_of_all_kinds_end_neither_the_others_nor_the_scope() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let other = cx.scope(async |scope| {
             let set = scope.task_set();
             let fails = set.spawn(async |_| Err("no luck".into()))?;
@@ -81,7 +81,7 @@ fn no_more_run_at_once_than_the_limit_says_and_all_run() {
     let scheduler = start(4);
     let at_once = Arc::new(AtOnce::default());
     let its = Arc::clone(&at_once);
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         cx.scope(async |scope| {
             let set = scope.task_set().limit(3);
             for number in 0..50_u64 {
@@ -117,7 +117,7 @@ fn no_more_run_at_once_than_the_limit_says_and_all_run() {
 #[test]
 fn one_child_is_cancelled_or_all_are_and_those_that_wait_do_not_start() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         cx.scope(async |scope| {
             let set: TaskSet<u64> = scope.task_set().limit(2);
             let stays = async |cx: Cx| {
@@ -162,7 +162,7 @@ fn a_set_that_is_dropped_cancels_its_children_and_the_scope_waits_for_them() {
     let scheduler = start(2);
     let has_ended = Arc::new(AtomicBool::new(false));
     let its = Arc::clone(&has_ended);
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         cx.scope(async |scope| {
             let set = scope.task_set().limit(1);
             let ends = Arc::clone(&its);
@@ -189,7 +189,7 @@ fn a_set_that_is_dropped_cancels_its_children_and_the_scope_waits_for_them() {
 #[test]
 fn a_cancellation_of_the_task_cancels_the_children_whose_ends_still_come() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         cx.scope(async |scope| {
             let set = scope.task_set().limit(2);
             for _ in 0..5 {
@@ -218,7 +218,7 @@ fn a_cancellation_of_the_task_cancels_the_children_whose_ends_still_come() {
 #[test]
 fn a_set_that_has_left_its_scope_knows_all_ends_and_starts_no_child() {
     let scheduler = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let set = cx.scope(async |scope| {
             let set = scope.task_set().limit(1);
             set.spawn(async |_| Ok(7_u64))?;
@@ -248,7 +248,7 @@ fn a_set_that_has_left_its_scope_knows_all_ends_and_starts_no_child() {
 #[test]
 fn a_scope_that_is_dropped_ends_the_children_of_its_sets() {
     let scheduler = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let mut kept = None;
         {
             let keeps = &mut kept;

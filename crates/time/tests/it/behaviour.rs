@@ -411,9 +411,7 @@ fn an_actor_begins_its_idle_time_when_it_has_started() {
     // A message that is there before the first step, one that counts later, and one that does not.
     for (counts, end) in [(true, 14), (false, 10)] {
         sim(16).check_seeds(20, |rt| {
-            let idle = rt
-                .spawn_actor(Idle(ReceiveTimeout::new(ms(10), 1)))
-                .unwrap();
+            let idle = rt.spawn(Idle(ReceiveTimeout::new(ms(10), 1))).unwrap();
             idle.address().send(false).unwrap();
             let later = Envelope::new(None, idle.pid(), "", counts);
             let _ = timers(rt).send_after(ms(4), later);

@@ -60,8 +60,8 @@ fn pair(rt: &Rt<'_>) -> (Kept, ProcessHandle<Reply<u64>>, ProcessHandle<()>) {
         keeps.lock().unwrap().push(reply);
         Ok(())
     });
-    let silent = rt.spawn_actor(silent).unwrap();
-    let asks = rt.spawn_actor(Asks(Some(silent.address().clone())));
+    let silent = rt.spawn(silent).unwrap();
+    let asks = rt.spawn(Asks(Some(silent.address().clone())));
     rt.run_for(ms(5));
     (kept, silent, asks.unwrap())
 }
@@ -139,10 +139,10 @@ fn a_question_that_fails_says_why_and_leaves_no_timer() {
         let target = silent.address().clone();
         rt.terminate(silent.pid()).unwrap();
         rt.settle();
-        let asks = rt.spawn_actor(Asks(Some(target))).unwrap();
+        let asks = rt.spawn(Asks(Some(target))).unwrap();
         let refused = heard(rt, asks).unwrap_err();
         assert!(refused.starts_with("other: "), "{refused}");
-        let asks = rt.spawn_actor(Asks(None)).unwrap();
+        let asks = rt.spawn(Asks(None)).unwrap();
         assert_eq!(heard(rt, asks), Err("unknown".to_owned()));
         assert_eq!((stats(rt).armed, stats(rt).cancelled), (1, 1));
     });
@@ -162,8 +162,8 @@ fn an_answer_races_with_the_deadline_and_one_of_them_counts() {
                     Ok(())
                 }
             });
-            let late = rt.spawn_actor(answers_late).unwrap();
-            let asks = (0..4).map(|_| rt.spawn_actor(Asks(Some(late.address().clone()))).unwrap());
+            let late = rt.spawn(answers_late).unwrap();
+            let asks = (0..4).map(|_| rt.spawn(Asks(Some(late.address().clone()))).unwrap());
             for asks in asks.collect::<Vec<_>>() {
                 match heard(rt, asks) {
                     Ok(_) => answers += 1,
@@ -186,12 +186,12 @@ fn an_answer_races_with_the_deadline_and_one_of_them_counts() {
 fn the_end_of_the_process_that_is_asked_is_the_answer_also_within_a_time() {
     sim(5).run(|rt| {
         let mut kept = Vec::new();
-        let keeps = rt.spawn_actor(actor_fn(move |_, reply: Reply<u64>, _| {
+        let keeps = rt.spawn(actor_fn(move |_, reply: Reply<u64>, _| {
             kept.push(reply);
             Ok(())
         }));
         let keeps = keeps.unwrap();
-        let asks = rt.spawn_actor(Asks(Some(keeps.address().clone()))).unwrap();
+        let asks = rt.spawn(Asks(Some(keeps.address().clone()))).unwrap();
         rt.run_for(ms(5));
         rt.terminate(keeps.pid()).unwrap();
         let ended = "other: no answer: the process that was asked has ended: terminated";

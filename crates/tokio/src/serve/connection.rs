@@ -5,7 +5,8 @@ use super::app::App;
 use super::guarded::Guarded;
 use super::limits::Limits;
 use ganger_proc_api::{BoxError, CancelSignal, CancelToken, Context};
-use ganger_task::{Cx, SpawnTaskExt};
+use ganger_sched::ContextExt;
+use ganger_task::Cx;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::rt::Executor;
@@ -260,7 +261,7 @@ where
         };
         let started = {
             let stream = Arc::clone(&stream);
-            self.0.spawn_task(async move |_: Cx| {
+            self.0.spawn(async move |_: Cx| {
                 if let Some(stream) = take(&stream) {
                     stream.await;
                 }

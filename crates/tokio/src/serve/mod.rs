@@ -31,8 +31,9 @@ use self::tls::Security;
 pub use app::{App, HyperApp, TowerApp};
 pub use connection::Peer;
 use ganger_proc_api::{BoxError, CancelSignal, Context, SubmitErrorKind};
+use ganger_sched::ContextExt;
 use ganger_sched::internal::here;
-use ganger_task::{Cx, SpawnTaskExt};
+use ganger_task::Cx;
 pub use listener::Listener;
 use std::fmt;
 use std::future::poll_fn;
@@ -61,7 +62,7 @@ const QUEUE: usize = 1024;
 /// ```
 /// use ganger_proc_api::BoxError;
 /// use ganger_sched::Scheduler;
-/// use ganger_task::{Cx, SpawnTask};
+/// use ganger_task::Cx;
 /// use ganger_tokio::{Tokio, serve};
 /// use http_body_util::Full;
 /// use hyper::body::{Bytes, Incoming};
@@ -76,7 +77,7 @@ const QUEUE: usize = 1024;
 ///
 /// let scheduler = Scheduler::builder().driver(Tokio::new()?).start()?;
 /// let (send, listens) = std::sync::mpsc::channel();
-/// let server = scheduler.spawn_task(async move |_: Cx| {
+/// let server = scheduler.spawn(async move |_: Cx| {
 ///     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 ///     send.send(listener.local_addr()?)?;
 ///     serve(listener, service_fn(hello)).await?; // Until it is cancelled, or the scheduler stops.
@@ -291,7 +292,7 @@ fn start<L: Listener, A: App<K>, K: 'static>(
 ) -> bool {
     let (app, security) = (app.clone(), security.clone());
     let (mut asked, token) = (context.cancel_signal(), context.cancel_token());
-    let started = context.spawn_task(async move |cx: Cx| {
+    let started = context.spawn(async move |cx: Cx| {
         let activity = Activity::new();
         let secured = security.accept(&cx, io, &mut asked, limits.header);
         let Some(io) = secured.await else {

@@ -2,7 +2,7 @@
 
 use crate::support::{ms, ok, result, start};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use ganger_tokio::{RuntimeRefused, Tokio, shutdown_signal};
 use std::time::Instant;
 use tokio::time::timeout;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 #[test]
 fn timers_of_both_kinds_go_off_in_time_order_and_never_early() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let begin = Instant::now();
         tokio::time::sleep(ms(3)).await;
         assert!(begin.elapsed() >= ms(3));
@@ -44,7 +44,7 @@ fn many_sleepers_of_both_kinds_all_wake() {
             }
             Ok(1_u64)
         };
-        scheduler.spawn_task(sleeper).unwrap()
+        scheduler.spawn(sleeper).unwrap()
     });
     let sleepers: Vec<_> = sleepers.collect();
     assert_eq!(crate::support::sum(sleepers), 400);
@@ -56,7 +56,7 @@ fn files_threads_and_names_of_hosts_work() {
     let (scheduler, _) = start(2);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         tokio::fs::write(&path, b"hello").await?;
         let text = tokio::fs::read_to_string(&path).await?;
         let length = tokio::task::spawn_blocking(move || text.len()).await?;
@@ -77,7 +77,7 @@ fn child_processes_of_the_system_end() {
             let output = tokio::process::Command::new("echo").arg("hi").output();
             ok(output.await?.stdout.len() as u64)
         };
-        scheduler.spawn_task(child).unwrap()
+        scheduler.spawn(child).unwrap()
     });
     let children: Vec<_> = children.collect();
     assert_eq!(crate::support::sum(children), 5 * 3);
@@ -87,7 +87,7 @@ fn child_processes_of_the_system_end() {
 #[test]
 fn udp_and_channels_work() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (one, two) = (
             tokio::net::UdpSocket::bind("127.0.0.1:0").await?,
             tokio::net::UdpSocket::bind("127.0.0.1:0").await?,
@@ -113,7 +113,7 @@ fn a_runtime_that_others_drive_is_refused() {
     let tokio = Tokio::with_runtime(runtime.enable_all().build().unwrap()).unwrap();
     let scheduler = Scheduler::builder().driver(tokio).build().unwrap();
     scheduler.start().unwrap();
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         tokio::time::sleep(ms(1)).await;
         Ok(7_u64)
     });
@@ -149,7 +149,7 @@ fn a_program_is_asked_to_end_by_either_signal_and_by_both() {
         assert!(killed.unwrap().success());
     };
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         for (name, kind) in [
             ("-INT", SignalKind::interrupt()),
             ("-TERM", SignalKind::terminate()),

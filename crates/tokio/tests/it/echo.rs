@@ -2,8 +2,8 @@
 
 use crate::support::{ms, result, start, sum, until};
 use ganger_proc_api::{BoxError, process_fn};
-use ganger_sched::{Handle, ProcessHandle};
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::{ContextExt, Handle, ProcessHandle};
+use ganger_task::Cx;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,13 +27,13 @@ async fn echo(mut stream: TcpStream) -> Result<u64, BoxError> {
 /// Accepts until it is cancelled, with a process for each connection.
 fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
     let (send, address) = std::sync::mpsc::channel();
-    let server = scheduler.spawn_task(async move |cx: Cx| {
+    let server = scheduler.spawn(async move |cx: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         send.send(listener.local_addr()?)?;
         let mut accepted = 0_u64;
         while let Ok(stream) = cx.until_cancelled(listener.accept()).await {
             let (stream, _) = stream?;
-            cx.spawn_task(async move |_: Cx| echo(stream).await)?;
+            cx.spawn(async move |_: Cx| echo(stream).await)?;
             accepted += 1;
         }
         Ok(accepted)
@@ -44,7 +44,7 @@ fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
 
 /// Sends so many messages, and waits for each to come back. Returns how many bytes came.
 fn client(scheduler: &Handle, address: SocketAddr, rounds: u8) -> ProcessHandle {
-    let client = scheduler.spawn_task(async move |_: Cx| {
+    let client = scheduler.spawn(async move |_: Cx| {
         let mut stream = TcpStream::connect(address).await?;
         let mut sum = 0;
         for round in 0..rounds {
@@ -148,7 +148,7 @@ fn idle_connections_wake_no_thread() {
             let is_cancelled = cx.until_cancelled(rest).await.is_err();
             Ok(u64::from(is_cancelled))
         };
-        scheduler.spawn_task(idle).unwrap()
+        scheduler.spawn(idle).unwrap()
     });
     let idle: Vec<ProcessHandle> = idle.collect();
     let turns = || scheduler.stats().total.turns;

@@ -3,7 +3,8 @@
 use crate::support::{result, start};
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Pid};
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::ContextExt;
+use ganger_task::Cx;
 use http_body_util::{BodyExt, Full};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -30,10 +31,10 @@ async fn serve(stream: TcpStream) -> Result<(), BoxError> {
 async fn server(cx: &Cx) -> Result<(Pid, SocketAddr), BoxError> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let server = cx.spawn_task(async move |cx: Cx| {
+    let server = cx.spawn(async move |cx: Cx| {
         while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
             let (stream, _) = accepted?;
-            cx.spawn_task(async move |_: Cx| serve(stream).await)?;
+            cx.spawn(async move |_: Cx| serve(stream).await)?;
         }
         Ok(())
     })?;
@@ -65,14 +66,14 @@ where
 fn hyper_serves_and_asks() {
     const CLIENTS: u64 = 20;
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (server, address) = server(&cx).await?;
         let client = || {
             async move |cx: Cx| {
                 let io = TokioIo::new(TcpStream::connect(address).await?);
                 let (mut send, connection) = hyper::client::conn::http1::handshake(io).await?;
                 // Its other half, in a process.
-                cx.spawn_task(async move |_: Cx| {
+                cx.spawn(async move |_: Cx| {
                     connection.await?;
                     Ok(())
                 })?;
@@ -101,7 +102,7 @@ fn hyper_serves_and_asks() {
 fn reqwest_asks() {
     const CLIENTS: u64 = 20;
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |cx: Cx| {
+    let task = scheduler.spawn(async |cx: Cx| {
         let (server, address) = server(&cx).await?;
         let client = reqwest::Client::builder().no_proxy().build()?;
         let client = move || {

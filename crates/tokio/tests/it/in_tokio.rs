@@ -3,7 +3,7 @@
 use crate::support::{PATIENCE, result};
 use ganger_proc_api::{BoxError, ExitReason};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use ganger_tokio::{RuntimeGone, in_tokio};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
@@ -25,7 +25,7 @@ fn timers_and_tasks_of_tokio_work_in_a_runtime_that_others_drive() {
         .unwrap();
     let handle = runtime.handle().clone();
     let scheduler = start();
-    let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+    let task = scheduler.spawn(async move |cx: Cx<u64>| {
         let inside = async {
             tokio::time::sleep(WHILE).await;
             let late = tokio::time::timeout(WHILE, cx.recv()).await;
@@ -54,7 +54,7 @@ fn a_runtime_that_is_gone_is_refused_before_the_future_is_polled() {
         let handle = runtime.handle().clone();
         runtime.shutdown_background();
         let scheduler = start();
-        let task = scheduler.spawn_task(async move |_: Cx| {
+        let task = scheduler.spawn(async move |_: Cx| {
             let inside = async { unreachable!("the future is polled") };
             in_tokio(&handle, inside).await?;
             Ok(())
@@ -71,7 +71,7 @@ fn a_runtime_that_nothing_drives_is_waited_for_until_the_task_is_cancelled() {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let handle = runtime.handle().clone();
     let scheduler = start();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         cx.until_cancelled(in_tokio(&handle, async {})).await??;
         Ok(())
     });
@@ -80,7 +80,7 @@ fn a_runtime_that_nothing_drives_is_waited_for_until_the_task_is_cancelled() {
     let ended = task.wait_timeout(PATIENCE).unwrap();
     assert!(matches!(ended, ExitReason::Cancelled(_)));
     let handle = runtime.handle().clone();
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         let slept = async { tokio::time::sleep(WHILE).await };
         in_tokio(&handle, slept).await?;
         Ok(1_u64)

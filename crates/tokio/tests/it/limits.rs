@@ -2,7 +2,7 @@
 
 use crate::support::{ms, result, start, until};
 use ganger_proc_api::process_fn;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 #[test]
 fn what_tokio_spawns_is_no_process_and_wakes_the_process_that_waits() {
     let (scheduler, _) = start(2);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let mut sum = 0;
         for number in 0..100_u64 {
             let spawned = tokio::spawn(async move {
@@ -34,7 +34,7 @@ fn what_tokio_spawns_is_no_process_and_wakes_the_process_that_waits() {
 #[test]
 fn what_tokio_spawns_may_panic() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let spawned = tokio::spawn(async { std::panic::resume_unwind(Box::new("on purpose")) });
         let ended: Result<(), _> = spawned.await;
         tokio::time::sleep(ms(1)).await;
@@ -51,7 +51,7 @@ fn what_tokio_spawns_does_not_block_for_a_process() {
     let (scheduler, tokio) = start(2);
     let start_one = {
         let handle = scheduler.handle();
-        move || handle.spawn_task(async |_: Cx| Ok(7_u64)).unwrap()
+        move || handle.spawn(async |_: Cx| Ok(7_u64)).unwrap()
     };
     let blocks = tokio.spawn({
         let start_one = start_one.clone();
@@ -108,7 +108,7 @@ fn a_termination_drops_what_waits_in_tokio() {
     let is_dropped = Arc::new(AtomicBool::new(false));
     let drops = Drops(Arc::clone(&is_dropped));
     let (inside, is_inside) = std::sync::mpsc::channel();
-    let task = scheduler.spawn_task(async move |_: Cx| {
+    let task = scheduler.spawn(async move |_: Cx| {
         let _drops = drops;
         inside.send(())?;
         tokio::time::sleep(ms(3_600_000)).await;

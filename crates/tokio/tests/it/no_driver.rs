@@ -2,7 +2,7 @@
 
 use ganger_proc_api::{BoxError, ExitReason};
 use ganger_sched::{FailureReport, Scheduler};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ fn the_panic_of_tokio_says_which_driver_is_missing() {
     let noting = move |report: &FailureReport| tell.send(report.to_string()).unwrap();
     let scheduler = builder.on_failure(noting).start().unwrap();
     let needs = [
-        scheduler.spawn_task(sleeps),
-        scheduler.spawn_task(async |_: Cx| {
+        scheduler.spawn(sleeps),
+        scheduler.spawn(async |_: Cx| {
             drop(tokio::net::TcpListener::bind("127.0.0.1:0").await?);
             Ok(())
         }),
-        scheduler.spawn_task(async |_: Cx| {
+        scheduler.spawn(async |_: Cx| {
             drop(tokio::spawn(async {}));
             Ok(())
         }),
@@ -37,7 +37,7 @@ fn the_panic_of_tokio_says_which_driver_is_missing() {
         assert!(message.contains("no reactor running"), "{message}");
         assert!(message.contains("`.driver(Tokio::new()?)`"), "{message}");
     }
-    drop(scheduler.spawn_task(sleeps));
+    drop(scheduler.spawn(sleeps));
     let report = told.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(report.contains("`.driver(Tokio::new()?)`"), "{report}");
 }

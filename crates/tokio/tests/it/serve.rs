@@ -4,8 +4,8 @@ use crate::support::{PATIENCE, ms, ok, result, start};
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Pid};
 use ganger_sched::internal::here;
-use ganger_sched::{ProcessHandle, Scheduler};
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::{ContextExt, ProcessHandle, Scheduler};
+use ganger_task::Cx;
 use ganger_tokio::{App, Listener, Peer, Serve, serve};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
@@ -37,7 +37,7 @@ where
     K: 'static,
 {
     let (send, listens) = channel();
-    let server = scheduler.spawn_task(async move |_: Cx| {
+    let server = scheduler.spawn(async move |_: Cx| {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         send.send(listener.local_addr()?)?;
         set(serve(listener, app)).await?;
@@ -151,11 +151,11 @@ fn each_request_of_http_2_is_a_process() {
         async move { own_pid(&seen) }
     });
     let (_server, address) = serve_on(&scheduler, app, |it| it);
-    let client = scheduler.spawn_task(async move |cx: Cx| {
+    let client = scheduler.spawn(async move |cx: Cx| {
         let stream = tokio::net::TcpStream::connect(address).await?;
         let (mut requests, connection) =
             hyper::client::conn::http2::handshake(Spawns(cx.clone()), TokioIo::new(stream)).await?;
-        cx.spawn_task(async move |_: Cx| {
+        cx.spawn(async move |_: Cx| {
             connection.await?;
             Ok(())
         })?;
@@ -179,7 +179,7 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     fn execute(&self, future: F) {
-        let started = self.0.context().spawn_task(async move |_: Cx| {
+        let started = self.0.context().spawn(async move |_: Cx| {
             future.await;
             Ok(())
         });
@@ -300,7 +300,7 @@ fn clients_that_do_not_read_keep_no_answers() {
 #[test]
 fn a_connection_is_asked_whether_it_lives() {
     let (scheduler, _) = start(1);
-    let task = scheduler.spawn_task(async |_: Cx| {
+    let task = scheduler.spawn(async |_: Cx| {
         let mut listener = TcpListener::bind("127.0.0.1:0").await?;
         let _client = connect(listener.local_addr()?);
         let (stream, peer) = Listener::accept(&mut listener).await?;

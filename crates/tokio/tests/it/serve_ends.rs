@@ -3,7 +3,7 @@
 use crate::serve::{Answer, GET, connect, get, read_all, serve_on};
 use crate::support::{PATIENCE, ms, ok, result, start, until};
 use ganger_proc_api::{BoxError, ExitReason};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -185,7 +185,7 @@ fn what_is_left_at_the_deadline_is_cut_off() {
 fn a_cancel_signal_ends_what_is_spawned_on_the_runtime() {
     let (scheduler, _) = start(2);
     let (send, started) = channel();
-    let task = scheduler.spawn_task(async move |cx: Cx| {
+    let task = scheduler.spawn(async move |cx: Cx| {
         let asked = cx.cancel_signal();
         let other = tokio::spawn(async move {
             asked.await;

@@ -3,7 +3,8 @@
 use crate::serve::{Spawns, connect, hello, serve_on};
 use crate::support::{PATIENCE, ms, ok, result, start};
 use bytes::Bytes;
-use ganger_task::{Cx, SpawnTask, SpawnTaskExt};
+use ganger_sched::ContextExt;
+use ganger_task::Cx;
 use http_body_util::{BodyExt, Empty};
 use hyper::service::service_fn;
 use hyper::{Request, Version};
@@ -73,14 +74,14 @@ fn http_2_is_chosen_in_the_handshake() {
     let (server, mut config) = configs();
     let (_server, address) = serve_on(&scheduler, service_fn(hello), |it| it.tls(server));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let client = scheduler.spawn_task(async move |cx: Cx| {
+    let client = scheduler.spawn(async move |cx: Cx| {
         let stream = tokio::net::TcpStream::connect(address).await?;
         let stream = TlsConnector::from(Arc::new(config)).connect(name(), stream);
         let stream = stream.await?;
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
         let (mut requests, connection) =
             hyper::client::conn::http2::handshake(Spawns(cx.clone()), TokioIo::new(stream)).await?;
-        cx.context().spawn_task(async move |_: Cx| {
+        cx.context().spawn(async move |_: Cx| {
             connection.await?;
             Ok(())
         })?;

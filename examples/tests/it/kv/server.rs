@@ -228,7 +228,7 @@ impl AsyncWrite for Takes {
 fn an_answer_of_many_long_values_is_not_made_at_once() {
     const LONG: usize = 100_000;
     let scheduler = Scheduler::start_default().unwrap();
-    let shard = scheduler.spawn_actor(Shard::new()).unwrap();
+    let shard = scheduler.spawn(Shard::new()).unwrap();
     let shards = vec![shard.address().clone()];
     let server = Arc::new(Server::new(&scheduler, Settings::default(), shards));
     let says = format!("append key {}\r\n", "x".repeat(10_000)).repeat(LONG / 10_000)
@@ -239,7 +239,7 @@ fn an_answer_of_many_long_values_is_not_made_at_once() {
         most: Arc::clone(&most),
     };
     let serves = scheduler
-        .spawn_task(async move |cx| Ok(connection::serve(cx, takes, server).await?))
+        .spawn(async move |cx| Ok(connection::serve(cx, takes, server).await?))
         .unwrap();
     serves.wait().into_result().unwrap();
     // Ordering: Relaxed: a number alone.
@@ -261,7 +261,7 @@ fn requests_for_whole_lists_are_carried_out_alone() {
         batch.reply.complete(answers.collect());
         Ok(())
     });
-    let shard = scheduler.spawn_actor(shard).unwrap();
+    let shard = scheduler.spawn(shard).unwrap();
     let shards = vec![shard.address().clone()];
     let server = Arc::new(Server::new(&scheduler, Settings::default(), shards));
     let says = "get a\r\nget b\r\nlrange c 0 -1\r\nkeys *\r\nget d\r\nhgetall e\r\nget f\r\n";
@@ -270,7 +270,7 @@ fn requests_for_whole_lists_are_carried_out_alone() {
         most: Arc::default(),
     };
     let serves = scheduler
-        .spawn_task(async move |cx| Ok(connection::serve(cx, takes, server).await?))
+        .spawn(async move |cx| Ok(connection::serve(cx, takes, server).await?))
         .unwrap();
     serves.wait().into_result().unwrap();
     assert_eq!(seen.try_iter().collect::<Vec<_>>(), [3, 1, 2, 1]);

@@ -18,7 +18,7 @@ fn server(ganger: &Ganger) -> Result<ProcessHandle<Ask>, crate::whole::job::Erro
         reply.complete(number);
         Ok(())
     });
-    ganger.scheduler.spawn_actor(server).map_err(failed)
+    ganger.scheduler.spawn(server).map_err(failed)
 }
 
 fn end(ganger: &Ganger, server: &ProcessHandle<Ask>) -> Result<(), crate::whole::job::Error> {
@@ -135,7 +135,7 @@ pub(super) fn broadcast(ganger: &Ganger, members: u64, messages: u64) -> Timed {
             sum: 0,
             gate: ganger.gate,
         };
-        let member = ganger.scheduler.spawn_actor(member).map_err(failed)?;
+        let member = ganger.scheduler.spawn(member).map_err(failed)?;
         group.join(&member).map_err(failed)?;
     }
     ganger.gate.time(members, || {

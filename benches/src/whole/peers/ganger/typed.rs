@@ -30,7 +30,7 @@ fn spawn_all<A: Actor<Message = Load>>(
     make: impl Fn() -> A,
 ) -> Result<Vec<Address<Load>>, Error> {
     let spawn = |_| {
-        let actor = ganger.scheduler.spawn_actor(make()).map_err(failed)?;
+        let actor = ganger.scheduler.spawn(make()).map_err(failed)?;
         Ok(actor.address().clone())
     };
     (0..actors).map(spawn).collect()

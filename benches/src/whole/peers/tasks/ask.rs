@@ -5,7 +5,7 @@ use crate::whole::contestant::{Timed, failed};
 use crate::whole::job::Error;
 use ganger_proc_api::{Reply, TypedCommand};
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 
 /// Answered with its own number.
 struct Ask(u64);
@@ -22,7 +22,7 @@ pub(super) fn register(scheduler: &Scheduler) -> Result<(), Error> {
         }
         Ok(())
     };
-    let server = scheduler.spawn_task(server).map_err(failed)?;
+    let server = scheduler.spawn(server).map_err(failed)?;
     let server = server.address().clone();
     let ask = move |Ask(number), reply| Ok(server.send((number, reply))?);
     scheduler.register_for(ask).map_err(failed)
@@ -38,5 +38,5 @@ pub(super) fn run(tasks: &Tasks, commands: u64) -> Timed {
         gate.hit_with(sum);
         Ok(())
     };
-    gate.time(1, || tasks.spawn_task(asker).map(drop))
+    gate.time(1, || tasks.start(asker).map(drop))
 }

@@ -14,7 +14,7 @@ use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use ganger_proc_api::BoxError;
 use ganger_sched::{ProcessHandle, Scheduler};
-use ganger_task::{Cx, SpawnTask};
+use ganger_task::Cx;
 use std::fmt;
 use std::time::Duration;
 
@@ -39,14 +39,14 @@ impl Tasks {
         })
     }
 
-    fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, Error>
+    fn start<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, Error>
     where
         M: Send + 'static,
         R: Send + 'static,
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.scheduler.spawn_task(body).map_err(failed)
+        self.scheduler.spawn(body).map_err(failed)
     }
 }
 
@@ -60,7 +60,7 @@ impl Contestant for Tasks {
             Ok(())
         };
         gate.time(processes, || {
-            (0..processes).try_for_each(|_| self.spawn_task(hit).map(drop))
+            (0..processes).try_for_each(|_| self.start(hit).map(drop))
         })
     }
 
@@ -74,7 +74,7 @@ impl Contestant for Tasks {
             Ok(())
         };
         gate.time(processes, || {
-            (0..processes).try_for_each(|_| self.spawn_task(step).map(drop))
+            (0..processes).try_for_each(|_| self.start(step).map(drop))
         })
     }
 
@@ -101,7 +101,7 @@ impl Contestant for Tasks {
         let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
         let time = gate.time(processes, || {
             for _ in 0..processes {
-                crowd.push(self.spawn_task(wait)?);
+                crowd.push(self.start(wait)?);
             }
             Ok(())
         })?;

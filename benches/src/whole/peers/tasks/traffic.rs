@@ -23,7 +23,7 @@ where
     F: FnOnce(Cx<Traffic>) -> Fut + Copy + Send + 'static,
     Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
 {
-    let spawn = |_| Ok(tasks.spawn_task(body)?.address().clone());
+    let spawn = |_| Ok(tasks.start(body)?.address().clone());
     (0..count).map(spawn).collect()
 }
 
@@ -103,7 +103,7 @@ async fn member(cx: Cx<Traffic>, gate: &'static Gate) -> Result<(), BoxError> {
 
 pub(super) fn fan_in(tasks: &Tasks, producers: u64, messages: u64) -> Timed {
     let gate = tasks.gate;
-    let consumer = tasks.spawn_task(async move |cx: Cx<u64>| {
+    let consumer = tasks.start(async move |cx: Cx<u64>| {
         let mut sum = 0;
         for _ in 0..producers * messages {
             sum += cx.recv().await.ok_or("cancelled")?;
@@ -118,7 +118,7 @@ pub(super) fn fan_in(tasks: &Tasks, producers: u64, messages: u64) -> Timed {
                 (0..messages).try_for_each(|number| to.send(number))?;
                 Ok(())
             };
-            tasks.spawn_task(produce).map(drop)
+            tasks.start(produce).map(drop)
         })
     })
 }

@@ -6,7 +6,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{Address, ContextExt, ProcessHandle};
 use ganger_sim::Rt;
-use ganger_task::{Cx, SpawnTask, WaitError};
+use ganger_task::{Cx, WaitError};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -55,12 +55,12 @@ async fn restock(shelf: Address<Stock>, times: u64) -> Result<(), BoxError> {
 pub(super) fn lost_update(rt: &Rt<'_>) {
     const TIMES: u64 = 3;
     let clerks = 2 + rt.choose(40);
-    let shelves = [(); 3].map(|()| rt.spawn_actor(Shelf(0)).unwrap());
+    let shelves = [(); 3].map(|()| rt.spawn(Shelf(0)).unwrap());
     let mut working = Vec::new();
     for nth in 0..clerks {
         let shelf = shelves[rt.choose(nth.min(2) + 1)].address().clone();
         working.push(
-            rt.spawn_task(async move |_: Cx| restock(shelf, TIMES).await)
+            rt.spawn(async move |_: Cx| restock(shelf, TIMES).await)
                 .unwrap(),
         );
     }
@@ -114,10 +114,10 @@ pub(super) fn lost_reply(rt: &Rt<'_>) {
         Ok(())
     })
     .unwrap();
-    let server = rt.spawn_task(answer).unwrap().pid();
+    let server = rt.spawn(answer).unwrap().pid();
     let clients = (0..2 + rt.choose(30) as u64).map(|question| {
         let body = async move |cx: Cx<(u64, u64)>| client(cx, server, question).await;
-        rt.spawn_task(body).unwrap()
+        rt.spawn(body).unwrap()
     });
     wait_for_all(rt, clients.collect());
 }
@@ -164,7 +164,7 @@ async fn transfer(from: Address<Lock>, to: Address<Lock>) -> Result<(), BoxError
 }
 
 pub(super) fn lock_order(rt: &Rt<'_>) {
-    let locks = [(); 4].map(|()| rt.spawn_actor(OneLock::default()).unwrap());
+    let locks = [(); 4].map(|()| rt.spawn(OneLock::default()).unwrap());
     let lock = |nth: usize| locks[nth].address().clone();
     let mut transfers = Vec::new();
     for _ in 0..2 + rt.choose(40) {
@@ -172,7 +172,7 @@ pub(super) fn lock_order(rt: &Rt<'_>) {
         let to = (from + 1 + rt.choose(3)) % 4;
         let (from, to) = (lock(from), lock(to));
         transfers.push(
-            rt.spawn_task(async move |_: Cx| transfer(from, to).await)
+            rt.spawn(async move |_: Cx| transfer(from, to).await)
                 .unwrap(),
         );
     }
@@ -217,12 +217,12 @@ async fn source(cx: Cx<u64>, log: Address<Line>) -> Result<(), BoxError> {
 
 /// The sources are told to end, and the log is closed at once, in the place of after their end.
 pub(super) fn shutdown(rt: &Rt<'_>) {
-    let log = rt.spawn_actor(Log::default()).unwrap();
+    let log = rt.spawn(Log::default()).unwrap();
     let lines = 1 + rt.choose(20) as u64;
     let sources: Vec<_> = (0..1 + rt.choose(40))
         .map(|_| {
             let log = log.address().clone();
-            rt.spawn_task(async move |cx: Cx<u64>| source(cx, log).await)
+            rt.spawn(async move |cx: Cx<u64>| source(cx, log).await)
                 .unwrap()
         })
         .collect();
@@ -287,7 +287,7 @@ impl Actor for Front {
             Desk::Find(user, reply) => {
                 let cart = match self.carts.entry(user) {
                     Entry::Occupied(cart) => cart.into_mut(),
-                    Entry::Vacant(place) => place.insert(ctx.spawn_actor(Cart(0, ctx.address()?))?),
+                    Entry::Vacant(place) => place.insert(ctx.spawn(Cart(0, ctx.address()?))?),
                 };
                 reply.complete(cart.clone());
             }
@@ -313,20 +313,20 @@ async fn buys(front: Address<Desk>, user: u64, times: u64) -> Result<(), BoxErro
 }
 
 pub(super) fn eviction(rt: &Rt<'_>) {
-    let front = rt.spawn_actor(Front::default()).unwrap();
+    let front = rt.spawn(Front::default()).unwrap();
     let users = 1 + rt.choose(12) as u64;
     let times = 1 + rt.choose(12) as u64;
     let mut buyers = Vec::new();
     for user in 0..users {
         let desk = front.address().clone();
         buyers.push(
-            rt.spawn_task(async move |_: Cx| buys(desk, user, times).await)
+            rt.spawn(async move |_: Cx| buys(desk, user, times).await)
                 .unwrap(),
         );
     }
     // The idle time of the carts is over now and then.
     let desk = front.address().clone();
-    let evicts = rt.spawn_task(async move |cx: Cx| {
+    let evicts = rt.spawn(async move |cx: Cx| {
         for user in (0..users).cycle().take(12) {
             desk.send(Desk::Evict(user))?;
             cx.yield_now().await;
@@ -375,11 +375,11 @@ async fn guest(house: Address<Room>, rooms: u64) -> Result<(), BoxError> {
 
 /// As many guests as rooms.
 pub(super) fn two_in_a_room(rt: &Rt<'_>) {
-    let house = rt.spawn_actor(House::default()).unwrap();
+    let house = rt.spawn(House::default()).unwrap();
     let guests = 2 + rt.choose(60) as u64;
     for _ in 0..guests {
         let address = house.address().clone();
-        rt.spawn_task(async move |_: Cx| guest(address, guests).await)
+        rt.spawn(async move |_: Cx| guest(address, guests).await)
             .unwrap();
     }
     rt.settle();
