@@ -37,7 +37,7 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Compares Ganger with its peers by measurement, and shows the result as a page
+    /// Compares Ganger with its peers by measurement, and writes the result as a table
     ///
     /// `cargo xtask bench --help` tells more.
     #[command(disable_help_flag = true)]

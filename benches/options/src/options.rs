@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// Compares Ganger with its peers, in turns, and shows the result as a page
+/// Compares Ganger with its peers, in turns, and writes the result as a table
 ///
-/// Each run is a process of its own. Ctrl-C writes the results so far. The report is `report.html`
+/// Each run is a process of its own. Ctrl-C writes the results so far. The report is `report.md`
 /// in the folder `--out`; docs/BENCHMARKS.md says how to read it.
 ///
 /// `cargo xtask bench --instructions` counts instructions in place of measuring time; with `--help`

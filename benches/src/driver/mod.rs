@@ -99,10 +99,10 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
     if writes_json {
         outputs.write_json(&results)?;
     }
-    report::write_all(&results, &outputs)?;
+    report::write_report(&results, &outputs)?;
     let view = View::of(&results);
     println!("{}", report::standing(&view));
-    println!("report: {}", outputs.html().display());
+    println!("report: {}", outputs.markdown().display());
     if writes_json {
         println!("figures: {}", outputs.json.display());
     }

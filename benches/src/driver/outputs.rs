@@ -26,7 +26,7 @@ impl Outputs {
         let json = json.map_or_else(|| folder.join("results.jsonl"), Path::to_owned);
         fs::create_dir_all(&folder).map_err(|error| refused(&folder, &error))?;
         let outputs = Self { folder, json };
-        for file in [&outputs.html(), &outputs.markdown(), &outputs.json] {
+        for file in [&outputs.markdown(), &outputs.json] {
             try_write(file)?;
         }
         Ok(outputs)
@@ -40,13 +40,7 @@ impl Outputs {
         write(&self.json, |out| results.write(out))
     }
 
-    /// The page.
-    #[must_use]
-    pub fn html(&self) -> PathBuf {
-        self.folder.join("report.html")
-    }
-
-    /// The same as Markdown.
+    /// The report.
     #[must_use]
     pub fn markdown(&self) -> PathBuf {
         self.folder.join("report.md")
@@ -121,7 +115,7 @@ mod tests {
         fs::write(&json, "old").unwrap();
         let outputs = Outputs::prepare(Some(&folder), Some(&json)).unwrap();
         assert!(folder.is_dir());
-        assert!(!outputs.html().exists(), "nothing is left behind");
+        assert!(!outputs.markdown().exists(), "nothing is left behind");
         assert_eq!(fs::read_to_string(&json).unwrap(), "old");
     }
 
@@ -138,11 +132,11 @@ mod tests {
         let json = dir.path().join("nowhere").join("r.jsonl");
         let error = Outputs::prepare(Some(dir.path()), Some(&json)).unwrap_err();
         assert!(error.contains(&json.display().to_string()), "{error}");
-        // A folder is in the place of the page.
+        // A folder is in the place of the report.
         let folder = dir.path().join("out");
-        fs::create_dir_all(folder.join("report.html")).unwrap();
+        fs::create_dir_all(folder.join("report.md")).unwrap();
         let error = Outputs::prepare(Some(&folder), None).unwrap_err();
-        assert!(error.contains("report.html"), "{error}");
+        assert!(error.contains("report.md"), "{error}");
     }
 
     #[cfg(unix)]

@@ -29,11 +29,6 @@ pub fn with_unit(figure: &str, unit: &str) -> String {
 }
 
 /// With a comma between thousands.
-#[must_use]
-pub fn grouped(n: u64) -> String {
-    with_commas(&n.to_string())
-}
-
 fn with_commas(digits: &str) -> String {
     let mut text = String::new();
     for (nth, digit) in digits.chars().enumerate() {
@@ -75,11 +70,8 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped_and_shortened() {
-        assert_eq!(
-            [grouped(1), grouped(999), grouped(1_000)],
-            ["1", "999", "1,000"]
-        );
-        assert_eq!(grouped(12_345_678), "12,345,678");
+        assert_eq!(["1", "999", "1000"].map(with_commas), ["1", "999", "1,000"]);
+        assert_eq!(with_commas("12345678"), "12,345,678");
         let texts = [1.0, 0.25, 1_000.0, 2_500_000.0, 1e9].map(short);
         assert_eq!(texts, ["1", "0.25", "1 k", "2.5 M", "1 G"]);
     }

@@ -1,7 +1,6 @@
 //! The main charts as files, for a README: Ganger compared with the best peer in every whole
 //! workload, and the curves. They are on white, for a file does not know where it is shown.
 
-use super::raster::{Raster, png};
 use super::view::{Plot, View};
 use crate::driver::text::{figure, short, times, with_unit};
 use crate::whole::catalog::Peer;
@@ -20,7 +19,6 @@ const OURS: RGBColor = RGBColor(42, 120, 214);
 const INK: RGBColor = RGBColor(40, 40, 38);
 const SOFT: RGBColor = RGBColor(98, 98, 93);
 const GRID: RGBColor = RGBColor(226, 226, 220);
-/// The same as in the page.
 const COLORS: [RGBColor; 8] = [
     OURS,
     RGBColor(235, 104, 52),
@@ -57,7 +55,7 @@ pub fn charts(view: &View<'_>) -> Vec<(String, String)> {
     drawn.map(|(chart, name)| (chart.title(), name)).collect()
 }
 
-/// Writes `overview` and each curve into the folder, as SVG and as PNG.
+/// Writes `overview` and each curve into the folder, as SVG.
 ///
 /// # Errors
 /// The file that can't be written, and why.
@@ -118,7 +116,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Writes `path.svg` and `path.png`.
+    /// Writes `path.svg`.
     fn write(&self, path: &Path) -> Result<(), String> {
         let size = self.size();
         let failed =
@@ -129,13 +127,7 @@ impl Chart<'_> {
         drop(area);
         crate::driver::outputs::write(&path.with_extension("svg"), |out| {
             out.write_all(text.as_bytes())
-        })?;
-
-        let mut pixels = vec![0; 3 * size.0 as usize * size.1 as usize];
-        let area = Raster(BitMapBackend::with_buffer(&mut pixels, size)).into_drawing_area();
-        self.draw(&area).map_err(|error| failed(&error))?;
-        drop(area);
-        png(&path.with_extension("png"), &pixels, size)
+        })
     }
 
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), Failure<B>> {
@@ -287,7 +279,7 @@ mod tests {
     use crate::driver::fixture;
 
     #[test]
-    fn every_chart_is_a_drawing_and_a_picture() {
+    fn every_chart_is_a_drawing() {
         let results = fixture::results();
         let view = View::of(&results);
         let dir = tempfile::tempdir().unwrap();
@@ -297,25 +289,12 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names.len(), 2 * (1 + view.curves.len()), "{names:?}");
+        assert_eq!(names.len(), 1 + view.curves.len(), "{names:?}");
         let svg = fs::read_to_string(dir.path().join("overview.svg")).unwrap();
         assert!(
             svg.contains("W1 spawn_external") && svg.ends_with("</svg>\n"),
             "{svg}"
         );
-        let file = fs::File::open(dir.path().join("overview.png")).unwrap();
-        let mut reader = png::Decoder::new(std::io::BufReader::new(file))
-            .read_info()
-            .unwrap();
-        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-        reader.next_frame(&mut pixels).unwrap();
-        let colors = |color: RGBColor| {
-            let color = [color.0, color.1, color.2];
-            pixels.chunks(3).filter(|pixel| **pixel == color).count()
-        };
-        assert!(colors(OURS) > 1_000, "bars");
-        assert!(colors(INK) > 200, "letters");
-        assert!(colors(WHITE) > pixels.len() / 3 / 2, "paper");
     }
 
     #[test]

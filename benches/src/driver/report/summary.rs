@@ -1,4 +1,4 @@
-//! The summary, the same on the page and as text: the number of figures in which Ganger is ahead,
+//! The summary: the number of figures in which Ganger is ahead,
 //! and a line for each figure that counts, with the best peer and the target.
 
 use super::modes::cell;
@@ -24,8 +24,6 @@ pub(super) struct Line {
     pub(super) ours: String,
     pub(super) best: String,
     pub(super) target: String,
-    /// Whether the figure has a target and has reached it.
-    pub(super) is_reached: bool,
     /// Ganger's figure as a multiple of the best peer's with idle loops, and this peer; `None`
     /// without such a measurement.
     pub(super) with_loops: Option<(String, Option<f64>)>,
@@ -88,7 +86,6 @@ impl Line {
                 format!("{} {}", lead.best.peer, said(lead.best.min))
             }),
             target: target.map_or_else(dash, |most| format!("{}, {mark}", said(most))),
-            is_reached,
             with_loops: (!view.loops.is_empty()).then(|| {
                 let lead = view.lead_with_loops(row);
                 (cell(lead.as_ref()), lead.map(|lead| lead.times))
@@ -202,7 +199,6 @@ mod tests {
             }
             let line = &lines(&View::of(&results), Part::Whole)[0];
             assert_eq!(line.target, target);
-            assert_eq!(line.is_reached, target.ends_with("reached"));
         }
         results.figures.retain(|figure| figure.peer != Peer::Ganger);
         let line = &lines(&View::of(&results), Part::Whole)[0];
