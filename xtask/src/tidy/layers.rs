@@ -65,16 +65,28 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("soak-sched", &["soak"]),
 ];
 
+/// Crates, each with one that its tests alone may use.
+const FOR_TESTS: [(&str, &str); 1] = [("sched", "relay")];
+
 /// Checks the names of crates in code and comments: a forbidden crate need not be mentioned.
 pub(super) fn check_source(source: &Source, findings: &mut Vec<Finding>) {
     let Some(forbidden) = forbidden(&source.path) else {
         return;
     };
+    let for_tests = FOR_TESTS
+        .iter()
+        .filter(|(own, _)| source.product_crate() == Some(own));
+    let for_tests: Vec<_> = for_tests
+        .map(|(_, name)| format!("ganger_{}", name.replace('-', "_")))
+        .collect();
     let forbidden: Vec<_> = forbidden.map(|name| name.replace('-', "_")).collect();
     for (number, line) in source.numbered() {
         let mut all = line.clone();
         all.code.push_str(&line.comment);
-        for name in forbidden.iter().filter(|name| all.has(name)) {
+        // An example in the documentation is a test.
+        let in_code = for_tests.iter().filter(|name| line.has(name));
+        let anywhere = forbidden.iter().filter(|name| all.has(name));
+        for name in anywhere.chain(in_code) {
             let what = format!("this crate knows nothing of {name}");
             findings.push(Finding::new(source, number, what));
         }
@@ -156,6 +168,13 @@ mod tests {
         );
         assert!(found(check_source, "crates/sched/src/a.rs", text).is_empty());
         assert!(found(check_source, "benches/src/lib.rs", text).is_empty());
+    }
+
+    #[test]
+    fn the_scheduler_knows_the_relay_in_its_tests_alone() {
+        let text = "/// use ganger_relay::Node;\nuse ganger_relay::Node;\n";
+        assert_eq!(found(check_source, "crates/sched/src/a.rs", text).len(), 1);
+        assert!(found(check_source, "crates/sched/tests/it/a.rs", text).is_empty());
     }
 
     #[test]
