@@ -33,7 +33,8 @@
 
 use crate::atomic::{AtomicU32, Ordering};
 use crate::sync::{Condvar, Mutex, lock};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+use std::task::Wake;
 use std::time::Duration;
 
 /// No token, and no sleeper.
@@ -227,10 +228,20 @@ impl Parker {
     }
 }
 
+/// As a waker, it sets the token.
+impl Wake for Parker {
+    fn wake(self: Arc<Self>) {
+        self.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.unpark();
+    }
+}
+
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[test]
     fn a_token_left_before_is_taken() {

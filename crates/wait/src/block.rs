@@ -1,11 +1,9 @@
 //! Blocks a thread on a future, or on a wait of this crate.
 
-use ganger_sync::{Parker, refuse_to_wait_in_driver};
-#[cfg(not(ganger_loom))]
-use std::cell::Cell;
+use ganger_sync::{LentParker, refuse_to_wait_in_driver};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// Blocks this thread until the future is ready.
@@ -50,8 +48,8 @@ pub(crate) fn until_ready<T>(
     mut poll: impl FnMut(&Waker) -> Poll<T>,
 ) -> Option<T> {
     let until = timeout.map(|it| Instant::now().checked_add(it));
-    let Lent(sleeper) = &Lent::take();
-    let waker = Waker::from(Arc::clone(sleeper));
+    let parker = LentParker::take();
+    let waker = Waker::from(Arc::clone(&parker));
     loop {
         if let Poll::Ready(output) = poll(&waker) {
             return Some(output);
@@ -59,56 +57,15 @@ pub(crate) fn until_ready<T>(
         refuse_to_wait_in_driver();
         match until {
             // A time beyond the range of `Instant` never comes.
-            None | Some(None) => sleeper.0.park(),
+            None | Some(None) => parker.park(),
             Some(Some(until)) => {
                 let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return None;
                 }
-                sleeper.0.park_timeout(left);
+                parker.park_timeout(left);
             }
         }
-    }
-}
-
-/// Wakes a waiting thread.
-#[derive(Default)]
-struct Sleeper(Parker);
-
-impl Wake for Sleeper {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// The sleeper of this thread, lent to one wait. A token left over from an earlier wait ends a
-/// sleep early. A nested wait, inside of a poll, gets a new sleeper: it would take this wait's
-/// token.
-struct Lent(Arc<Sleeper>);
-
-#[cfg(not(ganger_loom))]
-thread_local! {
-    static OWN: Cell<Option<Arc<Sleeper>>> = const { Cell::new(None) };
-}
-
-impl Lent {
-    #[cfg(not(ganger_loom))]
-    fn take() -> Self {
-        // An ending thread has lost its thread-locals.
-        Self(OWN.try_with(Cell::take).ok().flatten().unwrap_or_default())
-    }
-
-    /// Makes a new sleeper: loom's objects live for one run only.
-    #[cfg(ganger_loom)]
-    fn take() -> Self {
-        Self(Arc::default())
-    }
-}
-
-#[cfg(not(ganger_loom))]
-impl Drop for Lent {
-    fn drop(&mut self) {
-        let _ended = OWN.try_with(|own| own.set(Some(Arc::clone(&self.0))));
     }
 }
 

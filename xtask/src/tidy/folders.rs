@@ -111,7 +111,7 @@ const SUPERVISE: [&str; 7] = [
 const SYNC: [&str; 3] = [
     "atomic burst cell foreign hint model scoped sync thread",
     "driving failing fence parker table try_lock",
-    "count wait_table",
+    "count lent_parker wait_table",
 ];
 
 const TASK: [&str; 8] = [

@@ -13,20 +13,8 @@
 
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
-use ganger_sync::{Parker, WaitList, WaitTable, wake_all};
-use std::sync::Arc;
-use std::task::{Wake, Waker};
-
-/// Wakes a waiting thread, which sleeps in the parker. A token from an earlier wait ends a sleep
-/// early.
-#[derive(Default)]
-pub(super) struct ParkerWaker(pub(super) Parker);
-
-impl Wake for ParkerWaker {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
+use ganger_sync::{WaitList, WaitTable, wake_all};
+use std::task::Waker;
 
 /// The place of a waiter in the line.
 #[derive(Debug, Clone, Copy)]

@@ -37,10 +37,10 @@
 //! **Why the channel never has an item too many.** A sender takes a place by an exchange that
 //! starts from the number compared with `received`, and `received` only grows.
 
-use super::line::{Line, ParkerWaker, Ticket};
+use super::line::{Line, Ticket};
 use super::yields::Yields;
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
-use ganger_sync::{CachePadded, hint};
+use ganger_sync::{CachePadded, LentParker, hint};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::task::Waker;
@@ -185,22 +185,6 @@ impl Room {
     }
 }
 
-/// Returns the parker in which the calling thread sleeps.
-#[cfg(not(ganger_loom))]
-fn own_parker() -> Arc<ParkerWaker> {
-    thread_local! {
-        static OWN: Arc<ParkerWaker> = Arc::default();
-    }
-    // A thread that is about to end has lost its own parker.
-    OWN.try_with(Arc::clone).unwrap_or_default()
-}
-
-/// Returns a new parker, because under loom all threads would share a thread-local value.
-#[cfg(ganger_loom)]
-fn own_parker() -> Arc<ParkerWaker> {
-    Arc::default()
-}
-
 /// Returns the distance from one number to another; 0 if the other is behind.
 #[inline]
 fn between(from: usize, to: usize) -> usize {
@@ -232,17 +216,17 @@ impl<'a> Waiting<'a> {
         if self.room.spin(&is_over) {
             return Waited::Place;
         }
-        let parker = own_parker();
+        let parker = LentParker::take();
         let waker = Waker::from(Arc::clone(&parker));
         loop {
             if let Some(waited) = self.wait(&waker, &is_over) {
                 return waited;
             }
             match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                None => parker.0.park(),
+                None => parker.park(),
                 Some(left) if left.is_zero() => return Waited::TimedOut,
                 Some(left) => {
-                    parker.0.park_timeout(left);
+                    parker.park_timeout(left);
                 }
             }
         }

@@ -22,7 +22,6 @@ use crate::blocking::{block_if_replaced, may_wait, may_wait_for};
 use crate::handlers::calls::{CALL, Delivery};
 use crate::probe::{Decide, Decider};
 use crate::process::dropped;
-use crate::process::exit_slot::ThreadWaker;
 use crate::progress::report::NotStarted;
 use crate::runtime::cell::Task;
 use crate::runtime::shared::Shared;
@@ -30,6 +29,7 @@ use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, CompletionSink, EndCall, Message, Payload, Pid,
     Reply, SendErrorKind, Tag, TypedCommand,
 };
+use ganger_sync::Parker;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_wait::watch::{self, Asked};
 use std::any::Any;
@@ -339,7 +339,7 @@ impl<T: Any> Answer<T> {
 
     #[cfg_attr(feature = "sim", track_caller)]
     fn wait_within(self, timeout: Option<Duration>) -> Result<T, CommandError> {
-        let thread = ThreadWaker::new();
+        let thread = Arc::new(Parker::new());
         if let Some(answer) = self.slot.poll(&Waker::from(Arc::clone(&thread))) {
             return Ok(answer?.take()?);
         }
@@ -353,9 +353,9 @@ impl<T: Any> Answer<T> {
         };
         let has_waited = may_wait
             && block_if_replaced(|| match timeout {
-                None => thread.0.park(),
+                None => thread.park(),
                 Some(timeout) => {
-                    thread.0.park_timeout(timeout);
+                    thread.park_timeout(timeout);
                 }
             });
         match self.slot.poll(Waker::noop()) {

@@ -7,11 +7,11 @@ use crate::base::contain::{contain_and_report, discard};
 use crate::blocking::{block_if_replaced, may_wait_for};
 use crate::limits::waiters::{Entered, Left, Look, Ticket, Waiters};
 use crate::probe::{Decide, Decider};
-use crate::process::exit_slot::ThreadWaker;
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
 use crate::runtime::local;
 use ganger_proc_api::{Envelope, Message, Pid, SendError, SendErrorKind};
+use ganger_sync::Parker;
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -372,7 +372,7 @@ impl ProcessCell {
             return Err((SendErrorKind::Full, message));
         }
         Decider::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
-        let thread = ThreadWaker::new();
+        let thread = Arc::new(Parker::new());
         let waker = Waker::from(Arc::clone(&thread));
         let own = local::own_process();
         let own = own.as_ref();
@@ -399,9 +399,9 @@ impl ProcessCell {
         };
         // It is woken by the acceptance, by the end of the process or of its own one, or by a stop.
         let has_waited = block_if_replaced(|| match timeout {
-            None => thread.0.park(),
+            None => thread.park(),
             Some(timeout) => {
-                if !thread.0.park_timeout(timeout) {
+                if !thread.park_timeout(timeout) {
                     // There may be room, but less than the process's worker waits for.
                     self.serve_waiters();
                 }

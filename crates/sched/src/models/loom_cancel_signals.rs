@@ -7,17 +7,9 @@ use crate::process::state::State;
 use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{Parker, model, thread};
-use std::task::{Wake, Waker};
+use std::task::Waker;
 
 const ID: u64 = 7;
-
-struct Token(Parker);
-
-impl Wake for Token {
-    fn wake(self: std::sync::Arc<Self>) {
-        self.0.unpark();
-    }
-}
 
 struct Process {
     state: State<u8>,
@@ -34,13 +26,13 @@ impl Process {
 
     /// As `ProcessCell::watch_cancel`, until there is nothing to wait for.
     fn watch(&self) {
-        let token = std::sync::Arc::new(Token(Parker::new()));
+        let token = std::sync::Arc::new(Parker::new());
         let waker = Waker::from(std::sync::Arc::clone(&token));
         let key = self.signals.enter(ID, None, waker);
         if self.state.watch() {
             self.signals.leave(ID, key);
         } else {
-            token.0.park();
+            token.park();
             assert!(self.state.is_unwanted(), "woken for nothing");
         }
     }

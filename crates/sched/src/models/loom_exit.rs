@@ -5,15 +5,7 @@ use ganger_proc_api::ExitReason;
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
-use std::task::{Context, Poll, Wake, Waker};
-
-struct Token(Parker);
-
-impl Wake for Token {
-    fn wake(self: std::sync::Arc<Self>) {
-        self.0.unpark();
-    }
-}
+use std::task::{Context, Poll, Waker};
 
 /// A slot, its place, and something that one side writes before it uses the slot.
 struct Told {
@@ -115,11 +107,11 @@ fn who_waits_gets_the_reason() {
             let told = Arc::clone(&told);
             thread::spawn(move || told.end())
         };
-        let token = std::sync::Arc::new(Token(Parker::new()));
+        let token = std::sync::Arc::new(Parker::new());
         let waker = Waker::from(std::sync::Arc::clone(&token));
         // A wake-up that gets lost leaves this thread waiting for ever, which loom reports.
         while told.poll(&waker).is_pending() {
-            token.0.park();
+            token.park();
         }
         assert!(worker.join().unwrap());
         assert!(told.slot.is_filled() && told.take().is_none());
@@ -135,7 +127,7 @@ fn a_reason_and_the_reference_go_to_the_handle_or_come_back() {
             let told = Arc::clone(&told);
             thread::spawn(move || told.end())
         };
-        let waker = Waker::from(std::sync::Arc::new(Token(Parker::new())));
+        let waker = Waker::from(std::sync::Arc::new(Parker::new()));
         let taken = told.poll(&waker).is_ready();
         let has_reference = told.abandon();
         let was_filled = worker.join().unwrap();
@@ -242,7 +234,7 @@ fn the_memory_goes_with_who_has_the_reference() {
             }
             is_owner
         });
-        let waker = Waker::from(std::sync::Arc::new(Token(Parker::new())));
+        let waker = Waker::from(std::sync::Arc::new(Parker::new()));
         let _is_there = loose.told().poll(&waker).is_ready();
         loose.read();
         let is_owner = loose.told().abandon();

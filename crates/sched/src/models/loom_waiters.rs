@@ -9,15 +9,7 @@ use ganger_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{Parker, model, thread};
-use std::task::{Wake, Waker};
-
-struct Token(Parker);
-
-impl Wake for Token {
-    fn wake(self: std::sync::Arc<Self>) {
-        self.0.unpark();
-    }
-}
+use std::task::Waker;
 
 /// The mailbox of one process, as far as counting goes.
 struct Mailbox {
@@ -114,11 +106,11 @@ impl Mailbox {
 
     /// Sends, and sleeps until the message has been accepted or the process has ended.
     fn send(&self, item: usize) -> bool {
-        let token = std::sync::Arc::new(Token(Parker::new()));
+        let token = std::sync::Arc::new(Parker::new());
         match self.enter(item, Waker::from(std::sync::Arc::clone(&token))) {
             Ok(sent) => sent,
             Err(ticket) => {
-                token.0.park();
+                token.park();
                 self.waiters.leave(&self.room, &ticket).is_none()
             }
         }
@@ -130,11 +122,11 @@ impl Mailbox {
             Ok(sent) => return sent,
             Err(ticket) => ticket,
         };
-        let token = std::sync::Arc::new(Token(Parker::new()));
+        let token = std::sync::Arc::new(Parker::new());
         loop {
             let mut waker = Waker::from(std::sync::Arc::clone(&token));
             match self.waiters.poll(&self.room, &ticket, &mut waker) {
-                Look::Waiting => token.0.park(),
+                Look::Waiting => token.park(),
                 Look::Accepted => return true,
                 Look::Refused(..) => return false,
             }
@@ -288,7 +280,7 @@ fn two_wait_for_room_that_is_a_lot_and_nothing_else_serves_them() {
 fn two_wait_and_the_time_of_the_later_one_is_over() {
     model::check(3, || {
         let mailbox = Mailbox::filled(5, 5);
-        let token = std::sync::Arc::new(Token(Parker::new()));
+        let token = std::sync::Arc::new(Parker::new());
         let first = mailbox.enter(1, Waker::from(std::sync::Arc::clone(&token)));
         assert!(first.is_err(), "it waits");
         let late = spawn(&mailbox, |mailbox| mailbox.send_in_time(2));
@@ -426,11 +418,11 @@ fn a_step_waits_when_its_process_is_cancelled() {
         let step = {
             let (steps, is_cancelled) = (Arc::clone(&steps), Arc::clone(&is_cancelled));
             thread::spawn(move || {
-                let token = std::sync::Arc::new(Token(Parker::new()));
+                let token = std::sync::Arc::new(Parker::new());
                 let _waits = steps.enter(7, Waker::from(std::sync::Arc::clone(&token)));
                 // Ordering: Relaxed, less than the real mark: the fence orders it.
                 if !is_cancelled.load(Ordering::Relaxed) {
-                    token.0.park();
+                    token.park();
                 }
             })
         };

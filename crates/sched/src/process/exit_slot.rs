@@ -31,7 +31,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// The process lives, and the handle does not wait.
@@ -279,7 +279,7 @@ impl ExitSlot {
         storage: &impl ExitStorage,
         timeout: Option<Duration>,
     ) -> Option<ExitReason> {
-        let parker = ThreadWaker::new();
+        let parker = Arc::new(Parker::new());
         let waker = Waker::from(Arc::clone(&parker));
         let context = Context::from_waker(&waker);
         loop {
@@ -288,9 +288,9 @@ impl ExitSlot {
                 return Some(reason);
             }
             match timeout {
-                None => parker.0.park(),
+                None => parker.park(),
                 Some(timeout) => {
-                    parker.0.park_timeout(timeout);
+                    parker.park_timeout(timeout);
                     // SAFETY: the precondition is this function's own.
                     return unsafe { self.take(storage) };
                 }
@@ -335,21 +335,6 @@ impl Drop for ExitSlot {
 impl fmt::Debug for ExitSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ExitSlot").field(&self.is_filled()).finish()
-    }
-}
-
-/// Wakes a parked thread.
-pub(crate) struct ThreadWaker(pub(crate) Parker);
-
-impl ThreadWaker {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Parker::new()))
-    }
-}
-
-impl Wake for ThreadWaker {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
 

@@ -2,13 +2,14 @@
 //! that no waiter sleeps beside room.
 
 use super::*;
+use ganger_sync::Parker;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// A waiter, and whether it has been woken since its last look.
 struct Sleeper<'a> {
     waiting: Waiting<'a>,
-    parker: Arc<ParkerWaker>,
+    parker: Arc<Parker>,
     is_awake: bool,
 }
 
@@ -93,9 +94,9 @@ impl<'a> Model<'a> {
         let asleep = self.line.iter_mut().filter(|sleeper| !sleeper.is_awake);
         let mut woken = 0;
         for (place, sleeper) in asleep.enumerate() {
-            if sleeper.parker.0.has_token() {
+            if sleeper.parker.has_token() {
                 assert_eq!(place, 0, "woken before one that has waited longer");
-                sleeper.parker.0.park();
+                sleeper.parker.park();
                 sleeper.is_awake = true;
                 woken += 1;
             }

@@ -3,6 +3,7 @@
 use super::*;
 use std::cell::RefCell;
 use std::sync::Mutex;
+use std::task::Wake;
 
 #[derive(Default)]
 struct Counting(Mutex<usize>);
