@@ -1,14 +1,11 @@
 //! The first processes that a stop has forced, for its report and its log line.
 
-use super::report::StoppedProcess;
+use super::stopped::StoppedProcess;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
-use std::fmt;
 
 /// How many are named in the report.
 const NAMED: usize = 16;
-/// How many are named in the log line.
-const LOGGED: usize = 8;
 
 /// The first processes that have been forced.
 #[derive(Default)]
@@ -17,9 +14,6 @@ pub(crate) struct Forced {
     count: AtomicUsize,
     first: Mutex<Vec<StoppedProcess>>,
 }
-
-/// Some processes, as text: the first of them, and how many more there are.
-pub(crate) struct Named<'a>(pub(crate) &'a [StoppedProcess]);
 
 impl Forced {
     /// Notes a process that is forced, if it is one of the first. `look` looks at it.
@@ -40,22 +34,10 @@ impl Forced {
     }
 }
 
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, process) in self.0.iter().take(LOGGED).enumerate() {
-            let comma = if nth > 0 { ", " } else { "" };
-            write!(f, "{comma}{process}")?;
-        }
-        match self.0.len().saturating_sub(LOGGED) {
-            0 => Ok(()),
-            more => write!(f, ", and {more} more"),
-        }
-    }
-}
-
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
+    use crate::progress::stopped::{LOGGED, Named};
     use ganger_proc_api::{HostName, Pid, Symbol};
 
     // pins: D4

@@ -3,6 +3,7 @@
 pub(crate) mod forced;
 pub(crate) mod reaper_pool;
 pub(crate) mod report;
+pub(crate) mod stopped;
 pub(crate) mod stopper;
 
 use self::forced::Forced;

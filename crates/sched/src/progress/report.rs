@@ -1,9 +1,8 @@
 //! What a stop comes to.
 
-use super::forced::Named;
-use ganger_proc_api::{Pid, Symbol};
+use super::stopped::{Named, StoppedProcess};
+use ganger_proc_api::Pid;
 use std::fmt;
-use std::time::Duration;
 
 /// A thread was to wait for a process of a scheduler that has not been started. Nothing runs then,
 /// so the wait would not end.
@@ -80,43 +79,11 @@ pub struct StopReport {
     pub first_forced: Vec<StoppedProcess>,
 }
 
-/// A process that a stop has forced, or that is stuck. As text it is a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoppedProcess {
-    /// Its PID.
-    pub pid: Pid,
-    /// Its names, in the order of their texts.
-    pub names: Vec<Box<str>>,
-    /// The name of its type; of the type of its actor, where it is one. `None` when its PID is gone
-    /// already: it is stuck in a hook.
-    pub type_name: Option<&'static str>,
-    /// The entry point that it was started with. `None` as for the type.
-    pub method: Option<Symbol>,
-    /// For how long its last turn had lasted, if it is stuck; otherwise how long ago that began. To
-    /// about ten milliseconds. `None` when it had none, and as for the type.
-    pub since: Option<Duration>,
-}
-
 impl StopReport {
     /// Whether that process is [stuck](Self::stuck).
     #[must_use]
     pub fn is_stuck(&self, pid: Pid) -> bool {
         self.stuck.iter().any(|it| it.pid == pid)
-    }
-}
-
-impl StoppedProcess {
-    /// A process of which only the PID is known.
-    #[must_use]
-    pub fn unknown(pid: Pid) -> Self {
-        Self {
-            pid,
-            names: Vec::new(),
-            type_name: None,
-            method: None,
-            since: None,
-        }
     }
 }
 
@@ -138,22 +105,5 @@ impl fmt::Display for StopReport {
             write!(f, " ({})", Named(&self.stuck))?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for StoppedProcess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.pid)?;
-        if let Some(name) = self.names.first() {
-            write!(f, " {name:?}")?;
-        }
-        match (self.method, self.type_name) {
-            (Some(method), Some(type_name)) => write!(f, " {method} ({type_name})")?,
-            _ => f.write_str(" in a hook at its end")?,
-        }
-        match self.since {
-            Some(since) => write!(f, " since {since:.1?}"),
-            None => Ok(()),
-        }
     }
 }

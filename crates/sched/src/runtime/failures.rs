@@ -4,7 +4,7 @@ use crate::base::clock::nanos;
 use crate::base::contain::{contain_and_report, text_of_chain};
 use crate::probe::{Decide, Decider};
 use crate::process::failed::{Failed, is_failure};
-use crate::progress::report::StoppedProcess;
+use crate::progress::stopped::StoppedProcess;
 use crate::reports::failures::{Failure, FailureReport, OnFailure};
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::shared::Shared;

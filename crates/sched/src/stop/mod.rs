@@ -20,18 +20,21 @@
 //! them how far a stop has come, and [`Shared::end_after_halt`] calls what it was given when the
 //! scheduler was built.
 
+mod queued;
 mod reapers;
 mod supervisor;
 
-pub(crate) use self::supervisor::{cancel_all, end_queued, end_waits, terminate_all};
+pub(crate) use self::queued::end_queued;
+pub(crate) use self::supervisor::{cancel_all, end_waits, terminate_all};
 
 use crate::base::clock::Deadline;
 use crate::base::contain::log;
 use crate::base::stats::WorkerStats;
 use crate::probe::{Decide, Decider};
 use crate::progress::fence_after_halt;
-use crate::progress::forced::Named;
-use crate::progress::report::{StopError, StopReport, StoppedProcess};
+use crate::progress::report::{StopError, StopReport};
+use crate::progress::stopped::Named;
+use crate::progress::stopped::StoppedProcess;
 use crate::progress::stopper::Done;
 use crate::runtime::frames::{self, Frame};
 use crate::runtime::local;
@@ -252,19 +255,6 @@ impl Shared {
         self.queues.idle.notify_all();
         self.queues.idle.end_monitor_wait();
         self.worker_slots.wake_all();
-    }
-}
-
-/// Calls `f`, which calls users' code, on a thread of that name; on this one where the system
-/// grants no other.
-fn on_another_thread(shared: &Arc<Shared>, name: &str, f: fn(&Arc<Shared>)) {
-    if Decider::is_driven() {
-        // There is no other thread.
-        return f(shared);
-    }
-    let started = threads::spawn(threads::builder(shared, name), shared, f);
-    if started.is_err() {
-        f(shared);
     }
 }
 

@@ -20,7 +20,7 @@
 //!
 //! Where the system refuses a thread, the one that would have started it does its work.
 
-use super::{end_queued, on_another_thread};
+use super::queued::{end_queued, on_another_thread};
 use crate::base::contain::or_abort;
 use crate::progress::reaper_pool::ReaperPool;
 use crate::runtime::shared::Shared;

@@ -6,17 +6,14 @@
 //! users' code, which may not return, as a waker may. So the supervisor itself calls neither,
 //! unless the system refuses it another thread.
 
-use super::on_another_thread;
+use super::queued::on_another_thread;
 use super::reapers::Supervisor;
 use crate::base::clock::Deadline;
 use crate::base::contain::{contain_and_report, log};
 use crate::runtime::frames::{self, Frame};
 use crate::runtime::shared::Shared;
 use crate::runtime::threads;
-use crate::runtime::token::Token;
-use crate::turn::run::Runner;
-use ganger_deque::Steal;
-use ganger_sync::{fence, hint};
+use ganger_sync::fence;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -111,40 +108,4 @@ pub(crate) fn terminate_all(shared: &Shared) {
     for task in shared.census.registry.all() {
         task.terminate();
     }
-}
-
-/// Runs what is queued anywhere, until nothing is. After the deadline or a halt each process ends.
-pub(crate) fn end_queued(shared: &Arc<Shared>) {
-    let mut runner = Runner::new(shared, None);
-    while let Some(mut token) = take_anywhere(shared) {
-        shared.stopper.reapers.count_turn();
-        if shared.shutdown.is_halted() {
-            // The supervisor may not have terminated this one yet.
-            let task = token.into_task();
-            task.terminate();
-            // SAFETY: this thread owned the token, and the process is in no queue.
-            token = unsafe { Token::new(&task) };
-        }
-        runner.run(token);
-    }
-}
-
-fn take_anywhere(shared: &Shared) -> Option<Token> {
-    let first = shared
-        .queues
-        .urgent
-        .pop()
-        .or_else(|| shared.queues.arrivals.pop());
-    let first = first.or_else(|| shared.queues.global.pop());
-    first.or_else(|| {
-        shared.stealers().iter().find_map(|stealer| {
-            loop {
-                match stealer.steal() {
-                    Steal::Success(token) => return Some(token),
-                    Steal::Empty => return None,
-                    Steal::Retry => hint::spin_loop(),
-                }
-            }
-        })
-    })
 }
