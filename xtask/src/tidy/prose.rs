@@ -68,7 +68,7 @@ const LIMITS: [(&str, Limit); 10] = [
     ("crates/keyed", limit(76, 96)),
     ("crates/link", limit(76, 156)),
     ("crates/proc-api", limit(59, 108)),
-    ("crates/sched", limit(73, 112)),
+    ("crates/sched", limit(73, 104)),
     ("crates/sim", limit(67, 86)),
     ("crates/task", limit(52, 53)),
     ("crates/time", limit(76, 125)),

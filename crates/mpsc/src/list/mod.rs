@@ -5,15 +5,13 @@
 //! `ganger_nodes`.
 //!
 //! From the bottom: `node` is an item and a link; `batch` is a list from the oldest to the newest
-//! item; `chain` is a list from the newest to the oldest, as in the queue's word; `single` is a
-//! single item. May import nothing else of this crate.
+//! item, or a single item; `chain` is a list from the newest to the oldest, as in the queue's word.
+//! May import nothing else of this crate.
 
 mod batch;
 mod chain;
 mod node;
-mod single;
 
-pub use batch::{Batch, BatchIntoIter, BatchIter};
+pub use batch::{Batch, BatchIntoIter, BatchIter, Single};
 pub(crate) use chain::Chain;
 pub(crate) use node::Node;
-pub use single::Single;

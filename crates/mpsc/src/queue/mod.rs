@@ -59,7 +59,7 @@ mod word;
 
 pub use outcome::{Closed, Closing, Park, Pushed, Sealed};
 
-use crate::list::{Batch, Node};
+use crate::list::{Batch, Node, Single};
 use ganger_sync::atomic::{AtomicPtr, Ordering};
 use std::fmt;
 use std::marker::PhantomData;
@@ -134,6 +134,20 @@ impl<T> Queue<T> {
             word: AtomicPtr::new(Word::EMPTY.raw()),
             owns: PhantomData,
         }
+    }
+
+    /// Puts an item into a node for this queue. If a thread fills many queues in turn, the nodes of
+    /// each queue lie side by side, while the consumer is behind. O(1); allocates one node.
+    #[doc(hidden)]
+    #[inline]
+    pub fn single(&self, item: T) -> Single<T> {
+        let newest = || {
+            // Ordering: Relaxed, because nothing is read through it: only its address counts.
+            Word::from_raw(self.word.load(Ordering::Relaxed))
+                .newest()
+                .addr()
+        };
+        Single::behind(item, std::ptr::from_ref(self).addr(), newest)
     }
 
     /// Takes all items out, the oldest first. O(n) in the items taken; allocates nothing.

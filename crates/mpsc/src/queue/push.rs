@@ -76,20 +76,6 @@ impl<T> Queue<T> {
         unsafe { self.publish_chain(batch.into_chain()) }
     }
 
-    /// Puts an item into a node for this queue. If a thread fills many queues in turn, the nodes of
-    /// each queue lie side by side, while the consumer is behind. O(1); allocates one node.
-    #[doc(hidden)]
-    #[inline]
-    pub fn single(&self, item: T) -> Single<T> {
-        let newest = || {
-            // Ordering: Relaxed, because nothing is read through it: only its address counts.
-            Word::from_raw(self.word.load(Ordering::Relaxed))
-                .newest()
-                .addr()
-        };
-        Single::behind(item, std::ptr::from_ref(self).addr(), newest)
-    }
-
     /// Pushes an item that is already in its node behind all others. O(1) except for lost races;
     /// allocates nothing.
     ///

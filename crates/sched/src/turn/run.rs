@@ -1,4 +1,4 @@
-//! Gives processes their turns, one at a time, and does what follows from each.
+//! Gives processes their turns, and parks, queues or ends them afterwards.
 
 use super::Turn;
 use super::steps::TurnEnd;
@@ -19,22 +19,22 @@ use ganger_proc_api::{ExitReason, StepOutput};
 use std::mem;
 use std::sync::Arc;
 
-/// Runs processes, one at a time, with buffers that it reuses.
+/// Runs processes in turn, with buffers that it reuses.
 pub(crate) struct Runner<'a> {
     shared: &'a Shared,
-    /// The same, for a callee that may have to keep it.
+    /// The same, for a callee that keeps a reference.
     shared_arc: &'a Arc<Shared>,
-    /// If this thread is a worker.
+    /// Set if this thread is a worker.
     on_worker: Option<OnWorker<'a>>,
     counters: &'a Counters,
-    /// What steps write to, used again and again.
+    /// Steps write here; used again and again.
     out: StepOutput,
     /// Why a process has ended.
     end: Option<ExitReason>,
 }
 
 impl<'a> Runner<'a> {
-    /// A runner on the thread of the worker that has the queue, or on one that is no worker.
+    /// A runner on the worker with this queue, or on another thread.
     pub(crate) fn new(shared: &'a Arc<Shared>, queue: Option<&'a LocalQueue>) -> Self {
         Self {
             shared,
@@ -46,7 +46,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Gives a process that has been taken from a queue its turn.
+    /// Gives a process its turn that the caller has taken from a queue.
     pub(crate) fn run(&mut self, token: Token) {
         let mut token = Some(token);
         self.contain_turns(|runner| {
@@ -78,7 +78,7 @@ impl<'a> Runner<'a> {
         if let Some(worker) = self.on_worker {
             worker.end_turn();
         }
-        // Each alone: a second panic on the way out of one would end the program.
+        // Each in a call of its own: a second panic while the first unwinds ends the program.
         let mut out = mem::take(&mut self.out);
         discard_each(None, counters, out.drain_yields());
         discard(None, counters, out.take_outcome());
@@ -99,12 +99,11 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn,
-    /// and what comes of it.
+    /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns).
     ///
-    /// It is compiled for workers, and once more for other threads, so that a worker does not ask
-    /// again and again whether it is one. It is in one piece with the loop that calls it: a call
-    /// saves registers and prepares for a panic, which a short step feels.
+    /// Compiled for workers, and again for other threads, so that a worker does not ask at each
+    /// turn whether it is a worker. Inlined into the calling loop: a call saves registers and
+    /// prepares for a panic, which a short step feels.
     #[inline(always)]
     pub(crate) fn turn<'b>(&mut self, place: impl TurnPlace<'b>, token: Token) {
         let task = token.into_task();
@@ -120,7 +119,7 @@ impl<'a> Runner<'a> {
         };
         let guard = place.begin(task.pid);
         let ends = match task.state.begin() {
-            // Its end was put off.
+            // The process has ended, and its end goes on.
             Begin::Terminate if task.state.is_closed() => TurnEnd::Goes,
             Begin::Terminate => {
                 self.end = Some(ExitReason::Terminated);
@@ -142,46 +141,36 @@ impl<'a> Runner<'a> {
             }
         };
         shared.probe.turn_ends(&task.probe);
+        let end = &mut self.end;
+        let end_turn = move || place.end(guard);
         let leave = match ends {
-            TurnEnd::Wait(waiting) => {
-                end_if_over(shared, &task);
-                task.state.park(waiting)
-            }
-            TurnEnd::Ready => {
-                end_if_over(shared, &task);
-                task.state.requeue()
-            }
-            TurnEnd::GivesWay => {
-                end_if_over(shared, &task);
-                match task.state.requeue() {
-                    Leave::Requeue => {
-                        // SAFETY: this thread still owns the token, as below.
-                        arc.requeue_last(place.queue(), unsafe { Token::new(&task) });
-                        return place.end(guard);
-                    }
-                    leave => leave,
-                }
-            }
             TurnEnd::End => Leave::Terminate,
             TurnEnd::Goes => {
-                let end_turn = move || place.end(guard);
-                let end = &mut self.end;
                 return go_on_with_end(shared, counters, &task, end, place.queue(), end_turn);
+            }
+            TurnEnd::Wait(_) | TurnEnd::Ready | TurnEnd::GivesWay => {
+                end_if_over(shared, &task);
+                match ends {
+                    TurnEnd::Wait(waiting) => task.state.park(waiting),
+                    _ => task.state.requeue(),
+                }
             }
         };
         match leave {
             Leave::Parked => {}
-            // SAFETY: the process has not been parked: this thread still owns the token.
+            Leave::Requeue if ends == TurnEnd::GivesWay => {
+                // SAFETY: the process has not been parked: this thread still owns the token.
+                arc.requeue_last(place.queue(), unsafe { Token::new(&task) });
+            }
+            // SAFETY: as above.
             Leave::Requeue => arc.requeue(place.queue(), unsafe { Token::new(&task) }),
             // SAFETY: as above.
             Leave::RequeueUrgent => arc.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => {
-                let end_turn = move || place.end(guard);
-                let end = &mut self.end;
                 return finish(shared, counters, &task, end, place.queue(), end_turn);
             }
         }
-        place.end(guard);
+        end_turn();
     }
 }
 

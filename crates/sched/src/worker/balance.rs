@@ -1,30 +1,26 @@
-//! Balance: a worker that never runs out of processes takes one of another worker that has more.
+//! Balance: a worker that never runs out of processes takes a process of a worker with more.
 //!
-//! **Problem.** A worker that has work does not steal. Workers that never run out keep what they
-//! got when they last did: say 45 and 55 of a hundred processes that always continue, of which the
-//! ones then have a fifth more turns than the others; or one and two of three.
+//! **Problem.** A worker with work does not steal. Workers that never run out keep the processes of
+//! their last theft: say 45 and 55 of a hundred that always continue. Then each of the 45 has a
+//! fifth more turns than each of the 55.
 //!
-//! **Rejected.** To take half of what is too many, at once: they would lie on top of the own
-//! processes, before those that have waited longer (G4). To compare with all other workers, or with
-//! one that has something: where one of many workers has a process too many, all of them would be
-//! after it.
+//! **Rejected.** To take half of the surplus at once: they would lie on top of the own processes,
+//! which have waited longer (G4). To compare with all workers: if a single worker has a process too
+//! many, all others would try to take it.
 //!
 //! **Protocol** (after Rudolph, Slivkin-Allalouf, Upfal: A Simple Load Balancing Scheme for Task
-//! Allocation in Parallel Machines, SPAA 1991: pairs at random, each now and then). At a rotation
-//! that finds the global queue empty, when the coarse time has gone on by a millisecond since the
-//! last such look, one time in [`BALANCE_ODDS`], a worker compares itself with one that is on duty,
-//! drawn at random. When that one has more, by one and by a 32nd, it takes the oldest of them and
-//! runs it at once; the oldest of its own comes next, as after one from the global queue. So no
-//! process is put before another.
+//! Allocation in Parallel Machines, SPAA 1991: random pairs, now and then). At a rotation with an
+//! empty global queue, at most once in [`BALANCE_INTERVAL`], and then with a chance of 1 in
+//! [`BALANCE_ODDS`], a worker compares itself with a random worker on duty. If the other has more
+//! by a process and by a [`BALANCE_SLACK`]th, the worker takes its oldest process and runs it at
+//! once. The oldest of its own comes next, as after a process from the global queue. So no process
+//! is put before another.
 //!
-//! Where one worker has a process more than another, for they can't have the same, one goes to and
-//! fro between them, and all have their share of the time. That is what is drawn for: if both
-//! looked in turn, at each rotation, it would always be the same one, which is the oldest of all
-//! again when the other looks, and has one step each time.
+//! With an odd number of processes one alternates between two workers. The draw is random so that
+//! it is not always the same process.
 //!
-//! **Cost**: two cache lines of the other worker, every few milliseconds; and where one is taken,
-//! what a thief pays for what has not been exposed, which interrupts the program's other threads
-//! for about a microsecond.
+//! **Cost**: two cache lines of the other worker, every few milliseconds. A theft of a process not
+//! exposed by its owner interrupts the program's other threads for about a microsecond.
 
 use super::Worker;
 use crate::policy::{BALANCE_INTERVAL, BALANCE_ODDS, BALANCE_SLACK};
@@ -32,7 +28,7 @@ use crate::probe::{Probe, Theft};
 use crate::runtime::token::Token;
 
 impl Worker<'_> {
-    /// The oldest process of another worker that has more, if this is the time to look.
+    /// The oldest process of a worker with more, if a comparison is due.
     pub(super) fn balance(&mut self, now: u64) -> Option<Token> {
         let is_time = now.saturating_sub(self.last_balance) >= BALANCE_INTERVAL;
         if !is_time || self.draw("balance", BALANCE_ODDS) > 0 {
@@ -43,7 +39,7 @@ impl Worker<'_> {
         self.take_from(victim)
     }
 
-    /// Another worker that is on duty.
+    /// A random other worker on duty.
     fn draw_another(&mut self) -> Option<usize> {
         let slots = self.shared.stealers().len();
         let start = self.draw("partner", slots);
@@ -54,15 +50,14 @@ impl Worker<'_> {
 
     fn take_from(&self, victim: usize) -> Option<Token> {
         let (shared, stealer) = (self.shared, &self.shared.stealers()[victim]);
-        // That one's is out of its deque while it runs. The own last one is back by now, if it goes
-        // on.
+        // Its running process is not in its deque. The own last process, if it continues, is.
         let theirs = stealer.len() + usize::from(shared.census.turns.on(victim).is_some());
         let ours = self.queue.deque.len();
         if theirs <= ours + ours / BALANCE_SLACK {
             return None;
         }
         let observed = shared.probe.observe(victim);
-        // A thief that was faster may have left it with less.
+        // Another thief may have been faster.
         let token = stealer.steal().success()?;
         shared.probe.stole(self.queue.index, observed, Theft::One);
         self.counters.steals.bump();

@@ -1,33 +1,31 @@
 //! Where a worker looks for a process: rung by rung, until it finds one.
 //!
-//! **Where it looks**, in this order: the urgent lane (processes that have system events), up to
-//! eight times before it is passed over once; the lane of arrivals (processes that a timer has
-//! woken), up to 256 times, or for a millisecond, before it is passed over once; its own deque,
-//! youngest first (a process that a step has just woken finds its data in the cache); the global
-//! queue (one to run, some more for its deque); the deques of others, of which it takes the older
-//! half. **Rotation**: at every 127th pick that is not from a lane, earlier where steps are long
-//! (`worker/rotation.rs`), and
-//! at the first such pick after 10 ms without one, it looks at the global queue first and takes the
-//! oldest of its own deque next, so that two processes that keep waking each other starve no third
-//! one. In place of one from the global queue, when there is none, it may be the oldest of another
-//! worker that has more (`worker/balance.rs`).
+//! **Where it looks**, in this order (`policy.rs` has the numbers): the urgent lane (processes with
+//! system events), eight times at most before it is passed over; the lane of arrivals (processes
+//! woken by a timer), 256 times or a millisecond at most before it is passed over; its own deque,
+//! youngest first (the data of a process just woken is in the cache); the global queue (a process
+//! to run, some more for the deque); the deques of other workers, of which it takes the older half.
+//! **Rotation**: at every 127th pick that is not from a lane, earlier if steps are long
+//! (`worker/rotation.rs`), and at the first such pick after 10 ms without a rotation, the worker
+//! looks at the global queue first and takes the oldest of its own deque next. So two processes
+//! that keep waking each other starve no third process. If the global queue is empty, the oldest of
+//! a worker with more may take its place (`worker/balance.rs`).
 //!
-//! **The bound.** Let `R` be the rotation (127), `G` the batch taken from the global queue (16). A
-//! process with `n` others before it in the global queue, or below it in a deque, starts within `(R
-//! + 1) * (n + 1)` picks of the workers that have it: nothing is ever put before it; each rotation
-//! takes the first of the global queue, if there is one, and the oldest of the deque, and comes
-//! after at most `R + 1` picks; and a thief, which moves it to another deque with those below it,
-//! runs the oldest of these first. From the global queue it may be moved to a deque, which is empty
-//! then, and lies there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
+//! **The bound.** Let `R` be the rotation (127), `G` the batch from the global queue (16). A
+//! process with `n` processes before it in the global queue, or below it in a deque, starts within
+//! `(R + 1) * (n + 1)` picks of the workers that have it. For nothing is ever put before it; each
+//! rotation takes the first of the global queue, if any, and the oldest of the deque, and comes
+//! after at most `R + 1` picks; and a thief moves it with the processes below it, and runs the
+//! oldest first. From the global queue it may move to an empty deque, above at most `G` processes:
+//! `(R + 1) * (n + G + 2)` picks in all.
 //!
-//! Those are picks of ready processes that are not urgent, and a pick is a turn, which may have
-//! several steps (`turn/steps.rs`), or several turns (`turn/catch_up.rs`). Let `K` be the picks in
-//! a row from the urgent lane (8): while it is in use, one in `K + 1` picks of a worker is not from
-//! there, so that the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. The lane of
-//! arrivals makes them `A + 1` times as many while it is in use; `A` is 256. One that has
-//! `n` others before it in the urgent lane starts within `n + 1 + (n + 1) / K + W` picks of the `W`
-//! workers that are in no step: each passes the lane over once at the most, and then at every
-//! `K + 1`st pick.
+//! These are picks of ready processes that are not urgent. A pick is a turn, with several steps at
+//! times (`turn/steps.rs`), or several turns (`turn/catch_up.rs`). Let `K` be the picks in a row
+//! from the urgent lane (8): while the lane is in use, every `K + 1`st pick of a worker is from
+//! elsewhere, so that the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. The lane
+//! of arrivals makes them `A + 1` times as many while it is in use; `A` is 256. A process with `n`
+//! before it in the urgent lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers
+//! between steps: each passes the lane over once, and then at every `K + 1`st pick.
 
 use super::Worker;
 use super::rotation::Due;
@@ -49,7 +47,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The first rung, which is passed over after so many picks, unless there is nothing else.
+    /// The first rung: passed over after [`URGENT_STREAK`] picks, unless the others are empty.
     #[cold]
     fn look_at_urgent(&mut self) -> Option<Token> {
         if self.shared.timing.time.nanos() >= self.slot.sources() {
@@ -78,8 +76,8 @@ impl Worker<'_> {
         Some(token)
     }
 
-    /// The second rung, which is passed over after so many picks, or so long, unless there is
-    /// nothing else.
+    /// The second rung: passed over after a [`Streak`](super::streak::Streak), unless the others
+    /// are empty.
     #[inline]
     fn look_at_arrivals(&mut self) -> Option<Token> {
         if self.shared.queues.arrivals.is_empty() {
@@ -110,7 +108,7 @@ impl Worker<'_> {
         token
     }
 
-    /// One of the lane, if its streak goes on.
+    /// A process of the lane, if its streak goes on.
     fn take_arrival(&mut self, now: u64) -> Option<Token> {
         if self.shared.queues.arrivals.is_empty() {
             return None;
@@ -145,7 +143,7 @@ impl Worker<'_> {
         self.look_elsewhere()
     }
 
-    /// What comes before a pick, once the picks or the time say so.
+    /// Timers and rotations, which come before a pick once they are due.
     #[cold]
     #[inline(never)]
     fn take_due(&mut self, now: u64) -> Option<Token> {
@@ -162,7 +160,7 @@ impl Worker<'_> {
             .flatten();
         self.slot.set_alert(self.rotation.due());
         if token.is_some() && !self.searching && !self.shared.queues.arrivals.is_empty() {
-            // One that is alone there has been left to this worker.
+            // A lone arrival was left to this worker.
             self.shared.queues.idle.notify();
         }
         token
@@ -174,7 +172,7 @@ impl Worker<'_> {
             if let Some(oldest) = self.pick_oldest() {
                 return Some(oldest);
             }
-            // There is none: this is a pick like any other, and may be a rotation itself.
+            // The deque is empty: this is an ordinary pick, and may be a rotation itself.
             if !self.rotation.is_due(now) {
                 return None;
             }
@@ -224,8 +222,8 @@ impl Worker<'_> {
         Some(oldest)
     }
 
-    /// Takes half of what waits behind a step whose worker has been relieved: a worker that never
-    /// runs out of processes of its own would not steal it, and its owner does not come back to it.
+    /// Takes half of the processes behind a step whose worker was replaced. Workers that never run
+    /// out would not steal them, and their owner does not come back to them.
     fn take_over(&self) {
         let (slots, own) = (&self.shared.worker_slots, self.queue.index);
         let stealers = self.shared.stealers();
@@ -251,13 +249,13 @@ impl Worker<'_> {
     /// The oldest process of the own deque.
     pub(super) fn take_oldest(&self) -> Option<Token> {
         let own = &self.shared.stealers()[self.queue.index];
-        // A thief pays more for what its owner has not exposed, and here the two are one.
+        // A theft of exposed processes is cheaper, and here the thief is the owner.
         self.queue.deque.expose();
         loop {
             match own.steal() {
                 Steal::Success(token) => return Some(token),
                 Steal::Empty => return None,
-                // A thief was faster; what it left is still there.
+                // A thief was faster, and may have left some.
                 Steal::Retry => hint::spin_loop(),
             }
         }
@@ -276,9 +274,9 @@ impl Worker<'_> {
         let most = 1 + self.shared.config.global_batch;
         taken.extend(self.shared.queues.global.pop_batch(most));
         self.counters.global_picks.add(taken.len() as u64);
-        // Other threads have written the cells last: the processor fetches all of them at once.
+        // Other threads wrote the cells last: the processor fetches all at once.
         taken.iter().for_each(Token::prefetch);
-        // The last one pushed is the first one popped: the order of the global queue is kept.
+        // The last pushed is popped first: this keeps the order of the global queue.
         while taken.len() > 1
             && let Some(token) = taken.pop()
         {
@@ -312,8 +310,8 @@ impl Worker<'_> {
                     self.queue.begin_woken(0);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
-                    // The oldest, so that a process that is stolen again and again comes closer to
-                    // its turn each time. Other thieves may have taken them all in turn.
+                    // The oldest: so a process that is stolen often comes closer to its turn each
+                    // time. Other thieves may have taken all of them.
                     if let Some(token) = self.take_oldest() {
                         return Some(token);
                     }
@@ -323,7 +321,7 @@ impl Worker<'_> {
         None
     }
 
-    /// One of so many at random; `what` says what for.
+    /// A random number below `of`; `what` names the decision.
     pub(super) fn draw(&mut self, what: &'static str, of: usize) -> usize {
         Decider::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
     }

@@ -1,17 +1,18 @@
 //! A worker thread: find a process, give it its turn, again.
 //!
-//! Where it looks, and how long a process waits for that at the most: `worker/ladder.rs`.
+//! Where a worker looks, and how long a process may wait: `worker/ladder.rs`.
 //!
-//! **Without work** a worker spins below 4 empty looks, and then sleeps. `queues/idle.rs` says how
-//! it sleeps, and why no process is left lying beside a sleeper. A worker that may not search,
-//! because enough others do, rests in the same way: it looks at its own deque and the global queue
-//! alone. If it slept at once, a thread that pushes one process after the other would find it
-//! asleep each time that the searcher has found the last one.
+//! **Without work** a worker searches a few times
+//! ([`SPIN_LOOKS`](crate::policy::SPIN_LOOKS)), and then sleeps. `queues/idle.rs` says how it
+//! sleeps, and why no process stays in a queue while all workers sleep. A worker that may not
+//! search, because enough workers do, backs off in the same way: it looks at its own deque and the
+//! global queue alone. If it slept at once, a thread that pushes many processes in turn would have
+//! to wake it after each process that the searcher finds.
 //!
-//! **Rejected.** To yield the thread before it sleeps, unless that is asked for by
-//! `Builder::spin_limits`. A worker that yields counts as awake. Where another program computes on
-//! its processor, it comes back a time slice later, and what is pushed meanwhile waits. Linux also
-//! charges a thread for a yield: when it is woken next, it waits behind a waker that goes on.
+//! **Rejected.** To yield the thread before the sleep, unless the user asks for it by
+//! `Builder::spin_limits`. A worker in a yield counts as awake. If another program computes on its
+//! processor, the worker comes back a time slice later, and pushed processes wait until then. Linux
+//! also charges a thread for a yield: after the next wake-up it waits behind a waker that computes.
 
 mod balance;
 mod ladder;
@@ -42,16 +43,16 @@ use ganger_sync::{hint, thread};
 use std::mem;
 use std::sync::Arc;
 
-/// A worker that sleeps keeps a deque for so many processes, or for as many as it had at first.
+/// The capacity that the deque of a sleeping worker keeps, unless its first was larger.
 const KEPT: usize = 1 << 10;
 
-/// Runs on the calling thread until the scheduler halts. What it returns is to be called when
-/// no thread waits for this one: it drops the handlers, if this is the last worker.
+/// Runs a worker on the calling thread until the scheduler halts. The caller calls the result when
+/// no thread waits for this thread: the last worker drops the handlers.
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> impl FnOnce(&Shared) {
     shared.worker_slots.enter(index);
     shared.counters.of(Some(index)).hand_over();
     let queue = LocalQueue::new(shared, index, deque);
-    // Until it returns: what is yielded in its last step is carried out as well (P3).
+    // Until the worker returns: commands of its last step are carried out as well (P3).
     queue.handlers.take(&queue.shared.commands);
     let mut has_left = false;
     let mut work = || {
@@ -100,14 +101,14 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     }
 }
 
-/// What a look for a process has come to.
+/// The result of a search.
 enum Looked {
     Found(Token),
     Nothing(Backoff),
     Halted,
 }
 
-/// What comes before the next look.
+/// How to wait for the next search.
 #[derive(Debug, PartialEq, Eq)]
 enum Backoff {
     Spin,
@@ -121,20 +122,20 @@ struct Worker<'a> {
     counters: &'a Counters,
     slot: &'a WorkerSlot,
     random: fastrand::Rng,
-    /// Whether it counts as searching in `idle`.
+    /// Whether the worker counts as searching in `idle`.
     searching: bool,
-    /// Picks from the urgent lane since it was passed over last.
+    /// Picks from the urgent lane since a pick from elsewhere.
     urgent_streak: u32,
     arrivals: Streak,
     rotation: Rotation,
     /// Picks between two reads of the clock while a timer is due soon, and how many are left.
     timer_pace: Pace,
     timers_left: u32,
-    /// When it last compared itself with another worker, see `worker/balance.rs`.
+    /// Time of the last comparison with another worker: see `worker/balance.rs`.
     last_balance: u64,
-    /// It is in no turn, as `WorkerSlots` knows.
+    /// The worker is in no turn, as `WorkerSlots` knows.
     is_looking: bool,
-    /// It was a spare that was not needed for a while.
+    /// The worker was an idle spare, and its thread ends.
     has_left: bool,
 }
 
@@ -144,7 +145,7 @@ impl<'a> Worker<'a> {
         let slot = shared.worker_slots.slot(queue.index);
         let rotation = Rotation::new(&shared.config, shared.timing.time.nanos());
         if shared.timing.timer_waiter.is_used() {
-            // What the last worker in this slot has left.
+            // The last worker in this slot may have left timers.
             slot.set_sources(1);
         }
         slot.set_alert(rotation.due());
@@ -166,7 +167,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Says that it is there, and sees what has happened before.
+    /// Announces the worker, and learns whether a spare has replaced it before.
     fn begin(&mut self) -> Next {
         self.mark_searching();
         if !self.slot.is_replaced() {
@@ -177,8 +178,8 @@ impl<'a> Worker<'a> {
         next
     }
 
-    /// As [`next`](Self::next), after the worker has retired if a spare has replaced it; none when
-    /// the thread is to leave, as well.
+    /// As [`next`](Self::next). A worker that was replaced by a spare retires first; `None` also if
+    /// its thread ends then.
     #[inline(always)]
     fn next_while_active(&mut self) -> Option<Token> {
         if self.slot.is_replaced() && self.retire() == Next::Leave {
@@ -188,7 +189,7 @@ impl<'a> Worker<'a> {
         self.next()
     }
 
-    /// The next process to run; none when the scheduler has halted. Blocks while there is none.
+    /// The next process to run; `None` when the scheduler has halted. Blocks until there is work.
     fn next(&mut self) -> Option<Token> {
         let mut empty_looks = 0_u32;
         self.shared.probe.looking(self.queue.index);
@@ -207,8 +208,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Rests after that many empty looks, and retires if the worker was replaced meanwhile. Returns
-    /// after how many the next look comes; none when the thread is to leave.
+    /// Waits after `empty_looks` empty searches, and retires if the worker was replaced meanwhile.
+    /// Returns the new number of empty searches; `None` if the thread ends.
     #[cold]
     #[inline(never)]
     fn back_off(&mut self, backoff: &Backoff, empty_looks: u32) -> Option<u32> {
@@ -236,7 +237,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// One look, after so many that found nothing.
+    /// A search, after `empty_looks` empty searches.
     #[inline]
     fn look_once(&mut self, empty_looks: &mut u32) -> Looked {
         if let Some(token) = self.find_work() {
@@ -250,7 +251,7 @@ impl<'a> Worker<'a> {
             return self.leave_search(token);
         }
         if self.shared.shutdown.is_halted() {
-            // What has been queued since, before the halt.
+            // A process may have been queued since, before the halt.
             fence_after_halt();
             return self
                 .find_work()
@@ -266,7 +267,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// It looks no more, and is about to run that one.
+    /// The worker leaves the search for a turn of this process.
     #[inline]
     fn leave_search(&mut self, token: Token) -> Looked {
         if self.is_looking {
@@ -282,20 +283,20 @@ impl<'a> Worker<'a> {
         Looked::Found(token)
     }
 
-    /// It has found a process: it searches no more, and wakes a sleeper for what is left.
+    /// The worker has found a process: ends the search, and wakes a sleeper for the rest.
     fn announce_found(&mut self) {
         self.end_search();
         self.shared.probe.settled(self.queue.index);
     }
 
-    /// Says that this worker is in no turn.
+    /// Marks the worker as in no turn.
     fn mark_searching(&mut self) {
         if !mem::replace(&mut self.is_looking, true) {
             self.shared.worker_slots.set_looking(self.queue.index, true);
         }
     }
 
-    /// Ends the search, and wakes a sleeper for what is left.
+    /// Ends the search, and wakes a sleeper if processes remain.
     #[inline]
     fn end_search(&mut self) {
         self.stop_searching();
@@ -333,7 +334,7 @@ impl<'a> Worker<'a> {
                 self.fall_asleep();
                 let time = kept.map(|until| self.time_until(until));
                 let blocked;
-                // Others are woken for what is pushed: this one stays.
+                // Pushers wake other sleepers first.
                 let may_wait = || self.shared.queues.idle.wait_elsewhere(self.queue.index);
                 (blocked, ready) = self.shared.block(parker, time, may_wait);
                 blocked
@@ -343,7 +344,7 @@ impl<'a> Worker<'a> {
         self.shared.schedule_ready(self.queue, ready);
     }
 
-    /// It is about to block, and sends nothing for a while.
+    /// The worker is about to block, and sends nothing for a while.
     fn fall_asleep(&self) {
         ganger_mpsc::node_cache::end_runs();
         self.shrink_after_burst();
@@ -353,7 +354,7 @@ impl<'a> Worker<'a> {
             .falling_asleep(self.queue.index, scheduler);
     }
 
-    /// Gives the memory of a deque back that has grown. The worker has nothing to do.
+    /// Releases the memory of a deque that has grown.
     fn shrink_after_burst(&self) {
         let kept = KEPT.max(self.shared.config.deque_capacity);
         if self.queue.deque.capacity() > kept {
@@ -368,8 +369,8 @@ impl<'a> Worker<'a> {
         self.shared.probe.looking(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
-            // Search again: pushers that saw this worker search may have queued more than the item
-            // that kept it awake.
+            // Search again: pushers that saw this worker search may have queued more than the
+            // item that kept it awake.
             Woken::Withdrawn | Woken::Elsewhere => self.shared.queues.idle.begin_search(),
         };
         // The clock stands still while all sleep.

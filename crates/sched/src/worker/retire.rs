@@ -1,18 +1,18 @@
-//! How a worker that has been replaced gives its place away, and waits to be needed again.
+//! How a replaced worker hands over its processes, and waits as a spare.
 
 use super::Worker;
 use crate::probe::{Probe, Push};
 use crate::runtime::spares::Next;
 
 impl Worker<'_> {
-    /// A spare has taken this worker's place: moves what the worker has to the others, and waits
-    /// until the worker is needed.
+    /// A spare has replaced this worker: moves its processes to the global queue, and waits until
+    /// the worker is needed.
     #[cold]
     pub(super) fn retire(&mut self) -> Next {
         let shared = self.shared;
         shared.reporting.long_steps.end(self.queue.index);
         if shared.shutdown.is_halted() {
-            // The worker runs once more whatever is queued, and then all is over.
+            // The worker runs the queued processes a last time.
             return Next::Active;
         }
         self.give_away();
@@ -28,7 +28,7 @@ impl Worker<'_> {
     pub(super) fn give_away(&mut self) {
         let shared = self.shared;
         self.mark_searching();
-        // After a turn the checker has not heard yet that this worker moves processes.
+        // The checker must learn that this worker moves processes.
         shared.probe.looking(self.queue.index);
         while let Some(token) = self.take_oldest() {
             shared.push_global(Push::Moved, token);
@@ -36,7 +36,7 @@ impl Worker<'_> {
         self.shrink_after_burst();
         shared.queues.idle.notify_from_outside();
         if shared.timing.timer_waiter.is_used() {
-            // What is due at this seat is uncovered.
+            // No thread waits for the timers of this shard.
             shared.queues.idle.notify();
         }
         shared.probe.settled(self.queue.index);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::queue::Queue;
+use std::rc::Rc;
 
 #[test]
 fn what_was_drained_grows_at_either_end() {
@@ -59,4 +60,22 @@ fn its_iterators_know_how_many_are_left() {
     items.next();
     assert_eq!(items.len(), 2);
     assert_eq!(format!("{items:?}"), "BatchIntoIter(['b', 'c'])");
+}
+
+#[test]
+fn an_item_is_dropped_once_or_comes_out() {
+    let count = Rc::new(());
+    let single = || Single::of(Rc::clone(&count));
+    let mut batch = single().into_batch();
+    batch.push_back(Rc::clone(&count));
+    assert_eq!((batch.len(), Rc::strong_count(&count)), (2, 3));
+    drop(batch);
+    let one = single();
+    assert!(Rc::ptr_eq(one.item(), &count));
+    drop(one);
+    assert_eq!(Rc::strong_count(&count), 1);
+    let mut single = single();
+    *single.item_mut() = Rc::new(());
+    assert_eq!(Rc::strong_count(&count), 1);
+    assert!(!Rc::ptr_eq(&single.into_item(), &count));
 }
