@@ -84,7 +84,6 @@ impl<A: Actor> IntoProcess<OfActor> for A {
     type Message = A::Message;
     type Process = OwnActor<A>;
 
-    #[inline]
     fn into_process(self) -> OwnActor<A> {
         OwnActor(self)
     }
@@ -94,7 +93,6 @@ impl<P: Process> IntoProcess<OfProcess> for P {
     type Message = Message;
     type Process = OwnProcess<P>;
 
-    #[inline]
     fn into_process(self) -> OwnProcess<P> {
         OwnProcess(self)
     }
@@ -122,7 +120,6 @@ where
     type Message = C::Message;
     type Process = C::Body<F, Fut>;
 
-    #[inline]
     fn into_process(self) -> C::Body<F, Fut> {
         C::body(self)
     }
@@ -167,7 +164,6 @@ pub struct OwnActor<A>(A);
 impl<A: Actor> Startable for OwnActor<A> {
     const METHOD: Symbol = Symbol::new("actor");
 
-    #[inline]
     fn unstarted(self) -> Unstarted {
         Unstarted::movable(ActorProcess::new(self.0))
     }
@@ -184,7 +180,6 @@ pub struct OwnProcess<P>(P);
 impl<P: Process> Startable for OwnProcess<P> {
     const METHOD: Symbol = Symbol::new("main");
 
-    #[inline]
     fn unstarted(self) -> Unstarted {
         Unstarted::movable(self.0)
     }

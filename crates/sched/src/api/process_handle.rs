@@ -148,7 +148,6 @@ impl Address {
 }
 
 impl<M> Clone for Address<M> {
-    #[inline]
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.task))
     }

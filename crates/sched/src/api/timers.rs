@@ -8,7 +8,6 @@ use ganger_time::{Timer, Timers};
 use std::time::Duration;
 
 /// The timers of the scheduler of the context's process.
-#[inline]
 pub(super) fn of(ctx: &Context) -> &Timers {
     match ctx.backend_ref::<ProcessCell>() {
         Some(task) => &task.shared.timing.timers,

@@ -24,7 +24,6 @@ impl MonotonicClock {
 }
 
 impl Clock for MonotonicClock {
-    #[inline]
     fn now(&self) -> Duration {
         self.origin.elapsed()
     }
@@ -48,7 +47,6 @@ impl Default for CoarseTime {
 
 impl CoarseTime {
     /// In nanoseconds since some fixed moment.
-    #[inline]
     pub(crate) fn nanos(&self) -> u64 {
         // Ordering: Relaxed: no other read depends on it.
         self.nanos.load(Ordering::Relaxed)
@@ -77,7 +75,6 @@ impl CoarseTime {
 }
 
 /// A duration in nanoseconds, up to some centuries.
-#[inline]
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -113,7 +110,6 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     /// That long from now on.
-    #[inline]
     pub(crate) fn after(length: Duration) -> Self {
         Self {
             start: Instant::now(),

@@ -86,7 +86,6 @@ pub(crate) fn log(level: Level, event: impl FnOnce()) {
 }
 
 /// Whether a subscriber may listen to events of that level.
-#[inline]
 pub(crate) fn is_heard(level: Level) -> bool {
     // Without a subscriber, events may go to the crate `log`, which `tracing` decides.
     level <= LevelFilter::current() || !tracing::dispatcher::has_been_set()

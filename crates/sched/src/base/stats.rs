@@ -152,7 +152,6 @@ impl Counter {
 
     /// As [`bump`](Self::bump), on a worker's thread, for its own count: it does not ask whether
     /// others count.
-    #[inline]
     pub(crate) fn bump_own(&self) {
         #[cfg(debug_assertions)]
         self.check_writer();

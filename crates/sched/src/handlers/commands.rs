@@ -97,7 +97,6 @@ struct Handlers {
 }
 
 /// The place of a typed command among these.
-#[inline]
 fn typed_place(id: CommandId) -> Option<usize> {
     let place = id.get().checked_sub(CommandId::FIRST_TYPED)?;
     Some(usize::from(place))
@@ -140,7 +139,6 @@ impl Handlers {
         }
     }
 
-    #[inline]
     fn get_high(&self, id: CommandId) -> Option<&dyn Handler> {
         match typed_place(id) {
             Some(place) => self.typed.get(place)?.as_deref(),

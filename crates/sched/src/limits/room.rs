@@ -184,7 +184,6 @@ impl Room {
     /// Gives back the places of messages that have left the mailbox: so many times [`MESSAGE`], and
     /// [`CONTROL`]. A worker that gives no place of a message asks whether there is any room for
     /// waiters.
-    #[inline]
     pub(crate) fn give(&self, places: u64, limit: usize) -> Given {
         // Ordering: Relaxed: as in `take` and `take_or_wait`. Each owner of the run token sees what
         // the one before it has seen.

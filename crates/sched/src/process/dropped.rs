@@ -40,7 +40,6 @@ pub(crate) struct Scope {
 }
 
 /// Opens a scope on this thread.
-#[inline]
 pub(crate) fn open() -> Scope {
     let outer = INNERMOST.get();
     INNERMOST.set((outer | 1) + 1);
@@ -48,7 +47,6 @@ pub(crate) fn open() -> Scope {
 }
 
 /// As [`open`](self::open), where no scope is open, which costs less.
-#[inline]
 pub(crate) fn open_first() -> Scope {
     debug_assert_eq!(INNERMOST.get(), 0, "a scope is open");
     INNERMOST.set(2);
@@ -56,7 +54,6 @@ pub(crate) fn open_first() -> Scope {
 }
 
 impl Drop for Scope {
-    #[inline]
     fn drop(&mut self) {
         answer(|| CommandError::Dropped);
         INNERMOST.set(self.outer);

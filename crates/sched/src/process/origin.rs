@@ -88,7 +88,6 @@ impl Values {
 impl Origin {
     /// Of a process that the process with that id, or zero, has started. The limit is its own, if
     /// it has one; `is_limited` says whether that, or the scheduler's, is a number.
-    #[inline]
     pub(crate) fn new(
         parent: u64,
         values: Option<Arc<Values>>,
@@ -127,7 +126,6 @@ impl Origin {
     }
 
     /// What a child that is started now inherits.
-    #[inline]
     pub(crate) fn values(&self) -> Option<Arc<Values>> {
         self.node().ok()?.values()
     }
@@ -150,7 +148,6 @@ impl Origin {
     }
 
     /// Whether it may have values.
-    #[inline]
     pub(crate) fn has_values(&self) -> bool {
         self.node().is_ok()
     }
@@ -186,7 +183,6 @@ impl Origin {
     }
 
     /// The node, or the word with an id that is there in its place.
-    #[inline]
     fn node(&self) -> Result<&Node, *mut Node> {
         // Ordering: Acquire pairs with the Release in `put_node`.
         let word = self.0.load(Ordering::Acquire);
@@ -232,7 +228,6 @@ fn id_of(word: *mut Node) -> u64 {
 }
 
 impl Drop for Origin {
-    #[inline]
     fn drop(&mut self) {
         // Ordering: Relaxed, because this thread has it alone.
         let word = self.0.load(Ordering::Relaxed);

@@ -79,14 +79,12 @@ pub(crate) type Tickets = SmallVec<[Ticket; 2]>;
 
 impl Outstanding {
     /// The number of a new yield, which is not in the set. O(1).
-    #[inline]
     pub(crate) fn number(&mut self) -> u64 {
         self.newest += 1;
         self.newest
     }
 
     /// Takes a yield in, which is not in the set. O(1).
-    #[inline]
     pub(crate) fn insert(&mut self, token: u64, tag: Tag) {
         if self.one == NONE {
             self.one = token;
@@ -149,7 +147,6 @@ impl Outstanding {
     }
 
     /// Takes the one out.
-    #[inline]
     fn take_one(&mut self) -> (u64, About) {
         let (tag, ticket) = (self.one_tag, self.ticket());
         if ticket.is_some() {
@@ -159,7 +156,6 @@ impl Outstanding {
     }
 
     /// Takes the yield out; `false` when it has completed before, or was forgotten. O(1).
-    #[inline]
     pub(crate) fn finish(&mut self, token: u64) -> bool {
         if self.one == token && token != NONE {
             self.take_one();
@@ -201,7 +197,6 @@ impl Outstanding {
     }
 
     /// Takes the tickets of all yields, before these are forgotten. O(n).
-    #[inline]
     pub(crate) fn take_tickets(&mut self) -> Tickets {
         match &mut self.rest {
             Rest::Nothing => Tickets::new(),
@@ -231,7 +226,6 @@ impl Outstanding {
         }
     }
 
-    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.one == NONE && self.others().is_none_or(|others| others.tokens.is_empty())
     }

@@ -80,7 +80,6 @@ impl ProcessBox {
     }
 
     /// The process, for a step.
-    #[inline]
     pub(crate) fn for_step(&mut self) -> &mut dyn Process {
         if matches!(self.0, Place::Fresh(_)) {
             self.move_to_heap();
@@ -89,7 +88,6 @@ impl ProcessBox {
     }
 
     /// The process waits. Moves it to the heap if it has waited often enough.
-    #[inline]
     pub(crate) fn wait(&mut self) {
         if let Place::Small { waits, .. } = &mut self.0 {
             *waits += 1;
@@ -159,7 +157,6 @@ impl Process for Moving {
 impl Deref for ProcessBox {
     type Target = dyn Process;
 
-    #[inline]
     fn deref(&self) -> &Self::Target {
         match &self.0 {
             Place::Fresh(process) | Place::Small { process, .. } => &**process,
@@ -169,7 +166,6 @@ impl Deref for ProcessBox {
 }
 
 impl DerefMut for ProcessBox {
-    #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         match &mut self.0 {
             Place::Fresh(process) | Place::Small { process, .. } => &mut **process,

@@ -261,7 +261,6 @@ impl<T> State<T> {
 
     /// Wakes the process if it waits: `Blocked`, `Idle -> Ready`. `true`: the caller owns the run
     /// token, and must queue the process.
-    #[inline]
     pub(crate) fn unpark(&self) -> bool {
         let is_unparked = self.mailbox.is_parked() && self.mailbox.cancel_park();
         if is_unparked {
@@ -282,19 +281,16 @@ impl<T> State<T> {
     }
 
     /// As [`push`](Self::push), for items that are in nodes already.
-    #[inline]
     pub(crate) fn push_batch(&self, items: Batch<T>) -> Result<Wake, Batch<T>> {
         self.wake(self.mailbox.push_batch(items))
     }
 
     /// Puts an item that is to be pushed here into its node.
-    #[inline]
     pub(crate) fn single(&self, item: T) -> Single<T> {
         self.mailbox.single(item)
     }
 
     /// As [`push`](Self::push), for an item that is in its node already.
-    #[inline]
     pub(crate) fn push_single(&self, item: Single<T>) -> Result<Wake, Single<T>> {
         self.wake(self.mailbox.push_single(item))
     }

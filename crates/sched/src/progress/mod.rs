@@ -47,12 +47,10 @@ impl Progress {
 
     /// Whether a process whose turn ends takes no further step: the thread that has just run it
     /// ends it.
-    #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.is_any(TERMINATING | HALTED)
     }
 
-    #[inline]
     fn is_any(&self, stages: u32) -> bool {
         // Ordering: SeqCst pairs with the addition in `enter`, in one order with the changes of the
         // queues.

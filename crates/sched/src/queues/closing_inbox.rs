@@ -38,7 +38,6 @@ impl<T> ClosingInbox<T> {
     }
 
     /// Whether there is a request for any process.
-    #[inline]
     pub(crate) fn is_any(&self) -> bool {
         // Ordering: Relaxed: a requester for this process has put its request there before the PID
         // went. This thread has taken the PID away.

@@ -245,7 +245,6 @@ impl Idle {
     /// Something has been pushed: wakes a sleeper unless a worker searches. Returns whether it did.
     ///
     /// Lock-free unless there is a sleeper to wake.
-    #[inline]
     pub(crate) fn notify(&self) -> bool {
         // Pairs with the heavy fences in `sleep` and `monitor_sleep`: either the sleeper sees the
         // push, or the load below sees the sleeper.
@@ -266,7 +265,6 @@ impl Idle {
     }
 
     /// What follows from the numbers of searchers and sleepers behind a push.
-    #[inline]
     fn wake_if_owed(&self, now: Snapshot) -> bool {
         if now.searching > 0 {
             return false;
@@ -282,7 +280,6 @@ impl Idle {
 
     /// Something has been pushed that the pusher is going to take itself, if its step ends soon:
     /// sees to it that the monitor watches over that.
-    #[inline]
     pub(crate) fn defer(&self) {
         if self.is_unwatched_behind_write() {
             self.wake_monitor();
@@ -290,7 +287,6 @@ impl Idle {
     }
 
     /// A worker has written something that the monitor is to see: whether that sleeps.
-    #[inline]
     pub(crate) fn is_unwatched_behind_write(&self) -> bool {
         // Pairs with the heavy fence in `monitor_sleep`.
         asymmetric::light();

@@ -69,7 +69,6 @@ impl Dues {
     }
 
     /// Says when something is due at that shard. Returns whether that is earlier than before.
-    #[inline]
     pub(crate) fn set(&self, shard: usize, at: u64) -> bool {
         let moment = &self.moments[shard];
         // Ordering: Relaxed: the caller holds a lock. Where a thread has to see it in time, the
@@ -117,14 +116,12 @@ impl TimerWaiter {
     }
 
     /// Whether a timer has ever been set: without one, timers cost nothing.
-    #[inline]
     pub(crate) fn is_used(&self) -> bool {
         // Ordering: Relaxed, as in `Dues::at`.
         self.dues.is_used.load(Ordering::Relaxed)
     }
 
     /// Whether the timer waiter sleeps longer than until that moment.
-    #[inline]
     pub(crate) fn is_uncovered(&self, moment: u64) -> bool {
         // Ordering: Relaxed: a caller for which it counts is behind a fence.
         moment < self.until.load(Ordering::Relaxed)

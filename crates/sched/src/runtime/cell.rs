@@ -166,7 +166,6 @@ impl ProcessCell {
 
     /// Has the processor fetch a cell that another processor has written last and that this thread
     /// is about to use. The address need not be valid.
-    #[inline]
     pub(crate) fn prefetch(cell: *const Self) {
         const LINE: usize = 64;
         // From the counts of references on, which are before it.

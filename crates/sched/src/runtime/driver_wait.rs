@@ -59,7 +59,6 @@ impl Shared {
 
     /// Takes a process that has become ready, if this thread is in the driver, and has the thread
     /// leave that. Gives it back otherwise.
-    #[inline]
     pub(crate) fn put_aside(&self, token: Token) -> Option<Token> {
         let Some(driven) = &self.timing.driven else {
             return Some(token);

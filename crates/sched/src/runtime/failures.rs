@@ -14,7 +14,6 @@ use std::time::Duration;
 impl ProcessCell {
     /// What is kept of the process, which is about to end for that reason. `None` if that is no
     /// failure.
-    #[inline]
     pub(crate) fn failed(&self, reason: &ExitReason) -> Option<Box<Failed>> {
         match reason {
             ExitReason::Done(_) | ExitReason::Cancelled(_) | ExitReason::Terminated => None,

@@ -71,7 +71,6 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
 
 /// How many submissions this thread is in the middle of, of whichever schedulers, if they are as
 /// many as there may be, or take as much of its stack. O(frames).
-#[inline]
 pub(crate) fn too_deep() -> Option<usize> {
     // What the `init` that starts another has taken counts as well.
     let here = 0_u8;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 impl Shared {
     /// What a child inherits that the process with that id, or zero, starts now.
-    #[inline]
     pub(crate) fn values_of(&self, parent: u64) -> Option<Arc<Values>> {
         // Ordering: Relaxed, because this thread owns the parent's run token, which orders it after
         // the parent's own calls, and after its start. Those of other threads may come too late.

@@ -46,7 +46,6 @@ impl Item {
     }
 
     /// What a probe sees of it: nothing, if no step sees it and it asks for nothing.
-    #[inline]
     pub(crate) fn seen(&self) -> Option<Arrival<'_>> {
         match self {
             Self::Event(event) => Some(Arrival::Event(event)),
@@ -67,20 +66,17 @@ pub(crate) fn seen(items: &Batch<Item>) -> impl Iterator<Item = Arrival<'_>> + C
 pub(crate) type CommandResult = Result<Payload, CommandError>;
 
 /// A completion in a node of its own.
-#[inline]
 pub(crate) fn of_completion(tag: Tag, token: u64, result: CommandResult) -> Single<Item> {
     let completion = Completion::of(tag, token, result);
     Single::of(Item::Event(Event::Completion(completion)))
 }
 
 /// A message in a node of its own.
-#[inline]
 pub(crate) fn of_message(message: Message) -> Single<Item> {
     Single::of(Item::Event(Event::Message(message)))
 }
 
 /// The message in the node.
-#[inline]
 pub(crate) fn message(node: &Single<Item>) -> Option<&Message> {
     match node.item() {
         Item::Event(Event::Message(message)) => Some(message),

@@ -51,7 +51,6 @@ impl LentWaker<'_> {
     ///
     /// # Safety
     /// The pointer is that of an `Arc`, which is there for as long as this lives.
-    #[inline]
     pub(crate) unsafe fn new(cell: *const ProcessCell) -> Self {
         // SAFETY: as this function's. The copy, and the waker that takes it over, are never
         // dropped, so that it need not be counted.
@@ -66,7 +65,6 @@ impl LentWaker<'_> {
 impl Deref for LentWaker<'_> {
     type Target = Waker;
 
-    #[inline]
     fn deref(&self) -> &Waker {
         &self.waker
     }

@@ -38,7 +38,6 @@ thread_local! {
 }
 
 /// Whether this thread fires timers.
-#[inline]
 pub(crate) fn is_firing() -> bool {
     FIRING.get()
 }
@@ -83,7 +82,6 @@ impl LocalQueue {
     }
 
     /// Pushes a process, and wakes no worker.
-    #[inline]
     pub(crate) fn push(&self, token: Token) {
         let (probe, push) = (&self.shared.probe, Push::Own(self.index));
         let _pushing = probe.pushing(&token.cell().probe, push, || self.deque.len());
@@ -91,7 +89,6 @@ impl LocalQueue {
     }
 
     /// The worker begins a turn.
-    #[inline]
     pub(crate) fn begin_turn(&self) {
         // Most turns wake one process at most. A load costs less than a store.
         if self.woken.get() > 0 {
@@ -100,7 +97,6 @@ impl LocalQueue {
     }
 
     /// Whether the worker is one of that scheduler's.
-    #[inline]
     pub(crate) fn is_of(&self, shared: &Shared) -> bool {
         ptr::eq(Arc::as_ptr(&self.shared), shared)
     }
@@ -108,7 +104,6 @@ impl LocalQueue {
     /// The turn is about to wake another process. A turn that wakes many keeps its worker from them
     /// for long. So the worker exposes them to thieves: a thief that finds nothing exposed
     /// interrupts it by a heavy fence.
-    #[inline]
     pub(crate) fn note_woken(&self) {
         self.woken.set(self.woken.get().wrapping_add(1));
         if self.woken.get().is_multiple_of(EXPOSED_AT_ONCE) {
@@ -117,7 +112,6 @@ impl LocalQueue {
     }
 
     /// What is pushed upon so many is woken, or stolen.
-    #[inline]
     pub(crate) fn begin_woken(&self, below: usize) {
         if below < self.below_woken.get() {
             self.below_woken.set(below);
@@ -126,7 +120,6 @@ impl LocalQueue {
 
     /// Whether the deque may have something woken or stolen, which a process that continues would
     /// be picked before.
-    #[inline]
     pub(crate) fn has_woken(&self) -> bool {
         if self.below_woken.get() == usize::MAX {
             return false;
@@ -139,14 +132,12 @@ impl LocalQueue {
     }
 
     /// Nothing woken is in the deque.
-    #[inline]
     pub(crate) fn end_woken(&self) {
         self.below_woken.set(usize::MAX);
     }
 
     /// Wakes a sleeping worker for what is queued here. It steals while this worker runs something
     /// else.
-    #[inline]
     pub(crate) fn offer(&self) {
         if !self.deque.is_empty() && self.shared.queues.idle.notify() {
             self.deque.expose();

@@ -47,6 +47,19 @@ pub(crate) struct Core<R> {
     answers: u32,
 }
 
+/// The frequent part of what the next step is about.
+#[must_use]
+#[derive(Clone, Copy)]
+pub(crate) enum Frequent {
+    /// Step, with so many new events, the first in `pending`.
+    Step(usize),
+    /// Nothing happened: wait on.
+    Nothing,
+    /// Ask [`Core::gather_rare`]: behind so many events is an item that is none, or something is
+    /// aside.
+    Rare(usize),
+}
+
 /// What the next step is about.
 #[must_use]
 pub(crate) enum Gathered {
@@ -120,7 +133,6 @@ impl<R> Core<R> {
     }
 
     /// Whether system events wait that have left the mailbox.
-    #[inline]
     pub(crate) fn has_system(&self) -> bool {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
     }
@@ -131,7 +143,6 @@ impl<R> Core<R> {
     }
 
     /// A handler has answered a yield before it returned: the answer is the last arrived item.
-    #[inline]
     pub(crate) fn push_answer(&mut self, tag: Tag, token: u64, answer: Single<Item>) {
         if self.has_answers_alone() {
             self.answers += 1;
@@ -142,14 +153,12 @@ impl<R> Core<R> {
     }
 
     /// Whether nothing is pending but answers of this turn.
-    #[inline]
     pub(crate) fn has_answers_alone(&self) -> bool {
         self.pending.len() == self.answers as usize
     }
 
     /// The answers are not for the next step of this turn alone: their yields are outstanding like
     /// all others.
-    #[inline]
     pub(crate) fn expect_answers(&mut self) {
         if self.answers > 0 {
             self.expect_each_answer();
@@ -263,39 +272,27 @@ impl<R> Core<R> {
         }
     }
 
-    /// Decides what the next step is about. Its new system events go to the left events, in front
-    /// of the others. Then `pending` begins with its other new events: at most `limit` in all, and
-    /// none if a system event has to wait, because the batch is full or an upgrade is next.
+    /// Decides what the next step is about, where `pending` begins with events, at most `limit` of
+    /// them, and nothing is aside.
     #[inline(always)]
-    pub(crate) fn gather(
-        &mut self,
-        state: &State<Item>,
-        limit: usize,
-        counters: &Counters,
-    ) -> Gathered {
+    pub(crate) fn gather(&mut self, limit: usize) -> Frequent {
         if self.answers > 0 {
             let answers = self.answers as usize;
             if answers <= limit && self.aside.is_none() {
                 self.answers = 0;
                 self.repeats = 0;
-                return Gathered::Step(answers);
+                return Frequent::Step(answers);
             }
             self.expect_answers();
         }
         if self.aside.is_some() {
-            return self.gather_beside(state, limit, counters);
+            return Frequent::Rare(0);
         }
-        self.gather_pending(state, limit, counters)
+        self.gather_events(limit)
     }
 
-    /// The frequent way of [`gather`](Self::gather): events, and nothing aside.
     #[inline(always)]
-    fn gather_pending(
-        &mut self,
-        state: &State<Item>,
-        limit: usize,
-        counters: &Counters,
-    ) -> Gathered {
+    fn gather_events(&mut self, limit: usize) -> Frequent {
         let mut events = 0;
         for item in self.pending.iter().take(limit) {
             let is_event = match item {
@@ -306,41 +303,47 @@ impl<R> Core<R> {
                 _ => false,
             };
             if !is_event {
-                return self.gather_more(state, events, limit, counters);
+                return Frequent::Rare(events);
             }
             events += 1;
         }
         self.step(events)
     }
 
-    /// As [`gather`](Self::gather), where something is aside.
+    /// As [`gather`](Self::gather), which has found `events`, in all other cases. The new system
+    /// events of the step go to the left events, in front of the others. None of the other events
+    /// is new if a system event has to wait, because the batch is full or an upgrade is next.
     #[cold]
     #[inline(never)]
-    fn gather_beside(
+    pub(crate) fn gather_rare(
         &mut self,
         state: &State<Item>,
+        events: usize,
         limit: usize,
         counters: &Counters,
     ) -> Gathered {
+        if self.aside.is_none() {
+            return self.gather_more(state, events, limit, counters);
+        }
         match self.share_with_system(state, limit, counters) {
             BatchPlan::Upgrade(request) => Gathered::Upgrade(request),
             BatchPlan::Signal(signal) => Gathered::Signal(signal),
-            BatchPlan::Room(room) => {
-                let gathered = self.gather_pending(state, room, counters);
-                self.with_cancel(gathered)
-            }
+            BatchPlan::Room(room) => match self.gather_events(room) {
+                Frequent::Rare(events) => self.gather_more(state, events, room, counters),
+                frequent => self.gathered(frequent),
+            },
         }
     }
 
-    /// The step may be the first to be shown a cancellation.
-    fn with_cancel(&mut self, gathered: Gathered) -> Gathered {
+    /// The same with the cancellation that the step is the first to be shown, if there is one.
+    fn gathered(&mut self, frequent: Frequent) -> Gathered {
+        let Frequent::Step(events) = frequent else {
+            return Gathered::Nothing;
+        };
         let aside = self.aside.as_mut();
-        match (gathered, aside) {
-            (Gathered::Step(events), Some(aside)) => match aside.cancel.take() {
-                Some(reason) => Gathered::Cancel(reason, events),
-                None => Gathered::Step(events),
-            },
-            (gathered, _) => gathered,
+        match aside.and_then(|aside| aside.cancel.take()) {
+            Some(reason) => Gathered::Cancel(reason, events),
+            None => Gathered::Step(events),
         }
     }
 
@@ -391,9 +394,7 @@ impl<R> Core<R> {
     }
 
     /// Continues [`gather`](Self::gather) behind the first `events` of `pending`, where an item is
-    /// no event for the step, or behind a settled message of a source.
-    #[cold]
-    #[inline(never)]
+    /// no event for the step, or with a settled message of a source.
     pub(crate) fn gather_more(
         &mut self,
         state: &State<Item>,
@@ -440,8 +441,8 @@ impl<R> Core<R> {
         if state.is_terminating() {
             return Gathered::Terminated;
         }
-        let gathered = self.step(events);
-        self.with_cancel(gathered)
+        let frequent = self.step(events);
+        self.gathered(frequent)
     }
 
     fn is_held_next(&self) -> bool {
@@ -464,23 +465,17 @@ impl<R> Core<R> {
         false
     }
 
-    #[inline]
-    fn step(&mut self, events: usize) -> Gathered {
-        if self.repeats > 0 {
-            if events > 0 {
-                self.repeats = 1;
-            }
-            return Gathered::Step(events);
+    fn step(&mut self, events: usize) -> Frequent {
+        if events == 0 && self.repeats == 0 {
+            return Frequent::Nothing;
         }
-        if events > 0 {
-            Gathered::Step(events)
-        } else {
-            Gathered::Nothing
+        if events > 0 && self.repeats > 0 {
+            self.repeats = 1;
         }
+        Frequent::Step(events)
     }
 
     /// A cursor over the new events of the next step, as many as have been gathered.
-    #[inline]
     pub(crate) fn cursor(&self, events: usize) -> EventCursor {
         // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links.
         // (Under loom they are not, and the step does not go by them.) They are this step's.
@@ -489,7 +484,6 @@ impl<R> Core<R> {
     }
 
     /// The process, with the events of its next step.
-    #[inline]
     pub(crate) fn begin_step<'a>(
         &'a mut self,
         cursor: &'a EventCursor,
@@ -500,7 +494,6 @@ impl<R> Core<R> {
     }
 
     /// Keeps what a step left of its new events, for the steps after it.
-    #[inline]
     pub(crate) fn keep(&mut self, left: usize, about: &About) {
         if left > 0 || about.left() > 0 {
             self.keep_some(left, about);
@@ -543,7 +536,6 @@ impl<R> Core<R> {
     }
 
     /// Takes all events out into `events`, and gives back the exit actions: the process has ended.
-    #[inline]
     pub(crate) fn take_events(&mut self, events: &mut Batch<Item>) -> Option<Box<ExitActions>> {
         *events = mem::take(&mut self.pending);
         let mut aside = self.aside.take()?;

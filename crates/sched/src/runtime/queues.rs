@@ -44,7 +44,6 @@ impl Queues {
     }
 
     /// The other ends of the first `used` deques.
-    #[inline]
     pub(crate) fn stealers(&self, used: usize) -> &[Stealer<Token>] {
         &self.stealers[..used]
     }

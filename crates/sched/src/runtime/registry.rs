@@ -87,7 +87,6 @@ impl<T: Clone> Registry<T> {
         self.chosen.shrink_to_fit();
     }
 
-    #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<T> {
         self.read(id, T::clone)
     }

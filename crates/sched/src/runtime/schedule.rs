@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 impl Shared {
     /// Pushes a process into the global queue, and wakes no worker.
-    #[inline]
     pub(crate) fn push_global(&self, push: Push, token: Token) {
         let process = &token.cell().probe;
         let _pushing = self
@@ -19,7 +18,6 @@ impl Shared {
     }
 
     /// Pushes a process into the urgent lane, and wakes no worker.
-    #[inline]
     fn push_urgent(&self, token: Token) {
         let process = &token.cell().probe;
         let _pushing = self
@@ -37,13 +35,11 @@ impl Shared {
 
     /// Queues a process whose run token the caller owns: in the deque of the worker that runs on
     /// this thread, or else in the global queue. Wakes a worker if one should look.
-    #[inline]
     pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
         local::with_either(self, |queue| self.schedule_on(queue, token));
     }
 
     /// As [`schedule`](Self::schedule), on a thread that has that queue.
-    #[inline]
     pub(crate) fn schedule_on(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         match queue {
             Some(queue) => self.schedule_here(queue, token),
@@ -118,7 +114,6 @@ impl Shared {
 
     /// Has the queued processes ended after the halt, when no worker may be left to look. This
     /// thread has just queued something, or may have.
-    #[inline]
     pub(crate) fn end_after_halt(self: &Arc<Self>) {
         if self.shutdown.is_halted() {
             (self.end_queued)(self);
@@ -175,7 +170,6 @@ impl Shared {
     }
 
     /// The other ends of all deques in which there may be something.
-    #[inline]
     pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
         self.queues.stealers(self.worker_slots.used())
     }

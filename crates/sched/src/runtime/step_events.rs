@@ -37,7 +37,6 @@ pub(crate) struct StepEvents<'a> {
 
 impl<'a> StepEvents<'a> {
     /// What is aside, and what the cursor is over: the first of what is pending.
-    #[inline]
     pub(crate) fn new(
         aside: &'a mut Option<Box<SideQueues>>,
         pending: &'a mut Batch<Item>,
@@ -53,7 +52,6 @@ impl<'a> StepEvents<'a> {
     }
 
     /// For a step, which takes them.
-    #[inline]
     pub(crate) fn events(&mut self) -> Events<'_> {
         let cursor = (ARE_LINKED && self.aside.is_none()).then_some(self.cursor);
         Events::of(self, cursor)
@@ -84,7 +82,6 @@ impl<'a> StepEvents<'a> {
 
     /// Puts the list in order: frees the memory of what the step has taken. Returns how many events
     /// are left that are not aside. The pending events are not used before this.
-    #[inline]
     pub(crate) fn settle(&mut self) -> usize {
         let left = self.cursor.left();
         if left < self.before {

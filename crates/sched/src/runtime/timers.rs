@@ -25,7 +25,6 @@ pub(crate) enum Cover {
 }
 
 /// The worker's own shard has a timer that is due earlier than all before.
-#[inline]
 pub(crate) fn announce_here(queue: &LocalQueue, at: u64, cover: Cover) {
     let shared = &queue.shared;
     let slot = shared.worker_slots.slot(queue.index);
@@ -80,7 +79,6 @@ impl Shared {
     }
 
     /// The time, by the clock, in nanoseconds.
-    #[inline]
     pub(crate) fn now(&self) -> u64 {
         nanos(Decider::time().unwrap_or_else(|| self.timing.time.read()))
     }

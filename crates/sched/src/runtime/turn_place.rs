@@ -29,7 +29,6 @@ pub(crate) trait TurnPlace<'a>: Copy {
     fn end(self, guard: Self::Guard);
 
     /// Whether another process waits in the worker's deque.
-    #[inline]
     fn has_local_work(self) -> bool {
         self.queue().is_some_and(|queue| !queue.deque.is_empty())
     }
@@ -52,7 +51,6 @@ impl<'a> OnWorker<'a> {
     }
 
     /// The turn is over, if there is one.
-    #[inline]
     pub(crate) fn end_turn(self) {
         // Ordering: Relaxed, as in `begin`.
         self.running.store(NOTHING, Ordering::Relaxed);
@@ -62,22 +60,18 @@ impl<'a> OnWorker<'a> {
 impl<'a> TurnPlace<'a> for OnWorker<'a> {
     type Guard = ();
 
-    #[inline]
     fn queue(self) -> Option<&'a LocalQueue> {
         Some(self.queue)
     }
 
-    #[inline]
     fn handler(self, id: CommandId) -> Option<&'a dyn Handler> {
         self.queue.handlers.get(&self.queue.shared.commands, id)
     }
 
-    #[inline]
     fn count(self, counter: &Counter) {
         counter.bump_own();
     }
 
-    #[inline]
     fn begin(self, pid: Pid) {
         self.queue.begin_turn();
         // Ordering: Relaxed: for this thread, for reports, and for a guess at how much a worker
@@ -85,7 +79,6 @@ impl<'a> TurnPlace<'a> for OnWorker<'a> {
         self.running.store(pid.id(), Ordering::Relaxed);
     }
 
-    #[inline]
     fn end(self, (): ()) {
         self.end_turn();
     }

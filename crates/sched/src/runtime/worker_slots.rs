@@ -89,7 +89,6 @@ impl WorkerSlot {
     }
 
     /// Whether a spare has taken the worker's place, so that the worker has to retire.
-    #[inline]
     pub(crate) fn is_replaced(&self) -> bool {
         // Ordering: Relaxed: a worker that reads it late does so after its next step. Where the
         // order counts, the lock of the spares is held. A worker that announces its sleep after
@@ -99,7 +98,6 @@ impl WorkerSlot {
     }
 
     /// From which coarse time on the worker has to look whether something is due, in nanoseconds.
-    #[inline]
     pub(crate) fn alert(&self) -> u64 {
         // Ordering: Relaxed: one thread writes and reads it.
         self.alert.load(Ordering::Relaxed)
@@ -168,7 +166,6 @@ impl WorkerSlots {
     }
 
     /// Whether the worker has to retire.
-    #[inline]
     pub(crate) fn is_replaced(&self, index: usize) -> bool {
         self.slots[index].is_replaced()
     }

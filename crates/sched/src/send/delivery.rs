@@ -64,7 +64,6 @@ impl ProcessCell {
 
     /// Puts in an item that is no message and no system event, or a message with a place: the way
     /// of all others. Queues the process.
-    #[inline]
     pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
         debug_assert!(!item.is_system(), "it has to be counted");
         // In its node from the beginning: an item that is moved costs as much as all the rest.
@@ -87,7 +86,6 @@ impl ProcessCell {
         self.accept(message).map(|token| self.schedule(token))
     }
 
-    #[inline]
     fn schedule(&self, token: Option<Token>) {
         if let Some(token) = token {
             self.shared.schedule(token);
@@ -95,7 +93,6 @@ impl ProcessCell {
     }
 
     /// The token of a process that a push has woken.
-    #[inline]
     fn token_of(self: &Task, wake: Wake) -> Option<Token> {
         // SAFETY: `Enqueue` says that this thread owns the token. A process that can be woken has
         // been queued before, by its submitter, which has registered it before that.
@@ -108,7 +105,6 @@ impl ProcessCell {
     }
 
     /// Delivers a message, if the process takes its type. Never blocks.
-    #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
         if let Some(kind) = self.accepts.refuses(&message) {
             return Err((kind, message));
@@ -311,7 +307,6 @@ impl ProcessCell {
     ///
     /// # Safety
     /// This thread owns the run token, and has not queued the process.
-    #[inline]
     unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
         let sent = self.shared.probe.sending(seen(&items));
         self.shared.probe.accepted(self.pid, sent);

@@ -108,7 +108,6 @@ impl Shared {
     }
 
     /// Sends an envelope to a process of this scheduler.
-    #[inline]
     pub(crate) fn deliver(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
         if self.is_local(envelope.target) {
             self.deliver_here(envelope)
@@ -118,7 +117,6 @@ impl Shared {
     }
 
     /// As [`deliver`](Self::deliver), for a target that is this scheduler's.
-    #[inline]
     fn deliver_here(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
         let id = envelope.target.id();
         // The message is in its node before the look-up, which the end of the process waits for.

@@ -38,25 +38,21 @@ struct Host {
 }
 
 impl TimerHost for Host {
-    #[inline]
     fn now(&self) -> Instant {
         let now = Decider::time().unwrap_or_else(|| self.clock.now());
         Instant::from_nanos(nanos(now))
     }
 
-    #[inline]
     fn own_shard(&self) -> ShardId {
         self.with_queue(|queue| {
             queue.map_or(ShardId::OUTSIDE, |queue| ShardId::of_worker(queue.index))
         })
     }
 
-    #[inline]
     fn set_due(&self, shard: ShardId, at: Instant) -> bool {
         self.dues.set(shard.index(), at.as_nanos())
     }
 
-    #[inline]
     fn announce(&self, at: Instant) {
         self.with_queue(|queue| match queue {
             Some(queue) => announce_here(queue, at.as_nanos(), Cover::Now),
@@ -64,7 +60,6 @@ impl TimerHost for Host {
         });
     }
 
-    #[inline]
     fn announce_in_turn(&self, at: Instant) {
         self.with_queue(|queue| match queue {
             Some(queue) => announce_here(queue, at.as_nanos(), Cover::BeforeNextTurn),

@@ -51,7 +51,6 @@ struct Call {
 ///
 /// # Safety
 /// The result is not used after the caller has returned.
-#[inline]
 unsafe fn current<'a>(cell: &ProcessCell, token: u64) -> Option<&'a Call> {
     // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `leave` puts
     // back what was there before.
@@ -240,7 +239,6 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     }
 
     /// A reference to the process, for a completer.
-    #[inline]
     fn completion_sink(&mut self) -> Task {
         let sink = self.core.cached_self_ref.take();
         sink.unwrap_or_else(|| Arc::clone(self.task))
@@ -250,7 +248,6 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
 impl Call {
     /// The completer has been used or dropped, and leaves its reference to the process for the next
     /// one.
-    #[inline]
     fn settle(&self, answer: Answer, task: Task) {
         // There has been neither: a completer is used once.
         mem::forget(self.answer.replace(answer));
@@ -258,7 +255,6 @@ impl Call {
     }
 
     /// The handler has returned. Gives what has become of the completer, and its reference.
-    #[inline]
     fn leave(self, outer: *const Self) -> (Answer, Option<Task>) {
         CURRENT.set(outer);
         (self.answer.into_inner(), self.reference.into_inner())

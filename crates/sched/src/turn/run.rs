@@ -177,7 +177,6 @@ impl<'a> Runner<'a> {
 /// Terminates the process when the shutdown is over. After a halt, no worker gives it another turn.
 /// After the deadline, it must take no turn, even before the terminator of all
 /// processes reaches it.
-#[inline]
 fn end_if_over(shared: &Shared, task: &Task) {
     if shared.shutdown.is_over() {
         task.terminate();

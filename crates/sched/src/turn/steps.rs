@@ -15,7 +15,7 @@ use crate::process::exit_signal::{Arrived, ExitSignal};
 use crate::process::state::Waiting;
 use crate::runtime::cell::Task;
 use crate::runtime::lent_context::LentContext;
-use crate::runtime::owned::Gathered;
+use crate::runtime::owned::{Frequent, Gathered};
 use crate::runtime::shared::Shared;
 use crate::runtime::step_events::StepEvents;
 use crate::runtime::turn_place::TurnPlace;
@@ -95,7 +95,6 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     }
 
     /// Whether answers alone are no reason to go on.
-    #[inline]
     fn must_end(&self) -> bool {
         self.place.has_local_work()
             || self.task.state.must_leave()
@@ -105,10 +104,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// Gathers events, steps the process if there is something for it, and applies the outcome.
     #[inline(always)]
     fn advance(&mut self, out: &mut StepOutput) -> Stepped {
-        let events = match self.gather() {
-            Gathered::Step(events) => events,
-            Gathered::Nothing => return Stepped::Waits,
-            rare => match self.apart().gather_behind(rare, out) {
+        let events = match self.core.gather(self.shared.config.event_batch) {
+            Frequent::Step(events) => events,
+            Frequent::Nothing => return Stepped::Waits,
+            Frequent::Rare(events) => match self.apart().gather_rare(events, out) {
                 Ok(events) => events,
                 Err(stepped) => return stepped,
             },
@@ -129,7 +128,6 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         Stepped::Ready
     }
 
-    #[inline]
     fn count_repeat(&mut self) {
         self.core.repeats += 1;
         if self.core.repeats == MANY_REPEATS {
@@ -159,27 +157,20 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         });
     }
 
-    #[inline(always)]
-    fn gather(&mut self) -> Gathered {
-        let limit = self.shared.config.event_batch;
-        self.core.gather(&self.task.state, limit, self.counters)
-    }
-
     /// Carries out upgrades, asks signals, and gathers what is behind them. Notes a cancellation.
     #[cold]
     #[inline(never)]
-    fn gather_behind(
-        mut self,
-        mut gathered: Gathered,
-        out: &mut StepOutput,
-    ) -> Result<usize, Stepped> {
+    fn gather_rare(mut self, events: usize, out: &mut StepOutput) -> Result<usize, Stepped> {
+        let task = self.task;
+        let state = &task.state;
+        let (limit, counters) = (self.shared.config.event_batch, self.counters);
+        let mut gathered = self.core.gather_rare(state, events, limit, counters);
         let mut told = 0;
         loop {
             let request = match gathered {
                 Gathered::HeldByTimer(room) => {
-                    let Self { core, task, .. } = &mut self;
                     let shared = &task.shared;
-                    let is_shown = core.settle_held(|ticket| {
+                    let is_shown = self.core.settle_held(|ticket| {
                         let envelope = shared.take_held(ticket, |_| true)?;
                         let event = Event::Message(envelope.message);
                         shared.probe.arrived_next(task.pid, &event);
@@ -189,8 +180,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                         // No step gives its place back.
                         task.release_messages(MESSAGE);
                     }
-                    let state = &self.task.state;
-                    gathered = self.core.gather_more(state, 0, room, self.counters);
+                    gathered = self.core.gather_more(state, 0, room, counters);
                     continue;
                 }
                 Gathered::Nothing => return Err(Stepped::Waits),
@@ -217,11 +207,11 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                         }
                     }
                     // What comes behind the notices waits for the next step.
-                    let is_full = told == self.shared.config.event_batch;
+                    let is_full = told == limit;
                     if told > 0 && (is_full || !self.core.signal_is_next()) {
                         return Ok(0);
                     }
-                    gathered = self.gather();
+                    gathered = self.core.gather_rare(state, 0, limit, counters);
                     continue;
                 }
             };
@@ -232,7 +222,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             if self.task.state.is_terminating() {
                 return Err(self.end(ExitReason::Terminated));
             }
-            gathered = self.gather();
+            gathered = self.core.gather_rare(state, 0, limit, counters);
         }
     }
 

@@ -78,7 +78,6 @@ impl Worker<'_> {
 
     /// The second rung: passed over after a [`Streak`](super::streak::Streak), unless the others
     /// are empty.
-    #[inline]
     fn look_at_arrivals(&mut self) -> Option<Token> {
         if self.shared.queues.arrivals.is_empty() {
             self.look_at_the_rest()
@@ -128,7 +127,6 @@ impl Worker<'_> {
         Some(token)
     }
 
-    #[inline]
     fn look_at_the_rest(&mut self) -> Option<Token> {
         let now = self.shared.timing.time.nanos();
         if (self.rotation.is_counted_out() || now >= self.slot.alert())

@@ -238,7 +238,6 @@ impl<'a> Worker<'a> {
     }
 
     /// A search, after `empty_looks` empty searches.
-    #[inline]
     fn look_once(&mut self, empty_looks: &mut u32) -> Looked {
         if let Some(token) = self.find_work() {
             return self.leave_search(token);
@@ -268,7 +267,6 @@ impl<'a> Worker<'a> {
     }
 
     /// The worker leaves the search for a turn of this process.
-    #[inline]
     fn leave_search(&mut self, token: Token) -> Looked {
         if self.is_looking {
             self.is_looking = false;
@@ -297,13 +295,11 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends the search, and wakes a sleeper if processes remain.
-    #[inline]
     fn end_search(&mut self) {
         self.stop_searching();
         self.queue.offer();
     }
 
-    #[inline]
     fn stop_searching(&mut self) {
         if self.searching {
             self.leave_searchers();

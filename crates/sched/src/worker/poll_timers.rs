@@ -47,7 +47,6 @@ impl Worker<'_> {
 
     /// At a rotation: delivers late timers of other shards, whose workers are in long steps, or
     /// which belong to threads outside.
-    #[inline]
     pub(super) fn poll_timers_late(&mut self, coarse: u64) {
         if self.shared.timing.timer_waiter.is_used() {
             self.poll_timers_of_others(coarse);
@@ -123,7 +122,6 @@ impl Worker<'_> {
 
     /// The worker has found a process after an empty search. No other thread may wait for the next
     /// timer or in the driver, and the turn may be long.
-    #[inline]
     pub(super) fn hand_over_wait(&self) {
         let shared = self.shared;
         // A worker that counts as searching does the same when it ends its search.

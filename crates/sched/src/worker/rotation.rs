@@ -96,13 +96,11 @@ impl Rotation {
     }
 
     /// Counts a pick, and says whether something may come before it.
-    #[inline]
     pub(super) fn is_due(&mut self, now: u64) -> bool {
         self.is_counted_out() || self.is_over(now)
     }
 
     /// The same, without a look at the time.
-    #[inline]
     pub(super) fn is_counted_out(&mut self) -> bool {
         self.left -= 1;
         self.left == 0

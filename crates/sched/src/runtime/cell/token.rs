@@ -26,13 +26,11 @@ impl Token {
     }
 
     /// Has the processor fetch the process, which will be run soon: see [`ProcessCell::prefetch`].
-    #[inline]
     pub(crate) fn prefetch(&self) {
         ProcessCell::prefetch(self.pointer());
     }
 
     /// The process, to be looked at while it is queued.
-    #[inline]
     pub(crate) fn cell(&self) -> &ProcessCell {
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive.
         unsafe { &*self.pointer() }

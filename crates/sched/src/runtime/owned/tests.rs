@@ -23,7 +23,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
     core.receive(&state);
     let mut before = ALL;
     while before > 0 {
-        let gathered = core.gather(&state, LIMIT, &counters);
+        let gathered = core.gather_rare(&state, 0, LIMIT, &counters);
         assert!(matches!(gathered, Gathered::Nothing));
         let left = core.pending.len();
         assert!(
@@ -43,7 +43,7 @@ fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     core.partition(Batch::new());
     let message = Item::Event(Event::Message(Message::new("n", 1_u64)));
     core.partition(Batch::of(message));
-    let gathered = core.gather(&state, 16, &counters);
+    let gathered = core.gather_rare(&state, 0, 16, &counters);
     assert!(matches!(gathered, Gathered::Step(1)));
     assert!(core.take_events(&mut Batch::new()).is_some());
 }

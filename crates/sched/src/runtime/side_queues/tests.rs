@@ -7,7 +7,7 @@ use crate::process::about::About;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use crate::runtime::item::Item;
-use crate::runtime::owned::{Core, Gathered};
+use crate::runtime::owned::{Core, Frequent, Gathered};
 use ganger_mpsc::Single;
 use ganger_proc_api::{
     Completion, Context, Event, EventQueue, Events, Message, Payload, Process, StepOutput,
@@ -208,7 +208,12 @@ impl Real {
     fn turn(&mut self, limit: usize, lends: bool, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
         self.core.receive(&self.state);
         let core = &mut self.core;
-        let events = match core.gather(&self.state, limit, &self.counters) {
+        let gathered = match core.gather(limit) {
+            Frequent::Rare(events) => core.gather_rare(&self.state, events, limit, &self.counters),
+            Frequent::Step(events) => Gathered::Step(events),
+            Frequent::Nothing => Gathered::Nothing,
+        };
+        let events = match gathered {
             Gathered::Nothing => return Vec::new(),
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
             Gathered::Signal(_) => unreachable!("none was sent"),
