@@ -92,7 +92,7 @@ impl Actor for AsksItself {
 
     fn completed(&mut self, _: &Context, it: Completion, out: &mut StepOutput) -> StepResult {
         let error = it.take::<u64>().unwrap_err().to_string();
-        assert!(error.contains("can't ask itself"), "{error}");
+        assert!(error.contains("can't call itself"), "{error}");
         // Ordering: Relaxed: a simulation has one thread.
         self.0.store(true, Ordering::Relaxed);
         out.done(());

@@ -140,7 +140,7 @@ fn a_process_may_ask_itself_to_leave() {
             cx.context().set_inherited(its.clone());
             let ann = its.of("ann");
             let refused = cx.ask(ann.call(Own::Ask)).await?;
-            assert!(refused.unwrap_err().contains("can't ask itself"));
+            assert!(refused.unwrap_err().contains("can't call itself"));
             ann.send(Own::Leave)?;
             Ok(())
         });

@@ -109,8 +109,8 @@ fn an_unknown_name_and_a_wrong_type_give_the_input_back() {
     assert_eq!(error.input, 7);
     assert_eq!(
         error.to_string(),
-        "\"length\" is not called: it takes `alloc::string::String` and gives `usize`, and is \
-         called as one that takes `u8` and gives `usize`"
+        "can't call \"length\": type mismatch: the function takes `alloc::string::String` and \
+         gives `usize`, but the call takes `u8` and gives `usize`"
     );
 }
 
@@ -248,7 +248,7 @@ fn a_function_that_panics_fails_or_is_the_callers_own_is_an_error_of_the_call() 
     let one = scheduler.spawn(Oneself).unwrap();
     let ask = functions.call::<u64, u64>("oneself", 1).unwrap().begin();
     let error: String = exit(one).take().unwrap();
-    assert!(error.contains("can't ask itself"), "{error}");
+    assert!(error.contains("can't call itself"), "{error}");
     drop(ask);
 }
 

@@ -51,7 +51,7 @@ fn of_linked_processes_that_fail_together_the_last_is_reported() {
     assert!(
         report
             .to_string()
-            .ends_with("nothing watches it: failed: soon"),
+            .ends_with("no process monitors it: failed: soon"),
         "{report}"
     );
 }

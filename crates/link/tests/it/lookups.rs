@@ -158,7 +158,7 @@ fn a_step_asks_and_starts() {
             }
         }
         if let (Some(answer), Some(error)) = (answer, &error) {
-            assert!(error.contains("can't ask itself"), "{error}");
+            assert!(error.contains("can't call itself"), "{error}");
             out.done(answer);
         }
         Ok(())
