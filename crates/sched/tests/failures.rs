@@ -119,7 +119,7 @@ fn a_process_that_fails_says_why_and_is_reported_when_its_handle_is_dropped() {
 #[track_caller]
 fn report_of(pid: Pid) -> String {
     let pid = format!("pid={pid};");
-    let reports = || seen(&[&pid, "nothing watches it"]);
+    let reports = || seen(&[&pid, "no process monitors it"]);
     until("it is reported", || !reports().is_empty());
     assert_eq!(reports().len(), 1);
     let report = reports().swap_remove(0);

@@ -323,7 +323,7 @@ fn a_process_that_asks_itself_is_told_at_once() {
     let dropped = asks_itself.call(|reply| reply).wait().unwrap_err();
     assert!(matches!(dropped, CommandError::Dropped));
     let error: String = asks_itself.wait().take().unwrap();
-    assert!(error.starts_with("a process can't ask itself"), "{error}");
+    assert!(error.starts_with("a process can't call itself"), "{error}");
 }
 
 // pins: R2

@@ -322,6 +322,6 @@ fn a_server_is_awaited_by_a_process() {
         send.send(refused.to_string()).unwrap();
     });
     let refused = awaited.recv_timeout(PATIENCE).unwrap();
-    assert!(refused.contains("a process"), "{refused}");
+    assert!(refused.contains("in a task of the scheduler"), "{refused}");
     drop(scheduler);
 }
