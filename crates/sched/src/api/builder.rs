@@ -1,7 +1,6 @@
 //! Setting a scheduler up.
 
 use crate::api::handle::Handle;
-use crate::api::scheduler::{Scheduler, StartError};
 use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::{FailureReport, OnFailure};
@@ -20,7 +19,7 @@ use std::time::Duration;
 /// Parts of the names of functions that give processes their turns. A backtrace ends before them.
 const RUNS_PROCESSES: [&str; 2] = ["ganger_sched::turn::", "ganger_sched::worker::"];
 
-/// Builds a [`Scheduler`]. Every setting has a default that just works.
+/// Builds a [`Scheduler`](crate::Scheduler). Every setting has a default that just works.
 ///
 /// ```
 /// use ganger_sched::Scheduler;
@@ -42,7 +41,7 @@ pub struct Builder {
 }
 
 /// What a crate above the scheduler does to a new one.
-type Addition = Box<dyn FnOnce(&Handle) + Send>;
+pub(super) type Addition = Box<dyn FnOnce(&Handle) + Send>;
 
 impl Default for Builder {
     fn default() -> Self {
@@ -378,31 +377,8 @@ impl Builder {
         self.with(|config| config.is_checked = true)
     }
 
-    /// Builds the scheduler and starts it, as [`build`](Self::build) and [`Scheduler::start`] do.
-    ///
-    /// ```
-    /// use ganger_sched::Scheduler;
-    /// let scheduler = Scheduler::builder().workers(2).start()?;
-    /// assert!(scheduler.is_started());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`StartError`], also with a [`BuildError`] inside.
-    pub fn start(self) -> Result<Scheduler, StartError> {
-        let scheduler = self.build()?;
-        scheduler.start()?;
-        Ok(scheduler)
-    }
-
-    /// Builds the scheduler, to be started later. Handlers of commands are registered between the
-    /// two. It runs nothing until [`Scheduler::start`] is called, and a wait for its processes is
-    /// refused until then: see [`NotStarted`](crate::NotStarted).
-    ///
-    /// # Errors
-    /// [`BuildError`] when a setting is out of its range, a name is not valid, workers can't be
-    /// pinned as asked, or backtraces can't be taken, or not with that signal.
-    pub fn build(self) -> Result<Scheduler, BuildError> {
+    /// A handle to a scheduler that is not started, and the additions that it needs first.
+    pub(super) fn into_parts(self) -> Result<(Handle, Vec<Addition>), BuildError> {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));
         in_range("workers", workers, 1, MAX_WORKERS)?;
@@ -426,7 +402,7 @@ impl Builder {
                 error,
             })
         });
-        let scheduler = Scheduler::new(Shared::new(
+        let shared = Shared::new(
             workers,
             (host, node.transpose()?),
             self.config,
@@ -437,9 +413,8 @@ impl Builder {
                 end_queued: stop::end_after_halt,
                 make_timers,
             },
-        ));
-        self.additions.into_iter().for_each(|add| add(&scheduler));
-        Ok(scheduler)
+        );
+        Ok((Handle { shared }, self.additions))
     }
 
     fn with<R>(mut self, set: impl FnOnce(&mut Config) -> R) -> Self {

@@ -4,9 +4,8 @@ use crate::api::builder::Builder;
 use crate::api::handle::Handle;
 use crate::blocking;
 use crate::config::BuildError;
-use crate::runtime::shared::Shared;
 use std::ops::Deref;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// Runs processes on worker threads. Dropping it stops it, with the builder's
@@ -72,6 +71,39 @@ pub enum StartError {
     },
 }
 
+impl Builder {
+    /// Builds the scheduler and starts it, as [`build`](Self::build) and [`Scheduler::start`] do.
+    ///
+    /// ```
+    /// use ganger_sched::Scheduler;
+    /// let scheduler = Scheduler::builder().workers(2).start()?;
+    /// assert!(scheduler.is_started());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`StartError`], also with a [`BuildError`] inside.
+    pub fn start(self) -> Result<Scheduler, StartError> {
+        let scheduler = self.build()?;
+        scheduler.start()?;
+        Ok(scheduler)
+    }
+
+    /// Builds the scheduler, to be started later. Handlers of commands are registered between the
+    /// two. It runs nothing until [`Scheduler::start`] is called, and a wait for its processes is
+    /// refused until then: see [`NotStarted`](crate::NotStarted).
+    ///
+    /// # Errors
+    /// [`BuildError`] when a setting is out of its range, a name is not valid, workers can't be
+    /// pinned as asked, or backtraces can't be taken, or not with that signal.
+    pub fn build(self) -> Result<Scheduler, BuildError> {
+        let (handle, additions) = self.into_parts()?;
+        let scheduler = Scheduler { handle };
+        additions.into_iter().for_each(|add| add(&scheduler));
+        Ok(scheduler)
+    }
+}
+
 impl Scheduler {
     /// A builder with the defaults.
     pub fn builder() -> Builder {
@@ -84,12 +116,6 @@ impl Scheduler {
     /// When the system refuses a thread.
     pub fn start_default() -> Result<Self, StartError> {
         Self::builder().start()
-    }
-
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self {
-            handle: Handle { shared },
-        }
     }
 
     /// Starts the workers and freezes the command registry. Processes that were submitted before
