@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a rate of -1 tokens a second")]
+    #[should_panic(expected = "invalid rate -1")]
     fn a_rate_is_above_zero() {
         Bucket::new(-1.0, 1);
     }

@@ -229,13 +229,6 @@ fn a_wait_where_nothing_runs_is_an_error() {
     assert!(error.contains("start"), "{error}");
 }
 
-#[test]
-#[should_panic(expected = "no timers")]
-fn a_limiter_needs_timers() {
-    let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let _limiter = RateLimiter::new(&scheduler, 5, 1);
-}
-
 // pins: T9
 #[test]
 fn many_threads_have_the_rate_and_no_more() {
