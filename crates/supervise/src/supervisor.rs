@@ -210,8 +210,8 @@ impl Supervisor {
     /// Starts the supervisor and its children, from a thread outside of all processes.
     ///
     /// # Errors
-    /// [`SubmitError`], with a [`SuperviseError`] inside when a child does not start. The earlier
-    /// children are stopping then.
+    /// [`SubmitError`], with a [`SuperviseError`](crate::SuperviseError) inside when a child does
+    /// not start. The earlier children are stopping then.
     pub fn start(self, scheduler: &Handle) -> Result<TreeHandle, SubmitError> {
         let view = self.view();
         let handle = scheduler.spawn(Root(self))?;

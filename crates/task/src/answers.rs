@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// Tasks that answer questions and commands: an extension of a scheduler's handle.
 /// [`Handle::spawn`] starts any other task.
 pub trait TaskExt {
-    /// A question that a task answers: the task starts when the question is asked. Its result or
-    /// error is the answer. A caller that no longer wants the answer cancels the task.
+    /// A question to a task: the task starts when the question is asked. Its result or error is the
+    /// answer. A caller that drops the wait cancels the task.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -27,8 +27,8 @@ pub trait TaskExt {
         F: FnOnce(Cx) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
 
-    /// Registers an async function as the handler of the commands of type `C`: each is carried out
-    /// by a task of its own. The task is cancelled when the answer is not wanted any longer.
+    /// Registers an async function as the handler of the commands of type `C`: each command runs in
+    /// a task of its own. A caller that drops the wait cancels the task.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, ExitReason, TypedCommand};
@@ -100,7 +100,7 @@ impl TaskExt for Handle {
     }
 }
 
-/// Answers with what `body` gives. When the answer is not wanted any longer, the task is cancelled.
+/// Answers with the result of `body`. A caller that drops the wait cancels the task.
 async fn answer<T: Send + 'static, B>(ctx: Context, completer: Completer, body: B)
 where
     B: Future<Output = Result<T, BoxError>>,

@@ -1,4 +1,4 @@
-//! Calls that block their thread, beside the task.
+//! Calls that block their thread, outside of the task.
 
 use crate::cx::Cx;
 use crate::error::WaitError;
@@ -9,11 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 impl<M: Send + 'static> Cx<M> {
-    /// Has a call made that blocks its thread or computes for long, and waits for its result. A
-    /// process of its own makes it. Another thread takes the place of its worker when processes
-    /// wait: `Builder::max_spares` says how many such threads there may be.
+    /// Makes a call that blocks its thread or computes for long, in a process of its own, and waits
+    /// for its result. A spare thread takes the place of the blocked worker when processes wait:
+    /// `Builder::max_spares` limits the spare threads.
     ///
-    /// A call that has begun can't be taken back: when the wait ends before, its result is dropped.
+    /// A call that has begun can't be cancelled: after an early end of the wait its result is
+    /// dropped.
     ///
     /// ```
     /// # use ganger_sched::Scheduler;

@@ -23,24 +23,23 @@ use std::ops::Deref;
 use std::task::Poll;
 use std::time::Duration;
 
-/// A task's own view of its process: what its async function is given. A `Cx<M>` receives messages
-/// of type `M`. A plain `Cx`, which is a `Cx<Message>`, receives any [`Message`].
+/// A task's view of its process: the argument of its async function. A `Cx<M>` receives messages of
+/// type `M`. A plain `Cx`, which is a `Cx<Message>`, receives any [`Message`].
 ///
-/// Beside its waits it has the methods of a [`Context`], those of the traits for it included:
-/// `cx.spawn(..)`, `cx.named("store").spawn(..)`, `cx.lookup("store")`,
-/// `cx.whereis(..)`, `cx.cancel(..)`.
+/// A `Cx` has waits, and all methods of a [`Context`], also from extension traits: `cx.spawn(..)`,
+/// `cx.named("store").spawn(..)`, `cx.lookup("store")`, `cx.whereis(..)`, `cx.cancel(..)`.
 ///
-/// Its waits work inside of the task alone, with any combinators; elsewhere they panic, and
-/// [`cancel_signal`](Self::cancel_signal) is the one for other code. Each is
-/// cancel-safe: one that is dropped leaves no trace, and has taken nothing. A wait begins when it
-/// is first polled, but for [`monitor`](Self::monitor).
+/// The waits work inside of the task alone, with any combinators, and panic elsewhere;
+/// [`cancel_signal`](Self::cancel_signal) is for other code. Each wait is cancel-safe: a dropped
+/// wait leaves no trace, and has taken nothing. A wait begins at its first poll, except
+/// [`monitor`](Self::monitor).
 ///
-/// **Cancellation.** When the process is asked to finish, the wait that the task is in ends, and so
-/// does each one after it: [`recv`](Self::recv) with `None`, others with [`WaitError::Cancelled`].
-/// [`shield`](Self::shield) keeps that from the waits inside of it. A future that is none of these
-/// waits goes on, unless [`until_cancelled`](Self::until_cancelled) is around it.
+/// **Cancellation.** A cancellation ends the task's present wait and each later wait:
+/// [`recv`](Self::recv) with `None`, the other waits with [`WaitError::Cancelled`].
+/// [`shield`](Self::shield) protects the waits inside. Other futures go on, unless
+/// [`until_cancelled`](Self::until_cancelled) is around them.
 ///
-/// **Budget.** After 256 waits that were ready in one step, the next one lets others run first.
+/// **Budget.** After 256 ready waits in a step, the next wait lets other processes run first.
 pub struct Cx<M = Message> {
     ctx: Context,
     /// The id of the task.
@@ -54,9 +53,9 @@ impl<M: Send + 'static> Cx<M> {
         Self { ctx, task, takes }
     }
 
-    /// The next message; `None` when the task is asked to finish, even if messages wait.
+    /// The next message; `None` after a cancellation, even if messages wait.
     ///
-    /// A message that is not of type `M` is dropped. One can be there only if it came before the
+    /// A message of another type than `M` is dropped. Such a message must have come before the
     /// task's `init`.
     ///
     /// ```
@@ -83,11 +82,11 @@ impl<M: Send + 'static> Cx<M> {
         Recv::new(self.task, wait::Any)
     }
 
-    /// The first message for which `wanted` holds. The others stay, in order. As
+    /// The first message for which `wanted` holds. Other messages stay, in order. As
     /// [`recv`](Self::recv) otherwise. O(messages) at first, then O(new messages).
     ///
-    /// A message that is a scalar, text or byte string of its own, and was not made by
-    /// `Payload::any` or an `Address`, is not looked at, unless this is a plain `Cx`.
+    /// `wanted` does not see a message that is a scalar, text or byte string by itself, unless
+    /// `Payload::any` or an `Address` has made the message, or this is a plain `Cx`.
     ///
     /// ```
     /// # use ganger_proc_api::{ExitReason, Message};
@@ -112,7 +111,7 @@ impl<M: Send + 'static> Cx<M> {
         Recv::new(self.task, Where::new(wanted))
     }
 
-    /// The next message, if one is there, also after the task was asked to finish.
+    /// The next message, if any, also after a cancellation.
     ///
     /// # Panics
     /// Outside of the task.
@@ -121,9 +120,8 @@ impl<M: Send + 'static> Cx<M> {
         step::poll_with(self.task, |step| wait::next::<M>(step.events))
     }
 
-    /// Asks a process, or a handler, and waits for the answer: to a call that `Address::call` has
-    /// made, or to any typed command. Dropping the wait tells the process that the answer is not
-    /// wanted.
+    /// Asks a process or a handler, by a call of `Address::call` or by any typed command, and waits
+    /// for the answer. Dropping the wait cancels the question.
     ///
     /// ```
     /// # use ganger_proc_api::{ExitReason, Reply, actor_fn};
@@ -146,7 +144,7 @@ impl<M: Send + 'static> Cx<M> {
         AnswerWait::new(self.task, command.into_command(), Payload::take)
     }
 
-    /// As [`ask`](Self::ask), but waits no longer than that time for the answer.
+    /// As [`ask`](Self::ask), but waits at most `time` for the answer.
     ///
     /// # Errors
     /// As for `ask`, and [`WaitError::TimedOut`].
@@ -194,8 +192,8 @@ impl<M: Send + 'static> Cx<M> {
         AnswerWait::new(self.task, command, Ok)
     }
 
-    /// Waits for a while, never for less. It is the command [`CommandId::SLEEP`], which a scheduler
-    /// with timers carries out.
+    /// Waits for `duration`, never for less. The wait is the command [`CommandId::SLEEP`], which a
+    /// scheduler with timers carries out.
     pub fn sleep(&self, duration: Duration) -> AnswerWait<()> {
         let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let command = Command::new(CommandId::SLEEP, nanoseconds);
@@ -211,8 +209,8 @@ impl<M: Send + 'static> Cx<M> {
         ExitWait::begin(&self.ctx, self.task, target)
     }
 
-    /// Starts a process, and waits for its end, in one act: the cause is never lost, however soon
-    /// the process ends. `start` gets what starts it.
+    /// Starts a process, and waits for its end, atomically: the cause is never lost, however soon
+    /// the process ends. `start` gets the spawner.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -259,8 +257,8 @@ impl<M: Send + 'static> Cx<M> {
         .await;
     }
 
-    /// Counts as a wait that was ready, for a loop whose own futures are always ready: after 256
-    /// of them, or when the step has used up its share of time, others run first.
+    /// Counts as a ready wait, for a loop whose own futures are always ready: after 256 ready
+    /// waits, or after the step's share of time, other processes run first.
     pub async fn consume_budget(&self) {
         let mut mark = Mark::default();
         poll_fn(|context| {
@@ -284,10 +282,10 @@ impl<M: Send + 'static> Cx<M> {
         Cancelled::new(self.task)
     }
 
-    /// A future for other code that is ready when the task is asked to finish, or has ended. It
-    /// works on any thread, under any executor, where [`cancelled`](Self::cancelled) panics: for a
-    /// server of another library with a graceful shutdown, for example. There may be many. A
-    /// [`shield`](Self::shield) keeps nothing from it.
+    /// A future for other code, ready after a cancellation or the end of the task. The signal works
+    /// on any thread, under any executor, where [`cancelled`](Self::cancelled) panics: for a server
+    /// of another library with a graceful shutdown, for example. A task may have many signals. A
+    /// [`shield`](Self::shield) does not affect them.
     ///
     /// ```
     /// use ganger_sched::Scheduler;
@@ -315,8 +313,8 @@ impl<M: Send + 'static> Cx<M> {
         self.ctx.cancel_signal()
     }
 
-    /// Waits for a future of any kind, but no longer than the task is wanted. After the request to
-    /// finish the future is not polled, so a value that it would take is not lost.
+    /// Waits for a future of any kind, until a cancellation. After the cancellation the future is
+    /// not polled, so it takes and loses no value.
     ///
     /// # Errors
     /// [`WaitError::Cancelled`] when the task is asked to finish first.
@@ -325,8 +323,8 @@ impl<M: Send + 'static> Cx<M> {
         UntilCancelled { future, cancelled }
     }
 
-    /// Keeps a cancellation from the waits inside of `future`: for what has to be done also then.
-    /// The waits after it end at once.
+    /// Protects the waits inside of `future` from a cancellation, for a clean-up. The waits after
+    /// `future` end at once.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, TypedCommand};
@@ -346,11 +344,11 @@ impl<M: Send + 'static> Cx<M> {
         Shielded { future, task }
     }
 
-    /// Waits for a future, but no longer than that: a [`sleep`](Self::sleep) runs beside it.
+    /// Waits for a future, but at most for `duration`, by a [`sleep`](Self::sleep).
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`] when the time is over first, `Cancelled` when the task is asked to
-    /// finish, after which the future is not polled, and the error of the sleep when that has one.
+    /// [`WaitError::TimedOut`] after `duration`, `Cancelled` after a cancellation, without a
+    /// further poll of the future, and the error of the sleep, if any.
     pub fn timeout<F: Future>(&self, duration: Duration, future: F) -> Timeout<F> {
         let (sleep, mark) = (self.sleep(duration), Mark::default());
         Timeout {
@@ -360,12 +358,12 @@ impl<M: Send + 'static> Cx<M> {
         }
     }
 
-    /// Waits for the first of several futures, and drops the others: a tuple of two to four gives
-    /// [`Either`](crate::Either) to [`Either4`](crate::Either4). Of several that are ready each is
-    /// as often the first. A select that is ready counts as a wait, whatever its futures are.
+    /// Waits for the first of several futures, and drops the rest: a tuple of two to four gives
+    /// [`Either`](crate::Either) to [`Either4`](crate::Either4). Ready futures are the first
+    /// equally often. A ready select counts as a ready wait, with any futures.
     ///
-    /// For sends and receives at channels there is the `select` of Ganger's channels, which moves
-    /// one value and chooses at random. Their guide page says which of the two is for what.
+    /// Channels have a `select` of their own, which moves a single value and chooses at random. The
+    /// guide page of channels compares both.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -384,7 +382,7 @@ impl<M: Send + 'static> Cx<M> {
         futures.select(self.task)
     }
 
-    /// Waits for all of several futures: a tuple of two to four gives a tuple of their results.
+    /// Waits for several futures: a tuple of two to four gives a tuple of their results.
     pub fn join<J: Join>(&self, futures: J) -> J::Joining {
         futures.join(self.task)
     }
@@ -401,17 +399,16 @@ impl<M: Send + 'static> Cx<M> {
         self.ctx.pid()
     }
 
-    /// Sends a message of one value by PID: what a process takes that takes messages of type `N`.
-    /// Never blocks.
+    /// Sends a message of type `N` by PID. Never blocks.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside, when it was refused.
+    /// [`SendError`], with the refused message inside.
     pub fn send<N: Send + 'static>(&self, target: Pid, message: N) -> Result<(), SendError> {
         let message = Message::of(message).from_pid(self.pid());
         self.ctx.send_envelope(message.to(target))
     }
 
-    /// The task's own address, for others to send to it.
+    /// The task's own address, for senders.
     ///
     /// ```
     /// # use ganger_proc_api::{ExitReason, actor_fn};
@@ -429,7 +426,7 @@ impl<M: Send + 'static> Cx<M> {
     /// ```
     ///
     /// # Panics
-    /// When another scheduler than that of `ganger-sched` runs the task.
+    /// Outside of the scheduler of `ganger-sched`.
     #[cfg(feature = "sched")]
     #[must_use]
     pub fn address(&self) -> Address<M> {
@@ -439,10 +436,10 @@ impl<M: Send + 'static> Cx<M> {
         }
     }
 
-    /// From now on the task takes messages of type `N` alone, and the result receives them: for a
-    /// child, which starts with a plain `Cx`.
+    /// The task takes messages of type `N` alone from now on, by the returned `Cx`: for a child,
+    /// which starts with a plain `Cx`.
     ///
-    /// A message of another type that is sent later comes back to its sender with
+    /// A later message of another type comes back to its sender with
     /// [`SendErrorKind::WrongType`](ganger_proc_api::SendErrorKind::WrongType).
     ///
     /// ```
@@ -470,8 +467,8 @@ impl<M: Send + 'static> Cx<M> {
         Cx::new(self.ctx.clone(), self.task)
     }
 
-    /// What every process may ask of its scheduler; the methods of a `Cx` are those of its context
-    /// as well. A monitor that is set up by it gives no notice: see [`monitor`](Self::monitor).
+    /// The context of the process, whose methods a `Cx` has as well. A monitor set up by the
+    /// context gives no notice: see [`monitor`](Self::monitor).
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.ctx
@@ -482,7 +479,7 @@ impl<M: Send + 'static> Cx<M> {
     }
 }
 
-/// A task asks of its scheduler what every process may ask.
+/// A task has all methods of its process's context.
 impl<M> Deref for Cx<M> {
     type Target = Context;
 

@@ -1,4 +1,4 @@
-//! Why a wait has no result, and why a scope has none.
+//! Errors of waits and scopes.
 
 use ganger_proc_api::{
     BoxError, CancelReason, CommandError, ExitCause, MonitorError, Pid, WrongType,
@@ -9,7 +9,7 @@ use std::error::Error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The task is asked to finish. A task that ends with this error has ended as cancelled:
+    /// The task was cancelled. A task that ends with this error ends as cancelled:
     /// `ExitReason::Cancelled`.
     #[error("cancelled: {0}")]
     Cancelled(CancelReason),
@@ -25,7 +25,7 @@ pub enum WaitError {
 }
 
 impl WaitError {
-    /// Whether the task is asked to finish.
+    /// Whether the error is a cancellation.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled(_))
@@ -45,18 +45,18 @@ impl From<WrongType> for WaitError {
 pub struct ChildError {
     /// The child.
     pub pid: Pid,
-    /// How it has ended.
+    /// The end of the child.
     pub cause: ExitCause,
-    /// The child's own error, if it has ended with one.
+    /// The child's own error, if any.
     pub source: Option<BoxError>,
 }
 
-/// There is no result of a child: it has ended otherwise. The scope says why.
+/// A child has ended without a result. The scope reports the cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the child ended without a result")]
 pub struct ChildLost;
 
-/// Whether this error, or one that it stems from, says that the task is asked to finish.
+/// Whether this error, or an error in its sources, is a cancellation of the task.
 pub(crate) fn is_cancelled(error: &BoxError) -> bool {
     has_source(error, |it| {
         it.downcast_ref().is_some_and(WaitError::is_cancelled)
@@ -74,7 +74,7 @@ pub(crate) fn has_source(error: &BoxError, is: impl Fn(&(dyn Error + 'static)) -
     false
 }
 
-/// The error's text, with those of its sources.
+/// The error's text, with the texts of its sources.
 pub(crate) fn text(error: &BoxError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

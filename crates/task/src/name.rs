@@ -1,16 +1,17 @@
-//! The name of a task, for people: that of its function.
+//! The name of a task, for people: the name of its function.
 //!
-//! A task is started with a function or with a closure. A closure has no name of its own. Where it
-//! only calls an async function, its future is the one of that function, and has its name.
+//! A task is started with a function or with a closure. A closure has no name of its own. A closure
+//! that only calls an async function returns the function's future, which has the function's name.
 
 const CLOSURE: &str = "::{{closure}}";
 
-/// The name of the function, of the names of its type and of the type of its future.
+/// The name of a task's function, from the type names of the function and its future.
 pub(crate) fn function(body: &'static str, future: &'static str) -> &'static str {
     let Some(wrapper) = body.strip_suffix(CLOSURE) else {
         return body;
     };
-    // A closure of this crate's is around the user's function, whose types are its last parameters.
+    // A closure of this crate is around the user's function, whose types are the closure's last
+    // parameters.
     if wrapper.contains("ganger_task::")
         && let Some((body, future)) = last_parameters(wrapper.trim_end_matches(CLOSURE))
     {
@@ -28,7 +29,7 @@ fn last_parameters(name: &'static str) -> Option<(&'static str, &'static str)> {
     let (mut depth, mut commas) = (0, Vec::new());
     for (at, byte) in list.bytes().enumerate().rev() {
         match byte {
-            // An arrow is no bracket.
+            // An arrow is not a bracket.
             b'>' if !list[..at].ends_with('-') => depth += 1,
             b')' | b']' | b'}' => depth += 1,
             b'<' if depth == 0 => {

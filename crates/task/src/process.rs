@@ -1,13 +1,13 @@
 //! A task as a process.
 //!
-//! **Problem.** A future may refer to itself, so it must not move once it has been polled.
-//! Schedulers may move processes.
+//! **Problem.** A future may refer to itself, so it must not move after its first poll. Schedulers
+//! may move processes.
 //!
-//! **Protocol.** The process is given away in a box, as a `dyn Process`, or as an
-//! `Unstarted::pinned`, which is not moved once it has stepped. Its type is known here alone, so no
-//! other code can move it out. So it stays where it is from its first poll until it is dropped. The
-//! box that it is polled in is the one allocation of a task. Other code may move a [`Body`],
-//! which is no process yet.
+//! **Protocol.** The process leaves this module in a box, as a `dyn Process`, or as an
+//! `Unstarted::pinned`, which nothing moves after its first step. Its type is private to this
+//! module, so no other code can move the process out. So the process stays in its place from its
+//! first poll to its drop. The box is the only allocation of a task. Other code may move a
+//! [`Body`], which is not a process yet.
 
 use crate::cx::Cx;
 use crate::error::is_cancelled;
@@ -30,13 +30,12 @@ use std::task::{self, Poll, Waker};
 /// The entry point of tasks.
 pub(crate) const METHOD: Symbol = Symbol::new("task");
 
-/// An async function as a process: for whatever takes a `Box<dyn Process>`, such as a factory of an
-/// upgrade. `spawn` takes the function itself.
+/// An async function as a process: for callees that take a `Box<dyn Process>`, such as a factory of
+/// an upgrade. `spawn` takes the function itself.
 ///
-/// `body` is called in the process's `init`, and its future is polled in steps. `Ok`, with a
-/// value of any type, ends the process with
-/// [`ExitReason::Done`](ganger_proc_api::ExitReason::Done), an error with `Failed`, and the error
-/// of a wait that was cancelled with `Cancelled`.
+/// `body` is called in the process's `init`, and its future is polled in steps. `Ok`, with a value
+/// of any type, ends the process with [`ExitReason::Done`](ganger_proc_api::ExitReason::Done), an
+/// error with `Failed`, and the error of a cancelled wait with `Cancelled`.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Process};
@@ -60,8 +59,7 @@ where
     Box::new(Task::new(body))
 }
 
-/// An async function that is to be started: a scheduler may allocate the box in the thread that
-/// runs the task.
+/// An async function before its start: a scheduler may allocate the box in the thread of the task.
 #[cfg(feature = "sched")]
 #[doc(hidden)]
 #[derive(Debug)]
@@ -102,8 +100,8 @@ where
     }
 }
 
-/// What an async function may return as a process: `Ok` with a value of any type that is `Send`, or
-/// an error in a box.
+/// The result of an async function as a process: `Ok` with a value of any `Send` type, or an error
+/// in a box.
 #[diagnostic::on_unimplemented(
     message = "an async function that is started as a process can't return `{Self}`",
     label = "its result must be a `Result<T, BoxError>`",
@@ -133,7 +131,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 struct Task<M, F, Fut> {
     state: State<F, Fut>,
-    /// Its waits know it by this.
+    /// The task's id, for its waits.
     id: u64,
     waits: Waits,
     takes: PhantomData<fn(&M)>,
@@ -143,7 +141,7 @@ impl<M, F, Fut> Task<M, F, Fut> {
     fn new(body: F) -> Self {
         Self {
             state: State::New(body),
-            // Ordering: Relaxed: each is another, and nothing depends on it.
+            // Ordering: Relaxed: each id differs, and nothing depends on the order.
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             waits: Waits::default(),
             takes: PhantomData,
@@ -162,9 +160,9 @@ fn with_waker<R>(ctx: &Context, poll: impl FnOnce(&Waker) -> R) -> R {
 
 enum State<F, Fut> {
     New(F),
-    /// `init` calls the function, or has failed in that.
+    /// `init` is calling the function, or its call has failed.
     Begun,
-    /// It is pinned from its first poll on.
+    /// The future, pinned from its first poll on.
     Runs(Fut),
 }
 
@@ -180,7 +178,7 @@ where
             return Err("a task starts once".into());
         }
         ctx.accept_only::<M>();
-        // What is replaced has not been polled: it is a function.
+        // The replaced value is a function, and has not been polled.
         if let State::New(body) = std::mem::replace(&mut self.state, State::Begun) {
             self.state = State::Runs(body(Cx::new(ctx.clone(), self.id)));
         }
@@ -188,7 +186,7 @@ where
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        // The task is told by its waits, and ends by itself.
+        // The waits tell the task of a cancellation, and the task ends by itself.
         out.defer_cancel();
         self.waits.begin(events);
         let State::Runs(future) = &mut self.state else {

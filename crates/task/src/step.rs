@@ -1,15 +1,15 @@
-//! The step in which a task is polled, for the waits inside of it.
+//! The present step of a task, for its waits.
 //!
 //! **Problem.** A wait takes an event, or yields a command. The events and the output belong to the
-//! step, and the poll of a future passes nothing on but a waker.
+//! step, and the poll of a future passes only a waker on.
 //!
 //! **Rejected.** A queue in each task, into which a step puts its events: a message would be moved
 //! twice, and the limit of the mailbox would not count it any more.
 //!
 //! **Protocol**
 //! 1. [`enter`] keeps a pointer to the step in a thread-local variable while the future is polled.
-//! 2. [`with`] takes the pointer out, lends the step to a closure if the task is the wait's own,
-//!    and puts the pointer back. So a wait inside of that closure finds none.
+//! 2. [`with`] takes the pointer out, lends the step to a closure if the step belongs to the wait's
+//!    task, and puts the pointer back. So a wait inside of the closure finds no step.
 
 use crate::waits::{Mark, Waits};
 use ganger_proc_api::{CancelReason, Events, StepOutput};
@@ -18,11 +18,11 @@ use std::cell::Cell;
 use std::ptr;
 use std::task::Waker;
 
-/// How many waits of a step may be ready before the task lets others run. As many as a step is
-/// shown new events, unless the scheduler is built otherwise: what a step leaves costs more.
+/// The most ready waits of a step before the task lets other processes run. The default batch of
+/// events of a step has the same size, since events left by a step cost more.
 pub(crate) const BUDGET: u32 = 256;
 
-/// What a task wants after a step in which it was not ready; the greatest of several counts.
+/// The wish of a task after a step without a result. The greatest wish counts.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Then {
     #[default]
@@ -38,29 +38,29 @@ pub(crate) struct Step<'a, 'b> {
     pub(crate) events: &'a mut Events<'b>,
     pub(crate) out: &'a mut StepOutput,
     pub(crate) waits: &'a mut Waits,
-    /// The task's own waker, which its future is polled with.
+    /// The task's own waker, for the poll of its future.
     pub(crate) waker: &'a Waker,
     pub(crate) then: Then,
-    /// How many more waits may be ready.
+    /// The number of further ready waits.
     pub(crate) budget: u32,
-    /// Where the next select begins, as a fraction of 2^64.
+    /// The start of the next select, as a fraction of 2^64.
     pub(crate) turn: u64,
-    /// How many shields the wait is inside of.
+    /// The number of shields around the wait.
     pub(crate) shields: u32,
 }
 
-/// The golden ratio and the square root of 2, less 1, of 2^64: the multiples of each are spread
-/// evenly, also every other one, every third one, and so on.
+/// The golden ratio and the square root of 2, less 1, of 2^64. The multiples of each are spread
+/// evenly, also every second multiple, every third multiple, and so on.
 const A_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 const A_SELECT: u64 = 0x6A09_E667_F3BC_C909;
 
-/// Where the first select of that step begins.
+/// The start of the first select of a step.
 pub(crate) fn first_turn(step: u64) -> u64 {
     step.wrapping_mul(A_STEP)
 }
 
 impl Step<'_, '_> {
-    /// Why the task is asked to finish, unless a shield keeps that from the wait.
+    /// The reason of the cancellation, unless a shield is around the wait.
     pub(crate) fn cancelled(&self) -> Option<&CancelReason> {
         match self.shields {
             0 => self.waits.cancel(),
@@ -68,9 +68,8 @@ impl Step<'_, '_> {
         }
     }
 
-    /// Whether the wait with that mark may be ready in this step. A wait that is refused has its
-    /// turn in the next step, so none is always behind those that use up the budget. Otherwise the
-    /// task steps again.
+    /// Whether a wait may be ready in this step. A refused wait has its turn in the next step, so
+    /// the budget never starves a wait. After a refusal the task steps again.
     pub(crate) fn may_be_ready(&mut self, mark: &mut Mark, waker: &Waker) -> bool {
         if self.budget > 0 || mark.was_refused_before(self.waits.step) {
             return true;
@@ -80,8 +79,8 @@ impl Step<'_, '_> {
         false
     }
 
-    /// Which of `count` futures a select polls first: each is as often the first, within a step and
-    /// from step to step, also beside other selects.
+    /// The first of `count` futures that a select polls. Each future is equally often the first,
+    /// within a step and from step to step, also with several selects.
     pub(crate) fn next_turn(&mut self, count: u64) -> u64 {
         self.turn = self.turn.wrapping_add(A_SELECT);
         ((self.turn >> 32) * count) >> 32
@@ -92,14 +91,14 @@ impl Step<'_, '_> {
         self.budget = self.budget.saturating_sub(1);
     }
 
-    /// A select is ready whose turn began with that budget: it counts once, with its own waits.
+    /// A select is ready, which began with this budget: the select and its own waits count once.
     pub(crate) fn spend_once(&mut self, budget: u32) {
         if self.budget == budget {
             self.spend();
         }
     }
 
-    /// The task is to step again, and to poll the future that is polled with `waker`.
+    /// Has the task step again, and poll the future of `waker`.
     pub(crate) fn step_again(&mut self, then: Then, waker: &Waker) {
         self.then = self.then.max(then);
         if let Some(waker) = self.foreign(waker) {
@@ -107,13 +106,13 @@ impl Step<'_, '_> {
         }
     }
 
-    /// The waker, unless it is the task's own, which needs no call: the step polls anyway.
+    /// The waker, unless it is the task's own: the step polls anyway.
     pub(crate) fn foreign<'w>(&self, waker: &'w Waker) -> Option<&'w Waker> {
         (!waker.will_wake(self.waker)).then_some(waker)
     }
 
-    /// The future that is polled with `waker` is to be polled when a message or a cancellation has
-    /// come. Its wait has that mark.
+    /// Has the future of `waker` polled after a message or a cancellation. `mark` is the wait's
+    /// mark.
     pub(crate) fn watch(&mut self, mark: &mut Mark, waker: &Waker) {
         if let Some(waker) = self.foreign(waker) {
             self.waits.watch(mark, waker);
@@ -122,17 +121,17 @@ impl Step<'_, '_> {
 }
 
 thread_local! {
-    /// The innermost step of a task on this thread's stack, or null. Without a destructor: those of
-    /// other thread-locals may drop waits.
+    /// The innermost step of a task on this thread's stack, or null. The variable has no
+    /// destructor, since destructors of other thread-locals may drop waits.
     static CURRENT: Cell<*mut ()> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Calls `poll`, in which [`with`] finds the step.
+/// Calls `poll`; inside, [`with`] finds the step.
 pub(crate) fn enter<R>(step: &mut Step<'_, '_>, poll: impl FnOnce() -> R) -> R {
     scoped(&CURRENT, ptr::from_mut(step).cast(), poll)
 }
 
-/// Calls `f` with the step of the task, if the caller is inside of that.
+/// Calls `f` with the step of the task, if the caller is inside of the step.
 pub(crate) fn with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Option<R> {
     let outside = Scoped::set(&CURRENT, ptr::null_mut());
     let current = outside.before();
@@ -143,11 +142,10 @@ pub(crate) fn with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Opti
     (step.task == task).then(|| f(step))
 }
 
-/// The wait with that mark is dropped. The waker that it has left is dropped outside of the step,
-/// because it is user code.
+/// Forgets a dropped wait. Its waker is user code, and so is dropped outside of the step.
 pub(crate) fn forget(task: u64, mark: &mut Mark) {
     if mark.is_watching() {
-        // Outside of its task's step, the task is ending, or the wait has left it.
+        // Outside of the task's step: the task is ending, or the wait has left the task.
         drop(with(task, |step| step.waits.forget(mark)));
     }
 }
@@ -155,7 +153,7 @@ pub(crate) fn forget(task: u64, mark: &mut Mark) {
 /// As [`with`], for the poll of a wait.
 ///
 /// # Panics
-/// When the caller is not inside of the task's step.
+/// Outside of the task's step.
 #[track_caller]
 pub(crate) fn poll_with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> R {
     match with(task, f) {
@@ -164,7 +162,7 @@ pub(crate) fn poll_with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) ->
     }
 }
 
-/// An executor that catches the panic may say nothing of it, so the report does not rely on that.
+/// An executor may catch the panic silently, so the report does not rely on the executor.
 #[cold]
 #[track_caller]
 fn used_outside() -> ! {

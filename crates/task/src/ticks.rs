@@ -50,15 +50,15 @@ impl<M: Send + 'static> Cx<M> {
 }
 
 impl Ticks {
-    /// What happens about ticks that the task is too late for. Default: [`MissedTicks::Skip`].
+    /// The policy for missed ticks. Default: [`MissedTicks::Skip`].
     #[must_use]
     pub fn missed(self, missed: MissedTicks) -> Self {
         let every = self.every.missed(missed);
         Self { every, ..self }
     }
 
-    /// Waits for the next tick. Returns how many it stands for, from one up: see
-    /// [`Interval::tick`]. Dropping the wait loses no tick.
+    /// Waits for the next tick. Returns the number of ticks, from 1 up: see [`Interval::tick`].
+    /// Dropping the wait loses no tick.
     ///
     /// # Errors
     /// [`WaitError::Cancelled`] when the task is asked to finish, and `Command` with

@@ -1,7 +1,7 @@
-//! What a task waits for: answers to its commands, and ends of the processes that it monitors.
+//! The waits of a task: for answers to its commands, and for ends of monitored processes.
 //!
-//! Each wait has a place in a table, and a tag that says where. A place is used again, with another
-//! tag: a notice that comes for a wait that is over finds none.
+//! Each wait has a place in a table, and a tag that names the place. Each use of a place has
+//! another tag: a late notice finds no wait.
 
 use ganger_proc_api::{CancelReason, CommandError, Event, Events, ExitCause, Payload, Pid, Tag};
 use smallvec::SmallVec;
@@ -22,31 +22,31 @@ pub(crate) type Ended = (usize, ExitCause);
 /// The waits of one task.
 #[derive(Default)]
 pub(crate) struct Waits {
-    /// From the first wait on that is for more than a message: most tasks are small without it.
+    /// Made for the first wait with a place: most tasks are small without a table.
     table: Option<Box<Table>>,
-    /// How many steps there have been.
+    /// The number of steps so far.
     pub(crate) step: u64,
 }
 
 struct Table {
-    /// Most tasks wait for one thing at a time.
+    /// Most tasks have a single wait at a time.
     places: SmallVec<[Place; 1]>,
-    /// The first of the places that are free, each of which knows the next one, or [`NONE`].
+    /// The first free place, or [`NONE`]. Each free place knows the next free place.
     free: u32,
-    /// How many waits want a completion or a notice.
+    /// The number of waits for a completion or a notice.
     open: usize,
-    /// What to wake when a message or a cancellation has come, by the number in the wait's mark.
+    /// The wakers for messages and cancellations, by the numbers in the waits' marks.
     watchers: BTreeMap<u64, Waker>,
     /// The number of the last watcher.
     last: u64,
-    /// Why the task is asked to finish.
+    /// The reason of the cancellation.
     cancel: Option<CancelReason>,
-    /// How many events the last step has left.
+    /// The number of events left by the last step.
     left: usize,
 }
 
-/// What a wait without a place in the table keeps about itself, in one word: nothing, the number
-/// under which the table has its waker, or the last step in which the budget was spent before it.
+/// The state of a wait without a place in the table, in a single word: nothing, the number of its
+/// waker in the table, or the last step in which the budget was spent before the wait.
 #[derive(Debug, Default)]
 pub(crate) struct Mark(u64);
 
@@ -63,7 +63,7 @@ impl Mark {
         self.0 & 1 == 1
     }
 
-    /// Whether the wait was refused in a step before that one.
+    /// Whether the wait was refused in an earlier step.
     pub(crate) fn was_refused_before(&self, step: u64) -> bool {
         !self.is_watching() && self.0 != 0 && self.0 >> 1 < step
     }
@@ -77,28 +77,28 @@ impl Mark {
 const NONE: u32 = u32::MAX;
 
 struct Place {
-    /// How many waits have had it.
+    /// The number of uses of the place.
     turn: u32,
     holds: Holds,
 }
 
 enum Holds {
-    /// It is free; what is free next.
+    /// The place is free; the next free place.
     Nothing(u32),
-    /// A wait, for the end of a process or else for a completion. The waker is not the task's own.
+    /// A wait for the end of a process, or else for a completion. The waker is not the task's own.
     Wait {
         waker: Option<Waker>,
         of: Option<Pid>,
     },
     Answer(Answer),
-    /// The end of a child, which goes into the line of its scope.
+    /// A child, whose end goes into the line of its scope.
     Child {
         line: Tag,
         number: usize,
-        /// Known when the child has started.
+        /// Known after the start of the child.
         pid: Option<Pid>,
     },
-    /// The ends of children of a scope that it has not looked at.
+    /// A scope's line: the ends of children that the scope has not seen.
     Line {
         ended: VecDeque<Ended>,
         waker: Option<Waker>,
@@ -109,12 +109,12 @@ fn tag(turn: u32, index: u32) -> Tag {
     u64::from(turn) << 32 | u64::from(index)
 }
 
-/// Whether the end of that process is a child's: of any, if the child has not started.
+/// Whether a process is the child: any process, before the child's start.
 fn is_of(child: Option<Pid>, ended: Option<Pid>) -> bool {
     ended.is_some() && (child.is_none() || child == ended)
 }
 
-/// Keeps the waker, unless what is kept wakes the same.
+/// Keeps the waker, unless the kept waker wakes the same task.
 fn keep(kept: &mut Option<Waker>, waker: Option<&Waker>) {
     match (kept, waker) {
         (Some(kept), Some(waker)) => kept.clone_from(waker),
@@ -122,7 +122,7 @@ fn keep(kept: &mut Option<Waker>, waker: Option<&Waker>) {
     }
 }
 
-/// The place that a tag says.
+/// The place of a tag.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "the upper half is the turn"
@@ -148,13 +148,13 @@ impl Waits {
         }
     }
 
-    /// Why the task is asked to finish.
+    /// The reason of the cancellation.
     #[inline]
     pub(crate) fn cancel(&self) -> Option<&CancelReason> {
         self.table.as_ref()?.cancel.as_ref()
     }
 
-    /// As [`cancel`](Self::cancel), at the end of the task.
+    /// Takes the reason of the cancellation, at the end of the task.
     pub(crate) fn take_cancel(&mut self) -> Option<CancelReason> {
         self.table.as_mut()?.cancel.take()
     }
@@ -163,13 +163,13 @@ impl Waits {
         self.table.get_or_insert_default()
     }
 
-    /// A new wait: for the end of that process, or else for a completion.
+    /// Opens a wait: for the end of a process, or else for a completion.
     pub(crate) fn open(&mut self, waker: Option<&Waker>, of: Option<Pid>) -> Tag {
         let waker = waker.cloned();
         self.table_mut().insert(Holds::Wait { waker, of })
     }
 
-    /// The wait is for the end of that process.
+    /// Notes the process of a wait for an end.
     #[cfg(feature = "sched")]
     pub(crate) fn wait_is_of(&mut self, tag: Tag, pid: Pid) {
         if let Some(Holds::Wait { of, .. }) = self.table_mut().place(tag) {
@@ -177,24 +177,24 @@ impl Waits {
         }
     }
 
-    /// The answer to a wait, which is over then; otherwise `waker` is to be woken with it.
+    /// Takes the answer to a wait, and closes the wait. Without an answer `waker` is kept for it.
     pub(crate) fn take(&mut self, tag: Tag, waker: Option<&Waker>) -> Option<Answer> {
         self.table.as_mut()?.take(tag, waker)
     }
 
-    /// The place is free. Says whether it still waited.
+    /// Frees a place. Returns whether it was still waiting.
     pub(crate) fn close(&mut self, tag: Tag) -> bool {
         let holds = self.table.as_mut().and_then(|it| it.close(tag));
         holds.is_some_and(|it| it.is_open())
     }
 
-    /// A line for the ends of children.
+    /// Opens a line for the ends of children.
     pub(crate) fn open_line(&mut self) -> Tag {
         let (ended, waker) = (VecDeque::new(), None);
         self.table_mut().insert(Holds::Line { ended, waker })
     }
 
-    /// A wait for the end of a child, which goes into that line.
+    /// Opens a wait for the end of a child, which goes into the line.
     pub(crate) fn open_child(&mut self, line: Tag, number: usize) -> Tag {
         let pid = None;
         self.table_mut().insert(Holds::Child { line, number, pid })
@@ -207,7 +207,7 @@ impl Waits {
         }
     }
 
-    /// The first in the line; otherwise `waker` is to be woken with it.
+    /// Takes the first end in the line. Without an end `waker` is kept for it.
     pub(crate) fn next_ended(&mut self, line: Tag, with: Option<&Waker>) -> Option<Ended> {
         let Some(Holds::Line { ended, waker }) = self.table_mut().place(line) else {
             return None;
@@ -219,7 +219,7 @@ impl Waits {
         first
     }
 
-    /// The waker is to be woken when a message or a cancellation has come. O(log watchers).
+    /// Keeps the waker for the next message or cancellation. O(log watchers).
     pub(crate) fn watch(&mut self, mark: &mut Mark, waker: &Waker) {
         let table = self.table_mut();
         if let Some(kept) = mark.number().and_then(|it| table.watchers.get_mut(&it)) {
@@ -231,7 +231,7 @@ impl Waits {
         table.watchers.insert(table.last, waker.clone());
     }
 
-    /// The waker of that wait is not to be woken any more.
+    /// Drops the waker of a wait.
     pub(crate) fn forget(&mut self, mark: &mut Mark) -> Option<Waker> {
         let number = mem::take(mark).number()?;
         self.table.as_mut()?.watchers.remove(&number)
@@ -264,12 +264,12 @@ impl Table {
         let mut must_wake = !self.watchers.is_empty() && events.len() > self.left;
         loop {
             let event = match events.peek() {
-                // What is behind it would come instead, a message for instance.
+                // The next event behind it would come instead, a message for example.
                 Some(Event::Exit(notice)) if notice.is_withdrawn() => {
                     events.take_where(|it| matches!(it, Event::Cancel(_) | Event::Exit(_)))
                 }
                 Some(Event::Cancel(_) | Event::Exit(_) | Event::Completion(_)) => events.next(),
-                // Control messages that were left may be in front of other system events.
+                // Control messages left by a step may be in front of other system events.
                 Some(Event::Control(_)) => {
                     events.take_where(|it| matches!(it, Event::Cancel(_) | Event::Exit(_)))
                 }
@@ -308,7 +308,7 @@ impl Table {
         }
     }
 
-    /// The task is asked to finish: each wait is to look. The first reason counts.
+    /// Notes a cancellation, and wakes each wait. The first reason counts.
     fn cancel(&mut self, reason: CancelReason) {
         self.cancel.get_or_insert(reason);
         for place in &mut self.places {
@@ -326,9 +326,9 @@ impl Table {
         (tag(place.turn, index) == wanted).then_some(&mut place.holds)
     }
 
-    /// A wait is over: that process has ended, or a completion has come. The tag of an earlier one
-    /// is none. Neither is one that other code has chosen, or a task before this one: they are of
-    /// another kind, or of another process.
+    /// Ends a wait: its process has ended, or its completion has come. The tag of an earlier wait
+    /// has no place. A tag chosen by other code, or by an earlier task of the process, has another
+    /// kind or another process.
     fn settle(&mut self, tag: Tag, ended: Option<Pid>, answer: Answer) {
         let Some(holds) = self.place(tag) else { return };
         let waker = match holds {
@@ -387,7 +387,7 @@ impl Table {
         }
     }
 
-    /// The place is free. Gives what it held.
+    /// Frees a place, and returns its content.
     #[inline]
     fn close(&mut self, tag: Tag) -> Option<Holds> {
         let free = Holds::Nothing(self.free);
@@ -405,7 +405,7 @@ impl Table {
 }
 
 impl Holds {
-    /// Whether it wants a completion or a notice.
+    /// Whether the place waits for a completion or a notice.
     fn is_open(&self) -> bool {
         matches!(self, Self::Wait { .. } | Self::Child { .. })
     }

@@ -51,7 +51,7 @@ pub(crate) type Make = Arc<dyn Fn() -> Result<Box<dyn Process>, BoxError> + Send
     label = "the factory has to make a child each time",
     note = "a child is an `Actor`, a `Process`, a `Box<dyn Process>`, an async function that takes \
             a `Cx` by value, or a `Result` with one of them",
-    note = "of an async closure: `Child::new(name, || async |cx: Cx<M>| {{ … Ok(()) }})`"
+    note = "of an async closure: `ChildSpec::new(name, || async |cx: Cx<M>| {{ … Ok(()) }})`"
 )]
 pub trait IntoChild<K> {
     #[doc(hidden)]
