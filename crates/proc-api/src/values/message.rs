@@ -169,4 +169,10 @@ impl SendErrorKind {
     pub fn is_closed(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Closed | Self::Stopping)
     }
+
+    /// Whether the mailbox was full: a later send may succeed.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full | Self::Timeout | Self::NotStarted)
+    }
 }
