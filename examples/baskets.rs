@@ -7,6 +7,8 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
+use ganger::keyed::Keyed;
+use ganger::lock::RateLimiter;
 use ganger::prelude::*;
 use ganger::tokio::{Tokio, serve, shutdown_signal};
 use std::time::Duration;

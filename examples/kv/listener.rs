@@ -5,6 +5,8 @@ use super::server::{Server, Settings};
 use super::shard::{Shard, Work};
 use ganger::net::{Keepalive, TcpListener, TcpStream};
 use ganger::prelude::*;
+use ganger::supervise::TreeHandle;
+use ganger::task::process;
 use std::io;
 use std::net::{self, SocketAddr};
 use std::sync::Arc;

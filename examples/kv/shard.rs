@@ -9,6 +9,8 @@ use super::store::{Operation, Store};
 use super::transaction::Watched;
 use bytes::Bytes;
 use ganger::prelude::*;
+use ganger::time::KeyedTimers;
+use ganger::{ExitNotice, Instant};
 use std::collections::VecDeque;
 
 /// What a shard is asked for.

@@ -3,6 +3,7 @@
 //!
 //! `cargo run -p ganger --example pipeline`
 
+use ganger::SubmitError;
 use ganger::channel::{Receiver, Sender, channel, select};
 use ganger::prelude::*;
 use std::time::Duration;

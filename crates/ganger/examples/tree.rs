@@ -5,6 +5,7 @@
 //! one for all: its shelf and its scale begin anew together.
 
 use ganger::prelude::*;
+use ganger::supervise::{ChildInfo, ChildState, Tree};
 use std::time::Duration;
 
 /// Counts what it is sent, and fails with a zero.

@@ -1,50 +1,25 @@
-//! The names that most programs need: `use ganger::prelude::*;`.
+//! The names that a first program needs: `use ganger::prelude::*;`.
+//!
+//! Traits come without their names: the prelude brings their methods alone. All other items are
+//! imported by their paths, such as `ganger::SendError` or `ganger::link::Group`.
 
 #[doc(no_inline)]
 pub use crate::{
-    Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, CommandError,
-    CommandId, Completer, Completion, Context, Envelope, EnvelopeReceiver, Event, Events,
-    ExitCause, ExitNotice, ExitReason, Handler, HostName, Instant, Lifecycle, Message, NodeName,
-    Outcome, Payload, Payloads, Pid, Process, Reply, SendError, SendErrorKind, StepOutput,
-    StepResult, SubmitError, SubmitErrorKind, Symbol, Tag, TypedCommand, UnknownMethod,
-    UpgradeError, UpgradeRequest, WrongType, actor_fn, process_fn,
+    Actor, BoxError, CancelReason, Completion, Context, Event, Events, ExitReason, Message,
+    Payload, Pid, Process, Reply, StepOutput, StepResult, Tag, TypedCommand, actor_fn, process_fn,
 };
 #[doc(no_inline)]
 #[cfg(feature = "sched")]
-pub use crate::{
-    Address, Answer, Call, ContextExt, FailureReport, Handle, NotFound, Pinning, ProcessHandle,
-    ProcessInfo, ProcessState, Recipient, Scheduler, SendAsync, Spawner, Stats, StopError,
-    StopReport, Timer, Timers, WeakHandle, WorkerStats,
-};
-#[doc(no_inline)]
-#[cfg(feature = "relay")]
-pub use crate::{ChannelHost, Inbox, Node, Router};
+pub use crate::{Address, Call, ContextExt as _, Handle, ProcessHandle, Recipient, Scheduler};
 #[doc(no_inline)]
 #[cfg(feature = "keyed")]
-pub use ganger_keyed::{Keyed, KeyedAddress, KeyedError, Kinds};
+pub use ganger_keyed::Kinds as _;
 #[doc(no_inline)]
 #[cfg(feature = "link")]
-pub use ganger_link::{
-    DeadLetterLog, Delivered, Group, GroupNotice, GroupRouting, Groups, LinkContext, LinkSpawner,
-    Registry, Services,
-};
-#[doc(no_inline)]
-#[cfg(feature = "lock")]
-pub use ganger_lock::{RateLimitError, RateLimiter};
+pub use ganger_link::{LinkContext as _, LinkSpawner as _, Registry as _};
 #[doc(no_inline)]
 #[cfg(feature = "supervise")]
-pub use ganger_supervise::{
-    AutoShutdown, BackOff, Batch, Breaker, ChildInfo, ChildSpec, ChildState, Overload, Poison,
-    Pool, PoolError, PoolHandle, PoolRemote, Restart, ShutdownTimeout, Supervisor, Tree, TreeEnd,
-    TreeEnded, TreeError, TreeHandle,
-};
+pub use ganger_supervise::{ChildSpec, Pool, Restart, Supervisor};
 #[doc(no_inline)]
 #[cfg(feature = "task")]
-pub use ganger_task::{Cx, Either, Either3, TaskExt, TaskSet, WaitError, process};
-#[doc(no_inline)]
-#[cfg(feature = "sched")]
-pub use ganger_time::{Interval, KeyedTimers, MissedTicks, ReceiveTimeout, StateTimeout};
-
-#[doc(no_inline)]
-#[cfg(all(feature = "sched", feature = "relay"))]
-pub use crate::Runtime;
+pub use ganger_task::{Cx, TaskExt as _, WaitError};

@@ -19,6 +19,7 @@ const OUTSIDE: &str = "outside";
 ///
 /// ```
 /// use ganger::prelude::*;
+/// use ganger::{Envelope, Runtime};
 ///
 /// struct Echo;
 /// impl Process for Echo {
@@ -154,6 +155,7 @@ impl RuntimeBuilder {
     ///
     /// ```
     /// use ganger::prelude::*;
+    /// use ganger::{Pinning, Runtime};
     ///
     /// let settings = Scheduler::builder().workers(2).pin_workers(Pinning::Off);
     /// let runtime = Runtime::builder().scheduler(settings).build()?;

@@ -2,6 +2,7 @@
 //! the program's.
 
 use ganger::BuildError;
+use ganger::Runtime;
 use ganger::prelude::*;
 use ganger::{HostName, NameProblem, ParsePidError, PidProblem};
 

@@ -13,8 +13,8 @@
 //! | the handlers | `commands`, `extra_answers`, `panics` |
 //! | the hooks | `started`, `refused_starts`, the exits |
 
-use ganger::prelude::{ExitReason, WorkerStats};
 use ganger::time::TimerStats;
+use ganger::{ExitReason, WorkerStats};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

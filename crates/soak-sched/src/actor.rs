@@ -10,7 +10,7 @@ use crate::commands::Ask;
 use crate::faults::Faults;
 use crate::parcel::{Lane, Order, Parcel, Sender};
 use fastrand::Rng;
-use ganger::prelude::{
+use ganger::{
     Address, BoxError, Completion, Context, Event, Events, Payloads, Pid, Process, StepOutput,
     StepResult, Tag, UpgradeRequest,
 };

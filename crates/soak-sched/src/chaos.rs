@@ -6,7 +6,7 @@ use crate::parcel::{Lane, Sender};
 use crate::sink::Sink;
 use crate::site::{BAD_FACTORY, FACTORY, Site};
 use fastrand::Rng;
-use ganger::prelude::{Pid, UpgradeRequest};
+use ganger::{Pid, UpgradeRequest};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;

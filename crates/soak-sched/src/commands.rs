@@ -8,9 +8,7 @@
 use crate::account::Account;
 use crate::faults::ON_PURPOSE;
 use fastrand::Rng;
-use ganger::prelude::{
-    BoxError, CommandError, CommandId, Completer, Handle, Payload, StepOutput, Tag,
-};
+use ganger::{BoxError, CommandError, CommandId, Completer, Handle, Payload, StepOutput, Tag};
 use ganger::{Command, RegisterError};
 use ganger_soak::chance::pick;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,7 +7,7 @@ use crate::sink::Sink;
 use crate::site::{Site, wait};
 use crate::watch::Watch;
 use fastrand::Rng;
-use ganger::prelude::{BoxError, ExitReason, Pid, ProcessHandle, StopReport, SubmitErrorKind};
+use ganger::{BoxError, ExitReason, Pid, ProcessHandle, StopReport, SubmitErrorKind};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -178,8 +178,8 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ganger::Payload;
     use ganger::StoppedProcess;
-    use ganger::prelude::Payload;
 
     fn pid(id: u64) -> Pid {
         format!("{{main|{id}}}").parse().unwrap()

@@ -2,7 +2,7 @@
 
 use crate::account::Account;
 use fastrand::Rng;
-use ganger::prelude::BoxError;
+use ganger::BoxError;
 use ganger_soak::chance::{one_in, pick};
 use std::panic;
 

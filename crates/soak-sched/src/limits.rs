@@ -5,7 +5,7 @@ use crate::sink::Sink;
 use crate::site::Site;
 use crate::watch::Watch;
 use fastrand::Rng;
-use ganger::prelude::{ProcessHandle, SubmitErrorKind};
+use ganger::{ProcessHandle, SubmitErrorKind};
 use std::thread;
 
 /// Fills a scheduler without live processes up to its limit, if it has a limit, and lets all of

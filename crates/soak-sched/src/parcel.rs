@@ -2,7 +2,7 @@
 //! when it overtakes another parcel of its sender.
 
 use crate::account::Account;
-use ganger::prelude::{Message, Payload, Payloads, Pid, SendError};
+use ganger::{Message, Payload, Payloads, Pid, SendError};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -175,8 +175,8 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ganger::prelude::{SendErrorKind, WorkerStats};
     use ganger::time::TimerStats;
+    use ganger::{SendErrorKind, WorkerStats};
 
     fn pid() -> Pid {
         "{soak|1}".parse().unwrap()

@@ -5,7 +5,7 @@ use crate::faults::Faults;
 use crate::site::{Site, wait};
 use crate::watch::Watch;
 use fastrand::Rng;
-use ganger::prelude::{BoxError, WeakHandle};
+use ganger::{BoxError, WeakHandle};
 use std::sync::{Arc, Barrier};
 
 /// Empties the caches of a scheduler without live processes, when its spare threads have ended:

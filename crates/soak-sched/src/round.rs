@@ -10,7 +10,7 @@ use crate::site::Site;
 use crate::watch::Watch;
 use crate::workloads::Job;
 use fastrand::Rng;
-use ganger::prelude::WorkerStats;
+use ganger::WorkerStats;
 use ganger_soak::Plan as _;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A process that takes every event.
 
 use crate::actor::{Behaviour, Mail, Next, Turn};
-use ganger::prelude::BoxError;
+use ganger::BoxError;
 
 /// Takes every event, and ends at a cancellation.
 pub(crate) struct Sink;

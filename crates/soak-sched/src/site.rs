@@ -9,7 +9,7 @@ use crate::plan::{PATIENT_MS, SitePlan};
 use crate::sink::Sink;
 use crate::watch::Watch;
 use fastrand::Rng;
-use ganger::prelude::{
+use ganger::{
     BoxError, ExitReason, Handle, Lifecycle, Pid, Process, ProcessHandle, Runtime, Scheduler,
     Symbol, WorkerStats,
 };
@@ -263,7 +263,7 @@ pub(crate) fn wait(watch: &Watch, handle: ProcessHandle) -> ExitReason {
 mod tests {
     use super::*;
     use crate::actor::{FIRST_TIMER, Mail, Next, Turn};
-    use ganger::prelude::{Envelope, Payload, Timers};
+    use ganger::{Envelope, Payload, Timers};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     /// A payload whose destructor waits.

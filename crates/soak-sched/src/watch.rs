@@ -4,7 +4,7 @@
 //! does not slow the soak down.
 
 use crate::account::Account;
-use ganger::prelude::WeakHandle;
+use ganger::WeakHandle;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

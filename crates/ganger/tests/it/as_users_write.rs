@@ -2,6 +2,7 @@
 //! said where nothing else says them.
 
 use ganger::prelude::*;
+use ganger::{SendErrorKind, WrongType};
 use std::time::Duration;
 
 fn ms(milliseconds: u64) -> Duration {

@@ -1,8 +1,12 @@
 //! Channels and other receivers in front of a scheduler, as its own processes see them.
 
 use crate::support::Echo;
+use ganger::EnvelopeReceiver as _;
 use ganger::prelude::*;
 use ganger::receiver_fn;
+use ganger::{
+    ChannelHost, Envelope, HostName, Node, NodeName, Router, SendError, SendErrorKind, WeakHandle,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 

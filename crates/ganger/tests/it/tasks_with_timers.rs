@@ -1,6 +1,7 @@
 //! Async processes on real timers: the two crates know one another by a command alone.
 
 use ganger::prelude::*;
+use ganger::{Envelope, Runtime};
 use std::time::{Duration, Instant};
 
 fn runtime() -> Scheduler {

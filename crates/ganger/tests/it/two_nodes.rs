@@ -1,6 +1,7 @@
 //! Two runtimes of one program, each a peer of the other.
 
 use crate::support::Echo;
+use ganger::Runtime;
 use ganger::prelude::*;
 use std::mem;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::parcel::Lane;
 use crate::sink::Sink;
 use crate::site::wait;
-use ganger::prelude::{BoxError, ExitReason, Pid};
+use ganger::{BoxError, ExitReason, Pid};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use super::{Job, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::commands::Ask;
 use crate::site::wait;
-use ganger::prelude::{BoxError, ExitReason};
+use ganger::{BoxError, ExitReason};
 
 struct Client {
     /// The remaining turns with commands.

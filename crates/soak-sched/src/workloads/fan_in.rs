@@ -7,7 +7,7 @@ use crate::parcel::{Lane, Sender};
 use crate::site::{Site, wait};
 use crate::watch::Watch;
 use fastrand::Rng;
-use ganger::prelude::{Address, BoxError, Message, SendError};
+use ganger::{Address, BoxError, Message, SendError};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use super::{Job, Members, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::parcel::{Lane, Order, Parcel};
 use crate::site::wait;
-use ganger::prelude::{BoxError, Inbox, Pid};
+use ganger::{BoxError, Inbox, Pid};
 use ganger_soak::chance::pick;
 use std::sync::Arc;
 

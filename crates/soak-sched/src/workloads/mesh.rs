@@ -4,7 +4,7 @@
 use super::{Job, Members, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::parcel::{Lane, Sender};
-use ganger::prelude::BoxError;
+use ganger::BoxError;
 use ganger_soak::chance::{one_in, pick};
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ use crate::plan::{JobPlan, Kind};
 use crate::site::Site;
 use crate::watch::Watch;
 use fastrand::Rng;
-use ganger::prelude::{Pid, ProcessHandle};
+use ganger::{Pid, ProcessHandle};
 use std::sync::{Arc, OnceLock};
 
 /// The tools of a driver.

@@ -5,7 +5,7 @@ use super::{Job, Members, pids};
 use crate::account::Count;
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::parcel::{Lane, Sender};
-use ganger::prelude::BoxError;
+use ganger::BoxError;
 use ganger_soak::chance::one_in;
 use std::mem;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::actor::{Actor, Behaviour, Mail, Next, Turn};
 use crate::site::wait;
 use crate::workloads::fan_in::block_on;
 use fastrand::Rng;
-use ganger::prelude::{BoxError, Pid, ProcessHandle};
+use ganger::{BoxError, Pid, ProcessHandle};
 use std::thread;
 use std::time::Duration;
 

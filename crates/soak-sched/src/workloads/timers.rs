@@ -4,7 +4,7 @@
 use super::{Job, pids};
 use crate::actor::{Behaviour, FIRST_TIMER, Mail, Next, Turn};
 use crate::site::wait;
-use ganger::prelude::{BoxError, ExitReason, Tag};
+use ganger::{BoxError, ExitReason, Tag};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 

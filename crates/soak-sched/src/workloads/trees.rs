@@ -7,10 +7,11 @@ use crate::account::Count;
 use crate::faults::ON_PURPOSE;
 use fastrand::Rng;
 use ganger::Scheduler;
-use ganger::prelude::{
-    Actor, BoxError, CancelReason, ChildSpec, Context, ContextExt, ExitReason, Group, Groups,
-    Handle, Lifecycle, LinkContext, Pid, ShutdownTimeout, StepOutput, StepResult, Supervisor,
-    Symbol, TreeHandle,
+use ganger::link::{Group, Groups, LinkContext};
+use ganger::supervise::{ChildSpec, ShutdownTimeout, Supervisor, TreeHandle};
+use ganger::{
+    Actor, BoxError, CancelReason, Context, ContextExt, ExitReason, Handle, Lifecycle, Pid,
+    StepOutput, StepResult, Symbol,
 };
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use ganger::Command;
 use ganger::prelude::*;
+use ganger::{CommandId, Completer};
 use ganger_soak_sched::account::Account;
 use ganger_soak_sched::round::Tally;
 use ganger_soak_sched::{Options, Watch, soak};
