@@ -80,6 +80,8 @@ pub use api::builder::Builder;
 pub use api::call::{Answer, Call, CallRefused};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
+#[cfg(feature = "signals")]
+pub use api::interrupt::RunError;
 pub use api::into_process::{IntoProcess, OfActor, OfProcess, OfTask, Startable};
 pub use api::process_handle::{Address, ProcessHandle};
 pub use api::scheduler::{Scheduler, StartError};

@@ -11,6 +11,8 @@ pub(crate) mod context;
 pub(crate) mod dump;
 pub(crate) mod exit_actions;
 pub(crate) mod handle;
+#[cfg(feature = "signals")]
+pub(crate) mod interrupt;
 pub(crate) mod into_process;
 pub(crate) mod process_handle;
 pub(crate) mod register_for;

@@ -120,6 +120,7 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
     for _ in 0..1_000 {
         task.send(1).unwrap();
     }
+    until("it has slept", || scheduler.timers().stats().fired == 1);
     until("it has taken the messages", || {
         // Ordering: SeqCst: the test waits for it.
         taken.load(Ordering::SeqCst) == 1_000

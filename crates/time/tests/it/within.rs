@@ -194,7 +194,7 @@ fn the_end_of_the_process_that_is_asked_is_the_answer_also_within_a_time() {
         let asks = rt.spawn(Asks(Some(keeps.address().clone()))).unwrap();
         rt.run_for(ms(5));
         rt.terminate(keeps.pid()).unwrap();
-        let ended = "other: no answer: the process that was asked has ended: terminated";
+        let ended = "other: no answer: the called process has ended: terminated";
         assert_eq!(heard(rt, asks), Err(ended.to_owned()));
         assert_eq!((stats(rt).pending, stats(rt).cancelled), (0, 1));
     });
