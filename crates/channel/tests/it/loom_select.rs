@@ -30,6 +30,9 @@ fn two_channels_serve_one_select() {
 
 /// Both wait for the first ready case. A select that sleeps without an end is a deadlock, which the
 /// model reports.
+///
+/// A select locks its channels in the order of their addresses, and loom's replay needs the same
+/// order in each run. The order is the same in a process of its own, as `cargo xtask loom` starts.
 // pins: Q7
 #[test]
 fn two_selects_meet_once() {
