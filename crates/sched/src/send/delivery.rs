@@ -29,14 +29,14 @@ impl TaskWake for ProcessCell {
     }
 }
 
-/// The result for a message. The sender gets the token if it has to queue the process, or gets the
-/// refused message back.
+/// The result for a message: the token if the sender has to queue the process, or the refused
+/// message.
 pub(crate) type Accepted = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
 
 impl ProcessCell {
-    /// Puts an item in that takes no room. Returns the token if the caller has to queue the
-    /// process, which is alive until the caller does. Short, and calls no user code. Inlined,
-    /// because its result would go by way of memory.
+    /// Puts an item in, without a look at the room. Returns the token if the caller has to queue
+    /// the process, which lives until then. Short, and calls no user code. Inlined, because its
+    /// result would go through memory.
     #[inline(always)]
     fn put(self: &Task, item: Single<Item>) -> Result<Option<Token>, Single<Item>> {
         if self.state.unpark() {
@@ -49,10 +49,8 @@ impl ProcessCell {
         Ok(self.token_of(wake))
     }
 
-    /// Puts a message in whose type the process takes: the way of all messages. As [`put`], with
-    /// room.
-    ///
-    /// [`put`]: Self::put
+    /// The way of all messages: takes room, and puts the message in. The caller has checked the
+    /// type.
     #[inline(always)]
     pub(crate) fn accept(self: &Task, message: Single<Item>) -> Accepted {
         if !self.reserve(Room::take) {
@@ -62,11 +60,10 @@ impl ProcessCell {
             .map_err(|message| (self.closed(), message))
     }
 
-    /// Puts in an item that is no message and no system event, or a message with a place: the way
-    /// of all others. Queues the process.
+    /// The way of all other items but system events: takes no room, and queues the process.
     pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
         debug_assert!(!item.is_system(), "it has to be counted");
-        // In its node from the beginning: an item that is moved costs as much as all the rest.
+        // In its node from the beginning: a move of the item costs as much as all the rest.
         self.push_single(self.state.single(item))
             .map_err(Single::into_item)
     }
@@ -92,14 +89,14 @@ impl ProcessCell {
         }
     }
 
-    /// The token of a process that a push has woken.
+    /// The token, if a push has woken the process.
     fn token_of(self: &Task, wake: Wake) -> Option<Token> {
         // SAFETY: `Enqueue` says that this thread owns the token. A process that can be woken has
         // been queued before, by its submitter, which has registered it before that.
         (wake == Wake::Enqueue).then(|| unsafe { Token::new(self) })
     }
 
-    /// What tells this process from all others while both are in memory: its address.
+    /// A key of the process while it is in memory: its address.
     pub(crate) fn key(&self) -> u64 {
         ptr::from_ref(self).addr() as u64
     }
@@ -114,13 +111,13 @@ impl ProcessCell {
             .map_err(|(kind, message)| (kind, item::into_message(message.into_item())))
     }
 
-    /// Delivers a message that there is a place for.
+    /// Delivers a message whose place is taken already.
     pub(crate) fn deliver_placed(self: &Task, message: Message) -> Result<(), Message> {
         self.push(Item::Event(Event::Message(message)))
             .map_err(item::into_message)
     }
 
-    /// Delivers a message that a timer keeps, and whose type the process takes. `false` when it is
+    /// Delivers a message kept by a timer, of a type that the process takes. `false` if it is
     /// refused. Never blocks.
     pub(crate) fn deliver_held(self: &Task, ticket: Ticket) -> bool {
         self.reserve(Room::take) && self.push(Item::HeldByTimer(ticket)).is_ok()
@@ -150,7 +147,7 @@ impl ProcessCell {
         }
     }
 
-    /// Delivers a control message that there is a place for.
+    /// Delivers a control message whose place is taken already.
     fn deliver_control_placed(self: &Task, message: Message) -> Result<(), Message> {
         match self.push_system(Item::Event(Event::Control(Box::new(message)))) {
             Ok(()) => Ok(()),
@@ -159,8 +156,8 @@ impl ProcessCell {
         }
     }
 
-    /// Why there is no room. An ended process gives no room back, so "full" would wrongly say that
-    /// it is worth trying again.
+    /// Why a message finds no room. An ended process gives no room back: "full" would invite its
+    /// sender to try again.
     pub(crate) fn no_room(&self) -> SendErrorKind {
         if self.state.is_closed() {
             self.closed()
@@ -179,7 +176,7 @@ impl ProcessCell {
         }
     }
 
-    /// The same refusal, with the reason for which the mailbox is closed.
+    /// The same refusal, with the reason why the mailbox is closed.
     pub(crate) fn refined(&self, kind: SendErrorKind) -> SendErrorKind {
         match kind {
             SendErrorKind::Closed => self.closed(),
@@ -200,7 +197,7 @@ impl ProcessCell {
         is_alive
     }
 
-    /// The process has been marked: what waits for that, outside of its steps, is woken.
+    /// Wakes the watchers of a mark of the process.
     #[cold]
     fn wake_watchers(&self) {
         let counters = self.shared.own_counters();
@@ -303,14 +300,14 @@ impl ProcessCell {
         Ok(())
     }
 
-    /// Puts items into a process that has been waiting. Returns its token.
+    /// Puts items into a process that was waiting. Returns its token.
     ///
     /// # Safety
     /// This thread owns the run token, and has not queued the process.
     unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
         let sent = self.shared.probe.sending(seen(&items));
         self.shared.probe.accepted(self.pid, sent);
-        // Nothing is pending in a process that waits, and what others push from now on comes later.
+        // A waiting process has nothing pending, and later pushes come behind.
         // SAFETY: as this function's.
         unsafe { self.with_core(|core| core.pending.append(items)) };
         // SAFETY: as above. A process that can be woken has been queued before, by its submitter,
@@ -318,7 +315,7 @@ impl ProcessCell {
         unsafe { Token::new(self) }
     }
 
-    /// Puts the completion of a yield in. After the end of the process it is dropped and counted.
+    /// Puts the completion of a command in; drops and counts it if the process has ended.
     #[inline(never)]
     pub(crate) fn complete_behind(self: Task, answer: Single<Item>) {
         if let Err(answer) = self.push_single(answer) {
@@ -352,7 +349,7 @@ impl ProcessCell {
         Ok(())
     }
 
-    /// Does what the sender of a system event owes.
+    /// Queues the process of a system event, if its push has woken the process.
     fn settle_urgent(self: &Task, wake: Wake) {
         if let Some(token) = self.token_of(wake) {
             self.shared.schedule_urgent(token);

@@ -1,9 +1,8 @@
-//! A pick of a process that is far behind, which may have several turns.
+//! A pick of a process far behind may have several turns.
 //!
-//! A sender of thousands of messages has one pick for all of them. Their receiver would have one
-//! pick for each batch. Between these picks others have theirs, so that the messages outgrow the
-//! caches. For each further turn it is as if the worker had picked the process again, but for the
-//! rotation (G4).
+//! A sender of thousands of messages has a single pick for all of them, their receiver a pick for
+//! each batch. Other processes run between these picks, and the messages outgrow the caches. Each
+//! further turn counts as another pick of the process, except for the rotation (G4).
 
 use crate::base::clock::Deadline;
 use crate::policy::{CATCH_UP_BATCHES, CATCH_UP_SPAN, CATCH_UP_TURNS};
@@ -14,13 +13,13 @@ use crate::runtime::turn_place::TurnPlace;
 pub(super) struct CatchUp<'a> {
     queue: &'a LocalQueue,
     until: Deadline,
-    /// How many processes were in the worker's deque.
+    /// Length of the worker's deque at the pick.
     queued: usize,
     turns: u32,
 }
 
 impl<'a> CatchUp<'a> {
-    /// The pick, on a worker, if so many events are far more than a batch.
+    /// The pick, on a worker, if `pending` is far more than a batch.
     #[inline]
     pub(super) fn of(place: impl TurnPlace<'a>, pending: usize, batch: usize) -> Option<Self> {
         if pending / CATCH_UP_BATCHES >= batch {
@@ -41,8 +40,7 @@ impl<'a> CatchUp<'a> {
         })
     }
 
-    /// Whether the process has another turn, with so many events left. Offers to others what is in
-    /// the deque.
+    /// Whether the process has another turn, with `left` events. Offers the deque to thieves.
     #[cold]
     #[inline(never)]
     pub(super) fn goes_on(&mut self, left: usize) -> bool {

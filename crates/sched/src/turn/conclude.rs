@@ -10,15 +10,15 @@ use ganger_mpsc::Single;
 use ganger_proc_api::{BoxError, CommandError, CommandId, Event, Tag};
 use tracing::Level;
 
-/// What has become of a completer.
+/// The state of a completer.
 pub(super) enum Answer {
-    /// It has been used: this is the answer.
+    /// Used: this is the answer.
     Given(Single<Item>),
-    /// It has been used, and the answer has gone through the mailbox.
+    /// Used, and the answer went through the mailbox.
     Sent,
-    /// It has been dropped unused.
+    /// Dropped unused.
     Dropped,
-    /// It is there, perhaps on another thread.
+    /// Alive, perhaps on another thread.
     Later,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Failure {
 }
 
 impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
-    /// What there is to do when a handler has failed, or has dropped its completer.
+    /// Completes the command of a handler that failed, or dropped its completer.
     #[cold]
     #[inline(never)]
     pub(super) fn conclude(
@@ -61,7 +61,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 }
                 let probe = &self.shared.probe;
                 probe.answered_inline(self.task.pid, tag, token);
-                // It happened when the handler returned, after whatever that has sent.
+                // The completion comes after all messages that the handler has sent.
                 self.core.receive(&self.task.state);
                 of_completion(tag, token, Err(error.unwrap_or(CommandError::Dropped)))
             }
@@ -69,7 +69,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         self.core.push_answer(tag, token, answer);
     }
 
-    /// The error that a failure comes to.
+    /// The error of a failure.
     fn error_of(&self, failure: Failure, id: CommandId) -> CommandError {
         match failure {
             Failure::Error(error) => CommandError::Failed(error),
@@ -88,8 +88,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
     }
 
-    /// The handler has failed after the answer. If the answer says only that the completer was
-    /// dropped, the error takes its place.
+    /// The handler has failed after the answer. The error takes the place of an answer by a dropped
+    /// completer.
     fn give_reason(&self, id: CommandId, answer: &mut Item, error: CommandError) {
         if let Item::Event(Event::Completion(completion)) = answer
             && matches!(completion.result, Err(CommandError::Dropped))

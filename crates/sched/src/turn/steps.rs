@@ -1,8 +1,8 @@
-//! What a turn consists of: steps, with what comes before and after each.
+//! The steps of a turn, with the work before and after each.
 //!
-//! **The frequent way is straight.** A turn is short, so all that its code does beside the work
-//! shows. So each rare thing is a function of its own. The frequent way ends in it, or has no value
-//! across it. All that is frequent is inlined into one.
+//! **The frequent way is straight.** A turn is short, so every instruction around the step shows.
+//! Each rare case is a function of its own: the frequent way ends with its call, or keeps no value
+//! across the call. The frequent code is inlined into a single function.
 
 use super::Turn;
 use super::catch_up::CatchUp;
@@ -23,40 +23,40 @@ use ganger_proc_api::{CommandError, Event, ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;
 
-/// A process that goes on so many times in a row, without an event or a command, is warned of.
+/// After so many steps in a row without an event or a command, a warning names the process.
 const MANY_REPEATS: u16 = 10_000;
 
-/// What a turn ends with.
+/// The end of a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnEnd {
     /// The process is ready again.
     Ready,
-    /// It is ready again, behind the others.
+    /// Ready again, behind the others.
     GivesWay,
-    /// It waits for an event.
+    /// The process waits for an event.
     Wait(Waiting),
-    /// It has ended.
+    /// The process has ended.
     End,
-    /// It had ended before, and its end goes on.
+    /// The process had ended before, and its end goes on.
     Goes,
 }
 
-/// What a step comes to.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stepped {
-    /// The process is to step again.
+    /// The process steps again.
     Ready,
-    /// It is to step again, behind the others.
+    /// Steps again, behind the others.
     GivesWay,
-    /// It waits if there is nothing for it.
+    /// Waits, unless events arrive.
     Waits,
-    /// It has ended.
+    /// The process has ended.
     End,
 }
 
 impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
-    /// Runs the process for a turn: one step, and more of them as long as its handlers answer at
-    /// once and nothing else happens. A process that is far behind may have several turns.
+    /// Runs the process for a turn: a step, and more as long as its handlers answer at once and
+    /// nothing else happens. A process far behind may have several turns.
     #[inline(always)]
     pub(super) fn run(mut self, out: &mut StepOutput) -> TurnEnd {
         let batch = self.shared.config.event_batch;
@@ -94,14 +94,14 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         TurnEnd::Ready
     }
 
-    /// Whether answers alone are no reason to go on.
+    /// Whether the turn ends although answers wait.
     fn must_end(&self) -> bool {
         self.place.has_local_work()
             || self.task.state.must_leave()
             || self.shared.shutdown.is_halted()
     }
 
-    /// Gathers events, steps the process if there is something for it, and applies the outcome.
+    /// Gathers events, steps the process if any, and applies the outcome.
     #[inline(always)]
     fn advance(&mut self, out: &mut StepOutput) -> Stepped {
         let events = match self.core.gather(self.shared.config.event_batch) {
@@ -157,7 +157,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         });
     }
 
-    /// Carries out upgrades, asks signals, and gathers what is behind them. Notes a cancellation.
+    /// Carries out upgrades, asks signals, and gathers the events behind them. Notes a
+    /// cancellation.
     #[cold]
     #[inline(never)]
     fn gather_rare(mut self, events: usize, out: &mut StepOutput) -> Result<usize, Stepped> {
@@ -206,7 +207,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                             told += 1;
                         }
                     }
-                    // What comes behind the notices waits for the next step.
+                    // Events behind the notices wait for the next step.
                     let is_full = told == limit;
                     if told > 0 && (is_full || !self.core.signal_is_next()) {
                         return Ok(0);
@@ -226,7 +227,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
     }
 
-    /// What a signal does, now that it has arrived.
+    /// Lets an arrived signal act.
     fn ask(&self, signal: Box<dyn ExitSignal>) -> Arrived {
         let mut arrived = Arrived::Nothing;
         let (pid, counters) = (self.task.pid, self.counters);
@@ -234,7 +235,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         arrived
     }
 
-    /// Applies an outcome after which the process is not the same any more.
+    /// Applies a rare outcome: the end, an upgrade, or a yield to others.
     #[cold]
     #[inline(never)]
     fn apply(mut self, out: &mut StepOutput) -> Stepped {
@@ -262,7 +263,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         Stepped::End
     }
 
-    /// One step, and the dispatch of what it yielded. Says whether the process goes on.
+    /// A step, and the dispatch of its commands. Returns whether the process lives.
     #[inline(always)]
     fn step(&mut self, events: usize, out: &mut StepOutput) -> bool {
         let (shared, task) = (self.shared, self.task);
@@ -310,13 +311,13 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             self.dispatch(out);
         }
         self.end(reason);
-        // Whatever a panic left in it is not for the next process to see.
+        // The next process must not see the rest of a panic.
         let mut out = mem::take(out);
         discard_each(self.task.pid, self.counters, out.drain_yields());
         discard(self.task.pid, self.counters, out.take_outcome());
     }
 
-    /// There is nothing to do for the process but what may be in its system lane.
+    /// The process waits, unless its system lane has an event.
     #[inline]
     fn wait(&mut self) -> TurnEnd {
         if self.core.has_system() {
@@ -336,8 +337,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     }
 }
 
-/// The step is over: gives back what it has taken. Returns how many of its events are left that are
-/// not aside.
+/// After the step: releases the taken events. Returns how many new events are left.
 #[inline(always)]
 fn end_step(shared: &Shared, task: &Task, events: &mut StepEvents<'_>) -> usize {
     let is_limited = task.limit().is_some();
