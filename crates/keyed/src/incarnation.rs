@@ -23,6 +23,7 @@
 use crate::shared::{Inner, Key, LEAVE, NotClaimed};
 use crate::table::{Place, Slot};
 use ganger_proc_api::CancelReason::Shutdown;
+use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
     BoxError, Context, Event, Events, ExitCause, Payloads, Pid, Process, SendError, StepOutput,
     StepResult, Tag,

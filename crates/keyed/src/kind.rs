@@ -7,6 +7,7 @@ use crate::table::Table;
 use ganger_proc_api::BoxError;
 use ganger_proc_api::{Actor, ActorProcess, Context, Process, Symbol};
 use ganger_sched::Handle;
+use ganger_sched::internal::HandleInternals as _;
 #[cfg(feature = "task")]
 use ganger_task::Cx;
 use std::any::type_name;

@@ -11,6 +11,7 @@
 //! workers have returned, and takes no function after that.
 
 use ganger_proc_api::{BoxError, Context, Pid, Reply};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Address, Call, ContextExt, ExitAction, Handle};
 use ganger_sync::panic_text;
 use ganger_sync::sync::{Mutex, lock};

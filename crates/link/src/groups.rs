@@ -15,6 +15,7 @@ mod outbox;
 mod scope;
 
 use ganger_proc_api::{Message, Pid, SendErrorKind};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::internal::HashKey;
 use ganger_sched::{Address, Handle, Recipient};
 use ganger_sync::sync::{Mutex, lock};

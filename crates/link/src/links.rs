@@ -26,6 +26,7 @@
 
 use crate::shrink::shrink;
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Address, Arrived, ExitAction, ExitSignal, Handle, SystemEvent, WeakHandle};
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU64, Ordering};

@@ -5,6 +5,7 @@
 //! thread looks again while waits last, more and more seldom.
 
 use crate::cancel::TOKEN;
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::internal::here;
 use ganger_sched::{Handle, ProcessState, WeakHandle};
 use ganger_wait::watch::{self, Party, Waiting, Watching};

@@ -9,6 +9,7 @@ use crate::commands::by_number;
 use crate::reactor::Reactor;
 use crate::world::World;
 pub use crate::world::{Faults, Site};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Builder, Handle};
 use ganger_time::internal::OnTime;
 use std::fmt;

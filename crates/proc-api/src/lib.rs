@@ -12,16 +12,10 @@ pub use commands::{
     Asked, Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall,
     EndWatch, Handler, Reply, Tag, TypedCommand, typed_handler,
 };
-#[doc(hidden)]
-pub use commands::{Delivery, StepsCall};
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
     UpgradeError, Withdrawal,
 };
-#[doc(hidden)]
-pub use events::{EventCursor, EventNode};
-#[doc(hidden)]
-pub use process::in_box;
 pub use process::{
     Actor, ActorFn, ActorProcess, CancelSignal, CancelToken, Context, ContextBackend, DrainYields,
     Lifecycle, NotFound, Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput,
@@ -29,9 +23,6 @@ pub use process::{
     actor_fn, process_fn,
 };
 pub use raw::{Exclusive, Kind};
-/// For receivers that pass envelopes on: a scheduler, a router, a node.
-#[doc(hidden)]
-pub use routing::Hop;
 pub use routing::{EnvelopeReceiver, ReceiverFn, receiver_fn};
 pub use values::{
     BoxError, EndKind, Envelope, HostName, Instant, InternError, IntoPayloads, MAX_INLINE_BYTES,
@@ -42,3 +33,12 @@ pub use values::{
 
 /// `bytes::Bytes`, which [`Payload`] carries.
 pub use bytes::Bytes;
+
+/// What schedulers and routers use, and processes do not: without any promise.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::commands::{Delivery, StepsCall};
+    pub use crate::events::{EventCursor, EventNode};
+    pub use crate::process::{RunnerOutput, in_box};
+    pub use crate::routing::Hop;
+}

@@ -3,9 +3,8 @@
 use crate::error::AddError;
 use crate::passing::{PassOn, TARGET, refused};
 use crate::table::Table;
-use ganger_proc_api::{
-    Envelope, EnvelopeReceiver, Hop, HostName, NodeName, SendError, SendErrorKind,
-};
+use ganger_proc_api::internal::Hop;
+use ganger_proc_api::{Envelope, EnvelopeReceiver, HostName, NodeName, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::Arc;
 

@@ -4,7 +4,8 @@ use crate::error::AddError;
 use crate::node::Node;
 use crate::passing::{PassOn, TARGET, refused};
 use crate::table::Table;
-use ganger_proc_api::{Envelope, EnvelopeReceiver, Hop, NodeName, SendError, SendErrorKind};
+use ganger_proc_api::internal::Hop;
+use ganger_proc_api::{Envelope, EnvelopeReceiver, NodeName, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -38,6 +38,7 @@ mod sim;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::api::call::CALLS_ITSELF;
+    pub use crate::api::internals::{AddressInternals, ContextInternals, HandleInternals};
     pub use crate::api::into_process::TaskContext;
     pub use crate::api::standard::own_command;
     pub use crate::process::process_box::Unstarted;

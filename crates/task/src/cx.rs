@@ -15,7 +15,9 @@ use ganger_proc_api::{
     CancelSignal, Command, CommandId, Context, Message, Payload, Pid, SendError, TypedCommand,
 };
 #[cfg(feature = "sched")]
-use ganger_sched::{Address, ContextExt, Spawner};
+use ganger_sched::internal::ContextInternals as _;
+#[cfg(feature = "sched")]
+use ganger_sched::{Address, Spawner};
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;

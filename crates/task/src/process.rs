@@ -14,13 +14,14 @@ use crate::error::is_cancelled;
 use crate::name;
 use crate::step::{self, BUDGET, Step, Then, first_turn};
 use crate::waits::Waits;
+use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
     BoxError, Context, Events, Payloads, Process, StepOutput, StepResult, Symbol,
 };
 #[cfg(feature = "sched")]
-use ganger_sched::internal::{TaskContext, Unstarted};
+use ganger_sched::Startable;
 #[cfg(feature = "sched")]
-use ganger_sched::{ContextExt, Startable};
+use ganger_sched::internal::{ContextInternals as _, TaskContext, Unstarted};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::pin::Pin;

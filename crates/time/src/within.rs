@@ -12,9 +12,9 @@
 
 use crate::entry::OnTime;
 use crate::shards::{NotSet, Shards, TimerKey};
+use ganger_proc_api::internal::StepsCall;
 use ganger_proc_api::{
-    Command, CommandError, Completer, CompletionSink, EndCall, EndWatch, Payload, Pid, StepsCall,
-    Tag,
+    Command, CommandError, Completer, CompletionSink, EndCall, EndWatch, Payload, Pid, Tag,
 };
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

@@ -21,8 +21,9 @@
 //! lock. A thread polls them in a row, from its own list, and not inside of one another.
 
 use crate::watch;
+use ganger_proc_api::internal::Delivery;
 use ganger_proc_api::{
-    Command, CommandError, CommandId, Completer, Delivery, EndWatch, Payload, TypedCommand,
+    Command, CommandError, CommandId, Completer, EndWatch, Payload, TypedCommand,
 };
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::{TryLock, failing, panic_text};

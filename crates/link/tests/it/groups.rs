@@ -3,6 +3,7 @@
 use crate::support::*;
 use ganger_link::{Delivered, Group, GroupChange, GroupNotice, GroupRouting, Groups, JoinError};
 use ganger_proc_api::{Pid, StepResult, actor_fn};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Handle, ProcessHandle, Scheduler};
 use ganger_sim::Sim;
 use proptest::prelude::*;

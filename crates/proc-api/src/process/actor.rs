@@ -1,5 +1,6 @@
 //! Processes that take messages of one type.
 
+use super::output::runner::RunnerOutput as _;
 use super::{Context, Process, StepOutput, StepResult};
 use crate::commands::Completion;
 use crate::events::{CancelReason, Event, Events, ExitNotice};

@@ -1,5 +1,7 @@
 //! What a step decides: the commands that it yields, and how the process goes on.
 
+pub(super) mod runner;
+
 use super::UpgradeRequest;
 use crate::commands::{Command, Tag};
 use crate::events::CancelReason;
@@ -290,27 +292,6 @@ impl StepOutput {
         };
     }
 
-    /// The step is shown a cancellation for this reason. For schedulers, before the step.
-    #[doc(hidden)]
-    pub fn show_cancel(&mut self, reason: CancelReason) {
-        self.kind = OutcomeKind::CancelledWait;
-        self.cancel = Some(reason);
-    }
-
-    /// The reason of the cancellation that the step was shown, and has let end the process. For
-    /// schedulers, after the step.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn take_cancel(&mut self) -> Option<CancelReason> {
-        let is_cancelled = matches!(
-            self.kind,
-            OutcomeKind::CancelledWait
-                | OutcomeKind::CancelledStepAgain
-                | OutcomeKind::CancelledYieldNow
-        );
-        self.cancel.take().filter(|_| is_cancelled)
-    }
-
     #[inline]
     fn decide(&mut self, kind: OutcomeKind) {
         if matches!(
@@ -391,36 +372,6 @@ impl StepOutput {
         }
     }
 
-    /// Whether the outcome is [`Outcome::Wait`]. For schedulers.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn waits(&self) -> bool {
-        self.kind == OutcomeKind::Wait
-    }
-
-    /// Whether the outcome is [`Outcome::StepAgain`]. If so, leaves [`Outcome::Wait`]. For
-    /// schedulers.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn take_step_again(&mut self) -> bool {
-        let goes_on = self.kind == OutcomeKind::StepAgain;
-        if goes_on {
-            self.kind = OutcomeKind::Wait;
-        }
-        goes_on
-    }
-
-    /// Whether the process is to end or to be replaced, as far as the step has decided. For crates
-    /// that add to the scheduler.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn is_final(&self) -> bool {
-        self.kind == OutcomeKind::Final
-    }
-
     /// Takes the commands out, in order; for schedulers.
     ///
     /// The buffer stays for the next step. One that has grown for more than 1,024 commands does
@@ -435,31 +386,6 @@ impl StepOutput {
         };
         let only = self.only.take().into_iter();
         DrainYields(only.chain(burst).chain(self.several.drain(..)))
-    }
-
-    /// Whether there may be yields beside the only one, or tags to take back; for schedulers.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn has_more(&self) -> bool {
-        self.has_more
-    }
-
-    /// Takes out the tags of yields to be taken back; for schedulers, before
-    /// [`drain_yields`](Self::drain_yields).
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn drain_cancelled(&mut self) -> vec::Drain<'_, Tag> {
-        self.cancelled.drain(..)
-    }
-
-    /// The place of the only yield, to take it from; for schedulers.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn only_yield(&mut self) -> &mut Option<Yield> {
-        &mut self.only
     }
 
     /// Takes the outcome out, leaving [`Outcome::Wait`]; for schedulers.

@@ -1,5 +1,6 @@
 //! `StepOutput` and `Events` against plain models.
 
+use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
     Command, CommandId, Event, Events, Message, Outcome, Payload, StepOutput, UpgradeRequest, Yield,
 };

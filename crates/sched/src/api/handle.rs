@@ -30,7 +30,6 @@ use ganger_proc_api::{
     UpgradeTarget,
 };
 use ganger_time::{Timer, Timers};
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,44 +71,6 @@ impl Handle {
     /// Has the envelope sent after that time: see [`Timers::send_after`].
     pub fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
         self.shared.timing.timers.send_after(delay, envelope)
-    }
-
-    /// What a crate above the scheduler keeps for this scheduler: one value of that type, which
-    /// `make` makes at the first call. It goes with the scheduler's memory, and keeps no `Handle`.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
-        self.shared.extensions.get(|| make(self))
-    }
-
-    /// The value of that type, if a crate above the scheduler keeps one for this scheduler.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn find_extension<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.shared.extensions.find()
-    }
-
-    /// Has `call` called when a worker has returned for good, at once if that has been. A crate
-    /// above the scheduler gives up there what its extension keeps of users. A scheduler that was
-    /// never started does not call it.
-    #[doc(hidden)]
-    pub fn at_halt(&self, call: impl FnOnce() + Send + 'static) {
-        self.shared.extensions.at_halt(Box::new(call));
-    }
-
-    /// Whether a timer is set.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn waits_for_time(&self) -> bool {
-        self.shared.waits_for_time()
-    }
-
-    /// Whether a process may wait for what becomes ready in the driver.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn waits_for_driver(&self) -> bool {
-        let driven = self.shared.timing.driven.as_ref();
-        driven.is_some_and(|it| it.is_awaited())
     }
 
     /// Registers `handler` for the command `id`, under a name for messages to people. The id is

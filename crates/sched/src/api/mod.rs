@@ -11,6 +11,7 @@ pub(crate) mod context;
 pub(crate) mod dump;
 pub(crate) mod exit_actions;
 pub(crate) mod handle;
+pub(crate) mod internals;
 #[cfg(feature = "signals")]
 pub(crate) mod interrupt;
 pub(crate) mod into_process;

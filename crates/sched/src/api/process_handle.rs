@@ -71,15 +71,6 @@ impl<M> Address<M> {
     }
 }
 
-impl<M> Address<M> {
-    /// When the scheduler stops, it does not cancel this process: the caller does so in its turn.
-    /// At the deadline the process is terminated like all others. For crates above the scheduler.
-    #[doc(hidden)]
-    pub fn leave_shutdown_to_caller(&self) {
-        let _told = self.task.state.claim_shutdown_notice();
-    }
-}
-
 impl Address {
     /// A waker of the process: see [`Context::waker`](ganger_proc_api::Context::waker).
     #[must_use]

@@ -1,6 +1,7 @@
 //! Processes that take messages of one type: starting them, and sending to them.
 
 use crate::api::handle::Handle;
+use crate::api::internals::ContextInternals as _;
 use crate::api::into_process::{IntoProcess, Startable};
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::spawner::Spawner;
@@ -10,7 +11,6 @@ use crate::process::exit_action::ExitAction;
 use crate::process::process_box::ProcessBox;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::{self, Item};
-use crate::runtime::lent_context::LentWaker;
 use crate::send::exit_requests::{self, ExitActionError};
 use crate::submit::Birth;
 use ganger_proc_api::{
@@ -106,35 +106,15 @@ pub trait ContextExt {
     /// count.
     fn incarnation(&self) -> u64;
 
-    /// This process may be restarted in place, by [`UpgradeRequest::restart`]: for crates above the
-    /// scheduler.
-    ///
-    /// [`UpgradeRequest::restart`]: ganger_proc_api::UpgradeRequest::restart
-    #[doc(hidden)]
-    fn begin_incarnations(&self);
-
-    /// The incarnation has begun. It takes all types of messages, unless it has said otherwise.
-    #[doc(hidden)]
-    fn incarnation_begun(&self);
-
     /// Calls whose replies this step has dropped unused end with that cause, and not with
     /// [`CommandError::Dropped`]: for crates whose processes fail without ending.
     fn answer_dropped(&self, cause: &ExitCause);
-
-    /// The process's waker, which counts no reference to it; none if it has no scheduler.
-    #[doc(hidden)]
-    fn lent_waker(&self) -> Option<LentWaker<'_>>;
 
     /// The scheduler, if the process has one.
     fn scheduler(&self) -> Option<Handle>;
 
     /// The address of this process, which promises no type of messages, if it has a scheduler.
     fn untyped_address(&self) -> Option<Address>;
-
-    /// The address of this process, of which the caller knows that it takes messages of type `M`:
-    /// for crates above the scheduler.
-    #[doc(hidden)]
-    fn known_address<M>(&self) -> Option<Address<M>>;
 
     /// The timers of the scheduler.
     ///
@@ -206,34 +186,12 @@ impl ContextExt for Context {
         incarnation.map_or(0, |it| it.number)
     }
 
-    fn begin_incarnations(&self) {
-        if let Some(task) = self.backend_ref::<ProcessCell>() {
-            task.origin.begin_incarnations();
-        }
-    }
-
-    fn incarnation_begun(&self) {
-        if let Some(task) = self.backend_ref::<ProcessCell>() {
-            task.accepts.settle();
-        }
-    }
-
     fn answer_dropped(&self, cause: &ExitCause) {
         dropped::answer(|| CommandError::Ended(cause.clone()));
     }
 
-    fn lent_waker(&self) -> Option<LentWaker<'_>> {
-        let cell = self.backend_ptr::<ProcessCell>()?;
-        // SAFETY: it is the pointer of the context's own `Arc`, which is borrowed for as long.
-        Some(unsafe { LentWaker::new(cell) })
-    }
-
     fn untyped_address(&self) -> Option<Address> {
         self.known_address()
-    }
-
-    fn known_address<M>(&self) -> Option<Address<M>> {
-        self.backend::<ProcessCell>().map(Address::new)
     }
 
     fn scheduler(&self) -> Option<Handle> {

@@ -1,7 +1,7 @@
 //! The one handler of Ganger's own: it carries out calls of processes, and what else a process can
 //! do through its context.
 
-pub(crate) use ganger_proc_api::Delivery;
+pub(crate) use ganger_proc_api::internal::Delivery;
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, Handler};
 
 /// The command that a call is to its caller.

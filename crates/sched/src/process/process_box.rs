@@ -14,7 +14,8 @@
 //! ([`ProcessBox::boxed`]) stays at its address for life.
 
 use ganger_nodes::SmallBox;
-use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult, in_box};
+use ganger_proc_api::internal::in_box;
+use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::{fmt, mem};

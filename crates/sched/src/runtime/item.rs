@@ -5,9 +5,10 @@ use crate::probe::Arrival;
 use crate::process::exit_actions::ExitRequest;
 use crate::process::exit_signal::ExitSignal;
 use ganger_mpsc::{Batch, Single};
+use ganger_proc_api::internal::StepsCall;
 use ganger_proc_api::{
-    CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, StepsCall,
-    Tag, UpgradeRequest,
+    CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag,
+    UpgradeRequest,
 };
 use ganger_time::internal::Ticket;
 

@@ -16,8 +16,9 @@ use crate::runtime::item::Item;
 use crate::runtime::side_queues::{BatchPlan, SideQueues};
 use crate::runtime::step_events::StepEvents;
 use ganger_mpsc::{Batch, Single};
+use ganger_proc_api::internal::EventCursor;
 use ganger_proc_api::{
-    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, UpgradeRequest,
+    CancelReason, Completion, EndCall, Event, Pid, Process, Tag, UpgradeRequest,
 };
 use ganger_time::internal::Ticket;
 use std::mem;

@@ -10,7 +10,8 @@ use crate::limits::room::{CONTROL, MESSAGE};
 use crate::runtime::item::Item;
 use crate::runtime::side_queues::SideQueues;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, EventCursor, EventQueue, Events};
+use ganger_proc_api::internal::EventCursor;
+use ganger_proc_api::{Event, EventQueue, Events};
 
 /// Whether events are linked as [`EventCursor`] has it: loom's cells, which it watches, are larger.
 const ARE_LINKED: bool = cfg!(not(ganger_loom));

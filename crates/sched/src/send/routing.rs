@@ -9,8 +9,9 @@ use crate::runtime::local;
 use crate::runtime::shared::Shared;
 use crate::send::delivery::Accepted;
 use ganger_mpsc::Single;
+use ganger_proc_api::internal::Hop;
 use ganger_proc_api::{
-    CancelReason, Envelope, EnvelopeReceiver, Hop, NotFound, Pid, SendError, SendErrorKind,
+    CancelReason, Envelope, EnvelopeReceiver, NotFound, Pid, SendError, SendErrorKind,
 };
 use std::cell::RefCell;
 use std::ptr;

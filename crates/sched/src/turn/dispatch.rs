@@ -20,9 +20,10 @@ use crate::process::dropped;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::{CommandResult, of_completion};
 use crate::runtime::turn_place::TurnPlace;
+use ganger_proc_api::internal::RunnerOutput as _;
+use ganger_proc_api::internal::StepsCall;
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Instant, Pid, StepOutput, StepsCall, Tag,
-    Yield,
+    CommandError, Completer, CompletionSink, EndCall, Instant, Pid, StepOutput, Tag, Yield,
 };
 #[cfg(feature = "sim")]
 use ganger_sync::scoped;

@@ -19,6 +19,7 @@ use crate::runtime::owned::{Frequent, Gathered};
 use crate::runtime::shared::Shared;
 use crate::runtime::step_events::StepEvents;
 use crate::runtime::turn_place::TurnPlace;
+use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{CommandError, Event, ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;

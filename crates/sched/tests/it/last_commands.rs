@@ -2,6 +2,7 @@
 
 use crate::support::{PATIENCE, exit, process, until_state};
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, Handler};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{ProcessState, Scheduler};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;

@@ -5,6 +5,7 @@ use ganger_proc_api::{
     BoxError, Context, Event, Events, ExitCause, Message, Payloads, Pid, Process, SendErrorKind,
     StepOutput, StepResult, UpgradeRequest, process_fn,
 };
+use ganger_sched::internal::ContextInternals as _;
 use ganger_sched::{ContextExt, ExitAction, Handle};
 use std::sync::mpsc;
 

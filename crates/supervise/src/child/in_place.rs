@@ -20,10 +20,12 @@
 use crate::log::{contain, log, text_of};
 use crate::plan::{BackOff, ChildId, Streak, Window};
 use crate::view::{ChildState, View, ViewOf};
+use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
     Actor, BoxError, Completion, Context, Event, Events, ExitCause, Payloads, Process, StepOutput,
     StepResult, Tag, UpgradeRequest, WrongType,
 };
+use ganger_sched::internal::ContextInternals as _;
 use ganger_sched::{ContextExt, Instant};
 use ganger_sync::failing;
 use ganger_sync::sync::{Mutex, lock};

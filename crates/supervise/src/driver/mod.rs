@@ -27,10 +27,12 @@ use crate::child::{ChildSpec, Place, Site};
 use crate::log::{contain, log};
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
 use crate::view::{ChildState, Entry, View, ViewOf};
+use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Process, Reply,
     StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
+use ganger_sched::internal::AddressInternals as _;
 use ganger_sched::{ContextExt, Instant, WeakHandle};
 use ganger_sync::sync::Mutex;
 use ganger_time::Timers;

@@ -8,6 +8,7 @@ use crate::driver::Order;
 use crate::plan::Streak;
 use crate::tree::Tree;
 use crate::view::View;
+use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, Payloads, Process, StepOutput, StepResult, Tag,
 };

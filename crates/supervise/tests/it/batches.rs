@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{Actor, Completion, Context, StepOutput, StepResult};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sim::SimClock;
 use ganger_supervise::Batch;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 //! Schedulers with timers, and children that note what happens to them.
 
+use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
     Actor, BoxError, CancelReason, Completion, Context, ExitReason, StepOutput, StepResult,
 };

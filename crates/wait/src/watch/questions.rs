@@ -13,9 +13,8 @@
 //! A watcher marks all empty lists before it sleeps. The next asker with a marked list wakes it.
 
 use super::{Party, Thing, Waiting, is_on, now, party};
-use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Payload, Pid, StepsCall, Tag,
-};
+use ganger_proc_api::internal::StepsCall;
+use ganger_proc_api::{CommandError, Completer, CompletionSink, EndCall, Payload, Pid, Tag};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,6 +1,7 @@
 //! Yields that wait for futures.
 
-use ganger_proc_api::{Completer, Delivery, TypedCommand};
+use ganger_proc_api::internal::Delivery;
+use ganger_proc_api::{Completer, TypedCommand};
 use ganger_sync::failing;
 use ganger_wait::Until;
 use std::future::poll_fn;

@@ -1,8 +1,8 @@
 //! Yields that wait for futures, without a scheduler.
 
+use ganger_proc_api::internal::{Delivery, StepsCall};
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, Delivery, EndCall, Payload, Pid, StepsCall, Tag,
-    TypedCommand,
+    CommandError, Completer, CompletionSink, EndCall, Payload, Pid, Tag, TypedCommand,
 };
 use ganger_wait::Until;
 use std::future::poll_fn;

@@ -5,6 +5,7 @@ mod channel;
 #[cfg(unix)]
 mod pipe;
 
+use crate::api::internals::HandleInternals as _;
 use crate::api::scheduler::{Scheduler, StartError};
 use crate::base::clock::Since;
 use crate::progress::report::{StopError, StopReport};

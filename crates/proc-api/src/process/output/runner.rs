@@ -1,0 +1,94 @@
+//! What the runner of a process asks of a step's output.
+
+use super::{OutcomeKind, StepOutput, Yield};
+use crate::commands::Tag;
+use crate::events::CancelReason;
+use std::vec;
+
+/// What a scheduler, and a crate that runs steps inside of another step, asks of the output.
+pub trait RunnerOutput {
+    /// The step is shown a cancellation for this reason. Called before the step.
+    fn show_cancel(&mut self, reason: CancelReason);
+
+    /// The reason of the cancellation that the step was shown, and has let end the process. Called
+    /// after the step.
+    #[must_use]
+    fn take_cancel(&mut self) -> Option<CancelReason>;
+
+    /// Whether the outcome is [`Outcome::Wait`](crate::Outcome::Wait).
+    #[must_use]
+    fn waits(&self) -> bool;
+
+    /// Whether the outcome is [`Outcome::StepAgain`](crate::Outcome::StepAgain). If so,
+    /// leaves [`Outcome::Wait`](crate::Outcome::Wait).
+    #[must_use]
+    fn take_step_again(&mut self) -> bool;
+
+    /// Whether the process is to end or to be replaced, as far as the step has decided.
+    #[must_use]
+    fn is_final(&self) -> bool;
+
+    /// Whether there may be yields beside the only one, or tags to take back.
+    #[must_use]
+    fn has_more(&self) -> bool;
+
+    /// Takes out the tags of yields to be taken back. Called before
+    /// [`drain_yields`](StepOutput::drain_yields).
+    #[must_use]
+    fn drain_cancelled(&mut self) -> vec::Drain<'_, Tag>;
+
+    /// The place of the only yield, to take it from.
+    #[must_use]
+    fn only_yield(&mut self) -> &mut Option<Yield>;
+}
+
+impl RunnerOutput for StepOutput {
+    fn show_cancel(&mut self, reason: CancelReason) {
+        self.kind = OutcomeKind::CancelledWait;
+        self.cancel = Some(reason);
+    }
+
+    fn take_cancel(&mut self) -> Option<CancelReason> {
+        let is_cancelled = matches!(
+            self.kind,
+            OutcomeKind::CancelledWait
+                | OutcomeKind::CancelledStepAgain
+                | OutcomeKind::CancelledYieldNow
+        );
+        self.cancel.take().filter(|_| is_cancelled)
+    }
+
+    #[inline]
+    fn waits(&self) -> bool {
+        self.kind == OutcomeKind::Wait
+    }
+
+    #[inline]
+    fn take_step_again(&mut self) -> bool {
+        let goes_on = self.kind == OutcomeKind::StepAgain;
+        if goes_on {
+            self.kind = OutcomeKind::Wait;
+        }
+        goes_on
+    }
+
+    #[inline]
+    fn is_final(&self) -> bool {
+        self.kind == OutcomeKind::Final
+    }
+
+    #[inline]
+    fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    #[inline]
+    fn drain_cancelled(&mut self) -> vec::Drain<'_, Tag> {
+        self.cancelled.drain(..)
+    }
+
+    #[inline]
+    fn only_yield(&mut self) -> &mut Option<Yield> {
+        &mut self.only
+    }
+}
