@@ -36,6 +36,9 @@ pub use ganger_proc_api::*;
 #[doc(inline)]
 pub use ganger_relay::*;
 #[cfg(feature = "sched")]
+#[doc(hidden)]
+pub use ganger_sched::internal;
+#[cfg(feature = "sched")]
 #[doc(inline)]
 pub use ganger_sched::*;
 

@@ -3,18 +3,11 @@
 use crate::registry::Keyed;
 use crate::shared::{Inner, Key, LiveCount, Make};
 use crate::table::Table;
-#[cfg(feature = "task")]
-use ganger_proc_api::BoxError;
-use ganger_proc_api::{Actor, ActorProcess, Context, Process, Symbol};
-use ganger_sched::Handle;
+use ganger_proc_api::{Context, Process, Symbol};
 use ganger_sched::internal::HandleInternals as _;
-#[cfg(feature = "task")]
-use ganger_task::Cx;
-use std::any::type_name;
+use ganger_sched::{Handle, IntoProcess, Startable};
 use std::fmt;
 use std::marker::PhantomData;
-#[cfg(feature = "task")]
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The methods that this crate adds to the [`Handle`] of a scheduler.
@@ -98,27 +91,16 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
         }
     }
 
-    /// The process of a key is the actor that `start` makes.
+    /// The process of a key is what `start` makes: an actor, a process or an async function, as for
+    /// [`Handle::spawn`].
     ///
-    /// `start` and [`Actor::init`] are called in the first step of the process, by a worker. What
-    /// they register is the process's, and what is sent to the key meanwhile waits in its mailbox.
-    /// The process has not started when one of them fails or panics: see
-    /// [`Keyed`](crate::Keyed).
-    pub fn start<A, F>(self, start: F) -> KindBuilder<M, K>
-    where
-        A: Actor<Message = M>,
-        F: Fn(&K, &Context) -> A + Send + Sync + 'static,
-    {
-        let make = move |key: &K, ctx: &Context| -> Box<dyn Process> {
-            Box::new(ActorProcess::new(start(key, ctx)))
-        };
-        self.made_by(Box::new(make), type_name::<A>)
-    }
-
-    /// The process of a key is an async function, which gets the key.
+    /// A worker calls `start` and [`Actor::init`](ganger_proc_api::Actor::init) in the first step
+    /// of the process. Their monitors and names are the process's, and messages to the key wait in
+    /// its mailbox meanwhile. The process has not started when `start` or `init` fails or panics:
+    /// see [`Keyed`](crate::Keyed).
     ///
-    /// The function has started when it has taken its first message. What it does before that is
-    /// part of the start, and its failure is one of the start.
+    /// An async function has started when it has taken its first message. The code before that is
+    /// part of the start, and so is its failure.
     ///
     /// ```
     /// use ganger_keyed::Kinds;
@@ -130,7 +112,7 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
     /// # scheduler.start()?;
     /// let tickets = scheduler
     ///     .kind::<Reply<u64>>("tickets")
-    ///     .start_task(async |_counter: String, cx: Cx<Reply<u64>>| {
+    ///     .start(|_counter, _| async |cx: Cx<Reply<u64>>| {
     ///         let mut next = 0;
     ///         while let Some(reply) = cx.recv().await {
     ///             next += 1;
@@ -144,19 +126,16 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
     /// assert_eq!(left.call(|reply| reply).wait()?, 2);
     /// # Ok::<(), BoxError>(())
     /// ```
-    #[cfg(feature = "task")]
-    pub fn start_task<R, F, Fut>(self, body: F) -> KindBuilder<M, K>
+    pub fn start<Q, W, F>(self, start: F) -> KindBuilder<M, K>
     where
-        R: Send + 'static,
-        F: Fn(K, Cx<M>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+        W: IntoProcess<Q, Message = M>,
+        W::Process: Startable,
+        F: Fn(&K, &Context) -> W + Send + Sync + 'static,
     {
-        let body = Arc::new(body);
-        let make = move |key: &K, _: &Context| {
-            let (body, key) = (Arc::clone(&body), key.clone());
-            ganger_task::process(move |cx| body(key, cx))
+        let make = move |key: &K, ctx: &Context| -> Box<dyn Process> {
+            start(key, ctx).into_process().unstarted().into_box()
         };
-        self.made_by(Box::new(make), type_name::<F>)
+        self.made_by(Box::new(make), W::Process::type_name)
     }
 
     fn made_by(self, make: Make<K>, namer: fn() -> &'static str) -> KindBuilder<M, K> {

@@ -13,11 +13,11 @@
 use crate::end::End;
 use crate::target::{Target, TargetError};
 use ganger_proc_api::{
-    Actor, BoxError, Context, EndKind, Envelope, Message, Pid, RegisterNameError,
-    RegisterNameErrorKind, Reply, SendErrorKind, SubmitErrorKind,
+    BoxError, Context, EndKind, Envelope, Message, Pid, RegisterNameError, RegisterNameErrorKind,
+    Reply, SendErrorKind, SubmitErrorKind,
 };
 use ganger_sched::internal::CALLS_ITSELF;
-use ganger_sched::{Address, Call, ContextExt, Handle, WrongAddress};
+use ganger_sched::{Address, Call, ContextExt, Handle, IntoProcess, Startable, WrongAddress};
 use ganger_sync::sync::{Mutex, lock};
 use std::any::Any;
 use std::error::Error;
@@ -64,11 +64,15 @@ pub trait Registry {
     /// # Errors
     /// [`ByNameError`] when the process takes other messages, is being closed, or none could be
     /// started.
-    fn lookup_or_spawn<A: Actor>(
+    fn lookup_or_spawn<K, W>(
         &self,
         name: &str,
-        start: impl FnMut() -> A,
-    ) -> Result<Address<A::Message>, ByNameError>;
+        start: impl FnMut() -> W,
+    ) -> Result<Address<W::Message>, ByNameError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send;
 
     /// Sends the message to the process that has that name, or starts one under that name. Then
     /// the message is in its mailbox before its `init` is called. Of several such calls at a time,
@@ -90,12 +94,16 @@ pub trait Registry {
     /// # Errors
     /// [`ByNameError`], with the message inside, when it could neither be sent nor started. While
     /// the process with the name is being closed, it says [`SendErrorKind::Ended`].
-    fn spawn_or_send<A: Actor>(
+    fn spawn_or_send<K, W>(
         &self,
         name: &str,
-        start: impl FnMut() -> A,
-        message: A::Message,
-    ) -> Result<Address<A::Message>, ByNameError>;
+        start: impl FnMut() -> W,
+        message: W::Message,
+    ) -> Result<Address<W::Message>, ByNameError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send;
 
     /// A question to the process that has that name, or to one that is started under that name when
     /// the question is asked: as [`spawn_or_send`](Self::spawn_or_send).
@@ -121,16 +129,18 @@ pub trait Registry {
     /// When it could neither be sent nor started, it ends with
     /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed) and a [`ByNameErrorKind`]
     /// inside. A start that fails answers all questions that have come meanwhile.
-    fn spawn_or_call<A, T, F>(
+    fn spawn_or_call<K, W, T, F>(
         &self,
         name: &str,
-        start: impl FnMut() -> A + Send + 'static,
+        start: impl FnMut() -> W + Send + 'static,
         message: F,
     ) -> Call<T>
     where
-        A: Actor,
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send,
         T: Send + 'static,
-        F: FnOnce(Reply<T>) -> A::Message + Send + 'static;
+        F: FnOnce(Reply<T>) -> W::Message + Send + 'static;
 
     /// The end of a process, for any number of threads and tasks. One that is gone has ended with
     /// [`ExitCause::NotFound`](ganger_proc_api::ExitCause::NotFound).
@@ -227,33 +237,45 @@ impl Registry for Handle {
         }
     }
 
-    fn lookup_or_spawn<A: Actor>(
+    fn lookup_or_spawn<K, W>(
         &self,
         name: &str,
-        start: impl FnMut() -> A,
-    ) -> Result<Address<A::Message>, ByNameError> {
+        start: impl FnMut() -> W,
+    ) -> Result<Address<W::Message>, ByNameError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send,
+    {
         find_or_spawn(self, name, start, None)
     }
 
-    fn spawn_or_send<A: Actor>(
+    fn spawn_or_send<K, W>(
         &self,
         name: &str,
-        start: impl FnMut() -> A,
-        message: A::Message,
-    ) -> Result<Address<A::Message>, ByNameError> {
+        start: impl FnMut() -> W,
+        message: W::Message,
+    ) -> Result<Address<W::Message>, ByNameError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send,
+    {
         find_or_spawn(self, name, start, Some(message))
     }
 
-    fn spawn_or_call<A, T, F>(
+    fn spawn_or_call<K, W, T, F>(
         &self,
         name: &str,
-        start: impl FnMut() -> A + Send + 'static,
+        start: impl FnMut() -> W + Send + 'static,
         message: F,
     ) -> Call<T>
     where
-        A: Actor,
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send,
         T: Send + 'static,
-        F: FnOnce(Reply<T>) -> A::Message + Send + 'static,
+        F: FnOnce(Reply<T>) -> W::Message + Send + 'static,
     {
         let (scheduler, name) = (self.downgrade(), Box::<str>::from(name));
         Call::by(move |reply: Reply<T>| {
@@ -280,16 +302,21 @@ fn stopping() -> ByNameErrorKind {
 }
 
 /// The process with that name, which has the message, if there is one.
-fn find_or_spawn<A: Actor>(
+fn find_or_spawn<K, W>(
     scheduler: &Handle,
     name: &str,
-    mut start: impl FnMut() -> A,
-    mut message: Option<A::Message>,
-) -> Result<Address<A::Message>, ByNameError> {
+    mut start: impl FnMut() -> W,
+    mut message: Option<W::Message>,
+) -> Result<Address<W::Message>, ByNameError>
+where
+    W: IntoProcess<K>,
+    W::Process: Startable,
+    W::Message: Send,
+{
     loop {
         // The process that is being closed, and what it has said.
         let mut refused = None;
-        match scheduler.lookup::<A::Message>(name) {
+        match scheduler.lookup::<W::Message>(name) {
             Ok(address) => {
                 let sent = match message.take() {
                     None if address.is_closed() => {
@@ -357,12 +384,17 @@ enum Why {
 }
 
 /// Starts a process that takes the name, and then the message, before its `init`.
-fn spawn<A: Actor>(
+fn spawn<K, W>(
     scheduler: &Handle,
     name: &str,
-    actor: A,
-    message: Option<A::Message>,
-) -> Result<Address<A::Message>, NotSpawned<A::Message>> {
+    what: W,
+    message: Option<W::Message>,
+) -> Result<Address<W::Message>, NotSpawned<W::Message>>
+where
+    W: IntoProcess<K>,
+    W::Process: Startable,
+    W::Message: Send,
+{
     /// The message, and why it was refused.
     struct First<M>(Option<M>, Option<SendErrorKind>);
 
@@ -382,7 +414,7 @@ fn spawn<A: Actor>(
         }
         Ok(())
     };
-    let started = scheduler.spawner().before_init(hook).spawn(actor);
+    let started = scheduler.spawner().before_init(hook).spawn(what);
     let First(message, refused) = std::mem::replace(&mut *lock(&first), First(None, None));
     let why = match (started, refused) {
         (Ok(process), None) => return Ok(process.address().clone()),
@@ -409,39 +441,51 @@ impl Registry for Context {
         }
     }
 
-    fn lookup_or_spawn<A: Actor>(
+    fn lookup_or_spawn<K, W>(
         &self,
         name: &str,
-        start: impl FnMut() -> A,
-    ) -> Result<Address<A::Message>, ByNameError> {
+        start: impl FnMut() -> W,
+    ) -> Result<Address<W::Message>, ByNameError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send,
+    {
         match self.scheduler() {
             Some(scheduler) => scheduler.lookup_or_spawn(name, start),
             None => Err(ByNameError::new(stopping(), None::<()>)),
         }
     }
 
-    fn spawn_or_send<A: Actor>(
+    fn spawn_or_send<K, W>(
         &self,
         name: &str,
-        start: impl FnMut() -> A,
-        message: A::Message,
-    ) -> Result<Address<A::Message>, ByNameError> {
+        start: impl FnMut() -> W,
+        message: W::Message,
+    ) -> Result<Address<W::Message>, ByNameError>
+    where
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send,
+    {
         match self.scheduler() {
             Some(scheduler) => scheduler.spawn_or_send(name, start, message),
             None => Err(ByNameError::new(stopping(), Some(message))),
         }
     }
 
-    fn spawn_or_call<A, T, F>(
+    fn spawn_or_call<K, W, T, F>(
         &self,
         name: &str,
-        start: impl FnMut() -> A + Send + 'static,
+        start: impl FnMut() -> W + Send + 'static,
         message: F,
     ) -> Call<T>
     where
-        A: Actor,
+        W: IntoProcess<K>,
+        W::Process: Startable,
+        W::Message: Send,
         T: Send + 'static,
-        F: FnOnce(Reply<T>) -> A::Message + Send + 'static,
+        F: FnOnce(Reply<T>) -> W::Message + Send + 'static,
     {
         match self.scheduler() {
             Some(scheduler) => scheduler.spawn_or_call(name, start, message),

@@ -65,7 +65,7 @@ const fn limit(vague: usize, pronouns: usize) -> Limit {
 /// The crates that are not as plain yet.
 const LIMITS: [(&str, Limit); 9] = [
     ("crates/ganger", limit(49, 35)),
-    ("crates/keyed", limit(76, 96)),
+    ("crates/keyed", limit(70, 90)),
     ("crates/link", limit(76, 156)),
     ("crates/proc-api", limit(59, 108)),
     ("crates/sched", limit(73, 104)),

@@ -234,3 +234,85 @@ fn what_a_process_may_ask_a_task_asks_as_well() -> Result<(), BoxError> {
     assert_eq!(main.wait().take::<u64>()?, 7);
     Ok(())
 }
+
+/// Adds numbers up, and tells the sum.
+struct Total(u64);
+
+impl Actor for Total {
+    type Message = Reply<u64>;
+
+    fn receive(&mut self, _: &Context, reply: Reply<u64>, _: &mut StepOutput) -> StepResult {
+        self.0 += 1;
+        reply.complete(self.0);
+        Ok(())
+    }
+}
+
+async fn total(cx: Cx<Reply<u64>>) -> Result<(), BoxError> {
+    let mut sum = 0;
+    while let Some(reply) = cx.recv().await {
+        sum += 1;
+        reply.complete(sum);
+    }
+    Ok(())
+}
+
+fn done() -> Box<dyn Process> {
+    Box::new(process_fn(|_, _, out| {
+        out.done(());
+        Ok(())
+    }))
+}
+
+// pins: A10, P1
+#[test]
+fn spawn_takes_whatever_can_be_a_process_wherever_it_is_called() -> Result<(), BoxError> {
+    let scheduler = Scheduler::start_default()?;
+    let answers = |to: Address<Reply<u64>>| to.call(|reply| reply).wait();
+    assert_eq!(answers(scheduler.spawn(Total(41))?.address().clone())?, 42);
+    assert_eq!(answers(scheduler.spawn(total)?.address().clone())?, 1);
+    assert!(scheduler.spawn(done())?.wait().is_done());
+    let named = scheduler.named("total").spawn(total)?;
+    assert_eq!(answers(named.address().clone())?, 1);
+    assert_eq!(scheduler.whereis("total"), Some(named.pid()));
+
+    let parent = scheduler.spawn(async |cx: Cx| {
+        let (actor, task) = (cx.spawn(Total(1))?, cx.spawn(total)?);
+        let named = cx.named("actor").spawn(Total(2))?;
+        let ctx = cx.context();
+        let (of_cx, of_context): (Address, Address) = (cx.address(), ctx.address()?);
+        assert!(of_cx.is_same(&of_context));
+        let (process, end) = cx.monitored(|spawner| spawner.spawn(done()))?;
+        assert!(end.await?.is_done() && process.is_closed());
+        let mut sum = 0;
+        for address in [actor, task, named] {
+            sum += cx.ask(address.call(|reply| reply)).await?;
+        }
+        Ok(sum)
+    })?;
+    assert_eq!(parent.wait().take::<u64>()?, 2 + 1 + 3);
+
+    let start = || total;
+    assert_eq!(
+        scheduler
+            .spawn_or_call("one", start, |reply| reply)
+            .wait()?,
+        1
+    );
+    assert_eq!(
+        scheduler
+            .spawn_or_call("one", || Total(7), |reply| reply)
+            .wait()?,
+        2
+    );
+    let tree = ganger::supervise::Supervisor::one_for_one()
+        .with(ChildSpec::new("task", || total).named("task"))
+        .with(ChildSpec::new("actor", || Total(0)).named("other"))
+        .with(ChildSpec::new("process", done).temporary())
+        .start(&scheduler)?;
+    for name in ["task", "other"] {
+        assert_eq!(answers(scheduler.lookup(name)?)?, 1);
+    }
+    drop(tree);
+    Ok(())
+}

@@ -10,7 +10,7 @@ fn what_is_wrong_with_a_host_or_a_node_is_said_once() {
     let error = builder.build().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the scheduler can't be a host of the node: the node alpha has a host outside already; \
+        "the scheduler can't be a host of the node: the node alpha already has a host outside; \
          `outside` is the host of `open_inbox`, so give the scheduler another name"
     );
     assert!(error.source().is_none());

@@ -130,9 +130,8 @@ fn a_question_to_its_own_key_during_the_clean_up_is_refused() {
 #[test]
 fn an_eviction_waits_until_messages_that_are_put_off_are_taken() {
     steady().check_seeds(10, |rt| {
-        let kind = rt
-            .kind::<Act>("counts")
-            .start_task(async |_: String, cx: Cx<Act>| {
+        let kind = rt.kind::<Act>("counts").start(|_, _| {
+            async |cx: Cx<Act>| {
                 let is_count = |it: &Act| matches!(it, Act::Count(_));
                 // Notes stay until something is counted.
                 while let Some(Act::Count(reply)) = cx.recv_where(is_count).await {
@@ -140,7 +139,8 @@ fn an_eviction_waits_until_messages_that_are_put_off_are_taken() {
                     while cx.try_recv().is_some() {}
                 }
                 Ok(())
-            });
+            }
+        });
         let counts = kind.build();
         let ann = counts.of("ann");
         ann.send(Act::Note(0, 0)).unwrap();
@@ -160,17 +160,15 @@ fn a_stop_cancels_a_process_with_messages_left_before_it_terminates() {
     steady().check_seeds(10, |rt| {
         let cleaned = Arc::new(AtomicBool::new(false));
         let its = Arc::clone(&cleaned);
-        let kind = rt
-            .kind::<Act>("sleeps")
-            .start_task(move |_: String, cx: Cx<Act>| {
-                let its = Arc::clone(&its);
-                async move {
-                    while cx.recv().await.is_some() && cx.sleep(LONG).await.is_ok() {}
-                    // Ordering: Relaxed: a simulation has one thread.
-                    its.store(true, Ordering::Relaxed);
-                    Ok::<(), BoxError>(())
-                }
-            });
+        let kind = rt.kind::<Act>("sleeps").start(move |_, _| {
+            let its = Arc::clone(&its);
+            async move |cx: Cx<Act>| {
+                while cx.recv().await.is_some() && cx.sleep(LONG).await.is_ok() {}
+                // Ordering: Relaxed: a simulation has one thread.
+                its.store(true, Ordering::Relaxed);
+                Ok::<(), BoxError>(())
+            }
+        });
         let sleeps = kind.build();
         for number in 0..2 {
             sleeps.of("ann").send(Act::Note(0, number)).unwrap();

@@ -65,27 +65,25 @@ fn an_idle_task_may_clean_up() {
     steady().check_seeds(20, |rt| {
         let book = Book::default();
         let its = book.clone();
-        let kind = rt
-            .kind::<Act>("task")
-            .start_task(move |key: String, cx: Cx<Act>| {
-                let book = its.clone();
-                async move {
-                    book.with(&key, |it| it.started += 1);
-                    while let Some(act) = cx.recv().await {
-                        match act {
-                            Act::Note(sender, number) => {
-                                book.with(&key, |it| it.taken.push((sender, number)));
-                            }
-                            Act::Count(reply) => reply.complete(book.of(&key).taken.len() as u64),
-                            Act::Fail => return Err("told to fail".into()),
-                            Act::Done => break,
+        let kind = rt.kind::<Act>("task").start(move |key, _| {
+            let (key, book) = (key.clone(), its.clone());
+            async move |cx: Cx<Act>| {
+                book.with(&key, |it| it.started += 1);
+                while let Some(act) = cx.recv().await {
+                    match act {
+                        Act::Note(sender, number) => {
+                            book.with(&key, |it| it.taken.push((sender, number)));
                         }
+                        Act::Count(reply) => reply.complete(book.of(&key).taken.len() as u64),
+                        Act::Fail => return Err("told to fail".into()),
+                        Act::Done => break,
                     }
-                    cx.shield(cx.sleep(Duration::from_secs(1))).await.ok();
-                    book.with(&key, |it| it.closed += 1);
-                    Ok(())
                 }
-            });
+                cx.shield(cx.sleep(Duration::from_secs(1))).await.ok();
+                book.with(&key, |it| it.closed += 1);
+                Ok(())
+            }
+        });
         let tasks = kind.idle_after(IDLE).build();
         let ann = tasks.of("ann");
         ann.send(Act::Note(0, 0)).unwrap();
@@ -113,27 +111,25 @@ enum Own {
 fn a_process_may_ask_itself_to_leave() {
     steady().check_seeds(20, |rt| {
         let scheduler = rt.downgrade();
-        let kind = rt
-            .kind::<Own>("own")
-            .start_task(move |key: String, cx: Cx<Own>| {
-                let scheduler = scheduler.clone();
-                async move {
-                    let own = cx.context().inherited::<ganger_keyed::Keyed<Own>>();
-                    let own = own.ok_or("it is inherited")?;
-                    let _scheduler = scheduler.upgrade().ok_or("gone")?;
-                    while let Some(message) = cx.recv().await {
-                        match message {
-                            Own::Leave => assert!(own.evict(&key)),
-                            Own::Ask(reply) => {
-                                let asked = cx.ask(own.of(key.as_str()).call(Own::Ask)).await;
-                                let asked = asked.map_err(|it| BoxError::from(it).to_string());
-                                reply.complete(asked.and_then(|it| it));
-                            }
+        let kind = rt.kind::<Own>("own").start(move |key, _| {
+            let (key, scheduler) = (key.clone(), scheduler.clone());
+            async move |cx: Cx<Own>| {
+                let own = cx.context().inherited::<ganger_keyed::Keyed<Own>>();
+                let own = own.ok_or("it is inherited")?;
+                let _scheduler = scheduler.upgrade().ok_or("gone")?;
+                while let Some(message) = cx.recv().await {
+                    match message {
+                        Own::Leave => assert!(own.evict(&key)),
+                        Own::Ask(reply) => {
+                            let asked = cx.ask(own.of(key.as_str()).call(Own::Ask)).await;
+                            let asked = asked.map_err(|it| BoxError::from(it).to_string());
+                            reply.complete(asked.and_then(|it| it));
                         }
                     }
-                    Ok(())
                 }
-            });
+                Ok(())
+            }
+        });
         let own = kind.build();
         let its = own.clone();
         let asker = rt.spawn(async move |cx: Cx| {

@@ -123,30 +123,28 @@ fn a_task_that_fails_before_its_first_message_has_not_started() {
         let tries = Shared::default();
         lock(&tries).failures = 2;
         let (its, clock) = (Arc::clone(&tries), rt.clock());
-        let kind = rt
-            .kind::<Act>("fails")
-            .start_task(move |_: String, cx: Cx<Act>| {
-                let (tries, clock) = (Arc::clone(&its), clock.clone());
-                async move {
-                    cx.sleep(Duration::from_millis(1)).await?;
-                    let fails = {
-                        let mut tries = lock(&tries);
-                        tries.at.push(clock.now());
-                        tries.at.len() <= tries.failures
-                    };
-                    if fails {
-                        return Err("no luck".into());
-                    }
-                    while let Some(act) = cx.recv().await {
-                        match act {
-                            Act::Count(reply) => reply.complete(1),
-                            Act::Fail => return Err("told to".into()),
-                            _ => {}
-                        }
-                    }
-                    Ok(())
+        let kind = rt.kind::<Act>("fails").start(move |_, _| {
+            let (tries, clock) = (Arc::clone(&its), clock.clone());
+            async move |cx: Cx<Act>| {
+                cx.sleep(Duration::from_millis(1)).await?;
+                let fails = {
+                    let mut tries = lock(&tries);
+                    tries.at.push(clock.now());
+                    tries.at.len() <= tries.failures
+                };
+                if fails {
+                    return Err("no luck".into());
                 }
-            });
+                while let Some(act) = cx.recv().await {
+                    match act {
+                        Act::Count(reply) => reply.complete(1),
+                        Act::Fail => return Err("told to".into()),
+                        _ => {}
+                    }
+                }
+                Ok(())
+            }
+        });
         let fails = kind.idle_after(IDLE).build();
         let ann = fails.of("ann");
         for _ in 0..2 {

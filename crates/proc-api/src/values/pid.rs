@@ -24,7 +24,7 @@ use std::str::FromStr;
 /// let error = "{main|fortytwo}".parse::<Pid>().unwrap_err();
 /// assert_eq!(error.to_string(), "invalid PID at byte 6: expected a digit of the id, found 'f'");
 /// let error = "{ma in|42}".parse::<Pid>().unwrap_err();
-/// assert!(error.to_string().starts_with("invalid PID at byte 3: bad host name: ' ' can't stand"));
+/// assert!(error.to_string().starts_with("invalid PID at byte 3: invalid host name: invalid"));
 /// # Ok::<(), ganger_proc_api::ParsePidError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
