@@ -17,7 +17,7 @@ fn the_program_has_room_for_its_own_topics_beside_all_that_strangers_send() {
         assert_eq!(refused, InternError::TooManyParsed(text));
     }
     let refused = topic(MAX_PARSED).parse::<Symbol>().unwrap_err().to_string();
-    assert!(refused.contains("ask for others by `known`"), "{refused}");
+    assert!(refused.contains("look others up with `known`"), "{refused}");
     assert_eq!(topic(0).parse::<Symbol>().unwrap(), "topic 0");
 
     let own = |n: usize| format!("own {n}");

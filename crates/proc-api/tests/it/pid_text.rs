@@ -117,7 +117,10 @@ fn a_parse_of_known_names_adds_none() {
     let node = NodeName::new("unheard-of").unwrap();
     let error = Pid::parse_known(text).unwrap_err();
     assert_eq!(error, unknown(12, PidProblem::Host));
-    assert!(error.to_string().contains("make it by `new`"), "{error}");
+    assert!(
+        error.to_string().contains("create it with `new`"),
+        "{error}"
+    );
     assert_eq!(HostName::known("unseen"), None);
     let host = HostName::new("unseen").unwrap();
     assert_eq!(Pid::parse_known(text), Ok(Pid::on_node(node, host, 7)));

@@ -66,7 +66,7 @@ fn a_second_attach_is_refused_and_the_first_untouched() {
     channels.send(envelope("{box|1}", 1)).unwrap();
     let error = channels.attach(pid("{box|1}")).unwrap_err();
     assert_eq!(error, AttachError::AlreadyAttached(pid("{box|1}")));
-    assert_eq!(error.to_string(), "{box|1} has a receiver already");
+    assert_eq!(error.to_string(), "{box|1} already has a receiver");
     channels.send(envelope("{box|1}", 2)).unwrap();
     assert_next(&inbox, "{box|1}", 1);
     assert_next(&inbox, "{box|1}", 2);
@@ -89,7 +89,7 @@ fn a_pid_that_lives_elsewhere_is_refused() {
         );
         assert_eq!(
             error.to_string(),
-            format!("{pid} does not live on the host box of the node here")
+            format!("{pid} is not a PID of the host box on the node here")
         );
     }
     let inbox = channels.attach(pid("{box|1}")).unwrap();

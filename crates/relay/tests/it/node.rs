@@ -50,7 +50,7 @@ fn a_second_host_of_that_name_is_refused_and_handed_back() {
     here.add_host(host("a"), first.clone()).unwrap();
 
     let error = here.add_host(host("a"), second.clone()).unwrap_err();
-    assert_eq!(error.to_string(), "the node here has a host a already");
+    assert_eq!(error.to_string(), "the node here already has a host a");
     assert_eq!(
         format!("{error:?}"),
         r#"HostExists { node: "here", host: "a", .. }"#

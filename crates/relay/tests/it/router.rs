@@ -75,7 +75,7 @@ fn a_second_peer_of_that_name_is_refused_and_handed_back() {
     router.add_peer(node("there"), first.clone()).unwrap();
 
     let error = router.add_peer(node("there"), second.clone()).unwrap_err();
-    assert_eq!(error.to_string(), "there is a peer there already");
+    assert_eq!(error.to_string(), "the peer there already exists");
     assert_eq!(format!("{error:?}"), r#"PeerExists { peer: "there", .. }"#);
     assert!(matches!(error, AddError::PeerExists { peer, .. } if peer == node("there")));
     assert!(is_same(&error.into_receiver(), &second));
@@ -92,7 +92,7 @@ fn the_local_node_is_no_peer_of_itself() {
     let error = router.add_peer(node("here"), peer.clone()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "here is the local node and can't be a peer"
+        "invalid peer here: this is the local node"
     );
     assert_eq!(format!("{error:?}"), r#"LocalNode { node: "here", .. }"#);
     assert!(matches!(error, AddError::LocalNode { node: n, .. } if n == node("here")));
