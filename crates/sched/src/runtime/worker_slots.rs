@@ -26,7 +26,7 @@
 //! | `is_active` | under the lock | the spare that waits; workers that balance; under the lock |
 //! | `announcements` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
-//! | `alert`, `sources` | the worker | the worker |
+//! | `alert`, `timers` | the worker | the worker |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something | the monitor |
 //! | `thread` | the worker, under the lock when it ends | the monitor; under the lock |
 //! | `place` | under the lock, before its thread is active | the worker; under the lock |
@@ -65,8 +65,8 @@ pub(crate) struct WorkerSlot {
     overdue: AtomicU64,
     /// From which coarse time on something may come before a pick.
     alert: AtomicU64,
-    /// From which coarse time on something may be due at the worker's seat. Not before `alert`.
-    sources: AtomicU64,
+    /// From which coarse time on something may be due at the worker's shard. Not before `alert`.
+    timers: AtomicU64,
     /// The thread's id, for the system; 0 where there is none.
     thread: AtomicU32,
     /// The worker looks for work, or sleeps: it is in no turn.
@@ -81,7 +81,7 @@ impl WorkerSlot {
     fn new(place: usize, is_active: bool) -> Self {
         Self {
             is_active: AtomicBool::new(is_active),
-            sources: AtomicU64::new(u64::MAX),
+            timers: AtomicU64::new(u64::MAX),
             is_looking: AtomicBool::new(true),
             place: AtomicUsize::new(place),
             ..Self::default()
@@ -103,29 +103,29 @@ impl WorkerSlot {
         self.alert.load(Ordering::Relaxed)
     }
 
-    /// The same, for what is due at the worker's seat.
-    pub(crate) fn sources(&self) -> u64 {
+    /// The same, for what is due at the worker's shard.
+    pub(crate) fn timers(&self) -> u64 {
         // Ordering: Relaxed: one thread writes and reads it.
-        self.sources.load(Ordering::Relaxed)
+        self.timers.load(Ordering::Relaxed)
     }
 
     /// The worker has looked. Something else may be due from then on.
     pub(crate) fn set_alert(&self, other: u64) {
         // Ordering: Relaxed: one thread writes and reads it.
         self.alert
-            .store(other.min(self.sources()), Ordering::Relaxed);
+            .store(other.min(self.timers()), Ordering::Relaxed);
     }
 
-    /// The worker has looked what is due at its seat.
-    pub(crate) fn set_sources(&self, from: u64) {
+    /// The worker has looked what is due at its shard.
+    pub(crate) fn set_timers(&self, from: u64) {
         // Ordering: Relaxed: one thread writes and reads it.
-        self.sources.store(from, Ordering::Relaxed);
+        self.timers.store(from, Ordering::Relaxed);
     }
 
-    /// Something is due at the worker's seat from then on, in nanoseconds of the coarse time.
+    /// Something is due at the worker's shard from then on, in nanoseconds of the coarse time.
     pub(crate) fn alert_from(&self, from: u64) {
-        if from < self.sources() {
-            self.set_sources(from);
+        if from < self.timers() {
+            self.set_timers(from);
             self.set_alert(self.alert());
         }
     }

@@ -50,7 +50,7 @@ impl Worker<'_> {
     /// The first rung: passed over after [`URGENT_STREAK`] picks, unless the others are empty.
     #[cold]
     fn look_at_urgent(&mut self) -> Option<Token> {
-        if self.shared.timing.time.nanos() >= self.slot.sources() {
+        if self.shared.timing.time.nanos() >= self.slot.timers() {
             self.poll_timers();
         }
         let first = if self.urgent_streak < URGENT_STREAK {
@@ -90,7 +90,7 @@ impl Worker<'_> {
     #[inline(never)]
     fn pick_arrival(&mut self) -> Option<Token> {
         let now = self.shared.now();
-        if now >= self.slot.sources() {
+        if now >= self.slot.timers() {
             self.poll_timers();
         }
         let token = self
@@ -145,7 +145,7 @@ impl Worker<'_> {
     #[cold]
     #[inline(never)]
     fn take_due(&mut self, now: u64) -> Option<Token> {
-        if now >= self.slot.sources() {
+        if now >= self.slot.timers() {
             self.poll_timers();
             if let Some(token) = self.take_arrival(self.shared.now()) {
                 self.rotation.uncount();

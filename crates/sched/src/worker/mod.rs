@@ -146,7 +146,7 @@ impl<'a> Worker<'a> {
         let rotation = Rotation::new(&shared.config, shared.timing.time.nanos());
         if shared.timing.timer_waiter.is_used() {
             // The last worker in this slot may have left timers.
-            slot.set_sources(1);
+            slot.set_timers(1);
         }
         slot.set_alert(rotation.due());
         Self {

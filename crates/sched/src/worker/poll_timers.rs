@@ -22,7 +22,7 @@ impl Worker<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn poll_timers(&mut self) {
-        if self.slot.sources() == 0 {
+        if self.slot.timers() == 0 {
             // A handler has set a timer for which no thread waits. This worker passes the wait on
             // before its next turn: see `hand_over_wait`.
             self.mark_searching();
@@ -41,7 +41,7 @@ impl Worker<'_> {
         let shard = ShardId::of_worker(self.queue.index);
         self.shared.fire_at(shard, now);
         let due = self.shared.timing.timer_waiter.dues.at(shard.index());
-        self.slot.set_sources(due.saturating_sub(TIMER_NEAR).max(1));
+        self.slot.set_timers(due.saturating_sub(TIMER_NEAR).max(1));
         now
     }
 
