@@ -246,7 +246,7 @@ fn the_end_of_the_process_that_is_asked_is_the_answer_with_its_cause() {
                 scheduler.terminate(pid).unwrap();
             }
         }
-        let expected = format!("no answer: the process that was asked has ended: {cause}");
+        let expected = format!("no answer: the called process has ended: {cause}");
         assert_eq!(answer.wait().unwrap_err().to_string(), expected);
         assert_eq!(asker.wait().take::<String>().unwrap(), expected);
     }

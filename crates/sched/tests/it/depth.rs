@@ -97,7 +97,7 @@ fn starts_inside_of_starts_are_refused_at_a_depth() {
         let error = scheduler.spawn(nested).unwrap_err();
         assert_eq!(inits.load(Ordering::SeqCst), MAX);
         let text = error.to_string();
-        assert!(text.contains("inside of 64 other starts"), "{text}");
+        assert!(text.contains("nested starts are 64 deep"), "{text}");
         assert!(matches!(error.kind, SubmitErrorKind::InitFailed(_)));
         assert_eq!(scheduler.stats().live, 0);
     }
@@ -149,7 +149,7 @@ fn inits_that_take_much_stack_are_refused_earlier() {
     });
     let inits = Arc::clone(&nested.inits);
     let error = scheduler.spawn(nested).unwrap_err();
-    assert!(error.to_string().contains("other starts"));
+    assert!(error.to_string().contains("nested starts are"));
     let depth = inits.load(Ordering::SeqCst);
     assert!((2..=17).contains(&depth), "{depth}");
 }
@@ -171,7 +171,7 @@ fn the_stack_of_the_init_that_starts_another_counts() {
     let refused = thread.spawn(move || handle.spawn(first).unwrap_err());
     let refused = refused.unwrap().join().unwrap();
     assert!(
-        refused.to_string().contains("inside of 2 other starts"),
+        refused.to_string().contains("nested starts are 2 deep"),
         "{refused}"
     );
     // Two take more than a mebibyte, and a third would leave less than a quarter of the stack.

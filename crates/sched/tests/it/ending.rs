@@ -124,7 +124,7 @@ fn terminate_lets_a_running_step_finish_and_starts_no_other() {
     assert_eq!(scheduler.terminate(pid).unwrap_err().pid, pid);
     let unknown: Pid = "{main|12345}".parse().unwrap();
     let message = scheduler.terminate(unknown).unwrap_err().to_string();
-    assert_eq!(message, "there is no process with the PID {main|12345}");
+    assert_eq!(message, "no process has the PID {main|12345}");
 }
 
 // pins: P9

@@ -91,7 +91,7 @@ fn a_duplicate_pid_is_refused_and_the_first_process_untouched() {
     for (text, why) in [
         ("{other|7}", "the host is not this scheduler"),
         ("{elsewhere@main|7}", "the node is not this scheduler's"),
-        ("{main|4294967296}", "its id is not below 2^32"),
+        ("{main|4294967296}", "the id must be below 2^32"),
     ] {
         let error = scheduler
             .submit_as(text.parse().unwrap(), waiter(), "main", ())
@@ -146,9 +146,9 @@ fn settings_out_of_range_say_what_is_in_range() {
         "rotation is 0",
         "event_batch is 0",
         "deque_capacity is 0",
-        "\"a b\" is no name for a host",
-        "\"\" is no name for a node",
-        "thread_name \"a\\0b\" has a NUL in it",
+        "invalid host name \"a b\"",
+        "invalid node name \"\"",
+        "invalid thread_name \"a\\0b\"",
     ];
     for (error, expected) in errors.into_iter().zip(expected) {
         let message = error.unwrap_err().to_string();

@@ -86,7 +86,12 @@ fn a_limit_of_nothing_starts_nothing_and_a_large_one_is_none_too_large() {
     let error = scheduler.spawner().mailbox_limit(0).spawn(waiter());
     let error = error.unwrap_err();
     assert!(matches!(error.kind, SubmitErrorKind::Prevented(_)));
-    assert!(error.to_string().contains("mailbox_limit of 0"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("mailbox_limit must be at least 1"),
+        "{error}"
+    );
     assert!(error.into_process().is_some());
     let most = scheduler.spawner().mailbox_limit(usize::MAX);
     assert_eq!(room(&most.spawn(waiter()).unwrap()), 100);

@@ -205,7 +205,7 @@ fn the_result_of_a_process_that_is_executed_is_the_answer() {
     let text: String = failed.take().unwrap();
     assert_eq!(
         text,
-        "no answer: the process that was asked has ended: failed: no luck"
+        "no answer: the called process has ended: failed: no luck"
     );
 }
 

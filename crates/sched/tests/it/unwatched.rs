@@ -237,7 +237,7 @@ fn an_error_that_an_actor_has_asked_for_and_does_not_take_is_reported() -> Resul
     assert!(report.type_name.ends_with("Asks"), "{}", report.type_name);
     let text = report.to_string();
     assert!(
-        text.ends_with("and its actor has no `completed`: no luck"),
+        text.ends_with("and its actor does not implement `completed`: no luck"),
         "{text}"
     );
     asks.send(())?;
