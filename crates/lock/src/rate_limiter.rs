@@ -39,7 +39,7 @@ use std::time::Duration;
 /// ```
 /// use ganger_proc_api::BoxError;
 /// use ganger_sched::Scheduler;
-/// use ganger_lock::{RateLimitError, RateLimiter, Timers};
+/// use ganger_lock::{RateLimitError, RateLimiter};
 ///
 /// let scheduler = Scheduler::builder().start()?;
 /// let mails = RateLimiter::new(&scheduler, 100, 2); // 100 a second, and 2 at once.
@@ -129,7 +129,7 @@ impl RateLimiter {
     ///     Actor, BoxError, Completion, Context, StepOutput, StepResult,
     /// };
     /// use ganger_sched::{ContextExt, Scheduler};
-    /// use ganger_time::{RateLimiter, Timers};
+    /// use ganger_lock::RateLimiter;
     ///
     /// /// Fetches pages, not too many a second.
     /// struct Crawler(RateLimiter, Vec<String>);
