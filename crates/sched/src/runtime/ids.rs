@@ -34,7 +34,7 @@ impl Shared {
     /// Frees an id, and gives the process back whose id it was, if it was visible.
     ///
     /// # Safety
-    /// As for [`Registry::remove`].
+    /// As for [`Registry::remove`](crate::runtime::registry::Registry::remove).
     pub(crate) unsafe fn free_id(&self, id: u64) -> Option<Task> {
         // SAFETY: as this function's.
         let (task, next) = unsafe { self.census.registry.remove(id) };
