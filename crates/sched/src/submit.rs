@@ -373,7 +373,6 @@ impl<'a> Place<'a> {
     /// actions. It comes back if its `init` has failed or was not called, and is closed if that has
     /// succeeded.
     #[cold]
-    #[inline(never)]
     fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind, input: Payloads) -> SubmitError {
         let shared = self.shared;
         let counters = shared.own_counters();

@@ -469,7 +469,6 @@ pub(crate) fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
 
 /// As [`deliver`], where the type counts. Apart: a message that is looked at is copied once more.
 #[cold]
-#[inline(never)]
 fn send_looked_at(task: &Task, message: Message) -> Result<(), SendError> {
     if let Some(kind) = task.accepts.refuses(&message) {
         return Err(SendError::new(kind, message.to(task.pid)));

@@ -68,7 +68,6 @@ pub(crate) fn contain_and_report(
 }
 
 #[cold]
-#[inline(never)]
 fn report(what: &'static str, pid: Option<Pid>, message: &str) {
     log(Level::ERROR, || {
         let pid = pid.map(tracing::field::display);

@@ -140,7 +140,6 @@ impl Counter {
     }
 
     #[cold]
-    #[inline(never)]
     fn add_beside_others(&self, n: u64) {
         // Ordering: Relaxed, as in `add`.
         self.doubled.fetch_add(2 * n, Ordering::Relaxed);

@@ -178,7 +178,6 @@ impl OwnHandlers {
     }
 
     #[cold]
-    #[inline(never)]
     fn take_and_get(&self, registry: &CommandRegistry, id: CommandId) -> Option<&dyn Handler> {
         self.take(registry);
         self.0.get()?.get(id)

@@ -94,7 +94,6 @@ pub(crate) fn answer(error: impl Fn() -> CommandError) {
 }
 
 #[cold]
-#[inline(never)]
 fn answer_each(error: &dyn Fn() -> CommandError) {
     let scope = INNERMOST.get();
     // The answers run users' wakers, so the list is not borrowed meanwhile.

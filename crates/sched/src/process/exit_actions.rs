@@ -254,7 +254,6 @@ impl ExitActions {
     /// As [`apply_all`](Self::apply_all), for requests that come when the process has released
     /// everything.
     #[cold]
-    #[inline(never)]
     pub(crate) fn apply_late(
         this: &mut Option<Box<Self>>,
         requests: Vec<ExitRequest>,
@@ -365,7 +364,6 @@ impl ExitActions {
     /// The process was not started after all: tells others for what cause, and then makes the
     /// calls. O(n).
     #[cold]
-    #[inline(never)]
     pub(crate) fn tell_not_started(self, process: Pid, cause: &ExitCause, counters: &Counters) {
         for action in self.actions.list {
             contain_and_report("exit action", process, counters, || {
@@ -383,7 +381,6 @@ impl Telling {
     /// Tells a portion of the others, and makes the calls after the last. Says whether there is
     /// more.
     #[cold]
-    #[inline(never)]
     pub(crate) fn go_on(&mut self, process: Pid, counters: &Counters) -> bool {
         let mut budget = PORTION;
         if let Some(cause) = &self.cause {

@@ -108,7 +108,6 @@ impl Outstanding {
     }
 
     #[cold]
-    #[inline(never)]
     fn insert_among_others(&mut self, token: u64, about: About) {
         self.others_mut().tokens.insert(token, about);
     }
@@ -165,7 +164,6 @@ impl Outstanding {
     }
 
     #[cold]
-    #[inline(never)]
     fn finish_among_others(&mut self, token: u64) -> bool {
         let Rest::Others(others) = &mut self.rest else {
             return false;

@@ -520,7 +520,6 @@ impl Idle {
 
     /// Wakes the monitor, if it sleeps because there was nothing to watch.
     #[cold]
-    #[inline(never)]
     pub(crate) fn wake_monitor(&self) {
         // Ordering: SeqCst, one order with `monitor_sleep`.
         if self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {

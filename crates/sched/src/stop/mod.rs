@@ -261,7 +261,6 @@ impl Shared {
 /// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a thread
 /// that ends processes does. So does a worker, but its step may never end.
 #[cold]
-#[inline(never)]
 pub(crate) fn end_after_halt(shared: &Arc<Shared>) {
     if frames::looks_itself(&**shared) {
         return;
