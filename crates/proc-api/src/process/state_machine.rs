@@ -52,7 +52,7 @@ pub type StepResult = Result<(), BoxError>;
             a `StepResult`, and if it is `Send + 'static`",
     note = "a closure is one if it takes what a step takes: write \
             `process_fn(|ctx, events, out| {{ … Ok(()) }})`",
-    note = "actors and async functions are none, but `spawn` starts them"
+    note = "an actor or an async function is not a process: `spawn` starts it as one"
 )]
 pub trait Process: Any + Send {
     /// Prepares the process. Runs once, on the thread that submits it, before the first step.
