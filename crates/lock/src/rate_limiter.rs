@@ -128,8 +128,8 @@ impl RateLimiter {
     /// use ganger_proc_api::{
     ///     Actor, BoxError, Completion, Context, StepOutput, StepResult,
     /// };
-    /// use ganger_sched::{ContextExt, Scheduler};
     /// use ganger_lock::RateLimiter;
+    /// use ganger_sched::Scheduler;
     ///
     /// /// Fetches pages, not too many a second.
     /// struct Crawler(RateLimiter, Vec<String>);
