@@ -51,7 +51,7 @@ fn a_program_starts_whatever_names_strangers_have_sent() {
         panic!("the table is full");
     };
     assert!(
-        error.to_string().contains("make fewer different ones"),
+        error.to_string().contains("create fewer"),
         "{error}"
     );
 }

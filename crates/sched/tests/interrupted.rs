@@ -113,3 +113,30 @@ fn a_stop_from_inside_ends_the_wait_and_the_call_inside_is_refused() {
     let stopped = scheduler.run_until_interrupted(HOUR);
     assert!(matches!(stopped, Err(RunError::Start(_))));
 }
+
+// pins: D1
+#[test]
+fn a_stop_from_elsewhere_ends_the_wait_though_no_worker_returns() {
+    let _alone = ALONE.lock().unwrap();
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let (go_on, waits) = channel::<()>();
+    let (entered, is_inside) = channel();
+    let waits = std::sync::Mutex::new(waits);
+    let stuck = process_fn(move |_, _, out| {
+        entered.send(())?;
+        // It ends when the test has its report.
+        let _gone = waits.lock().unwrap().recv();
+        out.done(());
+        Ok(())
+    });
+    scheduler.spawn(stuck).unwrap();
+    let handle = scheduler.handle();
+    let stops = thread::spawn(move || {
+        is_inside.recv().unwrap();
+        handle.begin_stop(Duration::ZERO);
+    });
+    let report = scheduler.run_until_interrupted(HOUR).unwrap();
+    assert_eq!(report.stuck.len(), 1);
+    drop(go_on);
+    stops.join().unwrap();
+}

@@ -15,6 +15,8 @@ pub(crate) struct Stopper {
     /// Held by the call that does the work, while it does.
     pub(crate) done: Mutex<Option<Done>>,
     pub(crate) reapers: ReaperPool,
+    /// Called once the scheduler has halted, whether or not a worker returns.
+    bells: Mutex<Vec<Box<dyn Fn() + Send>>>,
 }
 
 /// What these calls have asked for.
@@ -35,6 +37,18 @@ pub(crate) struct Done {
 }
 
 impl Stopper {
+    /// Has `ring` called by [`ring`](Self::ring). It is short, and calls nothing of users.
+    #[cfg(feature = "signals")]
+    pub(crate) fn add_bell(&self, ring: impl Fn() + Send + 'static) {
+        lock(&self.bells).push(Box::new(ring));
+    }
+
+    /// Rings the bells, each once.
+    pub(crate) fn ring(&self) {
+        let bells = mem::take(&mut *lock(&self.bells));
+        bells.iter().for_each(|ring| ring());
+    }
+
     /// A call asks for a stop by that deadline. `count` says what has been counted so far.
     pub(crate) fn ask(&self, deadline: Deadline, count: impl FnOnce() -> WorkerStats) {
         let mut asked = lock(&self.asked);

@@ -198,6 +198,7 @@ impl Shared {
                 .wait(|| 0, || stopper.deadline().plus(GRACE).remaining());
         }
         self.halt();
+        self.close_timers_without_workers();
         self.census
             .threads
             .wait(|| 0, || stopper.deadline().plus(GRACE + JOIN).remaining());
@@ -237,6 +238,7 @@ impl Shared {
         self.shutdown.begin_terminating();
         self.force_what_is_left();
         self.halt();
+        self.close_timers_without_workers();
     }
 
     /// Does without a supervisor what that does at the deadline.
@@ -248,9 +250,18 @@ impl Shared {
         }
     }
 
+    /// Closes the timers of a scheduler that was never started: otherwise the first worker that
+    /// returns closes them.
+    fn close_timers_without_workers(&self) {
+        if !self.start.is_served() {
+            self.close_timers();
+        }
+    }
+
     /// Tells the workers and the monitor to return.
     fn halt(&self) {
         self.shutdown.halt();
+        self.stopper.ring();
         self.census.live.poke();
         self.queues.idle.notify_all();
         self.queues.idle.end_monitor_wait();

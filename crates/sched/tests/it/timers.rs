@@ -1,11 +1,11 @@
 //! Which threads fire timers, and when.
 
 use crate::support::{PATIENCE, exit, exit_number, process, until, until_state};
-use ganger_proc_api::ExitReason;
+use ganger_proc_api::{Command, CommandId, Envelope, Event, ExitReason, Payload, process_fn};
 use ganger_sched::{Instant, ProcessState, Scheduler, Timers};
 use ganger_time::internal::{NotSet, OnTime};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -433,4 +433,53 @@ fn everybody_starts_within_the_bound_beside_arrivals() {
     assert!((1..=BOUND).contains(&waited), "{waited} picks");
     hogs.into_iter().for_each(|handle| drop(exit(handle)));
     assert!(scheduler.stats().total.arrival_picks > 100);
+}
+
+// pins: T6
+#[test]
+fn a_scheduler_that_was_never_started_drops_its_timers_at_the_stop() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let (dropped, is_dropped) = channel::<()>();
+    let value = Payload::any((dropped, scheduler.handle()));
+    let target = scheduler.spawn(process_fn(|_, _, _| Ok(()))).unwrap();
+    let _timer = scheduler.send_after(
+        Duration::from_secs(3_600),
+        Envelope::new(None, target.pid(), "late", value),
+    );
+    scheduler.stop(Duration::ZERO).unwrap_err();
+    // The sender of the channel went with the envelope.
+    assert!(
+        is_dropped
+            .try_recv()
+            .is_err_and(|it| it == TryRecvError::Disconnected)
+    );
+}
+
+/// Panics when it is dropped, unless the thread panics already.
+struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        assert!(thread::panicking(), "on purpose: destructor");
+    }
+}
+
+// pins: P8
+#[test]
+fn a_value_that_a_sleep_does_not_expect_may_panic_in_its_destructor() {
+    let scheduler = Scheduler::builder().workers(1).start().unwrap();
+    let mut has_slept = false;
+    let sleeps = process_fn(move |_, events, out| {
+        let Some(event) = events.next() else {
+            let values = [Payload::from(1_000_000_u64), Payload::any(PanicsOnDrop)];
+            out.yield_command(Command::new(CommandId::SLEEP, values), 1);
+            return Ok(());
+        };
+        has_slept |= matches!(event, Event::Completion(_));
+        out.done(has_slept);
+        Ok(())
+    });
+    let end = scheduler.spawn(sleeps).unwrap().wait();
+    assert_eq!(end.into_result().unwrap().as_bool(), Some(true));
+    scheduler.stop(PATIENCE).unwrap();
 }

@@ -5,7 +5,6 @@ mod channel;
 #[cfg(unix)]
 mod pipe;
 
-use crate::api::internals::HandleInternals as _;
 use crate::api::scheduler::{Scheduler, StartError};
 use crate::base::clock::Since;
 use crate::progress::report::{StopError, StopReport};
@@ -128,7 +127,12 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`RunError`] when the system refuses threads or signals, the scheduler was stopped before,
-    /// or the call is made inside the scheduler. The scheduler is not stopped then.
+    /// or the call is made inside the scheduler. The scheduler is not stopped then, but for a
+    /// [`StartError`] that says so.
+    ///
+    /// # After `fork`
+    /// The child shares the pipe that reports signals with its parent: a signal to the child stops
+    /// the parent's scheduler. Call `exec` in the child, as `std::process::Command` does.
     pub fn run_until_interrupted(&self, deadline: Duration) -> Result<StopReport, RunError> {
         if frames::is_inside(&*self.shared) {
             return Err(StopError::Inside.into());
@@ -140,7 +144,12 @@ impl Scheduler {
             Err(error) => return Err(error.into()),
         }
         let (halted, over) = (bell.rope()?, bell.rope()?);
-        self.at_halt(move || _ = halted.pull(Ring::Halted));
+        let ring = move || _ = halted.pull(Ring::Halted);
+        self.shared.stopper.add_bell(ring);
+        // The halt rings the bell after it, or has been before it.
+        if self.shared.shutdown.is_halted() {
+            self.shared.stopper.ring();
+        }
         let ring = bell.wait();
         scope(|threads| {
             let watch = match ring {
