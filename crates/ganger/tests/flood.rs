@@ -50,8 +50,5 @@ fn a_program_starts_whatever_names_strangers_have_sent() {
     let Err(BuildError::Name { error, .. }) = Scheduler::builder().host("one-more").build() else {
         panic!("the table is full");
     };
-    assert!(
-        error.to_string().contains("create fewer"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("create fewer"), "{error}");
 }

@@ -17,7 +17,11 @@ use std::thread;
 use std::time::Duration;
 
 /// Parts of the names of functions that give processes their turns. A backtrace ends before them.
-const RUNS_PROCESSES: [&str; 2] = ["ganger_sched::turn::", "ganger_sched::worker::"];
+const RUNS_PROCESSES: [&str; 3] = [
+    "ganger_sched::turn::",
+    "ganger_sched::worker::",
+    "ganger_sched::runtime::turn_place::",
+];
 
 /// Builds a [`Scheduler`](crate::Scheduler). Every setting has a default that just works.
 ///

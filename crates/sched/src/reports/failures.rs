@@ -184,7 +184,7 @@ impl Lines {
                 );
             });
             on_stderr(format!(
-                "ganger: {left_out} more failures were not reported"
+                "ganger: failures that were not reported: {left_out}"
             ));
         }
     }
