@@ -155,10 +155,10 @@ impl<M: Send + 'static, K: Key> KindBuilder<M, K> {
     /// that time at the earliest, and after twice that time at the latest. By default none is.
     ///
     /// An eviction cancels the process as [`Context::cancel`] does: an actor gets
-    /// [`Actor::cancelled`], where it may defer its end and save its state, and last of all
-    /// [`Actor::close`]. The waits of an async function end. So the time should be longer than a
-    /// process waits for the answers to its own questions. Messages that come for the key meanwhile
-    /// wait for the next process.
+    /// [`cancelled`](ganger_proc_api::Actor::cancelled), where it may defer its end and save its
+    /// state, and last of all [`close`](ganger_proc_api::Actor::close). The waits of an async
+    /// function end. So the time should be longer than a process waits for the answers to its own
+    /// questions. Messages that come for the key meanwhile wait for the next process.
     pub fn idle_after(self, time: Duration) -> Self {
         let idle = Some(time);
         Self { idle, ..self }
