@@ -154,7 +154,6 @@ impl Scheduler {
                     drop(starting);
                     shared.commands.give_up(shared.own_counters());
                     shared.extensions.halt(shared.own_counters());
-                    shared.close_timers();
                     shared.begin_stop(Duration::ZERO);
                 }
                 return Err(StartError::Spawn { worker, error });

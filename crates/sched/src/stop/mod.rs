@@ -198,7 +198,6 @@ impl Shared {
                 .wait(|| 0, || stopper.deadline().plus(GRACE).remaining());
         }
         self.halt();
-        self.close_timers_without_workers();
         self.census
             .threads
             .wait(|| 0, || stopper.deadline().plus(GRACE + JOIN).remaining());
@@ -238,7 +237,6 @@ impl Shared {
         self.shutdown.begin_terminating();
         self.force_what_is_left();
         self.halt();
-        self.close_timers_without_workers();
     }
 
     /// Does without a supervisor what that does at the deadline.
@@ -250,15 +248,8 @@ impl Shared {
         }
     }
 
-    /// Closes the timers of a scheduler that was never started: otherwise the first worker that
-    /// returns closes them.
-    fn close_timers_without_workers(&self) {
-        if !self.start.is_served() {
-            self.close_timers();
-        }
-    }
-
-    /// Tells the workers and the monitor to return.
+    /// Tells the workers and the monitor to return, and the callers of `run_until_interrupted`. The
+    /// first worker that returns closes the timers, or this call where none was ever started.
     fn halt(&self) {
         self.shutdown.halt();
         self.stopper.ring();
@@ -266,6 +257,9 @@ impl Shared {
         self.queues.idle.notify_all();
         self.queues.idle.end_monitor_wait();
         self.worker_slots.wake_all();
+        if !self.start.is_served() {
+            self.close_timers();
+        }
     }
 }
 
