@@ -2,9 +2,9 @@
 //!
 //! There are two kinds, in this order: the events that are aside, and the first of the pending
 //! ones. Aside are the events that earlier steps have left, and system events. When no event is
-//! aside, the step takes the pending ones through an [`EventCursor`], out of the nodes of the list
-//! and without a call. The nodes are freed when the step is over, or before the list changes
-//! otherwise.
+//! aside for this step, it takes the pending ones through an [`EventCursor`], out of the nodes of
+//! the list and without a call. The nodes are freed when the step is over, or before the list
+//! changes otherwise.
 
 use crate::limits::room::{CONTROL, MESSAGE};
 use crate::runtime::item::Item;
@@ -54,7 +54,10 @@ impl<'a> StepEvents<'a> {
 
     /// For a step, which takes them.
     pub(crate) fn events(&mut self) -> Events<'_> {
-        let cursor = (ARE_LINKED && self.aside.is_none()).then_some(self.cursor);
+        // A process that is linked, supervised or in a group has its exit actions aside, and no
+        // event.
+        let has_left = self.aside.as_ref().is_some_and(|it| it.untaken() > 0);
+        let cursor = (ARE_LINKED && !has_left).then_some(self.cursor);
         Events::of(self, cursor)
     }
 
