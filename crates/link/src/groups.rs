@@ -14,7 +14,7 @@ mod monitors;
 mod outbox;
 mod scope;
 
-use ganger_proc_api::{Message, Pid, SendErrorKind};
+use ganger_proc_api::{Pid, SendErrorKind};
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::internal::HashKey;
 use ganger_sched::{Address, Handle, Recipient};
@@ -238,7 +238,7 @@ impl Group {
     pub fn broadcast<M: Clone + Send + 'static>(&self, message: &M) -> Delivered {
         let mut delivered = Delivered::default();
         for member in self.snapshot().iter() {
-            match member.send(Message::of(message.clone())) {
+            match member.send_value(message.clone()) {
                 Ok(()) => delivered.taken += 1,
                 Err(error) if error.kind == SendErrorKind::Full => delivered.full += 1,
                 Err(error) if matches!(error.kind, SendErrorKind::WrongType(_)) => {

@@ -296,6 +296,23 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Sends a message that is one value, as a typed address does, if the process takes that type
+    /// alone; otherwise as [`send`](Self::send). For crates that keep addresses of many types.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    #[doc(hidden)]
+    #[inline]
+    pub fn send_value<M: Send + 'static>(&self, value: M) -> Result<(), SendError> {
+        let kind = Message::kind_of::<M>();
+        if kind.is_some() && kind == self.task.accepts.get() {
+            return deliver(&self.task, Message::of(value));
+        }
+        self.send(Message::of(value))
+    }
+}
+
 impl<M: Send + 'static> Address<M> {
     /// Sends a message. Never blocks: [`send_blocking`](Self::send_blocking) and
     /// [`send_async`](Self::send_async) wait for room. In the long run it needs no allocation by
