@@ -54,7 +54,6 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct RateLimiter {
     shared: Arc<Shared>,
-    scheduler: WeakHandle,
 }
 
 /// Why there are no tokens.
@@ -97,14 +96,12 @@ impl RateLimiter {
             armed: Instant::NEVER,
             is_stopped: false,
         };
-        let shared = Shared {
+        let shared = Arc::new(Shared {
             timers: scheduler.timers().clone(),
-            state: Mutex::new(state),
-        };
-        Self {
-            shared: Arc::new(shared),
             scheduler: scheduler.downgrade(),
-        }
+            state: Mutex::new(state),
+        });
+        Self { shared }
     }
 
     /// Takes so many tokens, if they are there and no request waits. Never blocks. O(1).
@@ -170,12 +167,11 @@ impl RateLimiter {
     /// The answer's: [`RateLimitError::AboveBurst`] and [`RateLimitError::Stopped`], as what has
     /// [failed](ganger_proc_api::CommandError::Failed).
     pub fn acquire(&self, tokens: u32) -> Call<()> {
-        let shared = Arc::clone(&self.shared);
-        let call = Call::by(move |reply| {
+        let ask = move |shared: Arc<Shared>, reply| {
             shared.request(tokens, reply);
             Ok(())
-        });
-        call.answered_in(&self.scheduler)
+        };
+        Call::by_inside(Arc::clone(&self.shared), |it| Some(&it.scheduler), ask)
     }
 
     /// How many tokens are there at this moment. Those that wait have a claim on them.
@@ -198,6 +194,7 @@ impl fmt::Debug for RateLimiter {
 
 struct Shared {
     timers: Timers,
+    scheduler: WeakHandle,
     state: Mutex<State>,
 }
 

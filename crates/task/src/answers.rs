@@ -1,8 +1,8 @@
 //! Tasks that answer, in the scheduler of `ganger-sched`.
 
 use crate::cx::Cx;
-use ganger_proc_api::{BoxError, Completer, Context, Payload, TypedCommand};
-use ganger_sched::{Call, Handle, RegisterError};
+use ganger_proc_api::{BoxError, Completer, Context, Payload, Reply, TypedCommand};
+use ganger_sched::{Call, Handle, RegisterError, WeakHandle};
 use std::sync::Arc;
 
 /// Tasks that answer questions and commands: an extension of a scheduler's handle.
@@ -64,9 +64,7 @@ impl TaskExt for Handle {
         F: FnOnce(Cx) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        let scheduler = self.downgrade();
-        let answered_in = scheduler.clone();
-        let call = Call::by(move |reply| {
+        let ask = move |scheduler: WeakHandle, reply: Reply<R>| {
             let body = async move |cx: Cx| {
                 answer(cx.context().clone(), reply.untyped(), body(cx)).await;
                 Ok(())
@@ -74,8 +72,8 @@ impl TaskExt for Handle {
             let scheduler = scheduler.upgrade().ok_or("the scheduler is gone")?;
             scheduler.spawn(body)?;
             Ok(())
-        });
-        call.answered_in(&answered_in)
+        };
+        Call::by_inside(self.downgrade(), |it| Some(it), ask)
     }
 
     fn register_task<C, F, Fut>(&self, handle: F) -> Result<(), RegisterError>

@@ -67,6 +67,12 @@ pub struct CallRefused {
 /// Makes the error of a question that is refused.
 type Refused = fn(CallRefused) -> BoxError;
 
+/// Finds a scheduler in the value of a question.
+type FindScheduler = fn(&mut Payload) -> Option<Weak<Shared>>;
+
+/// The value of a question that a scheduler answers, how that is found, and what asks.
+type Inside<V, F> = (V, fn(&V) -> Option<&WeakHandle>, F);
+
 /// A question to a process, made by [`Address::call`], and not asked yet.
 ///
 /// These ask it:
@@ -78,8 +84,8 @@ type Refused = fn(CallRefused) -> BoxError;
 pub struct Call<T> {
     /// The process that is called; `None` where code passes the question on.
     task: Option<Task>,
-    /// The scheduler that answers, where that is known of a question that is passed on.
-    scheduler: Option<Weak<Shared>>,
+    /// Finds the scheduler that answers, in the value of a question that is passed on.
+    scheduler: Option<FindScheduler>,
     delivery: Delivery,
     answer: PhantomData<fn() -> T>,
 }
@@ -209,12 +215,31 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
-    /// The same question, which is answered in that scheduler: a wait for the answer is refused
-    /// where that has not been started.
+    /// As [`by`](Self::by), of a question that the scheduler answers to which `value` leads: a wait
+    /// for the answer is refused where that has not been started. A step that asks does not look.
     #[doc(hidden)]
-    pub fn answered_in(mut self, scheduler: &WeakHandle) -> Self {
-        self.scheduler = Some(Weak::clone(&scheduler.shared));
-        self
+    pub fn by_inside<V, F>(value: V, scheduler: fn(&V) -> Option<&WeakHandle>, pass: F) -> Self
+    where
+        V: Send + 'static,
+        F: FnOnce(V, Reply<T>) -> Result<(), BoxError> + Send + 'static,
+    {
+        let delivery = Delivery {
+            value: Payload::any::<Inside<V, F>>((value, scheduler, pass)),
+            run: |value, completer| {
+                let (value, _, pass) = value.take::<Inside<V, F>>()?;
+                pass(value, Reply::new(completer))
+            },
+        };
+        let scheduler: FindScheduler = |value| {
+            let (value, scheduler, _) = value.downcast_mut::<Inside<V, F>>()?;
+            scheduler(value).map(|it| Weak::clone(&it.shared))
+        };
+        Self {
+            task: None,
+            scheduler: Some(scheduler),
+            delivery,
+            answer: PhantomData,
+        }
     }
 
     /// Asks on behalf of another question, whose answer this one's is: for code that passes
@@ -234,10 +259,11 @@ impl<T: Send + 'static> Call<T> {
     }
 
     /// Sends the question. Never blocks. Not for steps, which ask by `out.ask(call, tag)`.
-    pub fn begin(self) -> Answer<T> {
+    pub fn begin(mut self) -> Answer<T> {
+        let scheduler = self.scheduler.and_then(|it| it(&mut self.delivery.value));
         let slot = Arc::new(Slot {
             task: self.task,
-            scheduler: self.scheduler,
+            scheduler,
             state: Mutex::new(State::Waiting(Waits::default())),
         });
         let sink = Arc::clone(&slot);

@@ -75,12 +75,16 @@ fn a_question_says_so_at_once_or_when_its_time_is_over() {
     let another = scheduler.spawn(Seven).unwrap();
     let asked = another.call(|reply| reply);
     assert_says_so(&failed(asked.wait_timeout(Duration::from_millis(1))));
-    let passed_on = Call::by(|reply: Reply<u64>| {
-        // It is never answered.
-        std::mem::forget(reply);
-        Ok(())
-    });
-    let passed_on = passed_on.answered_in(&scheduler.downgrade());
+    let answers = scheduler.downgrade();
+    let passed_on = Call::by_inside(
+        answers,
+        |it| Some(it),
+        |_, reply: Reply<u64>| {
+            // It is never answered.
+            std::mem::forget(reply);
+            Ok(())
+        },
+    );
     assert_says_so(&failed(passed_on.wait()));
     // What is begun before the start is answered after it.
     let third = scheduler.spawn(Seven).unwrap();

@@ -11,7 +11,10 @@ use std::time::Duration;
 pub(super) const START: Instant = Instant::from_nanos(0);
 
 /// A refused job, with the reason.
-pub(super) type Refusal<J, A> = (Entry<J, A>, PoolError);
+pub(super) type Refusal<J, A> = (Queued<J, A>, PoolError);
+
+/// A job as the queue has it: under the lock, nothing of it is moved or looked at.
+pub(crate) type Queued<J, A> = Box<Entry<J, A>>;
 
 /// A job on its way to a worker.
 pub(crate) struct Entry<J, A> {
@@ -104,6 +107,11 @@ impl Limits {
     /// Whether times count.
     pub(super) fn has_times(&self) -> bool {
         self.time_to_live.is_some() || self.patience.is_some() || self.retry.is_some()
+    }
+
+    /// Whether each job is admitted, and all wait in a single line.
+    pub(super) fn is_plain(&self) -> bool {
+        self.overload == Overload::Wait && self.priorities == 1 && !self.has_times()
     }
 
     /// The time at which a fresh job expires.

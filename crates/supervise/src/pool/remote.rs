@@ -14,6 +14,12 @@ use std::sync::Arc;
 
 /// Gives jobs to a pool. Cloning it is cheap.
 pub struct PoolRemote<J, A> {
+    /// Each clone has its own, so callers on different threads count no reference together.
+    inner: Arc<Inner<J, A>>,
+}
+
+/// What a handle and its calls know.
+struct Inner<J, A> {
     queue: Arc<Queue<J, A>>,
     /// Runs jobs, in a pool without workers.
     inline: Option<Arc<Inline<J, A>>>,
@@ -27,23 +33,31 @@ pub struct PoolRemote<J, A> {
 
 impl<J, A> PoolRemote<J, A> {
     pub(super) fn new(queue: Queue<J, A>, inline: Option<Inline<J, A>>) -> Self {
-        Self {
+        Self::of(Inner {
             queue: Arc::new(queue),
             inline: inline.map(Arc::new),
             key: HashKey::random(),
             priority: 0,
             scheduler: None,
-        }
+        })
+    }
+
+    fn of(inner: Inner<J, A>) -> Self {
+        let inner = Arc::new(inner);
+        Self { inner }
     }
 
     /// The same handle, of a pool in this scheduler.
     pub(super) fn run_in(self, scheduler: &Handle) -> Self {
         let scheduler = Some(scheduler.downgrade());
-        Self { scheduler, ..self }
+        Self::of(Inner {
+            scheduler,
+            ..Inner::clone(&self.inner)
+        })
     }
 
     pub(super) fn queue(&self) -> &Arc<Queue<J, A>> {
-        &self.queue
+        &self.inner.queue
     }
 }
 
@@ -62,38 +76,17 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
     /// keys with a secret, so strangers can't choose keys that all meet at a single worker. An
     /// inline pool has no workers, and ignores the key.
     pub fn call_by(&self, key: impl Hash, job: J) -> Call<A> {
-        self.ask(job, Some(self.key.hash(key)))
+        self.ask(job, Some(self.inner.key.hash(key)))
     }
 
     fn ask(&self, job: J, key: Option<u64>) -> Call<A> {
-        let this = self.clone();
-        let call = Call::by(move |reply| {
-            if let Err(refusal) = this.admit(job, key, Some(reply)) {
-                this.queue.refuse(refusal);
+        let ask = move |inner: Arc<Inner<J, A>>, reply| {
+            if let Err(refusal) = inner.admit(job, key, Some(reply)) {
+                inner.queue.refuse(refusal);
             }
             Ok(())
-        });
-        match &self.scheduler {
-            Some(scheduler) => call.answered_in(scheduler),
-            None => call,
-        }
-    }
-
-    fn admit(
-        &self,
-        job: J,
-        key: Option<u64>,
-        reply: Option<Reply<A>>,
-    ) -> Result<(), Refusal<J, A>> {
-        let mut entry = Entry::new(job, reply);
-        entry.rank = self.queue.rank(self.priority);
-        match &self.inline {
-            None => self.queue.try_admit(entry, key),
-            Some(inline) => {
-                inline.serve(&self.queue, self.queue.try_begin(entry)?);
-                Ok(())
-            }
-        }
+        };
+        Call::by_inside(Arc::clone(&self.inner), |it| it.scheduler.as_ref(), ask)
     }
 
     /// A job without an answer. Never blocks, but an inline pool runs the job.
@@ -101,8 +94,11 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
     /// # Errors
     /// [`Refused`], with the job inside.
     pub fn send(&self, job: J) -> Result<(), Refused<J>> {
-        let sent = self.admit(job, None, None);
-        sent.map_err(|(Entry { job, .. }, error)| Refused { job, error })
+        let sent = self.inner.admit(job, None, None);
+        sent.map_err(|(entry, error)| Refused {
+            job: entry.job,
+            error,
+        })
     }
 
     /// The same pool, for jobs of this priority; workers begin jobs of higher priorities first. The
@@ -110,30 +106,49 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
     /// see [`Pool::priorities`](crate::Pool::priorities).
     #[must_use]
     pub fn with_priority(&self, priority: usize) -> Self {
-        Self {
+        Self::of(Inner {
             priority,
-            ..self.clone()
-        }
+            ..Inner::clone(&self.inner)
+        })
     }
 
     /// Workers begin no job from now on, until [`resume`](Self::resume).
     pub fn suspend(&self) {
-        self.queue.suspend(true);
+        self.inner.queue.suspend(true);
     }
 
     /// Workers begin jobs again.
     pub fn resume(&self) {
-        self.queue.suspend(false);
+        self.inner.queue.suspend(false);
     }
 
     /// The counts of jobs, and the present state.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
-        self.queue.stats()
+        self.inner.queue.stats()
     }
 }
 
-impl<J, A> Clone for PoolRemote<J, A> {
+impl<J: Send + 'static, A: Send + 'static> Inner<J, A> {
+    fn admit(
+        &self,
+        job: J,
+        key: Option<u64>,
+        reply: Option<Reply<A>>,
+    ) -> Result<(), Refusal<J, A>> {
+        let mut entry = Box::new(Entry::new(job, reply));
+        entry.rank = self.queue.rank(self.priority);
+        match &self.inline {
+            None => self.queue.try_admit(entry, key),
+            Some(inline) => {
+                inline.serve(&self.queue, *self.queue.try_begin(entry)?);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<J, A> Clone for Inner<J, A> {
     fn clone(&self) -> Self {
         Self {
             queue: Arc::clone(&self.queue),
@@ -145,10 +160,16 @@ impl<J, A> Clone for PoolRemote<J, A> {
     }
 }
 
+impl<J, A> Clone for PoolRemote<J, A> {
+    fn clone(&self) -> Self {
+        Self::of(Inner::clone(&self.inner))
+    }
+}
+
 impl<J, A> fmt::Debug for PoolRemote<J, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PoolRemote")
-            .field(&self.queue.stats())
+            .field(&self.inner.queue.stats())
             .finish()
     }
 }
@@ -181,7 +202,7 @@ impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
     ///
     /// [`PoolError::Stopping`]: crate::PoolError::Stopping
     pub fn begin_stop(&self) {
-        self.remote.queue.drain();
+        self.remote.queue().drain();
     }
 
     /// Stops the pool, and waits for its end, which is

@@ -150,7 +150,7 @@ impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
                 worker,
                 ..Entry::new(job, reply)
             };
-            self.queue.again(self.index, entry);
+            self.queue.again(self.index, Box::new(entry));
         };
         let error = match (done, copied) {
             (Ok(Err(_)), Some(job)) if self.settings.retries_errors => {
@@ -215,7 +215,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
                 out.cancel(IDLE);
                 self.is_armed = false;
             }
-            done = self.serve(entry)?;
+            done = self.serve(*entry)?;
             if ctx.should_yield() || ctx.is_cancelled() {
                 break;
             }

@@ -172,3 +172,42 @@ fn retries_late(rt: &Rt<'_>) -> bool {
     stop(rt, pool);
     waits
 }
+
+// pins: W1, W5, W6
+#[test]
+fn new_jobs_are_passed_over_or_wait_as_others_do() {
+    sim(44).check_seeds(40, |rt| {
+        let begun = Arc::new(Mutex::new(Vec::new()));
+        let note = Arc::clone(&begun);
+        let work = move || {
+            let note = Arc::clone(&note);
+            move |job: u32| {
+                note.lock().unwrap().push(job);
+                Ok(())
+            }
+        };
+        let pool = Pool::new(1, work).start(rt).unwrap();
+        // No worker has looked at a job when its caller leaves.
+        let first = pool.call(1).begin();
+        drop(pool.call(2).begin());
+        let third = pool.call(3).begin();
+        rt.settle();
+        assert!(first.is_ready() && third.is_ready());
+        assert_eq!(std::mem::take(&mut *begun.lock().unwrap()), [1, 3]);
+        assert_eq!((pool.stats().left, pool.stats().served), (1, 2));
+        // Jobs of a suspended pool wait in lines after it, and later jobs behind them.
+        pool.suspend();
+        pool.send(4).unwrap();
+        pool.send(5).unwrap();
+        rt.settle();
+        assert!(begun.lock().unwrap().is_empty());
+        assert_eq!((pool.stats().queued, pool.stats().in_flight), (2, 0));
+        pool.resume();
+        pool.send(6).unwrap();
+        assert_eq!(pool.stats().queued, 3);
+        rt.settle();
+        assert_eq!(*begun.lock().unwrap(), [4, 5, 6]);
+        assert_eq!((pool.stats().queued, pool.stats().served), (0, 5));
+        stop(rt, pool);
+    });
+}

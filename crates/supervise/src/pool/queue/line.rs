@@ -1,7 +1,8 @@
 //! Jobs that wait in a line, in the order of their numbers. A job may leave from the middle.
 
-use crate::pool::entry::Entry;
+use crate::pool::entry::{Entry, Queued};
 use std::collections::VecDeque;
+use std::mem;
 
 /// A line with less room keeps its memory.
 const SMALL: usize = 1024;
@@ -14,7 +15,7 @@ pub(super) struct Line<J, A> {
 }
 
 enum Spot<J, A> {
-    Waits(Entry<J, A>),
+    Waits(Queued<J, A>),
     /// The job with this number has left.
     Gone(u64),
 }
@@ -64,28 +65,39 @@ impl<J, A> Line<J, A> {
     pub(super) fn since(&mut self, number: u64) -> impl Iterator<Item = &mut Entry<J, A>> {
         let from = self.spots.partition_point(|it| it.number() < number);
         self.spots.range_mut(from..).filter_map(|it| match it {
-            Spot::Waits(entry) => Some(entry),
+            Spot::Waits(entry) => Some(&mut **entry),
             Spot::Gone(_) => None,
         })
     }
 
     /// The job's number is the highest.
     #[inline]
-    pub(super) fn push_back(&mut self, entry: Entry<J, A>) {
+    pub(super) fn push_back(&mut self, entry: Queued<J, A>) {
         let last = self.spots.back().map(Spot::number);
         debug_assert!(last.is_none_or(|it| it < entry.number), "not the last");
         self.spots.push_back(Spot::Waits(entry));
     }
 
+    /// Takes over all jobs of the other line, whose numbers are higher. O(1) if this one is empty.
+    #[inline]
+    pub(super) fn append(&mut self, other: &mut Self) {
+        if self.spots.is_empty() {
+            mem::swap(self, other);
+        } else {
+            self.spots.append(&mut other.spots);
+            self.gone += mem::take(&mut other.gone);
+        }
+    }
+
     /// The job's number is the lowest.
-    pub(super) fn push_front(&mut self, entry: Entry<J, A>) {
+    pub(super) fn push_front(&mut self, entry: Queued<J, A>) {
         let first = self.spots.front().map(Spot::number);
         debug_assert!(first.is_none_or(|it| entry.number < it), "not the first");
         self.spots.push_front(Spot::Waits(entry));
     }
 
     #[inline]
-    pub(super) fn pop_front(&mut self) -> Option<Entry<J, A>> {
+    pub(super) fn pop_front(&mut self) -> Option<Queued<J, A>> {
         let Some(Spot::Waits(entry)) = self.spots.pop_front() else {
             return None;
         };
@@ -94,7 +106,7 @@ impl<J, A> Line<J, A> {
     }
 
     /// In its place by number. O(n), but O(1) near an end.
-    pub(super) fn insert(&mut self, entry: Entry<J, A>) {
+    pub(super) fn insert(&mut self, entry: Queued<J, A>) {
         let place = self.spots.partition_point(|it| it.number() < entry.number);
         self.spots.insert(place, Spot::Waits(entry));
     }
@@ -109,10 +121,10 @@ impl<J, A> Line<J, A> {
     }
 
     /// Takes a job out, if it is there.
-    pub(super) fn remove(&mut self, number: u64) -> Option<Entry<J, A>> {
+    pub(super) fn remove(&mut self, number: u64) -> Option<Queued<J, A>> {
         let place = self.spots.binary_search_by_key(&number, Spot::number);
         let spot = self.spots.get_mut(place.ok()?)?;
-        let Spot::Waits(entry) = std::mem::replace(spot, Spot::Gone(number)) else {
+        let Spot::Waits(entry) = mem::replace(spot, Spot::Gone(number)) else {
             return None;
         };
         self.gone += 1;
@@ -154,11 +166,11 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn entry(number: u64) -> Entry<u64, ()> {
-        Entry {
+    fn entry(number: u64) -> Queued<u64, ()> {
+        Box::new(Entry {
             number,
             ..Entry::new(number, None)
-        }
+        })
     }
 
     /// The line agrees with a sorted set. Numbers come from a linear congruential generator.
@@ -191,6 +203,17 @@ mod tests {
                         .into_iter()
                         .flatten()
                         .for_each(|it| line.insert(it));
+                }
+                4 => {
+                    let mut other = Line::new();
+                    let end = next + chance(5);
+                    for number in next..end {
+                        other.push_back(entry(number));
+                        list.insert(number);
+                    }
+                    next = end;
+                    line.append(&mut other);
+                    assert!(other.is_empty());
                 }
                 _ => {
                     line.push_back(entry(next));

@@ -1,22 +1,27 @@
-//! Waiting jobs and idle workers, under a single lock.
+//! Waiting jobs and idle workers, under two locks: see [`inbox`].
 //!
-//! Users' values are not dropped under the lock, and wakers are called outside of it.
+//! Users' values are not dropped under a lock, and wakers are called outside of both.
 
 mod delayed;
+mod inbox;
 mod line;
 mod lines;
+mod phase;
 mod slot;
 mod state;
 mod then;
 
-pub(super) use self::state::Next;
+pub(super) use self::phase::Next;
 
+use self::inbox::Inbox;
+use self::phase::Phase;
 use self::slot::{Life, Slot};
-use self::state::{Phase, State};
+use self::state::State;
 use self::then::Then;
-use super::entry::{Entry, Limits, LineOf, PoolStats, Refusal, START};
+use super::entry::{Limits, LineOf, PoolStats, Queued, Refusal, START};
 use super::error::{OnRefused, PoolError};
 use super::policy::{Overload, Routing};
+use crate::log::contain;
 use ganger_proc_api::{BoxError, EndWatch, Pid, Reply};
 use ganger_sched::Instant;
 use ganger_sync::sync::{Mutex, lock};
@@ -26,7 +31,11 @@ use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 pub(crate) struct Queue<J, A> {
-    state: Mutex<State<J, A>>,
+    inbox: Apart<Mutex<Inbox<J, A>>>,
+    state: Apart<Mutex<State<J, A>>>,
+    /// Jobs without a key come through the inbox alone: all workers run, and the order of the calls
+    /// is the only rule.
+    is_plain: bool,
     routing: Routing,
     limits: Limits,
     on_refused: Option<OnRefused<J>>,
@@ -41,9 +50,11 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         limits: Limits,
         on_refused: Option<OnRefused<J>>,
     ) -> Self {
-        let state = Mutex::new(State::new(workers, limits.priorities));
+        let is_plain = routing == Routing::Free && limits.is_plain() && workers.is_empty();
         Self {
-            state,
+            inbox: Apart(Mutex::new(Inbox::new())),
+            state: Apart(Mutex::new(State::new(workers, limits.priorities))),
+            is_plain,
             routing,
             limits,
             on_refused,
@@ -51,12 +62,30 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// Calls `f` under the lock, and does afterwards the work that `f` has put off.
-    fn with<R>(&self, f: impl FnOnce(&mut State<J, A>, &mut Then<J, A>) -> R) -> R {
-        let mut then = Then::default();
-        let result = f(&mut lock(&self.state), &mut then);
+    /// Calls `f` under both locks, and does afterwards the work that `f` has put off.
+    fn with<R>(
+        &self,
+        f: impl FnOnce(&mut State<J, A>, &mut Inbox<J, A>, &mut Then<J, A>) -> R,
+    ) -> R {
+        let mut then = Then::new();
+        let mut state = lock(&self.state.0);
+        let mut inbox = lock(&self.inbox.0);
+        let result = f(&mut state, &mut inbox, &mut then);
+        inbox.is_direct = self.is_plain && state.is_direct();
+        drop((inbox, state));
         then.carry_out(self.on_refused.as_ref());
         result
+    }
+
+    /// As [`with`](Self::with), with all admitted jobs in their lines.
+    fn with_lines<R>(
+        &self,
+        f: impl FnOnce(&mut State<J, A>, &mut Inbox<J, A>, &mut Then<J, A>) -> R,
+    ) -> R {
+        self.with(|state, inbox, then| {
+            state.let_in(inbox);
+            f(state, inbox, then)
+        })
     }
 
     fn now(&self) -> Instant {
@@ -68,7 +97,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 
     /// The pool begins. The processes of its predecessor have ended.
     pub(super) fn set_owner(&self, owner: Pid, timers: Timers) {
-        let mut state = lock(&self.state);
+        let mut state = lock(&self.state.0);
         state.owner = Some(owner);
         state.workers.iter_mut().for_each(Slot::clear);
         drop(state);
@@ -76,15 +105,17 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     }
 
     pub(super) fn owner(&self) -> Option<Pid> {
-        lock(&self.state).owner
+        lock(&self.state.0).owner
     }
 
     /// The queue admits jobs from now on.
     pub(super) fn open(&self, front: Waker) {
-        let mut state = lock(&self.state);
-        state.front = Some(front);
-        state.front_knows = true;
-        state.phase = Phase::Open;
+        self.with(|state, inbox, _| {
+            state.front = Some(front);
+            state.front_knows = true;
+            state.phase = Phase::Open;
+            inbox.is_open = true;
+        });
     }
 
     /// The number of higher priorities.
@@ -95,23 +126,44 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     /// Admits a job, or gives it back.
     pub(super) fn try_admit(
         self: &Arc<Self>,
-        mut entry: Entry<J, A>,
+        mut entry: Queued<J, A>,
+        key: Option<u64>,
+    ) -> Result<(), Refusal<J, A>> {
+        if self.is_plain && key.is_none() {
+            let added = lock(&self.inbox.0).add(entry);
+            match added {
+                Ok(waker) => {
+                    if let Some(waker) = waker {
+                        waker.wake();
+                    }
+                    return Ok(());
+                }
+                Err(refused) => entry = refused,
+            }
+        }
+        self.try_put(entry, key)
+    }
+
+    /// Puts a job into its line, or gives it back.
+    fn try_put(
+        self: &Arc<Self>,
+        mut entry: Queued<J, A>,
         key: Option<u64>,
     ) -> Result<(), Refusal<J, A>> {
         entry.since = self.now();
         let limits = &self.limits;
-        self.with(|state, then| {
+        self.with_lines(|state, inbox, then| {
             if state.phase != Phase::Open {
                 state.stats.refused += 1;
                 return Err((entry, PoolError::Stopping));
             }
             if state.stats.queued >= limits.most
                 && limits.overload != Overload::Wait
-                && let Err(error) = self.make_room(entry.rank, state, then)
+                && let Err(error) = self.make_room(entry.rank, inbox.admitted, state, then)
             {
                 return Err((entry, error));
             }
-            state.put(entry, key, self.routing, limits, then);
+            state.put(entry, key, self.routing, limits, inbox, then);
             Ok(())
         })
     }
@@ -121,10 +173,12 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     fn make_room(
         self: &Arc<Self>,
         rank: usize,
+        admitted: u64,
         state: &mut State<J, A>,
         then: &mut Then<J, A>,
     ) -> Result<(), PoolError> {
-        state.look_at_callers(&|reply, of, number| self.watch(reply, of, number), then);
+        let watch = |reply: &_, of, number| self.watch(reply, of, number);
+        state.look_at_callers(admitted, &watch, then);
         let queued = state.stats.queued;
         if queued < self.limits.most {
             return Ok(());
@@ -138,7 +192,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         };
         match other {
             Some(other) => {
-                then.refused.push((other, error));
+                then.rare().refused.push((other, error));
                 Ok(())
             }
             None => Err(error),
@@ -146,13 +200,13 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     }
 
     /// Admits a job that this thread runs at once, or gives it back.
-    pub(super) fn try_begin(&self, entry: Entry<J, A>) -> Result<Entry<J, A>, Refusal<J, A>> {
-        self.with(|state, _| {
-            let queued = state.stats.in_flight;
+    pub(super) fn try_begin(&self, entry: Queued<J, A>) -> Result<Queued<J, A>, Refusal<J, A>> {
+        self.with(|state, inbox, _| {
+            let queued = inbox.in_flight;
             let waits = self.limits.overload == Overload::Wait;
             let error = match state.phase {
                 Phase::Open if waits || queued < self.limits.most => {
-                    state.stats.in_flight += 1;
+                    inbox.in_flight += 1;
                     return Ok(entry);
                 }
                 Phase::Open => PoolError::Full { queued },
@@ -165,34 +219,63 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 
     /// The thread that has begun a job has run it.
     pub(super) fn done(&self, count: impl FnOnce(&mut PoolStats)) {
-        self.with(|state, then| {
-            state.stats.in_flight -= 1;
+        self.with(|state, inbox, then| {
+            inbox.in_flight -= 1;
             count(&mut state.stats);
-            state.look_at_drain(then);
+            state.look_at_drain(inbox, then);
         });
     }
 
     /// Tells the caller and the pool's handler that the pool refuses the job.
     pub(super) fn refuse(&self, refusal: Refusal<J, A>) {
-        let refused = vec![refusal];
-        let then = Then {
-            refused,
-            ..Then::default()
-        };
+        let mut then = Then::new();
+        then.rare().refused.push(refusal);
         then.carry_out(self.on_refused.as_ref());
     }
 
     /// The next job for a worker, which is idle without any. `served`: the worker has completed a
     /// job since the last call.
-    pub(super) fn take(&self, index: usize, served: bool) -> Option<Entry<J, A>> {
+    pub(super) fn take(&self, index: usize, served: bool) -> Option<Queued<J, A>> {
+        let mut served = served;
+        while let Some(entry) = self.take_direct(&mut served) {
+            if !entry.has_left() {
+                return Some(entry);
+            }
+            self.over(index, |stats| stats.left += 1);
+            // Its destructor may be a user's.
+            let _ = contain(|| drop(entry));
+        }
+        self.take_from_lines(index, served)
+    }
+
+    /// Takes the first job, if all jobs are in the inbox and there is one.
+    #[inline]
+    fn take_direct(&self, served: &mut bool) -> Option<Queued<J, A>> {
+        if !self.is_plain {
+            return None;
+        }
+        let mut inbox = lock(&self.inbox.0);
+        if !inbox.is_direct {
+            return None;
+        }
+        if std::mem::take(served) {
+            inbox.count_served();
+        }
+        inbox.begin_first()
+    }
+
+    fn take_from_lines(&self, index: usize, served: bool) -> Option<Queued<J, A>> {
         let now = self.now();
-        self.with(|state, then| {
+        self.with(|state, inbox, then| {
             if served {
-                state.over(index, |stats| stats.served += 1);
+                state.over(index, inbox, |stats| stats.served += 1);
             }
             let taken = loop {
                 let Some((of, entry)) = state.head(index) else {
-                    state.rest(index);
+                    if state.is_direct() && state.let_first_in(inbox) {
+                        continue;
+                    }
+                    state.rest(index, inbox);
                     break None;
                 };
                 let is_old = entry.tries == 0 && self.limits.expiry(entry) <= now;
@@ -201,36 +284,44 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
                     entry.into_iter().for_each(|it| state.give_up(it, then));
                 } else {
                     state.workers[index].is_busy = true;
-                    state.stats.in_flight += 1;
+                    inbox.in_flight += 1;
                     break state.pop(of);
                 }
             };
-            state.look_at_drain(then);
+            state.look_at_drain(inbox, then);
             taken
         })
     }
 
     /// The worker has completed a job, and takes no other job now.
     pub(super) fn served(&self, index: usize) {
-        self.with(|state, then| {
-            state.over(index, |stats| stats.served += 1);
-            state.look_at_drain(then);
-        });
+        let mut inbox = lock(&self.inbox.0);
+        if inbox.is_direct {
+            inbox.count_served();
+        } else {
+            drop(inbox);
+            self.over(index, |stats| stats.served += 1);
+        }
     }
 
     /// The worker has panicked with a job.
     pub(super) fn panicked(&self, index: usize) {
-        self.with(|state, then| {
-            state.over(index, |stats| stats.panicked += 1);
-            state.look_at_drain(then);
+        self.over(index, |stats| stats.panicked += 1);
+    }
+
+    #[cold]
+    fn over(&self, index: usize, count: impl FnOnce(&mut PoolStats)) {
+        self.with(|state, inbox, then| {
+            state.over(index, inbox, count);
+            state.look_at_drain(inbox, then);
         });
     }
 
     /// The worker has failed with a job, which gets another try.
-    pub(super) fn again(self: &Arc<Self>, index: usize, entry: Entry<J, A>) {
+    pub(super) fn again(self: &Arc<Self>, index: usize, entry: Queued<J, A>) {
         let now = self.now();
-        self.with(|state, then| {
-            state.over(index, |stats| stats.retried += 1);
+        self.with_lines(|state, inbox, then| {
+            state.over(index, inbox, |stats| stats.retried += 1);
             let watch = |reply: &_, of, number| self.watch(reply, of, number);
             match self.limits.retry {
                 None => state.put_back(entry, index, &watch, then),
@@ -238,16 +329,16 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
                     // Any number from 0 to 1 will do.
                     let chance = (now.as_nanos() % 1_000) as f64 / 999.0;
                     let wait = back_off.wait(entry.tries - 1, chance);
-                    state.put_off(entry, now.after(wait), &watch, then);
+                    state.put_off(entry, now.after(wait), &watch, inbox, then);
                 }
             }
-            state.look_at_drain(then);
+            state.look_at_drain(inbox, then);
         });
     }
 
     /// The worker begins, in this process.
     pub(super) fn begin(&self, index: usize, pid: Pid, waker: Waker) -> Result<(), BoxError> {
-        self.with(|state, then| {
+        self.with(|state, _, then| {
             let slot = &mut state.workers[index];
             if slot.life == Life::Runs {
                 return Err("another process has the place of this worker".into());
@@ -267,18 +358,17 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 
     /// The worker has been idle for long, and ends if it still is.
     pub(super) fn retire(&self, index: usize) -> bool {
-        let mut state = lock(&self.state);
-        let is_idle = state.idle.contains(&index) && state.phase == Phase::Open;
-        debug_assert!(index >= state.always, "it always runs");
-        if is_idle {
-            state.close(index);
-        }
+        let (is_idle, _wakers) = self.with(|state, inbox, _| {
+            debug_assert!(index >= state.always, "it always runs");
+            let is_idle = inbox.is_idle(index) && state.phase == Phase::Open;
+            (is_idle, is_idle.then(|| state.close(index, inbox)))
+        });
         is_idle
     }
 
     /// The process of a temporary worker has ended.
     pub(super) fn ended(&self, index: usize, pid: Pid) {
-        if let Some(slot) = lock(&self.state).workers.get_mut(index)
+        if let Some(slot) = lock(&self.state.0).workers.get_mut(index)
             && slot.pid == Some(pid)
         {
             slot.clear();
@@ -287,7 +377,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 
     /// The start of a worker has failed.
     pub(super) fn not_started(&self, index: usize) {
-        if let Some(slot) = lock(&self.state).workers.get_mut(index)
+        if let Some(slot) = lock(&self.state.0).workers.get_mut(index)
             && slot.life == Life::Starts
         {
             slot.life = Life::Off;
@@ -297,10 +387,10 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
     /// Expires old jobs, and returns the front's next act. Without `may_start` no worker starts.
     pub(super) fn next(&self, may_start: bool) -> Next {
         let now = self.now();
-        self.with(|state, then| {
+        self.with_lines(|state, inbox, then| {
             state.expire(&self.limits, now, then);
-            state.release(now, then);
-            state.next(&self.limits, now, may_start)
+            state.release(now, inbox, then);
+            state.next(&self.limits, now, may_start, !inbox.idle.is_empty())
         })
     }
 
@@ -309,50 +399,55 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         let queue = Arc::downgrade(self);
         reply.on_end(move || {
             if let Some(queue) = queue.upgrade() {
-                queue.with(|state, then| state.left(of, number, then));
+                queue.with(|state, inbox, then| {
+                    state.left(of, number, then);
+                    state.look_at_drain(inbox, then);
+                });
             }
         })
     }
 
     pub(super) fn suspend(&self, is_suspended: bool) {
-        self.with(|state, then| {
+        self.with_lines(|state, inbox, then| {
             if state.phase != Phase::Drains {
-                state.suspend(is_suspended, then);
+                state.suspend(is_suspended, inbox, then);
             }
         });
     }
 
     /// The queue refuses new jobs; workers complete the admitted jobs.
     pub(super) fn drain(&self) {
-        self.with(|state, then| {
+        self.with_lines(|state, inbox, then| {
             if state.phase == Phase::Open {
                 state.phase = Phase::Drains;
-                state.release(Instant::NEVER, then);
+                inbox.is_open = false;
+                state.release(Instant::NEVER, inbox, then);
                 if state.is_suspended {
-                    state.suspend(false, then);
+                    state.suspend(false, inbox, then);
                 }
             }
-            state.look_at_drain(then);
+            state.look_at_drain(inbox, then);
         });
     }
 
     /// Whether all admitted jobs are done, and no further job comes.
     pub(super) fn is_drained(&self) -> bool {
-        lock(&self.state).is_drained()
+        self.with(|state, inbox, _| state.is_drained(inbox))
     }
 
     /// Whether the pool is stopping on request, and not by the end of its workers.
     pub(super) fn drains(&self) -> bool {
-        lock(&self.state).phase == Phase::Drains
+        lock(&self.state.0).phase == Phase::Drains
     }
 
     /// The pool ends, and refuses the waiting jobs.
     pub(super) fn end(&self) {
-        self.with(|state, then| {
+        self.with_lines(|state, inbox, then| {
             state.phase = Phase::Over;
+            inbox.is_open = false;
             while let Some(entry) = state.pop_oldest(0).or_else(|| state.pop_delayed()) {
                 state.stats.refused += 1;
-                then.refused.push((entry, PoolError::Stopping));
+                then.rare().refused.push((entry, PoolError::Stopping));
             }
         });
     }
@@ -361,16 +456,27 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 impl<J, A> Queue<J, A> {
     /// The worker has ended, and its process may get another worker. The worker's line stays.
     pub(super) fn gone(&self, index: usize) {
-        lock(&self.state).close(index);
+        let mut state = lock(&self.state.0);
+        let wakers = state.close(index, &mut lock(&self.inbox.0));
+        drop(state);
+        drop(wakers);
     }
 
     pub(super) fn stats(&self) -> PoolStats {
-        let state = lock(&self.state);
+        let state = lock(&self.state.0);
+        let inbox = lock(&self.inbox.0);
         let running = state.workers.iter().filter(|it| it.life == Life::Runs);
         PoolStats {
+            queued: state.stats.queued + inbox.jobs.len(),
+            in_flight: inbox.in_flight,
+            served: state.stats.served + inbox.served,
             workers: running.count(),
-            idle: state.idle.len(),
+            idle: inbox.idle.len(),
             ..state.stats
         }
     }
 }
+
+/// A value on cache lines of its own, with the line that the processor fetches beside it.
+#[repr(align(128))]
+struct Apart<T>(T);

@@ -17,17 +17,18 @@
 //! registers with each of them for its leaving: once for each job.
 
 use super::delayed::Delayed;
+use super::inbox::Inbox;
 use super::line::Line;
 use super::lines::Lines;
+use super::phase::{Next, Phase};
 use super::slot::{Life, Slot};
 use super::then::Then;
-use crate::pool::entry::{Entry, Limits, LineOf, PoolStats, START, Watch};
+use crate::pool::entry::{Entry, Limits, LineOf, PoolStats, Queued, START, Watch};
 use crate::pool::error::PoolError;
 use crate::pool::policy::Routing;
 use ganger_proc_api::Pid;
 use ganger_sched::Instant;
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::task::Waker;
 
@@ -37,9 +38,6 @@ pub(super) struct State<J, A> {
     /// Jobs that wait for their next try.
     delayed: Delayed<J, A>,
     pub(super) workers: Vec<Slot<J, A>>,
-    /// Idle workers, from the longest wait to the shortest: at most `workers.len()` numbers. A
-    /// `WaitTable` would need a key in each slot.
-    pub(super) idle: VecDeque<usize>,
     /// The first number of a worker that the front starts for jobs.
     pub(super) always: usize,
     pub(super) phase: Phase,
@@ -47,7 +45,6 @@ pub(super) struct State<J, A> {
     /// The last worker of the round robin.
     turn: usize,
     random: u64,
-    admitted: u64,
     /// The queue hears from the callers of all jobs with lower numbers.
     watched: u64,
     /// With patience: the time of the last start for a job.
@@ -62,40 +59,17 @@ pub(super) struct State<J, A> {
     pub(super) stats: PoolStats,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// The pool has not started, or has stopped.
-    Over,
-    Open,
-    /// Workers complete the admitted jobs.
-    Drains,
-}
-
-/// An act of the front.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Next {
-    /// Starts a worker, for jobs.
-    Start(usize),
-    /// Monitors the process of a worker.
-    Monitor(usize, Pid),
-    /// Looks again after a wake-up, or at this time.
-    Wait(Instant),
-}
-
 impl<J, A> State<J, A> {
     pub(super) fn new(workers: Range<usize>, priorities: usize) -> Self {
         Self {
             common: Lines::new(priorities),
             delayed: Delayed::new(),
             workers: (0..workers.end).map(|_| Slot::new(priorities)).collect(),
-            idle: VecDeque::new(),
             always: workers.start,
             phase: Phase::Over,
             is_suspended: false,
             turn: 0,
             random: 0,
-            admitted: 0,
             watched: 0,
             grown: START,
             front_knows: false,
@@ -129,8 +103,25 @@ impl<J, A> State<J, A> {
             })
     }
 
+    /// Takes over what has come in.
+    #[inline]
+    pub(super) fn let_in(&mut self, inbox: &mut Inbox<J, A>) {
+        self.stats.queued += inbox.jobs.len();
+        self.common.line(0).append(&mut inbox.jobs);
+    }
+
+    /// Takes over the first job that has come in. Returns whether there is one.
+    pub(super) fn let_first_in(&mut self, inbox: &mut Inbox<J, A>) -> bool {
+        let Some(entry) = inbox.jobs.pop_front() else {
+            return false;
+        };
+        self.stats.queued += 1;
+        self.common.line(0).push_back(entry);
+        true
+    }
+
     /// Takes a job out of its line, or out of the delayed jobs, if it is there.
-    fn remove(&mut self, of: LineOf, number: u64) -> Option<Entry<J, A>> {
+    fn remove(&mut self, of: LineOf, number: u64) -> Option<Queued<J, A>> {
         let in_line = self.line(of).remove(number);
         let entry = in_line.or_else(|| self.delayed.remove(number))?;
         self.stats.queued -= 1;
@@ -141,18 +132,22 @@ impl<J, A> State<J, A> {
     pub(super) fn left(&mut self, of: LineOf, number: u64, then: &mut Then<J, A>) {
         if let Some(entry) = self.remove(of, number) {
             self.stats.left += 1;
-            then.left.push(entry);
-            self.look_at_drain(then);
+            then.rare().left.push(entry);
         }
     }
 
-    /// Removes the jobs of all callers that have left, and registers with the remaining callers.
+    /// Removes the jobs of all callers that have left, and registers with the remaining callers of
+    /// so many admitted jobs.
     /// O(1) for each job, and O(w) with w workers.
-    pub(super) fn look_at_callers(&mut self, watch: Watch<'_, A>, then: &mut Then<J, A>)
-    where
+    pub(super) fn look_at_callers(
+        &mut self,
+        admitted: u64,
+        watch: Watch<'_, A>,
+        then: &mut Then<J, A>,
+    ) where
         A: Send + 'static,
     {
-        let from = std::mem::replace(&mut self.watched, self.admitted);
+        let from = std::mem::replace(&mut self.watched, admitted);
         let mut gone = Vec::new();
         for (of, line) in self.lines_mut() {
             for entry in line.since(from) {
@@ -169,7 +164,7 @@ impl<J, A> State<J, A> {
     /// Puts a job back, for another try, at the head of its worker's line of its priority.
     pub(super) fn put_back(
         &mut self,
-        entry: Entry<J, A>,
+        entry: Queued<J, A>,
         index: usize,
         watch: Watch<'_, A>,
         then: &mut Then<J, A>,
@@ -190,22 +185,22 @@ impl<J, A> State<J, A> {
     /// caller has left.
     fn queue_again(
         &mut self,
-        mut entry: Entry<J, A>,
+        mut entry: Queued<J, A>,
         of: LineOf,
         watch: Option<Watch<'_, A>>,
         then: &mut Then<J, A>,
-    ) -> Option<Entry<J, A>>
+    ) -> Option<Queued<J, A>>
     where
         A: Send + 'static,
     {
         if self.phase == Phase::Over {
             self.stats.refused += 1;
-            then.refused.push((entry, PoolError::Stopping));
+            then.rare().refused.push((entry, PoolError::Stopping));
             return None;
         }
         if watch.is_some_and(|watch| !entry.is_there(of, watch)) {
             self.stats.left += 1;
-            then.left.push(entry);
+            then.rare().left.push(entry);
             return None;
         }
         self.stats.queued += 1;
@@ -216,9 +211,10 @@ impl<J, A> State<J, A> {
     /// jobs pass it.
     pub(super) fn put_off(
         &mut self,
-        entry: Entry<J, A>,
+        entry: Queued<J, A>,
         due: Instant,
         watch: Watch<'_, A>,
+        inbox: &mut Inbox<J, A>,
         then: &mut Then<J, A>,
     ) where
         A: Send + 'static,
@@ -232,55 +228,58 @@ impl<J, A> State<J, A> {
         };
         self.delayed.insert(due, of, entry);
         if self.phase == Phase::Drains {
-            self.release(Instant::NEVER, then);
+            self.release(Instant::NEVER, inbox, then);
         } else if due < self.front_looks {
             self.front_looks = due;
-            then.wakers.extend(self.front.clone());
+            then.wake(self.front.as_ref());
         }
     }
 
     /// Moves the due jobs into their lines.
-    pub(super) fn release(&mut self, now: Instant, then: &mut Then<J, A>) {
+    pub(super) fn release(&mut self, now: Instant, inbox: &mut Inbox<J, A>, then: &mut Then<J, A>) {
         while let Some((of, entry)) = self.delayed.pop_due(now) {
             self.line(of).insert(entry);
-            let woken = self.woken(of.worker, then);
-            then.wakers.extend(woken);
+            let woken = self.woken(of.worker, inbox, then);
+            then.rare().wakers.extend(woken);
         }
     }
 
     /// Takes the waker of this worker, or of any, out of the idle workers. Wakes the front if no
     /// worker is idle.
     #[inline]
-    fn woken(&mut self, index: Option<usize>, then: &mut Then<J, A>) -> Option<Waker> {
+    fn woken(
+        &mut self,
+        index: Option<usize>,
+        inbox: &mut Inbox<J, A>,
+        then: &mut Then<J, A>,
+    ) -> Option<Waker> {
         let woken = match index {
             Some(index) => {
                 if self.workers[index].life == Life::Off {
-                    then.wakers.extend(self.front.clone());
+                    then.wake(self.front.as_ref());
                 }
-                let place = self.idle.iter().position(|it| *it == index);
-                place.and_then(|place| self.idle.remove(place))
+                inbox.take_idle(index)
             }
-            None => self.idle.pop_front(),
+            None => inbox.first_idle(),
         };
-        let waker = woken.and_then(|index| self.workers[index].waker.clone());
-        if waker.is_none() && self.may_grow() {
+        if woken.is_none() && self.may_grow() {
             self.tell_front(then);
         }
-        waker
+        woken
     }
 
     /// Queues a job, and wakes its worker.
     #[inline]
     pub(super) fn put(
         &mut self,
-        mut entry: Entry<J, A>,
+        mut entry: Queued<J, A>,
         key: Option<u64>,
         by: Routing,
         limits: &Limits,
+        inbox: &mut Inbox<J, A>,
         then: &mut Then<J, A>,
     ) {
-        entry.number = self.admitted;
-        self.admitted += 1;
+        inbox.number(&mut entry);
         self.stats.queued += 1;
         let index = match key {
             Some(key) => usize::try_from(key % self.workers.len() as u64).ok(),
@@ -289,7 +288,7 @@ impl<J, A> State<J, A> {
         let expiry = limits.expiry(&entry);
         if expiry < self.front_looks {
             self.front_looks = expiry;
-            then.wakers.extend(self.front.clone());
+            then.wake(self.front.as_ref());
         }
         entry.worker = index;
         let of = LineOf {
@@ -297,7 +296,7 @@ impl<J, A> State<J, A> {
             rank: entry.rank,
         };
         self.line(of).push_back(entry);
-        then.waker = self.woken(index, then);
+        then.waker = self.woken(index, inbox, then);
     }
 
     /// The worker for a job without a key; `None`: the first free worker.
@@ -357,14 +356,14 @@ impl<J, A> State<J, A> {
     }
 
     #[inline]
-    pub(super) fn pop(&mut self, of: LineOf) -> Option<Entry<J, A>> {
+    pub(super) fn pop(&mut self, of: LineOf) -> Option<Queued<J, A>> {
         let entry = self.line(of).pop_front();
         self.stats.queued -= usize::from(entry.is_some());
         entry
     }
 
     /// Takes the oldest job of the lowest priority, if its priority is not above `rank`.
-    pub(super) fn pop_oldest(&mut self, rank: usize) -> Option<Entry<J, A>> {
+    pub(super) fn pop_oldest(&mut self, rank: usize) -> Option<Queued<J, A>> {
         let heads = self.lines_mut().filter_map(|(of, line)| {
             let number = line.first()?.number;
             Some((Reverse(of.rank), number, of))
@@ -377,7 +376,7 @@ impl<J, A> State<J, A> {
     }
 
     /// Takes the newest job of the lowest priority, if its priority is below `rank`.
-    pub(super) fn pop_newest(&mut self, rank: usize) -> Option<Entry<J, A>> {
+    pub(super) fn pop_newest(&mut self, rank: usize) -> Option<Queued<J, A>> {
         let lasts = self.lines_mut().filter_map(|(of, line)| {
             let number = line.last()?;
             Some((of.rank, number, of))
@@ -390,7 +389,7 @@ impl<J, A> State<J, A> {
     }
 
     /// Takes a delayed job.
-    pub(super) fn pop_delayed(&mut self) -> Option<Entry<J, A>> {
+    pub(super) fn pop_delayed(&mut self) -> Option<Queued<J, A>> {
         let (_, entry) = self.delayed.pop_due(Instant::NEVER)?;
         self.stats.queued -= 1;
         Some(entry)
@@ -416,20 +415,19 @@ impl<J, A> State<J, A> {
                 self.give_up(entry, then);
             }
         }
-        self.look_at_drain(then);
     }
 
     /// Refuses an expired job, or drops it if its caller has left.
-    pub(super) fn give_up(&mut self, entry: Entry<J, A>, then: &mut Then<J, A>)
+    pub(super) fn give_up(&mut self, entry: Queued<J, A>, then: &mut Then<J, A>)
     where
         A: Send + 'static,
     {
         if entry.has_left() {
             self.stats.left += 1;
-            then.left.push(entry);
+            then.rare().left.push(entry);
         } else {
             self.stats.expired += 1;
-            then.refused.push((entry, PoolError::Expired));
+            then.rare().refused.push((entry, PoolError::Expired));
         }
     }
 
@@ -445,25 +443,32 @@ impl<J, A> State<J, A> {
     }
 
     /// The worker waits for a job.
-    pub(super) fn rest(&mut self, index: usize) {
-        if !self.idle.contains(&index) {
-            self.idle.push_back(index);
+    pub(super) fn rest(&self, index: usize, inbox: &mut Inbox<J, A>) {
+        if let Some(waker) = &self.workers[index].waker
+            && !inbox.is_idle(index)
+        {
+            inbox.idle.push_back((index, waker.clone()));
         }
     }
 
     /// The worker's job is over.
-    pub(super) fn over(&mut self, index: usize, count: impl FnOnce(&mut PoolStats)) {
+    pub(super) fn over(
+        &mut self,
+        index: usize,
+        inbox: &mut Inbox<J, A>,
+        count: impl FnOnce(&mut PoolStats),
+    ) {
         self.workers[index].is_busy = false;
-        self.stats.in_flight -= 1;
+        inbox.in_flight -= 1;
         count(&mut self.stats);
     }
 
     /// The worker has ended.
-    pub(super) fn close(&mut self, index: usize) {
-        self.idle.retain(|it| *it != index);
+    #[must_use = "wakers are dropped without the locks"]
+    pub(super) fn close(&mut self, index: usize, inbox: &mut Inbox<J, A>) -> [Option<Waker>; 2] {
         let slot = &mut self.workers[index];
         slot.life = Life::Closed;
-        slot.waker = None;
+        [slot.waker.take(), inbox.take_idle(index)]
     }
 
     pub(super) fn starting(&self) -> usize {
@@ -478,9 +483,9 @@ impl<J, A> State<J, A> {
     }
 
     /// With patience: the time of the next start, at present.
-    fn grows_at(&self, limits: &Limits) -> Option<Instant> {
+    fn grows_at(&self, limits: &Limits, has_idle: bool) -> Option<Instant> {
         let patience = limits.patience?;
-        if self.starting() > 0 || !self.idle.is_empty() || !self.may_grow() {
+        if self.starting() > 0 || has_idle || !self.may_grow() {
             return None;
         }
         let heads = self.lines().filter_map(Line::first);
@@ -488,8 +493,15 @@ impl<J, A> State<J, A> {
         Some(since.max(self.grown).after(patience))
     }
 
-    /// The next act of the front. Without `may_start` no worker starts.
-    pub(super) fn next(&mut self, limits: &Limits, now: Instant, may_start: bool) -> Next {
+    /// The next act of the front. Without `may_start` no worker starts. `has_idle`: a worker is
+    /// idle.
+    pub(super) fn next(
+        &mut self,
+        limits: &Limits,
+        now: Instant,
+        may_start: bool,
+        has_idle: bool,
+    ) -> Next {
         self.front_knows = false;
         self.front_looks = Instant::NEVER;
         let unseen = |it: &(usize, &Slot<J, A>)| it.1.pid.is_some() && !it.1.is_seen;
@@ -508,7 +520,7 @@ impl<J, A> State<J, A> {
         let starts = if self.is_suspended || !may_start {
             Err(None)
         } else {
-            self.start(limits, now)
+            self.start(limits, now, has_idle)
         };
         match starts {
             Ok(index) => Next::Start(index),
@@ -523,11 +535,16 @@ impl<J, A> State<J, A> {
     }
 
     /// The worker that the front starts now, or the time of the next start.
-    fn start(&mut self, limits: &Limits, now: Instant) -> Result<usize, Option<Instant>> {
-        let grows_at = self.grows_at(limits);
+    fn start(
+        &mut self,
+        limits: &Limits,
+        now: Instant,
+        has_idle: bool,
+    ) -> Result<usize, Option<Instant>> {
+        let grows_at = self.grows_at(limits, has_idle);
         let is_due = match limits.patience {
             // Starting workers take common jobs.
-            None => self.common.len() > self.starting() && self.idle.is_empty(),
+            None => self.common.len() > self.starting() && !has_idle,
             Some(_) => grows_at.is_some_and(|at| at <= now),
         };
         let is_wanted =
@@ -543,28 +560,40 @@ impl<J, A> State<J, A> {
     pub(super) fn tell_front(&mut self, then: &mut Then<J, A>) {
         if !self.front_knows {
             self.front_knows = true;
-            then.wakers.extend(self.front.clone());
+            then.wake(self.front.as_ref());
         }
     }
 
-    pub(super) fn suspend(&mut self, is_suspended: bool, then: &mut Then<J, A>) {
+    pub(super) fn suspend(
+        &mut self,
+        is_suspended: bool,
+        inbox: &mut Inbox<J, A>,
+        then: &mut Then<J, A>,
+    ) {
         self.is_suspended = is_suspended;
         if !is_suspended {
-            self.idle.clear();
-            let wakers = self.workers.iter().filter_map(|it| it.waker.clone());
-            then.wakers.extend(wakers);
-            then.wakers.extend(self.front.clone());
+            // The others look for jobs before they are idle.
+            let wakers = &mut then.rare().wakers;
+            wakers.extend(inbox.idle.drain(..).map(|it| it.1));
+            wakers.extend(self.front.clone());
         }
     }
 
-    pub(super) fn is_drained(&self) -> bool {
-        self.phase != Phase::Open && self.stats.queued == 0 && self.stats.in_flight == 0
+    /// Whether workers need no look at the lines, in a pool where the order of the calls is the
+    /// only rule.
+    pub(super) fn is_direct(&self) -> bool {
+        self.stats.queued == 0 && self.phase == Phase::Open && !self.is_suspended
+    }
+
+    /// All admitted jobs are in their lines.
+    pub(super) fn is_drained(&self, inbox: &Inbox<J, A>) -> bool {
+        self.phase != Phase::Open && self.stats.queued == 0 && inbox.in_flight == 0
     }
 
     /// Wakes the front when all jobs are done.
-    pub(super) fn look_at_drain(&mut self, then: &mut Then<J, A>) {
-        if self.is_drained() {
-            then.wakers.extend(self.front.clone());
+    pub(super) fn look_at_drain(&self, inbox: &Inbox<J, A>, then: &mut Then<J, A>) {
+        if self.is_drained(inbox) {
+            then.wake(self.front.as_ref());
         }
     }
 }
