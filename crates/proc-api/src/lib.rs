@@ -10,7 +10,7 @@ mod values;
 
 pub use commands::{
     Asked, Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall,
-    EndWatch, Handler, Reply, Tag, TypedCommand, typed_handler,
+    EndWatch, Handler, Reply, Tag, TypedCommand, Yield, typed_handler,
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
@@ -19,7 +19,7 @@ pub use events::{
 pub use process::{
     Actor, ActorFn, ActorProcess, CancelSignal, CancelToken, Context, ContextBackend, DrainYields,
     Lifecycle, NotFound, Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput,
-    StepResult, SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield,
+    StepResult, SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget,
     actor_fn, process_fn,
 };
 pub use raw::{Exclusive, Kind};
@@ -40,5 +40,6 @@ pub mod internal {
     pub use crate::commands::{Delivery, StepsCall};
     pub use crate::events::{EventCursor, EventNode};
     pub use crate::process::{RunnerOutput, in_box};
+    pub use crate::raw::{First, Others, join};
     pub use crate::routing::Hop;
 }

@@ -114,9 +114,8 @@ const SYNC: [&str; 3] = [
     "count lent_parker wait_table",
 ];
 
-const TASK: [&str; 9] = [
-    "error lone name",
-    "waits",
+const TASK: [&str; 8] = [
+    "error name waits",
     "step",
     "wait",
     "cx",

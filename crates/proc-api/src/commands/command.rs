@@ -75,6 +75,15 @@ impl Command {
     }
 }
 
+/// A command with the tag that its completion will carry.
+#[derive(Debug)]
+pub struct Yield {
+    /// The command.
+    pub command: Command,
+    /// The tag.
+    pub tag: Tag,
+}
+
 /// A command that knows how it is carried out, which Ganger's own handler does: a call on its way
 /// to the process that is called, for instance. For crates that add commands of their own.
 #[doc(hidden)]

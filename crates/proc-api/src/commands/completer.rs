@@ -1,6 +1,7 @@
 //! The right and the duty to answer a yield.
 
 use super::{CommandError, Completion, Tag};
+use crate::raw::{First, Others, apart, join};
 use crate::values::{BoxError, Payload, Pid};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,6 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub trait CompletionSink: Send + Sync {
     /// Takes the one result of the yield that its token names.
     fn complete(self: Arc<Self>, tag: Tag, token: u64, result: Result<Payload, CommandError>);
+
+    /// As [`complete`](Self::complete) with a payload, whose parts come in registers.
+    #[doc(hidden)]
+    fn complete_with<'id>(
+        self: Arc<Self>,
+        tag: Tag,
+        token: u64,
+        first: First<'id, Payload>,
+        others: Others<'id, Payload>,
+    ) {
+        self.complete(tag, token, Ok(join(first, others)));
+    }
 
     /// The completer of the yield was dropped unused, which completes the yield with
     /// [`CommandError::Dropped`].
@@ -104,8 +117,7 @@ impl Completer {
     #[inline]
     pub fn complete(self, result: impl Into<Payload>) {
         // The conversion may panic. Then the completer is dropped unused, which is an answer.
-        let result = Ok(result.into());
-        self.finish(result);
+        self.complete_with(result.into());
     }
 
     /// Answers with an error. Never blocks.
@@ -116,8 +128,23 @@ impl Completer {
     /// Answers with a result or an error. Never blocks.
     #[inline]
     pub fn finish(mut self, result: Result<Payload, CommandError>) {
+        match result {
+            Ok(payload) => self.complete_with(payload),
+            Err(_) => {
+                if let Some(sink) = self.sink.take() {
+                    sink.complete(self.tag, self.token, result);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn complete_with(mut self, payload: Payload) {
         if let Some(sink) = self.sink.take() {
-            sink.complete(self.tag, self.token, result);
+            let (tag, token) = (self.tag, self.token);
+            apart(payload, |first, others| {
+                sink.complete_with(tag, token, first, others);
+            });
         }
     }
 
@@ -223,6 +250,11 @@ impl Completer {
         let own = self.sink.take();
         self.sink = own.map(|own| sink(own, self.token) as Arc<dyn CompletionSink>);
         self
+    }
+
+    /// What it has been made of.
+    pub(super) fn into_parts(mut self) -> (Option<Arc<dyn CompletionSink>>, Tag, u64) {
+        (self.sink.take(), self.tag, self.token)
     }
 
     /// The scheduler has told the keeper of the completer that the yield is not wanted any longer:

@@ -1,6 +1,6 @@
 //! What carries commands out.
 
-use super::{Command, Completer};
+use super::{Command, Completer, CompletionSink, Yield};
 use crate::values::BoxError;
 use std::sync::Arc;
 
@@ -35,15 +35,55 @@ pub trait Handler: Send + Sync + 'static {
     /// unless the completer has been used before. A panic is contained, and completes the yield
     /// with [`CommandError::Panicked`](crate::CommandError::Panicked).
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
+
+    /// Carries out the yield in `place`, which answers through `sink`: for schedulers, which leave
+    /// the yield where the step has written it. The handler reads what it needs from there. A copy
+    /// of all of it would wait for the stores of the step.
+    #[doc(hidden)]
+    fn handle_in_place(
+        &self,
+        place: &mut Option<Yield>,
+        sink: Arc<dyn CompletionSink>,
+        token: u64,
+    ) -> Result<(), BoxError> {
+        match place.take() {
+            Some(Yield { command, tag }) => self.handle(command, Completer::new(sink, tag, token)),
+            None => nothing(sink, token),
+        }
+    }
+}
+
+/// There is no yield.
+#[cold]
+fn nothing(sink: Arc<dyn CompletionSink>, token: u64) -> Result<(), BoxError> {
+    drop(Completer::new(sink, 0, token));
+    Ok(())
 }
 
 impl<F> Handler for F
 where
     F: Fn(Command, Completer) -> Result<(), BoxError> + Send + Sync + 'static,
 {
-    #[inline]
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
-        self(command, completer)
+        let (sink, tag, token) = completer.into_parts();
+        match sink {
+            // The closure is called in one place alone: so it becomes a part of that.
+            Some(sink) => self.handle_in_place(&mut Some(Yield { command, tag }), sink, token),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn handle_in_place(
+        &self,
+        place: &mut Option<Yield>,
+        sink: Arc<dyn CompletionSink>,
+        token: u64,
+    ) -> Result<(), BoxError> {
+        match place.take() {
+            Some(Yield { command, tag }) => self(command, Completer::new(sink, tag, token)),
+            None => nothing(sink, token),
+        }
     }
 }
 
@@ -52,5 +92,15 @@ impl<H: Handler + ?Sized> Handler for Arc<H> {
     #[inline]
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
         (**self).handle(command, completer)
+    }
+
+    #[inline]
+    fn handle_in_place(
+        &self,
+        place: &mut Option<Yield>,
+        sink: Arc<dyn CompletionSink>,
+        token: u64,
+    ) -> Result<(), BoxError> {
+        (**self).handle_in_place(place, sink, token)
     }
 }

@@ -12,7 +12,7 @@ mod handler;
 mod reply;
 mod typed;
 
-pub use command::{Command, CommandError, CommandId, Delivery, Tag};
+pub use command::{Command, CommandError, CommandId, Delivery, Tag, Yield};
 pub use completer::{Completer, CompletionSink, EndCall, EndWatch, StepsCall};
 pub use completion::Completion;
 pub use handler::Handler;

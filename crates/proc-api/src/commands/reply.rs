@@ -53,7 +53,7 @@ impl<T: Send + 'static> Reply<T> {
     /// Answers. Never blocks.
     #[inline]
     pub fn complete(self, answer: T) {
-        self.completer.finish(Ok(Payload::any(answer)));
+        self.completer.complete(Payload::any(answer));
     }
 
     /// Answers with an error. Never blocks.

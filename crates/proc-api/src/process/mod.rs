@@ -27,7 +27,7 @@ pub use cancel_token::CancelToken;
 pub use context::Context;
 pub use lifecycle::Lifecycle;
 pub use output::runner::RunnerOutput;
-pub use output::{DrainYields, Outcome, StepOutput, Yield};
+pub use output::{DrainYields, Outcome, StepOutput};
 pub use registered_name::{RegisterNameError, RegisterNameErrorKind};
 pub use state_machine::{Process, StepResult, UnknownMethod, in_box, process_fn};
 pub use submit_error::{SubmitError, SubmitErrorKind};

@@ -3,7 +3,7 @@
 pub(super) mod runner;
 
 use super::UpgradeRequest;
-use crate::commands::{Command, Tag};
+use crate::commands::{Command, Tag, Yield};
 use crate::events::CancelReason;
 use crate::values::Payload;
 use std::iter::{Chain, FusedIterator};
@@ -11,15 +11,6 @@ use std::{fmt, mem, option, slice, vec};
 
 /// A buffer with room for more commands than this is not kept for the next step.
 const KEPT: usize = 1024;
-
-/// A command with the tag that its completion will carry.
-#[derive(Debug)]
-pub struct Yield {
-    /// The command.
-    pub command: Command,
-    /// The tag.
-    pub tag: Tag,
-}
 
 /// How a process goes on after a step.
 #[derive(Debug, Default)]

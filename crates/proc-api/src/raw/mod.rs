@@ -6,11 +6,16 @@
 //! **Imports.** Nothing of this crate; `ganger-nodes` for memory.
 #![allow(unsafe_code, reason = "this module is where the crate keeps it")]
 
+mod apart;
 mod cursor;
 mod exclusive;
 mod opaque;
+mod same;
 
+pub(crate) use apart::apart;
+pub use apart::{First, Others, join};
 pub(crate) use cursor::{Cursor, Node, Reader};
 pub use exclusive::Exclusive;
 pub use opaque::Kind;
 pub(crate) use opaque::Opaque;
+pub(crate) use same::as_same;

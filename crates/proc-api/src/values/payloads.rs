@@ -118,7 +118,7 @@ impl Payloads {
         match self.0 {
             Repr::One(payload) => payload,
             Repr::None => Payload::UNIT,
-            Repr::Many(many) => first_of(many.into_inner()),
+            Repr::Many(many) => *first_of(many.into_inner()),
         }
     }
 
@@ -128,10 +128,11 @@ impl Payloads {
     }
 }
 
+/// In a box, so that the value of a caller that has one stays in registers.
 #[cold]
 #[inline(never)]
-fn first_of(many: Vec<Payload>) -> Payload {
-    many.into_iter().next().unwrap_or_default()
+fn first_of(many: Vec<Payload>) -> Box<Payload> {
+    Box::new(many.into_iter().next().unwrap_or_default())
 }
 
 impl fmt::Debug for Payloads {

@@ -2,7 +2,7 @@
 //! differ.
 
 use super::{Message, Payload, Payloads, Pid, Symbol};
-use crate::raw::Kind;
+use crate::raw::{Kind, as_same};
 use bytes::Bytes;
 use std::any::{Any, TypeId, type_name};
 use std::mem;
@@ -322,13 +322,11 @@ fn is<A: Any, B: Any>() -> bool {
 }
 
 /// The value as what its type is as well.
-#[inline]
+#[inline(always)]
 fn same<A: Any, B: Any>(value: A) -> B {
-    let mut place = Some(value);
-    let place: &mut dyn Any = &mut place;
-    match place.downcast_mut().and_then(Option::take) {
-        Some(value) => value,
-        None => unreachable!("both are of one type"),
+    match as_same(value) {
+        Ok(value) => value,
+        Err(_) => unreachable!("both are of one type"),
     }
 }
 

@@ -16,7 +16,7 @@
 
 use crate::api::handle::WeakHandle;
 use crate::api::process_handle::{Address, ProcessHandle};
-use crate::api::typed::deliver;
+use crate::api::typed::{deliver, in_node};
 use crate::base::contain::{contain, contain_and_report};
 use crate::blocking::{block_if_replaced, may_wait, may_wait_for};
 use crate::handlers::calls::{CALL, Delivery};
@@ -171,7 +171,7 @@ impl<T: Send + 'static> Call<T> {
                 let message = Message::of(message(Reply::new(completer)));
                 // The reply in a message that is refused is dropped here, before the caller hears
                 // of the error.
-                deliver(&task, message).map_err(|error| {
+                deliver(&task, in_node(&task, message)).map_err(|error| {
                     let (pid, kind) = (task.pid, error.kind);
                     refused(CallRefused { pid, kind })
                 })

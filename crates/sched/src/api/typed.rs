@@ -13,6 +13,7 @@ use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::{self, Item};
 use crate::send::exit_requests::{self, ExitActionError};
 use crate::submit::Birth;
+use ganger_mpsc::Single;
 use ganger_proc_api::{
     CommandError, Context, Envelope, Event, ExitCause, Instant, IntoPayloads, Kind, Message,
     Payloads, Pid, SendError, SubmitError, SubmitErrorKind, Symbol, Tag,
@@ -227,7 +228,7 @@ fn start<M>(ctx: &Context, process: ProcessBox, method: Symbol) -> Result<Addres
     let birth = Birth::by(&task);
     let child = task
         .shared
-        .submit(birth, process, method, Payloads::new())?;
+        .submit(&birth, process, method, Payloads::new())?;
     Ok(Address::from(&child.with_messages()))
 }
 
@@ -306,10 +307,12 @@ impl Address {
     #[inline]
     pub fn send_value<M: Send + 'static>(&self, value: M) -> Result<(), SendError> {
         let kind = Message::kind_of::<M>();
-        if kind.is_some() && kind == self.task.accepts.get() {
-            return deliver(&self.task, Message::of(value));
+        let is_taken = kind.is_some() && kind == self.task.accepts.get();
+        let message = in_node(&self.task, Message::of(value));
+        if !is_taken && self.task.accepts.get().is_some() {
+            return send_looked_at(&self.task, message);
         }
-        self.send(Message::of(value))
+        deliver(&self.task, message)
     }
 }
 
@@ -325,13 +328,16 @@ impl<M: Send + 'static> Address<M> {
     /// [`SendError`], with the message inside, when the process has ended, when its mailbox is
     /// full, when other senders wait for room in it, or when the address is a plain one and the
     /// process takes messages of another type. `error.into_message` gives it back.
-    #[inline]
+    // A part of the sender's own code, which so writes the message into its node and nowhere else.
+    // A copy of what has just been written would wait for the stores.
+    #[inline(always)]
     pub fn send(&self, message: M) -> Result<(), SendError> {
+        let message = in_node(&self.task, Message::of(message));
         let is_plain = Message::kind_of::<M>().is_none();
         if is_plain && self.task.accepts.get().is_some() {
-            return send_looked_at(&self.task, Message::of(message));
+            return send_looked_at(&self.task, message);
         }
-        deliver(&self.task, Message::of(message))
+        deliver(&self.task, message)
     }
 
     /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes
@@ -455,7 +461,7 @@ impl<M: 'static> Recipient<M> {
     /// [`SendError`], as for [`Address::send`]. The message inside is of the process's own type.
     #[inline]
     pub fn send(&self, message: M) -> Result<(), SendError> {
-        deliver(&self.task, (self.convert)(message))
+        deliver(&self.task, in_node(&self.task, (self.convert)(message)))
     }
 }
 
@@ -474,21 +480,27 @@ impl<M> fmt::Debug for Recipient<M> {
     }
 }
 
+/// The message in a node of the process's mailbox.
+#[inline(always)]
+pub(crate) fn in_node(task: &Task, message: Message) -> Single<Item> {
+    task.state.single(Item::Event(Event::Message(message)))
+}
+
 /// Delivers a message of the type that the process takes.
 #[inline]
-pub(crate) fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
-    // The message is made in its node, so that it is copied no more.
-    let message = task.state.single(Item::Event(Event::Message(message)));
+pub(crate) fn deliver(task: &Task, message: Single<Item>) -> Result<(), SendError> {
     let sent = task.send(message);
     task.called("send");
     sent.map_err(|(kind, message)| item::refused(kind, message, &task.pid))
 }
 
-/// As [`deliver`], where the type counts. Apart: a message that is looked at is copied once more.
+/// As [`deliver`], where the type counts.
 #[cold]
-fn send_looked_at(task: &Task, message: Message) -> Result<(), SendError> {
-    if let Some(kind) = task.accepts.refuses(&message) {
-        return Err(SendError::new(kind, message.to(task.pid)));
+#[inline(never)]
+fn send_looked_at(task: &Task, message: Single<Item>) -> Result<(), SendError> {
+    let refuses = item::message(&message).and_then(|it| task.accepts.refuses(it));
+    match refuses {
+        Some(kind) => Err(item::refused(kind, message, &task.pid)),
+        None => deliver(task, message),
     }
-    deliver(task, message)
 }

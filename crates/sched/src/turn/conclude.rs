@@ -1,7 +1,7 @@
 //! The result of a dispatch whose handler has not carried its command out. There is no handler, or
 //! it has failed, has panicked, or has dropped its completer.
 
-use super::Turn;
+use super::Dispatch;
 use crate::base::contain::{discard, log, text_of_chain};
 use crate::probe::Probe;
 use crate::runtime::item::{Item, of_completion};
@@ -30,7 +30,7 @@ pub(super) enum Failure {
     Unknown,
 }
 
-impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
+impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
     /// Completes the command of a handler that failed, or dropped its completer.
     #[cold]
     #[inline(never)]
@@ -57,9 +57,9 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             }
             Answer::Dropped | Answer::Later => {
                 if let Answer::Later = answer {
-                    self.shared.probe.answered();
+                    self.task.shared.probe.answered();
                 }
-                let probe = &self.shared.probe;
+                let probe = &self.task.shared.probe;
                 probe.answered_inline(self.task.pid, tag, token);
                 // The completion comes after all messages that the handler has sent.
                 self.core.receive(&self.task.state);

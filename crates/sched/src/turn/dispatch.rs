@@ -11,19 +11,19 @@
 //! An answer that is caught is the last of what is pending. When it is not behind anything else,
 //! the next step of the turn takes it, and its yield never goes into the set of those outstanding.
 
-use super::Turn;
 use super::conclude::{Answer, Failure};
+use super::{Dispatch, Turn};
 use crate::base::contain::{contain, contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
 use crate::probe::Probe;
 use crate::process::dropped;
-use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::cell::{Core, ProcessCell, Task};
 use crate::runtime::item::{CommandResult, of_completion};
 use crate::runtime::turn_place::TurnPlace;
 use ganger_proc_api::internal::RunnerOutput as _;
-use ganger_proc_api::internal::StepsCall;
+use ganger_proc_api::internal::{First, Others, StepsCall, join};
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Instant, Pid, StepOutput, Tag, Yield,
+    CommandError, Completer, CompletionSink, EndCall, Instant, Payload, Pid, StepOutput, Tag, Yield,
 };
 #[cfg(feature = "sim")]
 use ganger_sync::scoped;
@@ -44,8 +44,6 @@ struct Call {
     cell: *const ProcessCell,
     token: u64,
     answer: Cell<Answer>,
-    /// The completer's reference to the process, when it is used or dropped during the call.
-    reference: Cell<Option<Task>>,
 }
 
 /// The handler that is on this thread's stack, if the process and the token are those of its yield.
@@ -71,24 +69,18 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
 }
 
 impl CompletionSink for ProcessCell {
-    /// Keeps the completion when it belongs to the handler that is on this thread's stack.
-    /// Otherwise the completion goes through the mailbox. So does a late answer, behind the items
-    /// that the handler has already had sent to the process.
     fn complete(self: Arc<Self>, tag: Tag, token: u64, result: CommandResult) {
-        self.shared.probe.answered();
-        // SAFETY: it is used here only.
-        match unsafe { current(&self, token) } {
-            Some(call) if !self.state.has_events() => {
-                self.shared.probe.answered_inline(self.pid, tag, token);
-                call.settle(Answer::Given(of_completion(tag, token, result)), self);
-            }
-            call => {
-                if let Some(call) = call {
-                    call.answer.set(Answer::Sent);
-                }
-                self.complete_behind(of_completion(tag, token, result));
-            }
-        }
+        self.take_answer(tag, token, result);
+    }
+
+    fn complete_with<'id>(
+        self: Arc<Self>,
+        tag: Tag,
+        token: u64,
+        first: First<'id, Payload>,
+        others: Others<'id, Payload>,
+    ) {
+        self.take_answer(tag, token, Ok(join(first, others)));
     }
 
     /// Notes that the completer of the handler that is on this thread's stack was dropped. If the
@@ -131,13 +123,38 @@ impl CompletionSink for ProcessCell {
     }
 }
 
+impl ProcessCell {
+    /// Keeps the completion when it belongs to the handler that is on this thread's stack.
+    /// Otherwise the completion goes through the mailbox. So does a late answer, behind the items
+    /// that the handler has already had sent to the process.
+    #[inline(always)]
+    fn take_answer(self: Task, tag: Tag, token: u64, result: CommandResult) {
+        // Into its node at once: so the result stays in registers until then.
+        let answer = of_completion(tag, token, result);
+        self.shared.probe.answered();
+        // SAFETY: it is used here only.
+        match unsafe { current(&self, token) } {
+            Some(call) if !self.state.has_events() => {
+                self.shared.probe.answered_inline(self.pid, tag, token);
+                call.settle(Answer::Given(answer), self);
+            }
+            call => {
+                if let Some(call) = call {
+                    call.answer.set(Answer::Sent);
+                }
+                self.complete_behind(answer);
+            }
+        }
+    }
+}
+
 impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// Dispatches the yields in `out`, in order.
     #[inline(always)]
     pub(super) fn dispatch(&mut self, out: &mut StepOutput) {
         let only = out.only_yield();
         if only.is_some() {
-            self.apart().dispatch_one(only);
+            dispatch_one(self.place, self.task, self.core, self.counters, only);
         } else if out.has_more() {
             self.apart().dispatch_all(out);
         }
@@ -150,7 +167,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             self.take_back(tag);
         }
         for it in out.drain_yields() {
-            self.apart().dispatch_one(&mut Some(it));
+            let place = &mut Some(it);
+            dispatch_one(self.place, self.task, self.core, self.counters, place);
         }
     }
 
@@ -169,46 +187,65 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             contain_and_report("on_end", self.task.pid, self.counters, || call.call());
         }
     }
+}
 
-    /// The yield stays where it is until the handler is called: it has just been written, and would
-    /// have to be waited for if it were moved sooner.
-    #[inline(never)]
-    fn dispatch_one(mut self, place: &mut Option<Yield>) {
+/// Dispatches a yield. Its parts are arguments, so that they come in registers.
+///
+/// The yield stays where it is until the handler is called: it has just been written, and would
+/// have to be waited for if it were moved sooner.
+#[inline(never)]
+fn dispatch_one<'a, P: TurnPlace<'a>>(
+    place: P,
+    task: &Task,
+    core: &mut Core,
+    counters: &Counters,
+    it: &mut Option<Yield>,
+) {
+    Dispatch {
+        place,
+        task,
+        core,
+        counters,
+    }
+    .one(it);
+}
+
+impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
+    #[inline(always)]
+    fn one(mut self, place: &mut Option<Yield>) {
         let Some(Yield { command, tag }) = place else {
             return;
         };
         let (id, tag) = (command.id, *tag);
         self.place.count(&self.counters.yields);
         let token = self.core.yields.number();
-        self.shared.probe.yielded(self.task.pid, id, tag, token);
+        self.task
+            .shared
+            .probe
+            .yielded(self.task.pid, id, tag, token);
         // What has arrived before the answer stays before it.
         self.core.receive(&self.task.state);
-        let now = || Instant::from_nanos(self.shared.now());
+        let now = || Instant::from_nanos(self.task.shared.now());
         if let Some(moments) = due(command, now)
             && self.sleep(moments, tag, token)
         {
             *place = None;
             return;
         }
-        let sink = self.completion_sink();
         let call = Call {
             cell: Arc::as_ptr(self.task),
             token,
             answer: Cell::new(Answer::Later),
-            reference: Cell::new(None),
         };
         let outer = CURRENT.replace(&raw const call);
+        let sink = self.lend_self_ref();
         let Some(handler) = self.place.handler(id) else {
             discard_unhandled(Completer::new(sink, tag, token), place, self.counters);
-            (_, self.core.cached_self_ref) = call.leave(outer);
+            let _dropped = self.leave(call, outer);
             return self.conclude((id, tag, token), Answer::Dropped, Some(Failure::Unknown));
         };
-        let returned = contain(move || match place.take() {
-            Some(it) => handler.handle(it.command, Completer::new(sink, tag, token)),
-            None => Ok(()),
-        });
-        let (answer, reference) = call.leave(outer);
-        self.core.cached_self_ref = reference;
+        let returned = contain(|| handler.handle_in_place(place, sink, token));
+        let answer = self.leave(call, outer);
         let failure = match returned {
             Ok(Ok(())) => {
                 if let Answer::Given(answer) = answer {
@@ -230,8 +267,12 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     fn sleep(&mut self, moments: (Instant, Instant), tag: Tag, token: u64) -> bool {
         let shard = self.place.queue().map(|queue| queue.index);
         let shard = shard.map_or(ShardId::OUTSIDE, ShardId::of_worker);
-        let shards = self.shared.timing.timers.shards();
-        let completer = || Completer::new(self.completion_sink(), tag, token);
+        let shards = self.task.shared.timing.timers.shards();
+        let completer = || {
+            let sink = self.core.cached_self_ref.take();
+            let sink = sink.unwrap_or_else(|| Arc::clone(self.task));
+            Completer::new(sink, tag, token)
+        };
         let ticket = shards.sleep(shard, moments, completer);
         if let Some(ticket) = ticket {
             self.core.yields.insert_held(token, tag, ticket);
@@ -239,26 +280,36 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         ticket.is_some()
     }
 
-    /// A reference to the process, for a completer.
-    fn completion_sink(&mut self) -> Task {
-        let sink = self.core.cached_self_ref.take();
-        sink.unwrap_or_else(|| Arc::clone(self.task))
+    /// The reference to the process for a completer: the one that the core has, which stays there.
+    /// After the call, [`leave`](Self::leave) decides which of the two is there.
+    fn lend_self_ref(&mut self) -> Task {
+        if self.core.cached_self_ref.is_none() {
+            self.core.cached_self_ref = Some(Arc::clone(self.task));
+        }
+        // SAFETY: the core's reference has been counted, and does not go before `leave`, which
+        // gives it up if the completer's has not come back: see `Call::settle`.
+        unsafe { Arc::from_raw(Arc::as_ptr(self.task)) }
+    }
+
+    /// The handler has returned. Gives what has become of the completer.
+    fn leave(&mut self, call: Call, outer: *const Call) -> Answer {
+        CURRENT.set(outer);
+        let answer = call.answer.into_inner();
+        if let Answer::Later | Answer::Sent = answer {
+            // The completer has it, or has given it up.
+            mem::forget(self.core.cached_self_ref.take());
+        }
+        answer
     }
 }
 
 impl Call {
-    /// The completer has been used or dropped, and leaves its reference to the process for the next
-    /// one.
+    /// The completer has been used or dropped. Its reference to the process comes back: the core
+    /// has it.
     fn settle(&self, answer: Answer, task: Task) {
         // There has been neither: a completer is used once.
         mem::forget(self.answer.replace(answer));
-        mem::forget(self.reference.replace(Some(task)));
-    }
-
-    /// The handler has returned. Gives what has become of the completer, and its reference.
-    fn leave(self, outer: *const Self) -> (Answer, Option<Task>) {
-        CURRENT.set(outer);
-        (self.answer.into_inner(), self.reference.into_inner())
+        mem::forget(task);
     }
 }
 

@@ -29,6 +29,15 @@ struct Turn<'a, P> {
     end: &'a mut Option<ExitReason>,
 }
 
+/// The dispatch of a yield, a part of a turn. Its parts go through calls one by one, in registers:
+/// see [`dispatch`].
+struct Dispatch<'a, P> {
+    place: P,
+    task: &'a Task,
+    core: &'a mut Core,
+    counters: &'a Counters,
+}
+
 impl<P: Copy> Turn<'_, P> {
     /// The same, for a call that is not inlined. So the turn itself stays in registers.
     #[inline(always)]

@@ -122,15 +122,11 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             self.core.repeats = 0;
             return Stepped::Waits;
         }
-        let goes_on = if out.take_step_again() {
-            Stepped::Ready
-        } else if out.take_yield_now() {
-            Stepped::GivesWay
-        } else {
+        if !out.take_step_again() {
             return self.apart().apply(out);
-        };
+        }
         self.count_repeat();
-        goes_on
+        Stepped::Ready
     }
 
     fn count_repeat(&mut self) {
@@ -240,7 +236,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         arrived
     }
 
-    /// Applies a rare outcome: the end, or an upgrade.
+    /// Applies a rare outcome: the end, an upgrade, or a yield to others.
     #[cold]
     #[inline(never)]
     fn apply(mut self, out: &mut StepOutput) -> Stepped {
@@ -255,6 +251,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 Ok(()) => Stepped::Ready,
                 Err(error) => self.end(ExitReason::UpgradeFailed(error)),
             },
+            Outcome::YieldNow => {
+                self.count_repeat();
+                Stepped::GivesWay
+            }
             _ => Stepped::Ready,
         }
     }

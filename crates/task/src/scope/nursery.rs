@@ -259,9 +259,7 @@ impl Drop for Nursery {
     fn drop(&mut self) {
         lock(&self.scope.family).is_closed = true;
         self.cancel();
-        step::with(self.scope.task, |step| {
-            step.waits.close(self.scope.line, step.events)
-        });
+        step::with(self.scope.task, |step| step.waits.close(self.scope.line));
         // No further notice comes, and the children must not keep the family.
         let children = mem::take(&mut lock(&self.scope.family).children);
         for alive in children.into_iter().flatten() {
@@ -358,7 +356,7 @@ impl Scope {
         let pid = match started {
             Ok(pid) => pid,
             Err(error) => {
-                step::with(*task, |step| step.waits.close(tag, step.events));
+                step::with(*task, |step| step.waits.close(tag));
                 lock(family).free.push(number);
                 return Err(error);
             }

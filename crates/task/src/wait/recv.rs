@@ -111,10 +111,7 @@ where
                 step.spend();
                 return Poll::Ready(None);
             }
-            let has_some = step.waits.may_have_messages();
-            let message = has_some
-                .then(|| this.wanted.take(step.events, step.waits.step))
-                .flatten();
+            let message = this.wanted.take(step.events, step.waits.step);
             if message.is_some() {
                 step.spend();
                 return Poll::Ready(message);

@@ -11,7 +11,6 @@ mod combinators;
 mod commands;
 mod conformance;
 mod fairness;
-mod lone;
 mod messages;
 mod model;
 mod pinning;

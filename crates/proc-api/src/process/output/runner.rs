@@ -1,7 +1,7 @@
 //! What the runner of a process asks of a step's output.
 
-use super::{OutcomeKind, StepOutput, Yield};
-use crate::commands::Tag;
+use super::{OutcomeKind, StepOutput};
+use crate::commands::{Tag, Yield};
 use crate::events::CancelReason;
 use std::vec;
 
@@ -23,11 +23,6 @@ pub trait RunnerOutput {
     /// leaves [`Outcome::Wait`](crate::Outcome::Wait).
     #[must_use]
     fn take_step_again(&mut self) -> bool;
-
-    /// Whether the outcome is [`Outcome::YieldNow`](crate::Outcome::YieldNow). If so, leaves
-    /// [`Outcome::Wait`](crate::Outcome::Wait).
-    #[must_use]
-    fn take_yield_now(&mut self) -> bool;
 
     /// Whether the process is to end or to be replaced, as far as the step has decided.
     #[must_use]
@@ -71,15 +66,6 @@ impl RunnerOutput for StepOutput {
     #[inline]
     fn take_step_again(&mut self) -> bool {
         let goes_on = self.kind == OutcomeKind::StepAgain;
-        if goes_on {
-            self.kind = OutcomeKind::Wait;
-        }
-        goes_on
-    }
-
-    #[inline]
-    fn take_yield_now(&mut self) -> bool {
-        let goes_on = self.kind == OutcomeKind::YieldNow;
         if goes_on {
             self.kind = OutcomeKind::Wait;
         }
