@@ -130,7 +130,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         key: Option<u64>,
     ) -> Result<(), Refusal<J, A>> {
         if self.is_plain && key.is_none() {
-            let added = lock(&self.inbox.0).add(entry);
+            let added = inbox::pass(&self.inbox.0).add(entry);
             match added {
                 Ok(waker) => {
                     if let Some(waker) = waker {
@@ -254,7 +254,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         if !self.is_plain {
             return None;
         }
-        let mut inbox = lock(&self.inbox.0);
+        let mut inbox = inbox::pass(&self.inbox.0);
         if !inbox.is_direct {
             return None;
         }
