@@ -178,7 +178,7 @@ impl Shared {
         self.own_counters().started.bump();
         log(
             Level::DEBUG,
-            || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"),
+            || tracing::debug!(target: "ganger::sched", pid = %task.pid(), %method, "started"),
         );
         Ok(alias)
     }
@@ -209,7 +209,7 @@ impl Shared {
         };
         match returned {
             Ok(Ok(())) => {
-                self.probe.initialised(task.pid);
+                self.probe.initialised(task.pid());
                 Ok(())
             }
             Ok(Err(error)) => Err(SubmitErrorKind::InitFailed(error)),
@@ -227,7 +227,7 @@ impl Shared {
         let result: Result<Result<(), BoxError>, _> =
             // With the task's own PID, which was stored a while ago. The hook would have to wait
             // for the store of a fresh copy.
-            contain(|| lifecycle.on_start(task.pid, method));
+            contain(|| lifecycle.on_start(task.pid(), method));
         match result {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(SubmitErrorKind::StartRefused(error)),
@@ -267,7 +267,7 @@ impl<'a> Place<'a> {
     fn new(shared: &'a Arc<Shared>, birth: &Birth<'a>) -> Self {
         let by = birth.parent;
         let (parent, inherits) = match by {
-            Some(parent) => (parent.pid.id(), parent.origin.values()),
+            Some(parent) => (parent.pid().id(), parent.origin.values()),
             None => {
                 let parent = shared.own_process_id();
                 (parent, shared.values_of(parent))
@@ -392,7 +392,7 @@ impl<'a> Place<'a> {
                     error = error.with_process(process.into_box(), input);
                 }
             }
-            SubmitErrorKind::InitPanicked(_) => discard(task.pid, counters, process.take()),
+            SubmitErrorKind::InitPanicked(_) => discard(task.pid(), counters, process.take()),
             _ => {}
         }
         let mut actions = None;
@@ -401,18 +401,18 @@ impl<'a> Place<'a> {
         take_down(process, items, &mut actions, task, counters);
         drop_values(task, counters);
         if let Some(actions) = &mut actions {
-            actions.release(task.pid, counters);
+            actions.release(task.pid(), counters);
         }
         dropped::answer(|| CommandError::Ended(cause.clone()));
         drop(dropped);
-        shared.probe.withdrawn(task.pid);
+        shared.probe.withdrawn(task.pid());
         // So that no other process has its cell before all is told.
         let task = Arc::clone(task);
         self.give_back();
         let late = shared.closing_inbox.take(task.key());
-        ExitActions::apply_late(&mut actions, late, task.pid, counters);
+        ExitActions::apply_late(&mut actions, late, task.pid(), counters);
         if let Some(actions) = actions {
-            actions.tell_not_started(task.pid, &cause, counters);
+            actions.tell_not_started(task.pid(), &cause, counters);
         }
         error
     }

@@ -163,7 +163,7 @@ impl<T: Send + 'static> Call<T> {
             value: Payload::any((Arc::clone(&task), message, refused)),
             run: |value, completer| {
                 let (task, message, refused) = value.take::<(Task, F, Refused)>()?;
-                let asked = (task.pid, task.shared.number);
+                let asked = (task.pid(), task.shared.number);
                 if completer.asker() == Some(asked) {
                     return Err(CALLS_ITSELF.into());
                 }
@@ -172,7 +172,7 @@ impl<T: Send + 'static> Call<T> {
                 // The reply in a message that is refused is dropped here, before the caller hears
                 // of the error.
                 deliver(&task, in_node(&task, message)).map_err(|error| {
-                    let (pid, kind) = (task.pid, error.kind);
+                    let (pid, kind) = (task.pid(), error.kind);
                     refused(CallRefused { pid, kind })
                 })
             },
@@ -255,7 +255,7 @@ impl<T: Send + 'static> Call<T> {
     /// The PID of the process that is called; `None` for a question that is [passed](Self::by) on.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
-        self.task.as_ref().map(|it| it.pid)
+        self.task.as_ref().map(|it| it.pid())
     }
 
     /// Sends the question. Never blocks. Not for steps, which ask by `out.ask(call, tag)`.
@@ -314,7 +314,7 @@ impl<T: Send + 'static> IntoFuture for Call<T> {
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pid = self.task.as_ref().map(|it| it.pid);
+        let pid = self.task.as_ref().map(|it| it.pid());
         f.debug_tuple("Call").field(&pid).finish()
     }
 }
@@ -374,7 +374,7 @@ impl<T: Any> Answer<T> {
             return Err(CommandError::Failed(NotStarted.into()));
         }
         let may_wait = match &self.slot.task {
-            Some(task) => may_wait_for(&task.shared, task.pid),
+            Some(task) => may_wait_for(&task.shared, task.pid()),
             None => may_wait(),
         };
         let has_waited = may_wait
@@ -421,7 +421,7 @@ impl<T> Drop for Answer<T> {
 
 impl<T> fmt::Debug for Answer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pid = self.slot.task.as_ref().map(|it| it.pid);
+        let pid = self.slot.task.as_ref().map(|it| it.pid());
         f.debug_tuple("Answer").field(&pid).finish()
     }
 }
@@ -463,7 +463,7 @@ impl Slot {
             State::Waiting(waits) => {
                 let before = waits.waker.replace(waker);
                 if let (None, Some(task)) = (&waits.asked, &self.task) {
-                    waits.asked = Some(watch::asks((task.pid, task.shared.number)));
+                    waits.asked = Some(watch::asks((task.pid(), task.shared.number)));
                 }
                 drop(state);
                 drop(before);
@@ -504,7 +504,7 @@ impl Slot {
 
     fn contained(&self, what: &'static str, f: impl FnOnce()) {
         match &self.task {
-            Some(task) => contain_and_report(what, task.pid, task.shared.own_counters(), f),
+            Some(task) => contain_and_report(what, task.pid(), task.shared.own_counters(), f),
             None => drop(contain(f)),
         }
     }

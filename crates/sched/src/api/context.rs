@@ -24,7 +24,7 @@ impl ProcessCell {
 
 impl ContextBackend for ProcessCell {
     fn pid(&self) -> Pid {
-        self.pid
+        self.pid()
     }
 
     fn into_any(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
@@ -134,16 +134,16 @@ impl ContextBackend for ProcessCell {
 
     fn watch_cancel(&self, key: Option<u64>, waker: &Waker) -> Option<u64> {
         let signals = &self.shared.cancel_signals;
-        let key = signals.enter(self.pid.id(), key, waker.clone());
+        let key = signals.enter(self.pid().id(), key, waker.clone());
         if self.state.watch() {
-            signals.leave(self.pid.id(), key);
+            signals.leave(self.pid().id(), key);
             return None;
         }
         Some(key)
     }
 
     fn unwatch_cancel(&self, key: u64) {
-        self.shared.cancel_signals.leave(self.pid.id(), key);
+        self.shared.cancel_signals.leave(self.pid().id(), key);
     }
 
     fn block(&self, f: &mut dyn FnMut()) {

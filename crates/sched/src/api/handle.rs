@@ -528,14 +528,14 @@ impl ProcessInfo {
         let now = task.state.snapshot();
         let time = nanos(Decider::time().unwrap_or_else(|| shared.timing.time.read()));
         Self {
-            pid: task.pid,
+            pid: task.pid(),
             state: now.state(),
             method: task.method,
             incarnation: now.incarnation(),
             is_cancelled: now.is_cancelled(),
             is_terminating: now.is_terminating(),
             type_name: about.type_name(),
-            names: shared.names.of(task.pid),
+            names: shared.names.of(task.pid()),
             parent: origin.parent().map(|id| Pid::new(shared.host, id)),
             left: about.left(),
             queued: task.limit().map(|_| task.room.messages()),

@@ -46,7 +46,7 @@ impl<M> Address<M> {
     /// The process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
-        self.task.pid
+        self.task.pid()
     }
 
     /// Whether the process takes nothing any more: it is being closed, or has ended. Once `true`,

@@ -132,7 +132,7 @@ impl<M: Send + 'static> Address<M> {
     /// }
     /// ```
     pub fn send_async(&self, message: M) -> SendAsync {
-        let envelope = Message::of(message).to(self.task.pid);
+        let envelope = Message::of(message).to(self.task.pid());
         SendAsync {
             stage: Stage::Unsent(Arc::clone(&self.task), envelope),
         }
@@ -141,7 +141,7 @@ impl<M: Send + 'static> Address<M> {
     #[cfg_attr(feature = "sim", track_caller)]
     fn send_within(&self, message: M, timeout: Option<Duration>) -> Result<(), SendError> {
         let delivered = self.task.deliver_within(Message::of(message), timeout);
-        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid())))
     }
 }
 
@@ -300,7 +300,7 @@ impl Waiter {
     fn poll(&self, mut waker: Waker) -> Look<Message> {
         let task = &self.task;
         let look = self.waiters().poll(&task.room, &self.ticket, &mut waker);
-        discard(task.pid, task.shared.own_counters(), waker);
+        discard(task.pid(), task.shared.own_counters(), waker);
         look
     }
 
@@ -350,7 +350,7 @@ impl ProcessCell {
     /// The message of a sender that waits no more. A waker's destructor that panics costs no
     /// sender its message.
     fn without_waker(&self, (message, waker): Left<Message>) -> Message {
-        discard(self.pid, self.shared.own_counters(), waker);
+        discard(self.pid(), self.shared.own_counters(), waker);
         message
     }
 
@@ -368,7 +368,7 @@ impl ProcessCell {
         if timeout == Some(Duration::ZERO) {
             return Err((SendErrorKind::Timeout, message));
         }
-        if !may_wait_for(&self.shared, self.pid) {
+        if !may_wait_for(&self.shared, self.pid()) {
             return Err((SendErrorKind::Full, message));
         }
         Decider::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
@@ -382,7 +382,7 @@ impl ProcessCell {
         }
         let _waits = own.map(|own| {
             let steps = &own.shared.rooms.waiting_steps;
-            steps.enter(own.pid.id(), waker.clone())
+            steps.enter(own.pid().id(), waker.clone())
         });
         let is_called_back = || own.is_some_and(|own| own.state.is_called_back());
         if is_called_back() {
@@ -437,7 +437,7 @@ impl ProcessCell {
         // process may take more meanwhile, when a sender serves. That sender does not go on and on.
         let wakers: Vec<_> = iter::from_fn(serve_next).take(limit).collect();
         for waker in wakers {
-            contain_and_report("waker", self.pid, counters, || waker.wake());
+            contain_and_report("waker", self.pid(), counters, || waker.wake());
         }
     }
 
@@ -446,7 +446,7 @@ impl ProcessCell {
         if self.limit().is_some() {
             let counters = self.shared.own_counters();
             self.shared.rooms.waiters.close(&self.room, |waker| {
-                contain_and_report("waker", self.pid, counters, || waker.wake());
+                contain_and_report("waker", self.pid(), counters, || waker.wake());
             });
         }
     }

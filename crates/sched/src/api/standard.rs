@@ -176,7 +176,7 @@ pub fn own_command<T: std::marker::Send + 'static>(id: u16, value: T, act: ActOf
 /// The process that asks. Its turn is on this thread.
 fn own(completer: &Completer) -> Result<Task, BoxError> {
     local::own_process()
-        .filter(|task| completer.asker() == Some((task.pid, task.shared.number)))
+        .filter(|task| completer.asker() == Some((task.pid(), task.shared.number)))
         .ok_or_else(|| "the scheduler is stopping".into())
 }
 
@@ -205,7 +205,7 @@ macro_rules! acts {
 
 acts! {
     1 Send -> (), |it, task| {
-        let envelope = Envelope::new(task.pid, it.target, it.topic, it.payloads);
+        let envelope = Envelope::new(task.pid(), it.target, it.topic, it.payloads);
         task.shared.route(envelope)?;
     };
     2 Spawn -> Pid, |it, task| {

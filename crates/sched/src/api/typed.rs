@@ -292,7 +292,7 @@ impl Address {
         }
         match self.task.accepts.kind() {
             (Some(kind), _) if kind.is::<M>() => Ok(Address::new(self.task)),
-            kind => Err(WrongAddress::of::<M>(self.task.pid, kind)),
+            kind => Err(WrongAddress::of::<M>(self.task.pid(), kind)),
         }
     }
 }
@@ -353,7 +353,7 @@ impl<M: Send + 'static> Address<M> {
     pub fn send_control(&self, message: M) -> Result<(), SendError> {
         let delivered = self.task.deliver_control(Message::of(message));
         self.task.called("send_control");
-        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid())))
     }
 
     /// An address for those that know one kind of message alone, of which the process makes its
@@ -446,7 +446,7 @@ impl<M: 'static> Recipient<M> {
     /// The process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
-        self.task.pid
+        self.task.pid()
     }
 
     /// The address of the process, which promises no type of messages.
@@ -476,7 +476,7 @@ impl<M> Clone for Recipient<M> {
 
 impl<M> fmt::Debug for Recipient<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Recipient").field(&self.task.pid).finish()
+        f.debug_tuple("Recipient").field(&self.task.pid()).finish()
     }
 }
 
@@ -491,7 +491,7 @@ pub(crate) fn in_node(task: &Task, message: Message) -> Single<Item> {
 pub(crate) fn deliver(task: &Task, message: Single<Item>) -> Result<(), SendError> {
     let sent = task.send(message);
     task.called("send");
-    sent.map_err(|(kind, message)| item::refused(kind, message, &task.pid))
+    sent.map_err(|(kind, message)| item::refused(kind, message, &task.pid()))
 }
 
 /// As [`deliver`], where the type counts.
@@ -500,7 +500,7 @@ pub(crate) fn deliver(task: &Task, message: Single<Item>) -> Result<(), SendErro
 fn send_looked_at(task: &Task, message: Single<Item>) -> Result<(), SendError> {
     let refuses = item::message(&message).and_then(|it| task.accepts.refuses(it));
     match refuses {
-        Some(kind) => Err(item::refused(kind, message, &task.pid)),
+        Some(kind) => Err(item::refused(kind, message, &task.pid())),
         None => deliver(task, message),
     }
 }

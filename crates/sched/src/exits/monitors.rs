@@ -74,7 +74,7 @@ impl ProcessCell {
         if !self.shared.is_local(target) {
             return Err(MonitorError { pid: target });
         }
-        if target.id() == self.pid.id() {
+        if target.id() == self.pid().id() {
             // When it has ended, it is told nothing any more.
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl ProcessCell {
         let monitor = Monitor {
             incarnation: self.incarnation_end(),
             watcher: self,
-            target: target.pid,
+            target: target.pid(),
             tag,
             is_spawn: true,
         };

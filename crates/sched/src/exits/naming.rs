@@ -42,7 +42,7 @@ impl ExitAction for FreeNames {
 impl Shared {
     /// Gives the process a name.
     pub(crate) fn register_name(&self, name: &str, task: &Task) -> Result<(), RegisterNameError> {
-        let pid = task.pid;
+        let pid = task.pid();
         let names = &self.names;
         let free = || Box::new(FreeNames(Arc::clone(names)));
         // Without the lock: what is told may have others run, and end.

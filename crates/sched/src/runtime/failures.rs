@@ -29,7 +29,7 @@ impl ProcessCell {
             return None;
         }
         // It has them until it releases what it holds.
-        let names = self.shared.names.of(self.pid);
+        let names = self.shared.names.of(self.pid());
         Some(Box::new(Failed { names }))
     }
 
@@ -38,8 +38,8 @@ impl ProcessCell {
     pub(crate) fn stopped(&self) -> StoppedProcess {
         let time = nanos(Decider::time().unwrap_or_else(|| self.shared.timing.time.read()));
         StoppedProcess {
-            pid: self.pid,
-            names: self.shared.names.of(self.pid),
+            pid: self.pid(),
+            names: self.shared.names.of(self.pid()),
             type_name: Some(self.about.type_name()),
             method: Some(self.method),
             since: self.about.ran_before(time).map(Duration::from_nanos),
@@ -65,7 +65,7 @@ impl ProcessCell {
     pub(crate) fn report_answer(&self, tag: Tag, error: &CommandError) {
         let error = text_of_chain(error);
         let failure = Failure::Answer { tag, error };
-        self.report(failure, self.shared.names.of(self.pid));
+        self.report(failure, self.shared.names.of(self.pid()));
     }
 
     /// Reports an answer of the process that the code that has asked does not look at.
@@ -73,12 +73,12 @@ impl ProcessCell {
     #[inline(never)]
     pub(crate) fn report_dropped(&self, error: &CommandError) {
         let failure = Failure::Dropped(text_of_chain(error));
-        self.report(failure, self.shared.names.of(self.pid));
+        self.report(failure, self.shared.names.of(self.pid()));
     }
 
     fn report(&self, failure: Failure, names: Vec<Box<str>>) {
         let report = FailureReport {
-            pid: self.pid,
+            pid: self.pid(),
             names,
             type_name: self.about.type_name(),
             method: self.method,

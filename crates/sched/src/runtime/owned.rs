@@ -24,8 +24,7 @@ use ganger_time::internal::Ticket;
 use std::mem;
 use std::sync::{Arc, Weak};
 
-/// `R` is a reference to the process itself.
-pub(crate) struct Core<R> {
+pub(crate) struct Core {
     /// None once the process has ended.
     pub(crate) process: Option<ProcessBox>,
     /// Taken out of the mailbox, not yet shown to a step; no system events.
@@ -33,15 +32,16 @@ pub(crate) struct Core<R> {
     /// None when there is nothing in it. A thin pointer, because almost no process needs it.
     aside: Option<Box<SideQueues>>,
     pub(crate) yields: Outstanding,
-    /// A reference to the process itself, for its next completer: a handler that answers at once
-    /// gives it back, and no command counts one. None once the process has ended.
-    pub(crate) cached_self_ref: Option<R>,
     /// Above 0: step even if there is no event. So are the first step, one that shows system
     /// events, and the one after `step_again`, a wake or an upgrade. Counts the steps in a row that
     /// have said `step_again` without a new event, up to a bound.
     pub(crate) repeats: u16,
     /// A warning says that the process goes on without an event.
     pub(crate) has_warned: bool,
+    /// One of the counted references to the process is its own, for its next completer: a handler
+    /// that answers at once gives it back, and no command counts one. Not once the process has
+    /// ended.
+    pub(crate) has_self_ref: bool,
     /// So many answers of this turn have come before their handlers returned, and nothing else is
     /// pending. Their yields are not among `yields`: they are outstanding as long as they count
     /// here.
@@ -81,7 +81,7 @@ pub(crate) enum Gathered {
     HeldByTimer(usize),
 }
 
-impl<R> Default for Core<R> {
+impl Default for Core {
     #[inline(always)]
     fn default() -> Self {
         Self {
@@ -89,15 +89,15 @@ impl<R> Default for Core<R> {
             pending: Batch::new(),
             aside: None,
             yields: Outstanding::default(),
-            cached_self_ref: None,
             repeats: 0,
             has_warned: false,
+            has_self_ref: false,
             answers: 0,
         }
     }
 }
 
-impl<R> Core<R> {
+impl Core {
     /// The core of a process that has not had a step. Inlined into the place where it stays.
     #[inline(always)]
     pub(crate) fn new(process: ProcessBox) -> Self {

@@ -155,7 +155,7 @@ mod tests {
         expected.push(counted);
         let listed = scheduler.shared.census.registry.all();
         assert_eq!(
-            listed.map(|task| task.pid.id()).collect::<Vec<_>>(),
+            listed.map(|task| task.pid().id()).collect::<Vec<_>>(),
             expected
         );
     }

@@ -212,7 +212,7 @@ mod tests {
         for handle in &handles {
             assert!(!shared.queues.urgent.is_empty());
             let task = shared.queues.urgent.pop().unwrap().into_task();
-            assert_eq!(task.pid, handle.pid());
+            assert_eq!(task.pid(), handle.pid());
         }
         assert!(shared.queues.urgent.is_empty() && !shared.has_work());
         drop(handles);

@@ -46,7 +46,7 @@ impl ProcessCell {
         }
         let sent = self.shared.probe.sending(item.item().seen().into_iter());
         let wake = self.state.push_single(item)?;
-        self.shared.probe.accepted(self.pid, sent);
+        self.shared.probe.accepted(self.pid(), sent);
         Ok(self.token_of(wake))
     }
 
@@ -202,8 +202,8 @@ impl ProcessCell {
     #[cold]
     fn wake_watchers(&self) {
         let counters = self.shared.own_counters();
-        for waker in self.shared.cancel_signals.take(self.pid.id()) {
-            contain_and_report("waker", self.pid, counters, || waker.wake());
+        for waker in self.shared.cancel_signals.take(self.pid().id()) {
+            contain_and_report("waker", self.pid(), counters, || waker.wake());
         }
     }
 
@@ -251,7 +251,7 @@ impl ProcessCell {
 
     /// The process has been marked: its step waits for room no longer, if it does.
     fn call_back(&self) {
-        self.shared.rooms.waiting_steps.wake(self.pid.id());
+        self.shared.rooms.waiting_steps.wake(self.pid().id());
     }
 
     /// Ends its state, as the owner of the run token, and closes its mailbox: see
@@ -296,7 +296,7 @@ impl ProcessCell {
         }
         let sent = self.shared.probe.sending(seen(&items));
         let wake = self.state.push_batch(items)?;
-        self.shared.probe.accepted(self.pid, sent);
+        self.shared.probe.accepted(self.pid(), sent);
         self.schedule(self.token_of(wake));
         Ok(())
     }
@@ -307,7 +307,7 @@ impl ProcessCell {
     /// This thread owns the run token, and has not queued the process.
     unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
         let sent = self.shared.probe.sending(seen(&items));
-        self.shared.probe.accepted(self.pid, sent);
+        self.shared.probe.accepted(self.pid(), sent);
         // A waiting process has nothing pending, and later pushes come behind.
         // SAFETY: as this function's.
         unsafe { self.with_core(|core| core.pending.append(items)) };
@@ -323,7 +323,7 @@ impl ProcessCell {
             let counters = self.shared.own_counters();
             counters.stale_completions.bump();
             self.shared.probe.answer_refused();
-            discard(self.pid, counters, answer);
+            discard(self.pid(), counters, answer);
         }
     }
 
@@ -345,7 +345,7 @@ impl ProcessCell {
     pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
         let sent = self.shared.probe.sending(item.seen().into_iter());
         let wake = self.state.push_system(item)?;
-        self.shared.probe.accepted(self.pid, sent);
+        self.shared.probe.accepted(self.pid(), sent);
         self.settle_urgent(wake);
         Ok(())
     }

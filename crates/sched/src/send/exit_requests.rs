@@ -87,7 +87,7 @@ impl ProcessCell {
             Err(refused) => Some(refused),
         };
         let key = self.key();
-        self.shared.census.registry.read(self.pid.id(), |task| {
+        self.shared.census.registry.read(self.pid().id(), |task| {
             if task.key() == key
                 && let Some(request) = refused.take()
             {
@@ -124,5 +124,5 @@ pub(crate) fn add_own(task: &Task, action: Box<dyn ExitAction>) -> Result<(), Ex
 
 pub(crate) fn add(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
     let added = task.add_exit_action(action);
-    added.map_err(|action| ExitActionError::new(task.pid, action))
+    added.map_err(|action| ExitActionError::new(task.pid(), action))
 }

@@ -154,7 +154,7 @@ pub fn pick(of: usize) -> usize {
 #[inline(never)]
 fn step_in_a_simulation() {
     if happens("step panics") {
-        let process = local::own_process().map(|task| super::describe(task.pid));
+        let process = local::own_process().map(|task| super::describe(task.pid()));
         let of = process.map_or(String::new(), |process| format!(" of {process}"));
         super::tell(format!("fault: the step{of} panics"));
         panic!("a fault of the simulation: the step panics");

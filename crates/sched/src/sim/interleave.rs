@@ -103,20 +103,20 @@ fn act(shared: &Arc<Shared>) {
     if happens("process is terminated")
         && let Some(task) = any(shared)
     {
-        done(Did::Terminated(task.pid));
+        done(Did::Terminated(task.pid()));
         task.terminate();
     }
     if happens("process is cancelled")
         && let Some(task) = any(shared)
     {
-        done(Did::Cancelled(task.pid));
+        done(Did::Cancelled(task.pid()));
         task.cancel(CancelReason::from("a fault of the simulation"));
     }
     if happens("process is upgraded")
         && let Some(request) = any_upgrade()
         && let Some(task) = any(shared)
     {
-        done(Did::Upgraded(task.pid));
+        done(Did::Upgraded(task.pid()));
         // The process may be about to end.
         drop(task.upgrade(request()));
     }

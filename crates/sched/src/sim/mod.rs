@@ -361,7 +361,7 @@ impl Machine<'_> {
         } else {
             None
         };
-        task.map(|task| task.pid)
+        task.map(|task| task.pid())
     }
 
     /// What is left of a scheduler whose workers have left, if something is.

@@ -60,7 +60,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
                     self.task.shared.probe.answered();
                 }
                 let probe = &self.task.shared.probe;
-                probe.answered_inline(self.task.pid, tag, token);
+                probe.answered_inline(self.task.pid(), tag, token);
                 // The completion comes after all messages that the handler has sent.
                 self.core.receive(&self.task.state);
                 of_completion(tag, token, Err(error.unwrap_or(CommandError::Dropped)))
@@ -78,7 +78,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
                 self.counters.panics.bump();
                 log(Level::ERROR, || {
                     tracing::error!(
-                        target: "ganger::sched", pid = %self.task.pid, command = %id,
+                        target: "ganger::sched", pid = %self.task.pid(), command = %id,
                         reason = %message,
                         "contained a panic of a handler"
                     );
@@ -103,11 +103,11 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
     fn report_late(&self, id: CommandId, error: CommandError) {
         log(Level::WARN, || {
             tracing::warn!(
-                target: "ganger::sched", pid = %self.task.pid, command = %id,
+                target: "ganger::sched", pid = %self.task.pid(), command = %id,
                 error = %text_of_chain(&error),
                 "a handler reported an error after it had completed the command"
             );
         });
-        discard(self.task.pid, self.counters, error);
+        discard(self.task.pid(), self.counters, error);
     }
 }

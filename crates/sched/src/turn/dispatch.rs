@@ -98,7 +98,7 @@ impl CompletionSink for ProcessCell {
     }
 
     fn pid(&self) -> Option<Pid> {
-        Some(self.pid)
+        Some(self.pid())
     }
 
     fn scheduler(&self) -> u64 {
@@ -107,7 +107,7 @@ impl CompletionSink for ProcessCell {
 
     fn is_cancelled(&self, token: u64) -> bool {
         self.state.is_unwanted()
-            || self.state.takes_back() && self.shared.revoked.contains(self.pid.id(), token)
+            || self.state.takes_back() && self.shared.revoked.contains(self.pid().id(), token)
     }
 
     fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
@@ -135,7 +135,7 @@ impl ProcessCell {
         // SAFETY: it is used here only.
         match unsafe { current(&self, token) } {
             Some(call) if !self.state.has_events() => {
-                self.shared.probe.answered_inline(self.pid, tag, token);
+                self.shared.probe.answered_inline(self.pid(), tag, token);
                 call.settle(Answer::Given(answer), self);
             }
             call => {
@@ -176,15 +176,13 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[cold]
     #[inline(never)]
     fn take_back(&mut self, tag: Tag) {
-        self.shared.probe.revoked(self.task.pid, tag);
-        let ProcessCell {
-            pid, state, shared, ..
-        } = &**self.task;
-        let marks = (state, &shared.revoked);
-        let (calls, tickets) = self.core.take_back(tag, *pid, marks, self.counters);
+        self.shared.probe.revoked(self.task.pid(), tag);
+        let ProcessCell { state, shared, .. } = &**self.task;
+        let (pid, marks) = (self.task.pid(), (state, &shared.revoked));
+        let (calls, tickets) = self.core.take_back(tag, pid, marks, self.counters);
         self.shared.forget_timers(&tickets);
         for call in calls.iter().filter_map(Weak::upgrade) {
-            contain_and_report("on_end", self.task.pid, self.counters, || call.call());
+            contain_and_report("on_end", self.task.pid(), self.counters, || call.call());
         }
     }
 }
@@ -222,7 +220,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         self.task
             .shared
             .probe
-            .yielded(self.task.pid, id, tag, token);
+            .yielded(self.task.pid(), id, tag, token);
         // What has arrived before the answer stays before it.
         self.core.receive(&self.task.state);
         let now = || Instant::from_nanos(self.task.shared.now());
@@ -269,7 +267,8 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         let shard = shard.map_or(ShardId::OUTSIDE, ShardId::of_worker);
         let shards = self.task.shared.timing.timers.shards();
         let completer = || {
-            let sink = self.core.cached_self_ref.take();
+            // SAFETY: the core of that process.
+            let sink = unsafe { self.task.take_self_ref(self.core) };
             let sink = sink.unwrap_or_else(|| Arc::clone(self.task));
             Completer::new(sink, tag, token)
         };
@@ -283,8 +282,9 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
     /// The reference to the process for a completer: the one that the core has, which stays there.
     /// After the call, [`leave`](Self::leave) decides which of the two is there.
     fn lend_self_ref(&mut self) -> Task {
-        if self.core.cached_self_ref.is_none() {
-            self.core.cached_self_ref = Some(Arc::clone(self.task));
+        if !self.core.has_self_ref {
+            self.core.has_self_ref = true;
+            mem::forget(Arc::clone(self.task));
         }
         // SAFETY: the core's reference has been counted, and does not go before `leave`, which
         // gives it up if the completer's has not come back: see `Call::settle`.
@@ -297,7 +297,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         let answer = call.answer.into_inner();
         if let Answer::Later | Answer::Sent = answer {
             // The completer has it, or has given it up.
-            mem::forget(self.core.cached_self_ref.take());
+            self.core.has_self_ref = false;
         }
         answer
     }

@@ -33,9 +33,9 @@ pub(crate) fn close(
     task: &Task,
     counters: &Counters,
 ) {
-    task.shared.probe.closing(task.pid);
-    contain_and_report("close", task.pid, counters, || process.close());
-    discard(task.pid, counters, process);
+    task.shared.probe.closing(task.pid());
+    contain_and_report("close", task.pid(), counters, || process.close());
+    discard(task.pid(), counters, process);
 }
 
 /// The mailbox of the process has been closed, with these items left. Adds the exit actions among
@@ -61,14 +61,14 @@ pub(crate) fn take_down(
     {
         settle_held(&mut items, task);
     }
-    task.shared.probe.dropping(task.pid, seen(&items));
+    task.shared.probe.dropping(task.pid(), seen(&items));
     let (messages, completions) = count(&items);
     counters.undelivered.add(messages);
     counters.stale_completions.add(completions);
     if messages > 0 && task.shared.config.dead_letters.is_some() {
         tell_of_dead(&items, task, counters);
     }
-    discard_each(task.pid, counters, items);
+    discard_each(task.pid(), counters, items);
     if let Some(process) = process {
         close(process, task, counters);
     }
@@ -82,7 +82,7 @@ fn settle_held(items: &mut Batch<Item>, task: &Task) {
             Item::HeldByTimer(ticket) => {
                 if let Some(envelope) = task.shared.take_held(ticket, |_| true) {
                     let event = Event::Message(envelope.message);
-                    task.shared.probe.arrived_next(task.pid, &event);
+                    task.shared.probe.arrived_next(task.pid(), &event);
                     rest.push_back(Item::Event(event));
                 }
             }
@@ -108,11 +108,11 @@ fn tell_of_dead(items: &Batch<Item>, task: &Task, counters: &Counters) {
         let letter = DeadLetter::new(
             DeadReason::Ended,
             message.source,
-            task.pid,
+            task.pid(),
             message.topic,
             at,
         );
-        contain_and_report("dead letter", task.pid, counters, || {
+        contain_and_report("dead letter", task.pid(), counters, || {
             sink.dead_letter(&letter);
         });
     }
@@ -145,7 +145,7 @@ fn log_end(task: &Task, how: &'static str, reason: &ExitReason, is_reported: boo
         }
         _ => log(
             Level::DEBUG,
-            || tracing::debug!(target: "ganger::sched", pid = %task.pid, how, "ended"),
+            || tracing::debug!(target: "ganger::sched", pid = %task.pid(), how, "ended"),
         ),
     }
 }
@@ -155,7 +155,7 @@ fn log_end(task: &Task, how: &'static str, reason: &ExitReason, is_reported: boo
 fn log_failure(task: &Task, how: &'static str, reason: impl Fn() -> Box<str>) {
     log(Level::WARN, || {
         tracing::warn!(
-            target: "ganger::sched", pid = %task.pid, method = %task.method, how,
+            target: "ganger::sched", pid = %task.pid(), method = %task.method, how,
             reason = %reason(),
             "ended"
         );
@@ -175,7 +175,7 @@ pub(crate) fn finish(
 ) {
     let (terminated, rest) = task.complete();
     if terminated && matches!(end, Some(ExitReason::Done(_) | ExitReason::Cancelled(_))) {
-        discard(task.pid, counters, end.take());
+        discard(task.pid(), counters, end.take());
     }
     let reason = end.get_or_insert(ExitReason::Terminated);
     let failed = task.failed(reason);
@@ -190,7 +190,7 @@ pub(crate) fn finish(
         task.with_core(|core| {
             let tickets = core.yields.take_tickets();
             core.yields = Outstanding::default();
-            core.cached_self_ref = None;
+            drop(task.take_self_ref(core));
             (core.process.take(), core.take_events(&mut items), tickets)
         })
     };
@@ -202,14 +202,14 @@ pub(crate) fn finish(
     let mut next = None;
     failing::within(has_failed(reason), || {
         if items.is_empty() && actions.is_none() {
-            shared.probe.dropping(task.pid, seen(&items));
+            shared.probe.dropping(task.pid(), seen(&items));
             if let Some(process) = process {
                 close(process, task, counters);
             }
         } else {
             take_down(process, items, &mut actions, task, counters);
             let actions = actions.as_mut();
-            next = actions.and_then(|it| it.release_some(0, task.pid, counters));
+            next = actions.and_then(|it| it.release_some(0, task.pid(), counters));
         }
     });
     if task.origin.has_values() {
@@ -224,7 +224,7 @@ pub(crate) fn finish(
     let (owned, failed) = go(shared, counters, task, reason, (&mut actions, failed));
     if let Some(actions) = ManuallyDrop::into_inner(actions) {
         let mut telling = actions.telling(|| ExitCause::of(reason, text_of_chain));
-        let tell = || telling.go_on(task.pid, counters);
+        let tell = || telling.go_on(task.pid(), counters);
         if failing::within(has_failed(reason), tell) {
             let owned = ManuallyDrop::into_inner(owned).map(|it| it as _);
             put_off(
@@ -244,7 +244,7 @@ pub(crate) fn finish(
 #[cold]
 #[inline(never)]
 pub(crate) fn drop_values(task: &Task, counters: &Counters) {
-    discard(task.pid, counters, task.origin.take());
+    discard(task.pid(), counters, task.origin.take());
 }
 
 /// Whether what the process held may be half changed.
@@ -276,7 +276,7 @@ pub(crate) fn go_on_with_end(
             let mut actions = ManuallyDrop::new(Some(actions));
             let released = actions.as_mut();
             let next = failing::within(has_failed(reason), || {
-                released.and_then(|it| it.release_some(from, task.pid, counters))
+                released.and_then(|it| it.release_some(from, task.pid(), counters))
             });
             dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
             if let Some(next) = next {
@@ -294,7 +294,7 @@ pub(crate) fn go_on_with_end(
             (telling, ManuallyDrop::new(owned), failed)
         }
     };
-    let tell = || telling.go_on(task.pid, counters);
+    let tell = || telling.go_on(task.pid(), counters);
     if failing::within(has_failed(reason), tell) {
         let owned = ManuallyDrop::into_inner(owned).map(|it| it as _);
         put_off(task, end, Stage::Tell(telling, owned, failed), queue);
@@ -338,13 +338,13 @@ fn go(
     reason: &ExitReason,
     (actions, failed): (&mut Option<Box<ExitActions>>, Option<Box<Failed>>),
 ) -> Gone {
-    shared.probe.ended(task.pid, task.method, reason);
+    shared.probe.ended(task.pid(), task.method, reason);
     shared.probe.interleave(&task.shared);
     // SAFETY: a process ends once.
-    let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
+    let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid().id()) });
     if shared.closing_inbox.is_any() {
         let late = shared.closing_inbox.take(task.key());
-        ExitActions::apply_late(actions, late, task.pid, counters);
+        ExitActions::apply_late(actions, late, task.pid(), counters);
     }
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
     let (ended, how, kind) = match reason {
@@ -365,8 +365,8 @@ fn go(
     let is_reported = failed.is_some() && task.exit.is_abandoned();
     log_end(task, how, reason, is_reported);
     if let Some(lifecycle) = shared.config.lifecycle.as_deref() {
-        contain_and_report("on_complete", task.pid, counters, || {
-            lifecycle.on_complete(task.pid, reason);
+        contain_and_report("on_complete", task.pid(), counters, || {
+            lifecycle.on_complete(task.pid(), reason);
         });
     }
     shared.leave_place();
@@ -385,7 +385,7 @@ fn give_reason(
     queue: Option<&LocalQueue>,
 ) {
     shared.census.live.leave(queue.map(|queue| queue.index));
-    let pid = task.pid;
+    let pid = task.pid();
     let Some(reason) = end.take() else {
         unreachable!("there is one")
     };

@@ -117,7 +117,7 @@ impl<'a> Runner<'a> {
         } else {
             dropped::open_first()
         };
-        let guard = place.begin(task.pid);
+        let guard = place.begin(task.pid());
         let ends = match task.state.begin() {
             // The process has ended, and its end goes on.
             Begin::Terminate if task.state.is_closed() => TurnEnd::Goes,

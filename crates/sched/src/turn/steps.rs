@@ -150,7 +150,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let type_name = task.about.type_name();
         log(Level::WARN, || {
             tracing::warn!(
-                target: "ganger::sched", pid = %task.pid, method = %task.method,
+                target: "ganger::sched", pid = %task.pid(), method = %task.method,
                 r#type = type_name, steps = MANY_REPEATS,
                 "a process goes on without an event or a command, and keeps a core busy: a step \
                  that has nothing to do returns without `step_again`, and so waits"
@@ -175,7 +175,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                     let is_shown = self.core.settle_held(|ticket| {
                         let envelope = shared.take_held(ticket, |_| true)?;
                         let event = Event::Message(envelope.message);
-                        shared.probe.arrived_next(task.pid, &event);
+                        shared.probe.arrived_next(task.pid(), &event);
                         Some(event)
                     });
                     if !is_shown {
@@ -196,14 +196,14 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 Gathered::Upgrade(request) => *request,
                 Gathered::Signal(signal) => {
                     match self.ask(signal) {
-                        Arrived::Nothing => self.shared.probe.signalled(self.task.pid, None),
+                        Arrived::Nothing => self.shared.probe.signalled(self.task.pid(), None),
                         Arrived::End(cause) => {
-                            self.shared.probe.signalled(self.task.pid, None);
+                            self.shared.probe.signalled(self.task.pid(), None);
                             return Err(self.end(ExitReason::Exited(cause)));
                         }
                         Arrived::Notice(notice) => {
                             let event = Event::Exit(Box::new(notice));
-                            self.shared.probe.signalled(self.task.pid, Some(&event));
+                            self.shared.probe.signalled(self.task.pid(), Some(&event));
                             self.core.show_last(event);
                             told += 1;
                         }
@@ -217,7 +217,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                     continue;
                 }
             };
-            self.shared.probe.upgrading(self.task.pid);
+            self.shared.probe.upgrading(self.task.pid());
             if let Err(error) = self.upgrade(request) {
                 return Err(self.end(ExitReason::UpgradeFailed(error)));
             }
@@ -231,7 +231,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// Lets an arrived signal act.
     fn ask(&self, signal: Box<dyn ExitSignal>) -> Arrived {
         let mut arrived = Arrived::Nothing;
-        let (pid, counters) = (self.task.pid, self.counters);
+        let (pid, counters) = (self.task.pid(), self.counters);
         contain_and_report("exit signal", pid, counters, || arrived = signal.arrive());
         arrived
     }
@@ -276,7 +276,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             return false;
         };
         let of = || task.about.type_name();
-        shared.probe.shown(task.pid, task.method, of, &events);
+        shared.probe.shown(task.pid(), task.method, of, &events);
         shared.probe.interleave(&task.shared);
         let ctx = LentContext::new(task);
         let stepped = contain(|| {
@@ -314,8 +314,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         self.end(reason);
         // The next process must not see the rest of a panic.
         let mut out = mem::take(out);
-        discard_each(self.task.pid, self.counters, out.drain_yields());
-        discard(self.task.pid, self.counters, out.take_outcome());
+        discard_each(self.task.pid(), self.counters, out.drain_yields());
+        discard(self.task.pid(), self.counters, out.take_outcome());
     }
 
     /// The process waits, unless its system lane has an event.
@@ -346,7 +346,7 @@ fn end_step(shared: &Shared, task: &Task, events: &mut StepEvents<'_>) -> usize 
         events.count();
     }
     let left = events.settle();
-    shared.probe.stepped(task.pid, events);
+    shared.probe.stepped(task.pid(), events);
     if is_limited {
         task.release_messages(events.places);
     }

@@ -31,7 +31,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let next = match self.create(target) {
             Ok(next) => next,
             Err(error) => {
-                discard(task.pid, counters, input);
+                discard(task.pid(), counters, input);
                 return Err(error);
             }
         };
@@ -46,15 +46,15 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             close(old, task, counters);
         }
         self.shared.forget_timers(&self.core.yields.take_tickets());
-        self.core.forget_yields(task.pid, counters);
-        self.shared.probe.upgraded(task.pid);
+        self.core.forget_yields(task.pid(), counters);
+        self.shared.probe.upgraded(task.pid());
         self.core.repeats = 1;
         self.core.has_warned = false;
         task.state.count_upgrade();
         counters.upgrades.bump();
         log(
             Level::DEBUG,
-            || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "upgraded"),
+            || tracing::debug!(target: "ganger::sched", pid = %task.pid(), %method, "upgraded"),
         );
         Ok(())
     }
@@ -84,7 +84,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let (task, counters) = (self.task, self.counters);
         let actions = self.core.take_of_incarnation(&task.state, counters);
         task.origin.next_incarnation();
-        failing::within(true, || run_all(actions, task.pid, cause, counters));
+        failing::within(true, || run_all(actions, task.pid(), cause, counters));
         dropped::answer(|| CommandError::Ended(cause.clone()));
     }
 
@@ -97,7 +97,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let ctx = LentContext::new(self.task);
         let error = match contain(|| next.init(&ctx, &method, input)) {
             Ok(Ok(())) => {
-                self.shared.probe.initialised(self.task.pid);
+                self.shared.probe.initialised(self.task.pid());
                 return Ok(next);
             }
             Ok(Err(error)) => UpgradeError::InitFailed(error),
@@ -106,7 +106,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 UpgradeError::InitPanicked(message)
             }
         };
-        discard(self.task.pid, self.counters, next);
+        discard(self.task.pid(), self.counters, next);
         Err(error)
     }
 }

@@ -134,7 +134,7 @@ impl<'a> Simulated<'a> {
         match std::mem::replace(&mut self.phase, Phase::Gone) {
             Phase::Looks(mut empty) => match self.worker.look_once(&mut empty) {
                 Looked::Found(token) => {
-                    let did = Did::Found(token.cell().pid);
+                    let did = Did::Found(token.cell().pid());
                     self.phase = Phase::Found(token);
                     did
                 }
@@ -154,7 +154,7 @@ impl<'a> Simulated<'a> {
             },
             Phase::Found(token) => {
                 self.worker.announce_found();
-                let did = Did::TookUp(token.cell().pid);
+                let did = Did::TookUp(token.cell().pid());
                 self.phase = Phase::Runs(token);
                 did
             }
@@ -162,7 +162,7 @@ impl<'a> Simulated<'a> {
                 let micros = usize::try_from(BLOCK.as_micros()).unwrap_or(usize::MAX);
                 let time =
                     Duration::from_micros(Decider::choose("user", micros).unwrap_or(0) as u64);
-                let pid = token.cell().pid;
+                let pid = token.cell().pid();
                 self.worker.counters.turns.bump();
                 let running = self.queue.shared.census.turns.begin(Some(index), pid);
                 let until = self.clock.now().saturating_add(time);
@@ -259,7 +259,7 @@ impl<'a> Simulated<'a> {
 
     /// A turn.
     fn run(&mut self, token: Token) -> Did {
-        let did = Did::Ran(token.cell().pid);
+        let did = Did::Ran(token.cell().pid());
         self.runner.run(token);
         self.queue.shared.probe.looking(self.queue.index);
         self.phase = if self.has_to_stand_down() {

@@ -105,7 +105,7 @@ fn a_rotation_takes_over_what_waits_behind_a_worker_that_was_relieved() {
     assert!(shared.worker_slots.replace(1, start, || ()).unwrap());
     let spare = spare.unwrap();
     let mut worker = Worker::new(&spare);
-    let oldest = worker.rotate(0).map(|token| token.cell().pid);
+    let oldest = worker.rotate(0).map(|token| token.cell().pid());
     assert_eq!(oldest, Some(handles[0].pid()));
     assert_eq!(relieved.deque.len(), 1);
 }
@@ -188,7 +188,7 @@ fn arrivals_come_in_their_order_and_others_between_them() {
     let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
     let mut worker = Worker::new(&queue);
     let mut picked: Vec<_> = std::iter::from_fn(|| worker.find_work())
-        .map(|token| token.into_task().pid)
+        .map(|token| token.into_task().pid())
         .collect();
     let at = picked.iter().position(|&pid| pid == handles[0].pid());
     // Earlier if it has taken a millisecond so far.

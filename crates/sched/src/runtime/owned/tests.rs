@@ -16,7 +16,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
     const LIMIT: usize = 16;
     const ALL: usize = 10 * LIMIT;
     let (state, counters) = (State::new(), Counters::new(false));
-    let mut core = Core::<()>::default();
+    let mut core = Core::default();
     for _ in 0..ALL {
         assert!(state.push(Item::Exit(request())).is_ok());
     }
@@ -38,7 +38,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
 #[test]
 fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     let (state, counters) = (State::new(), Counters::new(false));
-    let mut core = Core::<()>::default();
+    let mut core = Core::default();
     core.apply(request(), &counters);
     core.partition(Batch::new());
     let message = Item::Event(Event::Message(Message::new("n", 1_u64)));

@@ -157,7 +157,7 @@ impl Process for NoopProcess {
 /// The real thing, without a scheduler.
 struct Real {
     state: State<Item>,
-    core: Core<()>,
+    core: Core,
     counters: Counters,
 }
 

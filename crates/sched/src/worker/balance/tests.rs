@@ -132,7 +132,7 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
         let pids = crowd.queues.iter().map(|queue| {
             let stealer = queue.deque.stealer();
             let tokens: Vec<_> = std::iter::from_fn(|| stealer.steal().success()).collect();
-            let oldest = tokens[0].cell().pid;
+            let oldest = tokens[0].cell().pid();
             let push = |token| ganger_deque::Worker::push(&queue.deque, token);
             tokens.into_iter().for_each(push);
             oldest
@@ -140,7 +140,7 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
         let oldest: Vec<_> = pids.collect();
         let mut worker = Worker::new(&crowd.queues[0]);
         worker.random = fastrand::Rng::with_seed(seed);
-        let pick = |token: Option<Token>| token.unwrap().cell().pid;
+        let pick = |token: Option<Token>| token.unwrap().cell().pid();
         assert_eq!(pick(worker.rotate(MILLI)), new.pid());
         assert_eq!(worker.last_balance, 0, "it has not looked");
         assert!(worker.rotation.oldest_is_next);
@@ -181,7 +181,7 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
             ganger_deque::Worker::push(&crowd.queues[turn].deque, token);
         }
         let token = workers[turn].find_work().unwrap();
-        let pid = token.cell().pid;
+        let pid = token.cell().pid();
         *counts.entry(pid.id()).or_insert(0) += 1;
         running[turn] = Some((token, shared.census.turns.begin(Some(turn), pid)));
     }
