@@ -65,6 +65,7 @@ catalog() ->
         {"S3", 500000, 20000, in_parts(1, fun(_, Restarts) -> restarting:time(Restarts) end)},
         {"S3in", 500000, 20000, {missing, "a process that has failed is gone"}},
         {"S4", 1000000, 50000, in_processes(1000, fun fan:broadcast/2)},
+        {"S4each", 1000000, 50000, {missing, "processes run it as S4"}},
         {"S5", 1000000, 50000, {missing, "it is not measured with jobs"}},
         {"S5us", 1000000, 50000, {missing, "it is not measured with jobs"}},
         {"Q2", 800000, 40000, {missing, "it compares Ganger's limited mailboxes with its others"}}

@@ -119,6 +119,7 @@ var workloads = []workload{
 	{"S3", 500_000, 20_000, nil, "no goroutine is told of the end of another"},
 	{"S3in", 500_000, 20_000, nil, "a goroutine that has ended is gone"},
 	{"S4", 1_000_000, 50_000, nil, "it has no groups that are sent to by one call"},
+	{"S4each", 1_000_000, 50_000, nil, "goroutines run it as W7"},
 	{"S5", 1_000_000, 50_000, nil, "it is not measured with jobs"},
 	{"S5us", 1_000_000, 50_000, nil, "it is not measured with jobs"},
 	{"Q2", 800_000, 40_000, nil, "it compares Ganger's limited mailboxes with its others"},

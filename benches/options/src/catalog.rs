@@ -192,6 +192,7 @@ names! {
     S3 = "S3",
     S3in = "S3in",
     S4 = "S4",
+    S4each = "S4each",
     S5 = "S5",
     S5us = "S5us",
     Q2 = "Q2",

@@ -96,6 +96,17 @@ pub(super) const BROADCAST: Spec = Spec {
     metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
 };
 
+pub(super) const BROADCAST_EACH: Spec = Spec {
+    id: Id::S4each,
+    name: "broadcast_each",
+    what: "As S4, where a peer has a channel for each member",
+    of: "messages",
+    full: 1_000_000,
+    quick: 50_000,
+    peers: &[Peer::Ganger, Peer::Tokio],
+    metrics: &[Metric::new("time", "ns").to(&[Best(1.0)])],
+};
+
 pub(super) const POOL: Spec = Spec {
     id: Id::S5,
     name: "pool",

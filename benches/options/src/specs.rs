@@ -550,6 +550,7 @@ pub(super) const SPECS: &[Spec] = &[
     depend::RESTART,
     depend::RESTART_IN_PLACE,
     depend::BROADCAST,
+    depend::BROADCAST_EACH,
     depend::POOL,
     depend::POOL_BUSY,
     Spec {

@@ -198,6 +198,11 @@ pub trait Contestant {
         Err(Error::Missing(why.to_owned()))
     }
 
+    /// S4each: as [`broadcast`](Self::broadcast), where each member has a mailbox of its own.
+    fn broadcast_each(&self, members: u64, messages: u64) -> Timed {
+        self.broadcast(members, messages)
+    }
+
     /// W10: a process that strikes the bell with each received number, and ends when the bell says
     /// that the number was the last.
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {

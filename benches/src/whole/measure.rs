@@ -116,9 +116,8 @@ pub(super) fn measure<C: Contestant>(
             run.check_sum(sum_below(commands + 1))?;
             Ok(time)
         }),
-        Id::S1 | Id::S1out | Id::S2 | Id::S3 | Id::S3in | Id::S4 | Id::S5 | Id::S5us => {
-            run.depend()
-        }
+        Id::S1 | Id::S1out | Id::S2 | Id::S3 | Id::S3in => run.depend(),
+        Id::S4 | Id::S4each | Id::S5 | Id::S5us => run.depend(),
         Id::W10 => run.wake_latency(Sender::Parks),
         Id::W10spin => run.wake_latency(Sender::Spins),
         Id::W10busy => run.wake_latency_beside_busy(Sender::Parks),

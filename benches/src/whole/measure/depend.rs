@@ -31,6 +31,13 @@ impl<C: Contestant> Run<'_, C> {
                     self.summed(time, members * sum_below(messages))
                 })
             }
+            Id::S4each => {
+                let members = self.job.processes.unwrap_or(1_000);
+                self.each(members, |messages| {
+                    let time = self.peer.broadcast_each(members, messages)?;
+                    self.summed(time, members * sum_below(messages))
+                })
+            }
             other => Err(Error::Missing(format!("{other} is measured elsewhere"))),
         }
     }

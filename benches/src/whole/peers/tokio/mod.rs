@@ -166,6 +166,10 @@ impl Contestant for Tokio {
         depend::broadcast(self, members, messages)
     }
 
+    fn broadcast_each(&self, members: u64, messages: u64) -> Timed {
+        fan::run_out::<u64>(self, members, messages)
+    }
+
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
         Ok(crowd::sleeper(self, bell))
     }
