@@ -69,7 +69,7 @@ struct Monitor<'a, C> {
     quiet: Duration,
     /// At the last look no thread waited for what is due.
     is_uncovered: bool,
-    /// At the last look no thread was in the driver.
+    /// At the last look no thread had been in the driver since the one before.
     is_left: bool,
     /// How often a thread had been there by then.
     visits: u64,
@@ -212,8 +212,9 @@ impl<'a, C: Clock> Monitor<'a, C> {
         let Some(driven) = &shared.timing.driven else {
             return;
         };
-        let is_left = driven.waiter.is_free();
-        if is_left && self.visits == driven.waiter.visits() {
+        // A worker that comes back again and again needs no other one there.
+        let is_left = driven.waiter.is_free() && self.visits == driven.waiter.visits();
+        if is_left {
             let ready = shared.look_in_driver(|| ());
             ready.into_iter().for_each(|token| shared.schedule(token));
         }

@@ -18,9 +18,10 @@
 //! 3. A worker that finds no process looks in the driver once before it rests, and a busy one at a
 //!    rotation, when no thread has for a while. It ends its search before.
 //! 4. A worker that has left the driver and begins a turn wakes the monitor, if that sleeps.
-//! 5. The monitor looks when no thread has since its last look. When no thread is there at two
-//!    looks, it wakes a sleeper. Before it sleeps it announces that, makes a heavy fence, and waits
+//! 5. The monitor looks when no thread has since its last look. When it has had to look twice in a
+//!    row, it wakes a sleeper. Before it sleeps it announces that, makes a heavy fence, and waits
 //!    in the driver itself, if no thread is there.
+//! 6. A worker keeps what is ready to itself, if that is soon over: `worker/batch.rs`.
 //!
 //! **Why the driver is never left alone.** Either a thread waits there, or a worker is between two
 //! turns, or the monitor watches. A worker that found the place taken sleeps while another thread

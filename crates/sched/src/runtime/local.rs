@@ -59,6 +59,9 @@ pub(crate) struct LocalQueue {
     /// So many in the deque lie below those that this worker has woken, or stolen; the maximum when
     /// it has none.
     below_woken: Cell<usize>,
+    /// Until when the worker wakes no sleeper for what is in the deque; 0 when it wakes one. See
+    /// `worker/batch.rs`.
+    kept_until: Cell<u64>,
 }
 
 impl LocalQueue {
@@ -71,6 +74,7 @@ impl LocalQueue {
             handlers: OwnHandlers::default(),
             woken: Cell::new(0),
             below_woken: Cell::new(usize::MAX),
+            kept_until: Cell::new(0),
         }
     }
 
@@ -136,12 +140,30 @@ impl LocalQueue {
         self.below_woken.set(usize::MAX);
     }
 
-    /// Wakes a sleeping worker for what is queued here. It steals while this worker runs something
-    /// else.
+    /// Wakes a sleeping worker for what is queued here, unless that is kept. It steals while this
+    /// worker runs something else.
     pub(crate) fn offer(&self) {
-        if !self.deque.is_empty() && self.shared.queues.idle.notify() {
+        if self.deque.is_empty() {
+            return;
+        }
+        if self.keeps() && self.shared.now() < self.kept_until.get() {
+            self.shared.queues.idle.defer();
+            return;
+        }
+        self.kept_until.set(0);
+        if self.shared.queues.idle.notify() {
             self.deque.expose();
         }
+    }
+
+    /// What is in the deque is kept until then; no longer at 0.
+    pub(crate) fn keep_until(&self, until: u64) {
+        self.kept_until.set(until);
+    }
+
+    /// Whether no sleeper is woken for what is in the deque. It lasts until the next pick at least.
+    pub(crate) fn keeps(&self) -> bool {
+        self.kept_until.get() > 0
     }
 
     /// A function of its own, so that waking one process stays small.
@@ -244,6 +266,7 @@ mod tests {
     use super::*;
     use crate::Scheduler;
     use crate::base::contain::contain;
+    use crate::noop_process::NoopProcess;
 
     /// The queue of the only worker of a scheduler that is not started.
     fn queue() -> LocalQueue {
@@ -253,6 +276,49 @@ mod tests {
 
     fn is_current(queue: &LocalQueue) -> bool {
         with(&queue.shared, |current| ptr::eq(current, queue)) == Some(true)
+    }
+
+    /// A worker that has left the driver with what is soon over.
+    // pins: G2
+    #[test]
+    fn a_sleeper_is_woken_for_what_is_kept_when_that_lasts() {
+        let builder = Scheduler::builder().workers(2);
+        // No worker serves them.
+        let builder = builder.shutdown_deadline(std::time::Duration::ZERO);
+        let scheduler = builder.build().unwrap();
+        for _ in 0..2 {
+            drop(scheduler.submit(NoopProcess, "main", ()).unwrap());
+        }
+        let shared = &scheduler.shared;
+        let (idle, queue) = (&shared.queues.idle, LocalQueue::of_first(shared));
+        let sleeping = || idle.snapshot().sleeping;
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| idle.sleep(1, false, || false, || false, || None));
+            while sleeping() == 0 {
+                std::thread::yield_now();
+            }
+            queue.keep_until(u64::MAX);
+            enter(&queue, || {
+                while let Some(token) = shared.queues.global.pop() {
+                    shared.schedule(token);
+                }
+            });
+            queue.offer();
+            assert_eq!((queue.deque.len(), sleeping()), (2, 1));
+            assert!(!shared.has_work_beside(0) && shared.has_work_beside(1));
+            queue.keep_until(1);
+            queue.offer();
+            assert!(!queue.keeps());
+            assert_eq!(sleeping(), 0);
+            assert_eq!(
+                sleeper.join().unwrap(),
+                crate::queues::idle::Woken::Notified
+            );
+        });
+        // For the scheduler's end, which knows of no worker that has them.
+        while let Some(token) = queue.deque.pop() {
+            shared.queues.global.push(token);
+        }
     }
 
     #[test]

@@ -100,7 +100,11 @@ impl Shared {
         let _waking = self.probe.waking(|| Some(queue.index));
         queue.note_woken();
         queue.push(token);
-        self.queues.idle.notify();
+        if queue.keeps() {
+            self.queues.idle.defer();
+        } else {
+            self.queues.idle.notify();
+        }
     }
 
     /// Queues a process before all others: a system event has woken it, and the caller owns its
@@ -172,6 +176,12 @@ impl Shared {
     /// The other ends of all deques in which there may be something.
     pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
         self.queues.stealers(self.worker_slots.used())
+    }
+
+    /// Whether something is queued anywhere but in that worker's deque.
+    pub(crate) fn has_work_beside(&self, worker: usize) -> bool {
+        let mut others = self.stealers().iter().enumerate();
+        self.queues.is_any_queued() || others.any(|(it, deque)| it != worker && !deque.is_empty())
     }
 
     /// Whether something is queued anywhere.

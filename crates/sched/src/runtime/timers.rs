@@ -95,13 +95,18 @@ impl Shared {
 
     /// Whether something is queued, or is due with no thread to wait for it.
     pub(crate) fn owes_a_look(&self) -> bool {
-        self.has_work()
-            || self.timing.timer_waiter.is_used()
-                && self
-                    .timing
-                    .timer_waiter
-                    .uncovered(self.shards_in_use())
-                    .is_some()
+        self.has_work() || self.is_any_uncovered()
+    }
+
+    /// As [`owes_a_look`](Self::owes_a_look), but for what is in that worker's deque.
+    pub(crate) fn owes_a_look_beside(&self, worker: usize) -> bool {
+        self.has_work_beside(worker) || self.is_any_uncovered()
+    }
+
+    /// Whether a timer is due next for which no thread waits.
+    fn is_any_uncovered(&self) -> bool {
+        let waiter = &self.timing.timer_waiter;
+        waiter.is_used() && waiter.uncovered(self.shards_in_use()).is_some()
     }
 
     /// Fires what is due at that shard, up to [`TIMER_BATCH`] timers. Returns whether something was

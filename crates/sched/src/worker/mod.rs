@@ -15,13 +15,16 @@
 //! also charges a thread for a yield: after the next wake-up it waits behind a waker that computes.
 
 mod balance;
+mod batch;
 mod ladder;
 mod pace;
 mod poll_timers;
+mod ready;
 mod retire;
 mod rotation;
 mod streak;
 
+use self::batch::Batch;
 use self::pace::Pace;
 use self::rotation::Rotation;
 use self::streak::Streak;
@@ -133,6 +136,7 @@ struct Worker<'a> {
     timers_left: u32,
     /// Time of the last comparison with another worker: see `worker/balance.rs`.
     last_balance: u64,
+    batch: Batch,
     /// The worker is in no turn, as `WorkerSlots` knows.
     is_looking: bool,
     /// The worker was an idle spare, and its thread ends.
@@ -158,6 +162,7 @@ impl<'a> Worker<'a> {
             timer_pace: Pace::new(TIMER_SPAN, TIMER_UNSEEN, 1, 0),
             timers_left: 0,
             last_balance: 0,
+            batch: Batch::new(),
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
             urgent_streak: 0,
@@ -310,14 +315,16 @@ impl<'a> Worker<'a> {
     #[inline(never)]
     fn leave_searchers(&mut self) {
         self.searching = false;
-        self.shared
-            .queues
-            .idle
-            .end_search(|| self.shared.owes_a_look());
+        let (shared, queue) = (self.shared, self.queue);
+        shared.queues.idle.end_search(|| match queue.keeps() {
+            true => shared.owes_a_look_beside(queue.index),
+            false => shared.owes_a_look(),
+        });
     }
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
+        self.enter_driver();
         let searching = mem::take(&mut self.searching);
         let (mut kept, mut ready) = (None, Vec::new());
         let woken = self.shared.queues.idle.sleep_by(
@@ -337,7 +344,7 @@ impl<'a> Worker<'a> {
             },
         );
         self.wake_up(woken, kept);
-        self.shared.schedule_ready(self.queue, ready);
+        self.leave_driver(ready);
     }
 
     /// The worker is about to block, and sends nothing for a while.

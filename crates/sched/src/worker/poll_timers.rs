@@ -14,7 +14,7 @@
 //! (`worker/ladder.rs`).
 
 use super::Worker;
-use crate::policy::{DRIVER_UNSEEN, LATE_AT_WORKERS, TIMER_NEAR};
+use crate::policy::{LATE_AT_WORKERS, TIMER_NEAR};
 use ganger_time::internal::ShardId;
 
 impl Worker<'_> {
@@ -54,27 +54,6 @@ impl Worker<'_> {
         if self.shared.is_driver_left() {
             self.look_in_driver_late();
         }
-    }
-
-    /// Polls the driver, if no thread has for a while.
-    #[cold]
-    #[inline(never)]
-    fn look_in_driver_late(&mut self) {
-        let left = (self.shared.timing.driven.as_ref()).map(|driven| driven.waiter.left());
-        if left.is_some_and(|left| self.shared.now() >= left.saturating_add(DRIVER_UNSEEN)) {
-            self.look_in_driver();
-            self.shared.queues.idle.defer();
-        }
-    }
-
-    /// Polls the driver, unless another thread does. Returns whether a process was ready.
-    pub(super) fn look_in_driver(&mut self) -> bool {
-        let shared = self.shared;
-        // The call may last, and pushers rely on a searching worker.
-        let ready = shared.look_in_driver(|| self.stop_searching());
-        let is_ready = !ready.is_empty();
-        self.shared.schedule_ready(self.queue, ready);
-        is_ready
     }
 
     #[cold]
