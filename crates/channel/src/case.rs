@@ -2,10 +2,10 @@
 
 use crate::claim::Claim;
 use crate::ends::{Receiver, Sender};
+use crate::entries::Wake;
 use crate::entries::{Key, WakeTarget};
 use crate::error::{RecvError, SendError};
 use crate::lock::RawLock;
-use crate::state::Wake;
 use ganger_wait::watch::{self, Registered};
 use std::fmt;
 use std::future::Future;

@@ -1,10 +1,10 @@
 //! The two ends of a channel.
 
 use crate::block::block_on;
-use crate::entries::{Key, WakeTarget};
+use crate::entries::{Key, Wake, WakeTarget};
 use crate::error::{RecvError, SendError};
 use crate::lock::{Guard, Lock};
-use crate::state::{State, Wake, Wakes};
+use crate::state::{State, Wakes};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::{CachePadded, for_each_past_panics};
 use ganger_wait::watch::{self, Registered, Thing};
@@ -116,6 +116,24 @@ impl<T> Shared<T> {
     }
 }
 
+/// Ends a receive that had not to wait: claims the value, and wakes a sender.
+#[inline(always)]
+fn got<T>(
+    mut state: Guard<'_, State<T>>,
+    received: Result<((u64, T), Option<Wake>), RecvError>,
+    is_claimed: bool,
+) -> Result<(u64, T), RecvError> {
+    let (value, wake) = received?;
+    if is_claimed {
+        state.claim();
+    }
+    drop(state);
+    if let Some(wake) = wake {
+        wake.wake();
+    }
+    Ok(value)
+}
+
 /// Wakes all waiters, even if a waker panics.
 pub(crate) fn wake_all(wakes: Wakes) {
     for_each_past_panics(wakes.into_iter(), Wake::wake);
@@ -163,6 +181,7 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// [`SendError::Full`] and [`SendError::Closed`], with the value.
+    #[inline]
     pub fn try_send(&self, value: T) -> Result<(), SendError<T>> {
         let wake = self.0.state.lock().send(value)?;
         if let Some(wake) = wake {
@@ -490,35 +509,23 @@ impl<T> Recv<'_, T> {
         value
     }
 
-    /// Receives without waiting, or with `target` begins to wait.
-    #[inline]
-    fn take(
+    /// Receives, or begins to wait.
+    fn begin(
         &mut self,
-        target: Option<WakeTarget>,
+        context: &Context<'_>,
         is_claimed: bool,
-    ) -> Result<(u64, T), RecvError> {
+    ) -> Poll<Result<(u64, T), RecvError>> {
+        // A waker is users' code, also in its clone.
+        let target = WakeTarget::One(context.waker().clone());
         let mut state = self.receiver.0.state.lock();
-        match state.recv() {
-            Ok((value, wake)) => {
-                if is_claimed {
-                    state.claim();
-                }
-                drop(state);
-                if let Some(wake) = wake {
-                    wake.wake();
-                }
-                Ok(value)
-            }
-            Err(RecvError::Empty) => {
-                if let Some(target) = target {
-                    self.key = Some(state.enlist_receiver(target));
-                    drop(state);
-                    self.registered = watch::wait(|| self.receiver.0.sending_end());
-                }
-                Err(RecvError::Empty)
-            }
-            Err(closed) => Err(closed),
+        let received = state.recv();
+        if let Err(RecvError::Empty) = received {
+            self.key = Some(state.enlist_receiver(target));
+            drop(state);
+            self.registered = watch::wait(|| self.receiver.0.sending_end());
+            return Poll::Pending;
         }
+        Poll::Ready(got(state, received, is_claimed))
     }
 
     /// Polls, and returns the value with its number; claims the value if `is_claimed`.
@@ -530,17 +537,13 @@ impl<T> Recv<'_, T> {
     ) -> Poll<Result<(u64, T), RecvError>> {
         let shared = &self.receiver.0;
         let Some(key) = self.key else {
-            return match self.take(None, is_claimed) {
-                Err(RecvError::Empty) => {
-                    // A waker is users' code, also in its clone.
-                    let target = WakeTarget::One(context.waker().clone());
-                    match self.take(Some(target), is_claimed) {
-                        Err(RecvError::Empty) => Poll::Pending,
-                        done => Poll::Ready(done),
-                    }
-                }
-                done => Poll::Ready(done),
-            };
+            let mut state = shared.state.lock();
+            let received = state.recv();
+            if let Err(RecvError::Empty) = received {
+                drop(state);
+                return self.begin(context, is_claimed);
+            }
+            return Poll::Ready(got(state, received, is_claimed));
         };
         let mut state = match shared.still_waits(key, context.waker()) {
             Ok(()) => return Poll::Pending,

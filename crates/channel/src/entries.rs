@@ -1,11 +1,11 @@
 //! The waiters at each end of a channel, first come first served.
 //!
 //! **Protocol.** All entries of a channel are in one table, guarded by the channel's lock. The
-//! entries of waiters are linked; the other entries keep an outcome until their owner takes it.
+//! entries of waiters are linked; the other entries keep an outcome until their owner takes it. A
+//! served waiter's waker leaves its entry at once, under the lock, as the thread wakes it later.
 
 use crate::claim::{Claim, Claimed};
 use ganger_sync::{WaitList, WaitTable};
-use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -22,10 +22,10 @@ pub(crate) enum WakeTarget {
 }
 
 /// The state of a wait.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The entry is linked, and `WakeTarget` is woken at the end.
-    Waiting(WakeTarget),
+    /// The entry is linked, and its waiter is woken at the end.
+    Waiting,
     /// The sender's value has been taken, or the receiver's value has come.
     Met,
     /// The channel is closed. The entry still has the value of a sender.
@@ -34,11 +34,24 @@ pub(crate) enum Stage {
     TooLate,
 }
 
+/// A wait. Its fields are written and read in their place: a move of an entry stalls.
 pub(crate) struct WaiterEntry<T> {
     pub(crate) stage: Stage,
+    /// The waker, unless a select waits.
+    waker: Option<Waker>,
+    /// The select that waits, with the number of its case.
+    select: Option<Arc<Claim>>,
+    case: usize,
     /// The value of a waiting sender; of a served receiver, the received value, with its number.
     pub(crate) value: Option<T>,
     pub(crate) number: u64,
+}
+
+/// The contents of an entry that are dropped without the lock.
+#[must_use = "it is dropped without the lock"]
+pub(crate) struct Remains {
+    _waker: Option<Waker>,
+    _select: Option<Arc<Claim>>,
 }
 
 /// All entries of a channel.
@@ -58,48 +71,66 @@ impl<T> Entries<T> {
     }
 
     /// Adds an entry at the end of the list. O(1), amortised.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(
         &mut self,
         list: &mut WaitList,
         target: WakeTarget,
         value: Option<T>,
     ) -> Key {
+        let (waker, select, case) = match target {
+            WakeTarget::One(waker) => (Some(waker), None, 0),
+            WakeTarget::Select(select, case) => (None, Some(select), case),
+        };
         let entry = WaiterEntry {
-            stage: Stage::Waiting(target),
+            stage: Stage::Waiting,
+            waker,
+            select,
+            case,
             value,
             number: 0,
         };
         self.0.push_back(list, entry)
     }
 
-    /// Serves the first waiter of the list that can be served: its next stage is `next()`.
+    /// Serves the first waiter of the list that can be served: its next stage is `next`. Returns
+    /// the waker, too, to be woken without the lock.
     #[inline]
-    pub(crate) fn serve(
-        &mut self,
-        list: &mut WaitList,
-        next: fn() -> Stage,
-    ) -> Option<(Key, WakeTarget)> {
+    pub(crate) fn serve(&mut self, list: &mut WaitList, next: Stage) -> Option<(Key, Wake)> {
+        let key = list.first()?;
+        let entry = self.at(key);
+        if entry.select.is_some() {
+            return self.serve_selects(list, next);
+        }
+        entry.stage = next;
+        let waker = entry.waker.take();
+        self.0.unlink(list, key);
+        Some((key, Wake(waker)))
+    }
+
+    /// As [`serve`](Self::serve), if the first waiter is a select.
+    fn serve_selects(&mut self, list: &mut WaitList, next: Stage) -> Option<(Key, Wake)> {
         let mut first = list.first();
         while let Some(key) = first {
             let entry = self.at(key);
-            let claimed = match &entry.stage {
-                Stage::Waiting(WakeTarget::Select(claim, case)) => claim.try_claim(*case),
-                _ => Claimed::Yes,
+            let claimed = match &entry.select {
+                Some(claim) => claim.try_claim(entry.case),
+                None => Claimed::Yes,
             };
             match claimed {
                 Claimed::Yes => {
-                    let before = mem::replace(&mut entry.stage, next());
-                    self.0.unlink(list, key);
-                    return match before {
-                        Stage::Waiting(target) => Some((key, target)),
-                        _ => unreachable!("only waiters are in a list"),
+                    entry.stage = next;
+                    let waker = match &entry.select {
+                        Some(claim) => claim.take_waker(),
+                        None => entry.waker.take(),
                     };
+                    self.0.unlink(list, key);
+                    return Some((key, Wake(waker)));
                 }
                 Claimed::Busy => first = self.0.after(key),
                 Claimed::TooLate => {
-                    // Its target is not woken here: the select has another waker, or the claiming
-                    // thread has it.
+                    // Its waiter is not woken here: the thread that chose the other case has its
+                    // waker.
                     entry.stage = Stage::TooLate;
                     first = self.0.after(key);
                     self.0.unlink(list, key);
@@ -112,19 +143,47 @@ impl<T> Entries<T> {
     /// Returns `None` if the wait is over, and otherwise whether `waker` is woken at its end.
     #[inline]
     pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> Option<bool> {
-        match &self.at(key).stage {
-            Stage::Waiting(WakeTarget::One(its)) => Some(its.will_wake(waker)),
-            Stage::Waiting(WakeTarget::Select(..)) => Some(true),
-            _ => None,
+        let entry = self.at(key);
+        if entry.stage != Stage::Waiting {
+            return None;
         }
+        let is_same = entry.waker.as_ref().map(|its| its.will_wake(waker));
+        Some(is_same.unwrap_or(true))
+    }
+
+    /// Sets the waker of a wait, if it goes on. Returns the waker to be dropped.
+    pub(crate) fn change_waker(&mut self, key: Key, waker: Waker) -> Result<Option<Waker>, Waker> {
+        let entry = self.at(key);
+        if entry.stage != Stage::Waiting || entry.select.is_some() {
+            return Err(waker);
+        }
+        Ok(entry.waker.replace(waker))
     }
 
     /// Removes an entry in any stage. Returns its contents.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, list: &mut WaitList, key: Key) -> (Remains, Option<T>, u64) {
+        let entry = self.at(key);
+        let remains = Remains {
+            _waker: entry.waker.take(),
+            _select: entry.select.take(),
+        };
+        let (value, number) = (entry.value.take(), entry.number);
+        self.0.discard(list, key);
+        (remains, value, number)
+    }
+}
+
+/// A waiter to be woken, once the lock is free.
+#[must_use = "the waiter must be woken"]
+#[derive(Debug)]
+pub(crate) struct Wake(Option<Waker>);
+
+impl Wake {
     #[inline]
-    pub(crate) fn take(&mut self, list: &mut WaitList, key: Key) -> (Stage, Option<T>, u64) {
-        match self.0.remove(list, key) {
-            Some(entry) => (entry.stage, entry.value, entry.number),
-            None => unreachable!("its owner takes it once"),
+    pub(crate) fn wake(self) {
+        if let Some(waker) = self.0 {
+            waker.wake();
         }
     }
 }

@@ -32,13 +32,13 @@ use crate::claim::Claim;
 use crate::ends::{Receiver, Sender};
 use crate::error::{RecvError, SelectError, SendError};
 use crate::lock::{RawGuard, RawLock};
-use ganger_sync::sync::lock;
 use ganger_wait::watch;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -369,13 +369,22 @@ impl<R, L: Cases<R>> Future for Select<R, L> {
                     return Poll::Ready(outcome);
                 }
                 let claim = Arc::new(Claim::new(context.waker().clone()));
-                this.phase = Phase::Waits(Arc::clone(&claim));
-                let ready = this.enlist(&order, &claim);
-                ready.map_or(Poll::Pending, |chosen| Poll::Ready(this.finish(chosen)))
+                if let Some(chosen) = this.enlist(&order, &claim) {
+                    return Poll::Ready(this.finish(chosen));
+                }
+                this.phase = Phase::Waits(claim);
+                Poll::Pending
             }
-            Phase::Waits(claim) => {
-                let claim = Arc::clone(claim);
-                this.poll_again(&claim, context)
+            Phase::Waits(_) => {
+                // Taken out, not counted once more.
+                let Phase::Waits(claim) = mem::replace(&mut this.phase, Phase::Over) else {
+                    unreachable!("it waits");
+                };
+                let polled = this.poll_again(&claim, context);
+                if polled.is_pending() {
+                    this.phase = Phase::Waits(claim);
+                }
+                polled
             }
             Phase::Over => {
                 panic!("the outcome has been taken: a future is polled until it is ready")
@@ -439,7 +448,7 @@ impl Locks<'_> {
         locks.dedup();
         // SAFETY: a case of the select has named each lock, and borrows its channel for longer than
         // `Locks` lives, by the contract of this function.
-        let lock = |it: &*const RawLock| lock(unsafe { &**it });
+        let lock = |it: &*const RawLock| unsafe { &**it }.lock();
         Self(locks.iter().map(lock).collect())
     }
 }

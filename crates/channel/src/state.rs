@@ -20,7 +20,7 @@
 //!
 //! **Memory.** The buffer and the table of entries lose the room of a burst as they are emptied.
 
-use crate::entries::{Entries, Key, Stage, WakeTarget};
+use crate::entries::{Entries, Key, Remains, Stage, Wake, WakeTarget};
 use crate::error::{RecvError, SendError};
 use ganger_sync::{WaitList, shrink_after_burst};
 use smallvec::SmallVec;
@@ -31,38 +31,21 @@ use std::task::Waker;
 /// A buffer with room for at most this many values does not shrink.
 pub(crate) const KEPT: usize = 64;
 
+/// In this order, as few cache lines as may be go from worker to worker.
+#[repr(C)]
 pub(crate) struct State<T> {
-    buffer: VecDeque<T>,
-    /// Values that came back, the smallest numbers last.
-    returned: Vec<(u64, T)>,
-    capacity: usize,
-    entries: Entries<T>,
+    is_closed: bool,
     senders: WaitList,
     receivers: WaitList,
-    is_closed: bool,
-    /// How many values are claimed.
-    claims: usize,
+    buffer: VecDeque<T>,
+    capacity: usize,
     /// The number of the value received last.
     number: u64,
-}
-
-/// A waiter to be woken, once the lock is free.
-#[must_use = "the waiter must be woken"]
-#[derive(Debug)]
-pub(crate) struct Wake(pub(crate) WakeTarget);
-
-impl Wake {
-    #[inline]
-    pub(crate) fn wake(self) {
-        match self.0 {
-            WakeTarget::One(waker) => waker.wake(),
-            WakeTarget::Select(claim, _) => {
-                if let Some(waker) = claim.take_waker() {
-                    waker.wake();
-                }
-            }
-        }
-    }
+    /// How many values are claimed.
+    claims: usize,
+    /// Values that came back, the smallest numbers last.
+    returned: Vec<(u64, T)>,
+    entries: Entries<T>,
 }
 
 /// The waiters to be woken at a close.
@@ -71,15 +54,15 @@ pub(crate) type Wakes = SmallVec<[Wake; 4]>;
 impl<T> State<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
-            buffer: VecDeque::new(),
-            returned: Vec::new(),
-            capacity,
-            entries: Entries::new(),
+            is_closed: false,
             senders: WaitList::default(),
             receivers: WaitList::default(),
-            is_closed: false,
-            claims: 0,
+            buffer: VecDeque::new(),
+            capacity,
             number: 0,
+            claims: 0,
+            returned: Vec::new(),
+            entries: Entries::new(),
         }
     }
 
@@ -96,24 +79,27 @@ impl<T> State<T> {
     }
 
     /// Sends a value without waiting.
-    #[inline]
+    // A call would return the value through memory, as two words that are read as one: a stall.
+    #[inline(always)]
     pub(crate) fn send(&mut self, value: T) -> Result<Option<Wake>, SendError<T>> {
         if self.is_closed {
             return Err(SendError::Closed(value));
         }
-        if !self.receivers.is_empty() && self.len() == 0 {
+        let len = self.len();
+        if len == 0 && !self.receivers.is_empty() {
             let number = self.next();
-            return match self.hand(number, value) {
-                Ok(wake) => Ok(Some(wake)),
-                Err(value) => self.store(value),
-            };
+            match self.hand(number, value) {
+                Ok(wake) => return Ok(Some(wake)),
+                Err(value) => return self.store(len, value),
+            }
         }
-        self.store(value)
+        self.store(len, value)
     }
 
-    #[inline]
-    fn store(&mut self, value: T) -> Result<Option<Wake>, SendError<T>> {
-        if self.len() < self.capacity {
+    /// Puts a value into the buffer of this length, if it has room.
+    #[inline(always)]
+    fn store(&mut self, len: usize, value: T) -> Result<Option<Wake>, SendError<T>> {
+        if len < self.capacity {
             self.buffer.push_back(value);
             return Ok(None);
         }
@@ -121,48 +107,64 @@ impl<T> State<T> {
     }
 
     /// Hands a value to the first waiting receiver.
-    #[inline]
+    #[inline(always)]
     fn hand(&mut self, number: u64, value: T) -> Result<Wake, T> {
-        match self.entries.serve(&mut self.receivers, || Stage::Met) {
-            Some((key, target)) => {
+        match self.entries.serve(&mut self.receivers, Stage::Met) {
+            Some((key, wake)) => {
                 let entry = self.entries.at(key);
                 entry.value = Some(value);
                 entry.number = number;
                 self.claims += 1;
-                Ok(Wake(target))
+                Ok(wake)
             }
             None => Err(value),
         }
     }
 
     /// Receives without waiting: returns the value, and its number.
-    #[inline]
+    // As `send`.
+    #[inline(always)]
     pub(crate) fn recv(&mut self) -> Result<((u64, T), Option<Wake>), RecvError> {
-        let value = match self.returned.pop() {
-            Some(value) => {
-                shrink_after_burst(&mut self.returned, KEPT);
-                Some(value)
-            }
-            None => self.buffer.pop_front().map(|value| {
-                shrink_after_burst(&mut self.buffer, KEPT);
-                (self.next(), value)
-            }),
-        };
-        let Some(value) = value else {
-            return match self.take_from_sender() {
-                Some((value, wake)) => Ok(((self.next(), value), Some(wake))),
-                None if self.is_closed && self.claims == 0 => Err(RecvError::Closed),
-                None => Err(RecvError::Empty),
-            };
-        };
-        if self.senders.is_empty() || self.len() >= self.capacity {
-            return Ok((value, None));
+        if !self.returned.is_empty() {
+            return self.recv_returned();
         }
-        let wake = self.take_from_sender().map(|(next, wake)| {
-            self.buffer.push_back(next);
-            wake
-        });
-        Ok((value, wake))
+        if let Some(value) = self.buffer.pop_front() {
+            shrink_after_burst(&mut self.buffer, KEPT);
+            let number = self.next();
+            let wake = if self.senders.is_empty() {
+                None
+            } else {
+                self.refill()
+            };
+            return Ok(((number, value), wake));
+        }
+        if !self.senders.is_empty()
+            && let Some((value, wake)) = self.take_from_sender()
+        {
+            return Ok(((self.next(), value), Some(wake)));
+        }
+        if self.is_closed && self.claims == 0 {
+            return Err(RecvError::Closed);
+        }
+        Err(RecvError::Empty)
+    }
+
+    /// As [`recv`](Self::recv), if a value has come back.
+    #[cold]
+    fn recv_returned(&mut self) -> Result<((u64, T), Option<Wake>), RecvError> {
+        let value = self.returned.pop().ok_or(RecvError::Empty)?;
+        shrink_after_burst(&mut self.returned, KEPT);
+        Ok((value, self.refill()))
+    }
+
+    /// Moves the value of the first waiting sender to the tail, if the buffer has room.
+    fn refill(&mut self) -> Option<Wake> {
+        if self.len() >= self.capacity {
+            return None;
+        }
+        let (next, wake) = self.take_from_sender()?;
+        self.buffer.push_back(next);
+        Some(wake)
     }
 
     #[inline]
@@ -171,19 +173,21 @@ impl<T> State<T> {
         self.number
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_from_sender(&mut self) -> Option<(T, Wake)> {
-        let (key, target) = self.entries.serve(&mut self.senders, || Stage::Met)?;
+        let (key, wake) = self.entries.serve(&mut self.senders, Stage::Met)?;
         let value = self.entries.at(key).value.take()?;
-        Some((value, Wake(target)))
+        Some((value, wake))
     }
 
     /// Adds an entry for a sender, after sending has failed.
+    #[inline(always)]
     pub(crate) fn enlist_sender(&mut self, value: T, target: WakeTarget) -> Key {
         self.entries.push(&mut self.senders, target, Some(value))
     }
 
     /// Adds an entry for a receiver, after receiving has failed.
+    #[inline(always)]
     pub(crate) fn enlist_receiver(&mut self, target: WakeTarget) -> Key {
         self.entries.push(&mut self.receivers, target, None)
     }
@@ -194,12 +198,9 @@ impl<T> State<T> {
         self.entries.still_waits(key, waker)
     }
 
-    /// Sets the waker of a wait, if it goes on. Returns the previous waker, or else `waker`.
-    pub(crate) fn change_waker(&mut self, key: Key, waker: Waker) -> Result<Waker, Waker> {
-        match &mut self.entries.at(key).stage {
-            Stage::Waiting(WakeTarget::One(its)) => Ok(mem::replace(its, waker)),
-            _ => Err(waker),
-        }
+    /// Sets the waker of a wait, if it goes on. Returns the waker to be dropped.
+    pub(crate) fn change_waker(&mut self, key: Key, waker: Waker) -> Result<Option<Waker>, Waker> {
+        self.entries.change_waker(key, waker)
     }
 
     /// Takes the value of a waiting sender, to try whether it can be sent now.
@@ -212,18 +213,20 @@ impl<T> State<T> {
         self.entries.at(key).value = Some(value);
     }
 
-    /// Removes the sender's entry. Returns the value if it was not sent, and the stage, which the
-    /// caller must drop without the lock.
-    pub(crate) fn leave_sender(&mut self, key: Key) -> (Stage, Option<T>) {
-        let (stage, value, _) = self.entries.take(&mut self.senders, key);
-        (stage, value)
+    /// Removes the sender's entry. Returns the value if it was not sent, and what the caller must
+    /// drop without the lock.
+    #[inline(always)]
+    pub(crate) fn leave_sender(&mut self, key: Key) -> (Remains, Option<T>) {
+        let (remains, value, _) = self.entries.take(&mut self.senders, key);
+        (remains, value)
     }
 
     /// Removes the receiver's entry. Returns the value and its number if it was served; the value
     /// is still claimed.
-    pub(crate) fn leave_receiver(&mut self, key: Key) -> (Stage, Option<(u64, T)>) {
-        let (stage, value, number) = self.entries.take(&mut self.receivers, key);
-        (stage, value.map(|value| (number, value)))
+    #[inline(always)]
+    pub(crate) fn leave_receiver(&mut self, key: Key) -> (Remains, Option<(u64, T)>) {
+        let (remains, value, number) = self.entries.take(&mut self.receivers, key);
+        (remains, value.map(|value| (number, value)))
     }
 
     /// Claims a value that was received without waiting, as it may come back.
@@ -269,8 +272,8 @@ impl<T> State<T> {
 
     fn end_all(entries: &mut Entries<T>, list: &mut WaitList) -> Wakes {
         let mut wakes = Wakes::new();
-        while let Some((_, target)) = entries.serve(list, || Stage::Closed) {
-            wakes.push(Wake(target));
+        while let Some((_, wake)) = entries.serve(list, Stage::Closed) {
+            wakes.push(wake);
         }
         wakes
     }

@@ -1,8 +1,8 @@
 //! Waiters for news that concern all of them.
 
-use crate::entries::{Entries, Key, Stage, WakeTarget};
+use crate::entries::{Entries, Key, Remains, Stage, WakeTarget};
 use crate::lock::Lock;
-use crate::state::{Wake, Wakes};
+use crate::state::Wakes;
 use ganger_sync::WaitList;
 use ganger_wait::watch::{self, Registered, Thing};
 use std::mem;
@@ -25,13 +25,13 @@ impl Waiters {
     /// Ends all waits.
     pub(crate) fn end_all(&mut self) -> Wakes {
         let mut wakes = Wakes::new();
-        while let Some((_, target)) = self.entries.serve(&mut self.list, || Stage::Met) {
-            wakes.push(Wake(target));
+        while let Some((_, wake)) = self.entries.serve(&mut self.list, Stage::Met) {
+            wakes.push(wake);
         }
         wakes
     }
 
-    fn leave(&mut self, key: Key) -> Stage {
+    fn leave(&mut self, key: Key) -> Remains {
         self.entries.take(&mut self.list, key).0
     }
 

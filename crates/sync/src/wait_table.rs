@@ -152,7 +152,7 @@ impl<E> WaitTable<E> {
     }
 
     /// Adds an entry at the end of a list. Returns its number. O(1), amortised.
-    #[inline]
+    #[inline(always)]
     pub fn push_back(&mut self, list: &mut WaitList, entry: E) -> u32 {
         self.push(list, list.last, NONE, entry)
     }
@@ -162,7 +162,7 @@ impl<E> WaitTable<E> {
         self.push(list, NONE, list.first, entry)
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, list: &mut WaitList, before: u32, after: u32, entry: E) -> u32 {
         let number = self.entries.insert(Linked {
             before,
@@ -198,6 +198,14 @@ impl<E> WaitTable<E> {
     pub fn remove(&mut self, list: &mut WaitList, number: u32) -> Option<E> {
         self.unlink(list, number);
         Some(self.entries.remove(number)?.entry)
+    }
+
+    /// As [`remove`](Self::remove), but drops the entry in its place, which is faster. Returns
+    /// `false` if there is none.
+    #[inline]
+    pub fn discard(&mut self, list: &mut WaitList, number: u32) -> bool {
+        self.unlink(list, number);
+        self.entries.discard(number)
     }
 
     /// Calls `f` with the entries of a list in their order, until it returns a result. O(n).

@@ -235,11 +235,17 @@ pub(crate) fn polling_for<R>(process: Option<(Pid, u64)>, f: impl FnOnce() -> R)
 pub struct Registered(Option<u64>);
 
 impl Drop for Registered {
+    #[inline]
     fn drop(&mut self) {
         if let Some(number) = self.0 {
-            registry().waits.remove(&number);
+            forget(number);
         }
     }
+}
+
+#[cold]
+fn forget(number: u64) {
+    registry().waits.remove(&number);
 }
 
 /// Registers a wait of this thread's party, which falls asleep.
