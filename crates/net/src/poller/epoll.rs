@@ -72,7 +72,10 @@ impl Poller {
         };
         let mut events = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
         match epoll::wait(&self.epoll, &mut events, (!is_unlimited).then_some(&none)) {
-            Ok((events, _)) => found.extend(events.iter().filter_map(Self::io_event)),
+            Ok((events, _)) => {
+                found.reserve(events.len());
+                found.extend(events.iter().filter_map(Self::io_event));
+            }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -130,7 +130,18 @@ impl Poller {
         with!(self, it => it.add(socket, id))
     }
 
-    /// Asks for the next event of a socket in these directions.
+    /// Whether [`arm`](Self::arm) has to be called for each event.
+    pub(crate) fn is_armed(&self) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Epoll(_) => false,
+            #[cfg(any(feature = "portable", not(target_os = "linux")))]
+            Self::Portable(_) => true,
+        }
+    }
+
+    /// Asks for the next event of a socket in these directions. Does nothing on a poller that
+    /// [needs no such call](Self::is_armed).
     pub(crate) fn arm(&self, socket: Lent<'_>, id: u64, wanted: Interest) -> io::Result<()> {
         with!(self, it => it.arm(socket, id, wanted))
     }

@@ -113,6 +113,14 @@ impl Reactor {
         }
     }
 
+    /// Whether the poller has to be asked for each event.
+    pub(crate) fn is_armed(&self) -> bool {
+        match &self.backend {
+            Backend::System { poller, .. } => poller.is_armed(),
+            Backend::Simulated(_) => false,
+        }
+    }
+
     /// The simulated network, in a simulation.
     pub(crate) fn world(&self) -> Option<&Arc<World>> {
         match &self.backend {
@@ -233,14 +241,13 @@ impl Reactor {
     /// Wakes the operations that events concern.
     pub(crate) fn dispatch(&self, events: Vec<IoEvent>) {
         let mut wakers = Vec::with_capacity(events.len());
-        let with_io: Vec<_> = {
-            let sockets = lock(&self.sockets);
-            let find = |event: IoEvent| Some((event, Arc::clone(sockets.by_id.get(&event.id)?)));
-            events.into_iter().filter_map(find).collect()
-        };
-        for (event, io) in with_io {
-            io.set_ready(event, &mut wakers);
+        let sockets = lock(&self.sockets);
+        for event in events {
+            if let Some(io) = sockets.by_id.get(&event.id) {
+                io.set_ready(event, &mut wakers);
+            }
         }
+        drop(sockets);
         wake_all(wakers);
     }
 

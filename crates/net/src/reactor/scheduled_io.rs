@@ -129,7 +129,20 @@ impl DirectionState {
 
     fn take_wakers(&mut self, wakers: &mut Vec<Waker>) {
         wakers.extend(self.owner.take());
-        wakers.extend(self.others.drain(..).map(|(_, waker)| waker));
+        if !self.others.is_empty() {
+            wakers.extend(self.others.drain(..).map(|(_, waker)| waker));
+        }
+    }
+
+    /// Takes the waker out that an operation has left, if an event has not: it need not look for
+    /// that again when it ends.
+    fn take_back(&mut self, slot: WaiterSlot<'_>) -> Option<Waker> {
+        let (WaiterSlot::Any(id) | WaiterSlot::Yield(id)) = slot else {
+            return None;
+        };
+        let id = id.take()?;
+        let index = self.others.iter().position(|other| other.0 == id)?;
+        Some(self.others.swap_remove(index).1)
     }
 
     /// Leaves a waker. Returns the waker that it replaces; the caller drops it without the lock.
@@ -224,7 +237,10 @@ impl ScheduledIo {
         if it.may_be_ready {
             it.in_a_row += 1;
             if it.in_a_row <= MAX_IN_A_ROW {
-                return Ok(Attempt::Try(it.tick));
+                let (tick, left) = (it.tick, it.take_back(slot));
+                drop(state);
+                drop(left);
+                return Ok(Attempt::Try(tick));
             }
             it.in_a_row = 0;
             let is_yield = matches!(slot, WaiterSlot::Yield(_));
@@ -241,11 +257,10 @@ impl ScheduledIo {
         if it.deadline != NEVER {
             it.arm(timers, self.id, direction);
         }
-        let awaited = Interest {
+        let armed = arm(Interest {
             read: state.read.is_awaited(),
             write: state.write.is_awaited(),
-        };
-        let armed = arm(awaited);
+        });
         drop(state);
         drop(replaced);
         armed.map(|()| Attempt::Wait)

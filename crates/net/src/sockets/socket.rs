@@ -118,6 +118,9 @@ impl<S: IoSource> Socket<S> {
         mut operation: impl FnMut(&S) -> io::Result<R>,
     ) -> Poll<io::Result<(R, u64)>> {
         let arm = |wanted| {
+            if !self.reactor.is_armed() {
+                return Ok(());
+            }
             self.with(|source| match source.lent() {
                 Some(lent) => self.reactor.poller()?.arm(lent, self.io.id(), wanted),
                 None => Ok(()),
