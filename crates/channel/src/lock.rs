@@ -165,3 +165,37 @@ impl<S, H> DerefMut for Guard<'_, S, H> {
         self.lock.value.with_mut(|value| unsafe { &mut *value })
     }
 }
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    /// The first holder keeps the lock for longer than the others pause, so they sleep.
+    #[test]
+    fn threads_that_sleep_for_the_lock_get_it_one_at_a_time() {
+        let lock = Lock::new(0_u32);
+        let (begun, begins) = mpsc::channel();
+        thread::scope(|scope| {
+            let held = lock.lock();
+            for _ in 0..4 {
+                let (begun, lock) = (begun.clone(), &lock);
+                scope.spawn(move || {
+                    begun.send(()).expect("it is waited for");
+                    for _ in 0..1_000 {
+                        let mut value = lock.lock();
+                        let before = *value;
+                        std::hint::spin_loop();
+                        *value = before + 1;
+                    }
+                });
+            }
+            assert!((0..4).all(|_| begins.recv().is_ok()));
+            thread::sleep(20 * SLEEP);
+            assert_eq!(*held, 0, "it is this thread's");
+            drop(held);
+        });
+        assert_eq!(*lock.lock(), 4_000);
+    }
+}

@@ -294,8 +294,13 @@ mod tests {
                     assert_eq!(table.get_mut(number), Some(&mut entry.clone()));
                 }
                 (1 | 2, Some((entry, number, which))) => {
-                    assert_eq!(table.remove(&mut lists[which], number), Some(entry));
+                    if entry.is_multiple_of(3) {
+                        assert!(table.discard(&mut lists[which], number));
+                    } else {
+                        assert_eq!(table.remove(&mut lists[which], number), Some(entry));
+                    }
                     assert_eq!(table.remove(&mut lists[which], number), None);
+                    assert!(!table.discard(&mut lists[which], number));
                     assert!(!table.unlink(&mut lists[which], number));
                     deques[which].retain(|it| *it != entry);
                     known.remove(&entry);
