@@ -213,6 +213,21 @@ impl<T> Worker<T> {
         self.shared.word.expose(self.bottom.get());
     }
 
+    /// Returns whether a thief may take an item without a heavy fence. O(1), one load.
+    ///
+    /// ```
+    /// let worker = ganger_deque::Worker::new();
+    /// worker.push(1);
+    /// assert!(!worker.has_exposed());
+    /// worker.expose();
+    /// assert!(worker.has_exposed());
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn has_exposed(&self) -> bool {
+        self.shared.word.load().is_open()
+    }
+
     /// Returns the number of items. Thieves may take some of them at this moment. O(1).
     #[must_use]
     pub fn len(&self) -> usize {

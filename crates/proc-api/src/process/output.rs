@@ -173,8 +173,8 @@ impl StepOutput {
     /// As [`step_again`](Self::step_again), but behind the other processes that are ready: for a
     /// process that has much to do, and whose work is less urgent than theirs.
     ///
-    /// The process goes to the end of the queue that all workers share. That costs more than
-    /// `step_again`.
+    /// The process goes behind the others of its worker, or to the end of the queue that all
+    /// workers share. That costs more than `step_again`.
     ///
     /// # Panics
     /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.

@@ -9,6 +9,7 @@ use crate::process::dropped;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::frames;
 use crate::runtime::pool::Cache;
+use crate::runtime::round::Round;
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
 use ganger_deque::Worker;
@@ -62,6 +63,7 @@ pub(crate) struct LocalQueue {
     /// Until when the worker wakes no sleeper for what is in the deque; 0 when it wakes one. See
     /// `worker/batch.rs`.
     kept_until: Cell<u64>,
+    pub(crate) round: Round,
 }
 
 impl LocalQueue {
@@ -75,6 +77,7 @@ impl LocalQueue {
             woken: Cell::new(0),
             below_woken: Cell::new(usize::MAX),
             kept_until: Cell::new(0),
+            round: Round::default(),
         }
     }
 

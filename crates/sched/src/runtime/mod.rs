@@ -24,6 +24,7 @@ pub(crate) mod owned;
 pub(crate) mod pool;
 pub(crate) mod queues;
 pub(crate) mod registry;
+pub(crate) mod round;
 pub(crate) mod schedule;
 pub(crate) mod shared;
 pub(crate) mod side_queues;

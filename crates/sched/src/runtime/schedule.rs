@@ -139,14 +139,20 @@ impl Shared {
     }
 
     /// As [`requeue`](Self::requeue), behind the others that are ready, if there are any.
-    #[cold]
     pub(crate) fn requeue_last(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
-        match queue {
-            Some(queue) if !queue.deque.is_empty() || !self.queues.global.is_empty() => {
-                self.requeue_behind(queue, token);
-            }
-            queue => self.requeue(queue, token),
+        let Some(queue) = queue else {
+            return self.schedule(token);
+        };
+        let others = queue.deque.len();
+        if others == 0 && self.queues.global.is_empty() {
+            return self.requeue(Some(queue), token);
         }
+        if others == 0 || queue.has_woken() {
+            return self.requeue_behind(queue, token);
+        }
+        queue.round.give_way(others);
+        self.probe.looking(queue.index);
+        queue.push(token);
     }
 
     /// Queues a process that has just run on this thread and is ready again.
@@ -157,6 +163,10 @@ impl Shared {
         match queue {
             Some(queue) if queue.has_woken() => self.requeue_behind(queue, token),
             Some(queue) => {
+                if queue.round.is_on() {
+                    // What goes on comes before what gives way.
+                    queue.begin_woken(queue.deque.len());
+                }
                 self.probe.looking(queue.index);
                 queue.push(token);
             }

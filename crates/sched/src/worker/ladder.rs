@@ -3,7 +3,8 @@
 //! **Where it looks**, in this order (`policy.rs` has the numbers): the urgent lane (processes with
 //! system events), eight times at most before it is passed over; the lane of arrivals (processes
 //! woken by a timer), 256 times or a millisecond at most before it is passed over; its own deque,
-//! youngest first (the data of a process just woken is in the cache); the global queue (a process
+//! youngest first (the data of a process just woken is in the cache), or oldest first while
+//! processes give way there (`runtime/round.rs`); the global queue (a process
 //! to run, some more for the deque); the deques of other workers, of which it takes the older half.
 //! **Rotation**: at every 127th pick that is not from a lane, earlier if steps are long
 //! (`worker/rotation.rs`), and at the first such pick after 10 ms without a rotation, the worker
@@ -32,6 +33,7 @@ use super::rotation::Due;
 use crate::base::clock::nanos;
 use crate::policy::{STEAL_ROUNDS, URGENT_STREAK};
 use crate::probe::{Decide, Decider, Probe, Theft};
+use crate::runtime::round::Next as Round;
 use crate::runtime::token::Token;
 use ganger_deque::Steal;
 use ganger_sync::hint;
@@ -134,11 +136,43 @@ impl Worker<'_> {
         {
             return Some(token);
         }
+        if self.queue.round.is_on()
+            && let Some(token) = self.pick_in_round()
+        {
+            return Some(token);
+        }
         if let Some(token) = self.queue.deque.pop() {
             self.counters.local_picks.bump_own();
             return Some(token);
         }
         self.look_elsewhere()
+    }
+
+    /// The next process of a round (`runtime/round.rs`), unless what was woken comes first.
+    #[inline(never)]
+    fn pick_in_round(&mut self) -> Option<Token> {
+        let queue = self.queue;
+        if queue.has_woken() {
+            return None;
+        }
+        let len = queue.deque.len();
+        match queue.round.pick(len) {
+            Round::Over => return None,
+            Round::Again if !self.shared.queues.global.is_empty() => {
+                if let Some(token) = self.take_global() {
+                    // The others have waited as well: nothing of the deque comes before them.
+                    queue.begin_woken(len);
+                    return Some(token);
+                }
+            }
+            Round::Oldest | Round::Again => {}
+        }
+        if !queue.deque.has_exposed() {
+            queue.deque.expose();
+        }
+        let oldest = self.shared.stealers()[queue.index].steal().success()?;
+        self.counters.local_picks.bump_own();
+        Some(oldest)
     }
 
     /// Timers and rotations, which come before a pick once they are due.
@@ -263,6 +297,7 @@ impl Worker<'_> {
     #[inline(never)]
     fn look_elsewhere(&mut self) -> Option<Token> {
         self.queue.end_woken();
+        self.queue.round.end();
         self.rotation.forget_the_oldest();
         self.take_global().or_else(|| self.steal())
     }

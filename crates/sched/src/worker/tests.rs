@@ -110,6 +110,41 @@ fn a_rotation_takes_over_what_waits_behind_a_worker_that_was_relieved() {
     assert_eq!(relieved.deque.len(), 1);
 }
 
+// pins: G3
+#[test]
+fn who_gives_way_is_behind_the_others_and_the_global_queue_comes_after_each_round() {
+    let builder = Scheduler::builder().workers(1);
+    let scheduler = builder.shutdown_deadline(Duration::ZERO).build().unwrap();
+    let shared = &scheduler.shared;
+    let handles = [(); 5].map(|()| scheduler.submit(NoopProcess, "main", ()).unwrap());
+    let [a, b, c, d, e] = [(); 5].map(|()| shared.queues.global.pop().unwrap());
+    let queue = LocalQueue::of_first(shared);
+    let mut worker = Worker::new(&queue);
+    let mut pick = || {
+        let token = worker.find_work().unwrap();
+        let pid = token.cell().pid();
+        (handles.iter().position(|it| it.pid() == pid), token)
+    };
+    queue.deque.push(a);
+    queue.deque.push(b);
+    shared.requeue_last(Some(&queue), c);
+    shared.queues.global.push(d);
+    assert_eq!(
+        pick().0,
+        Some(0),
+        "the oldest of those that others give way to"
+    );
+    let (second, token) = pick();
+    assert_eq!(second, Some(1));
+    shared.requeue_last(Some(&queue), token);
+    assert_eq!(pick().0, Some(3), "the round is over");
+    shared.schedule_here(&queue, e);
+    assert_eq!(pick().0, Some(4), "what is woken has not given way");
+    assert_eq!(pick().0, Some(2));
+    assert_eq!(pick().0, Some(1));
+    assert!(worker.find_work().is_none() && !queue.round.is_on());
+}
+
 /// A driver in which nothing is ever ready.
 struct Quiet;
 

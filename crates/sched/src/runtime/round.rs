@@ -1,0 +1,109 @@
+//! Rounds of a deque: how processes that give way run behind the others there.
+//!
+//! **Problem.** A process that gives way runs behind the others that are ready. A deque is last in,
+//! first out. At the end of the global queue the process costs lines that all workers write.
+//!
+//! **Rejected.** A second queue of each worker, first in, first out: thieves, sleepers, the halt
+//! and the balance of workers would have to look there, too.
+//!
+//! **Protocol**
+//! 1. A process that gives way goes to its worker's deque, if this has others and nothing woken.
+//!    With that a *round* begins: as many picks as there are others.
+//! 2. A pick in a round takes the oldest. What was woken meanwhile, or goes on, lies on top, and
+//!    comes first.
+//! 3. A round ends with a look at the global queue, whose processes have waited for as long.
+//!    Another round begins if a process has given way in this one.
+
+use std::cell::Cell;
+
+/// The round of a worker's deque.
+#[derive(Default)]
+pub(crate) struct Round {
+    /// The number of picks to come, plus one; 0 without a round.
+    left: Cell<usize>,
+    /// Whether a process has given way in this round.
+    goes_on: Cell<bool>,
+}
+
+/// The next pick in a round.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The oldest of the deque.
+    Oldest,
+    /// The round is over, and another one has begun: the global queue first.
+    Again,
+    /// There is no round any more.
+    Over,
+}
+
+impl Round {
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.left.get() > 0
+    }
+
+    /// A process gives way to so many others of the deque.
+    #[inline]
+    pub(crate) fn give_way(&self, others: usize) {
+        if self.is_on() {
+            self.goes_on.set(true);
+        } else {
+            self.left.set(others + 1);
+        }
+    }
+
+    /// Counts a pick from a deque with so many.
+    #[inline]
+    pub(crate) fn pick(&self, len: usize) -> Next {
+        let left = self.left.get();
+        if left > 1 {
+            self.left.set(left - 1);
+            return Next::Oldest;
+        }
+        if self.goes_on.take() && len > 0 {
+            // This pick is the first of the round.
+            self.left.set(len);
+            return Next::Again;
+        }
+        self.end();
+        Next::Over
+    }
+
+    /// The deque is empty.
+    #[inline]
+    pub(crate) fn end(&self) {
+        self.left.set(0);
+        self.goes_on.set(false);
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_lasts_for_the_others_and_goes_on_when_one_of_them_gives_way() {
+        let round = Round::default();
+        assert!(!round.is_on());
+        round.give_way(2);
+        assert_eq!(
+            [3, 2].map(|len| round.pick(len)),
+            [Next::Oldest, Next::Oldest]
+        );
+        assert_eq!((round.pick(1), round.is_on()), (Next::Over, false));
+        round.give_way(2);
+        assert_eq!(round.pick(3), Next::Oldest);
+        round.give_way(2);
+        assert_eq!(round.pick(3), Next::Oldest);
+        // Three picks: this one, and two more.
+        assert_eq!(round.pick(3), Next::Again);
+        assert_eq!(
+            [3, 2].map(|len| round.pick(len)),
+            [Next::Oldest, Next::Oldest]
+        );
+        assert_eq!(round.pick(1), Next::Over);
+        round.give_way(1);
+        round.end();
+        assert!(!round.is_on());
+    }
+}
