@@ -13,9 +13,9 @@ fn main() -> Result<(), BoxError> {
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
         .configure_from_args();
-    let worker = OneWorker::new()?;
     let mut group = criterion.benchmark_group("step");
     for act in Act::ALL.into_iter().filter(|act| act.is_scheduled()) {
+        let worker = OneWorker::of(act)?;
         group.bench_function(act.name(), |bencher| {
             // Start and end are lost in the many rounds of a sample.
             bencher.iter_custom(|rounds| {

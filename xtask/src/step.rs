@@ -24,6 +24,9 @@ pub(crate) enum Step {
     Doc,
     /// the loom models pass within their bounds, each stopped after twenty seconds
     Loom,
+    /// a step, a send, a question, a channel, a timer, a socket and other acts take no more
+    /// instructions, read-modify-writes, fences and allocations than are committed
+    Instructions,
     /// nightly: the loom models pass within their bounds, however long they take
     Models,
     /// nightly: clippy has nothing to say of loom's code
@@ -36,9 +39,6 @@ pub(crate) enum Step {
     Packed,
     /// nightly: the workloads work with every peer
     Benches,
-    /// nightly: a step, a send, a spawn and other acts take no more instructions,
-    /// read-modify-writes, fences and allocations than are committed
-    Instructions,
     /// nightly: the example program counts the words of this project
     Wordfreq,
     /// nightly: ten seconds of stress lose and double nothing, in each queue and the scheduler
@@ -74,6 +74,7 @@ impl Step {
                 | Self::Features
                 | Self::Doc
                 | Self::Loom
+                | Self::Instructions
         )
     }
 

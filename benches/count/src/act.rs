@@ -1,6 +1,6 @@
 //! The acts, and the numbers of their rounds.
 
-use crate::{one_worker, spawning, stream};
+use crate::{one_worker, spawning, stream, timers};
 
 /// An act that Ganger repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,32 @@ pub enum Act {
     Command,
     /// A command that another process answers.
     Ask,
+    /// A question of an actor to another, and the answer.
+    Call,
+    /// A question of a task to another, and the answer.
+    CallTasks,
+    /// A send of a message of one type to an idle actor, and its step.
+    Typed,
+    /// The same to a task.
+    TypedTasks,
+    /// A task yields.
+    Yield,
+    /// A value of a channel without room.
+    Channel0,
+    /// A value of a channel with room for one.
+    Channel1,
+    /// A value of a channel with room for many.
+    Channel1024,
+    /// A turn of a mutex that is free.
+    MutexFree,
+    /// A turn of a mutex that another task has.
+    Mutex,
+    /// A timer is set and cancelled.
+    Timer,
+    /// A sleep begins in a step, and is cancelled in the next.
+    TimerStep,
+    /// A request over a socket, and its answer.
+    Socket,
     /// A push and a pop of a deque.
     Deque,
     /// A send to a mailbox and its receipt.
@@ -37,7 +63,7 @@ pub enum Act {
 
 impl Act {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 27] = [
         Self::Step,
         Self::Send,
         Self::SendBlocked,
@@ -50,6 +76,19 @@ impl Act {
         Self::SpawnOutside,
         Self::Command,
         Self::Ask,
+        Self::Call,
+        Self::CallTasks,
+        Self::Typed,
+        Self::TypedTasks,
+        Self::Yield,
+        Self::Channel0,
+        Self::Channel1,
+        Self::Channel1024,
+        Self::MutexFree,
+        Self::Mutex,
+        Self::Timer,
+        Self::TimerStep,
+        Self::Socket,
         Self::Deque,
         Self::Mailbox,
     ];
@@ -76,6 +115,19 @@ impl Act {
             Self::SpawnOutside => "spawn-outside",
             Self::Command => "command",
             Self::Ask => "ask",
+            Self::Call => "call",
+            Self::CallTasks => "call-tasks",
+            Self::Typed => "typed",
+            Self::TypedTasks => "typed-tasks",
+            Self::Yield => "yield",
+            Self::Channel0 => "channel-0",
+            Self::Channel1 => "channel-1",
+            Self::Channel1024 => "channel-1024",
+            Self::MutexFree => "mutex-free",
+            Self::Mutex => "mutex",
+            Self::Timer => "timer",
+            Self::TimerStep => "timer-step",
+            Self::Socket => "socket",
             Self::Deque => "deque",
             Self::Mailbox => "mailbox",
         }
@@ -108,6 +160,19 @@ impl Act {
                 "a command, a message to another process, the answer in its step, and the step \
                  that takes it"
             }
+            Self::Call => "a question of an actor to another, with both steps",
+            Self::CallTasks => "a question of a task to another, with both steps",
+            Self::Typed => "a message of one type that wakes an actor, and its step",
+            Self::TypedTasks => "a message of one type that wakes a task, and its step",
+            Self::Yield => "a task yields and goes on",
+            Self::Channel0 => "a value from task to task, by a channel without room",
+            Self::Channel1 => "a value from task to task, by a channel with room for one",
+            Self::Channel1024 => "a value from task to task, by a channel with room for 1,024",
+            Self::MutexFree => "a task locks and unlocks a mutex that is free",
+            Self::Mutex => "a turn of two tasks, each of which keeps the mutex over a step",
+            Self::Timer => "a timer is set and cancelled, 128 in a step",
+            Self::TimerStep => "a step begins a sleep and cancels that of the step before",
+            Self::Socket => "64 bytes over a TCP connection and back, both ends tasks",
             Self::Deque => "a push and a pop of a deque that has up to 8 items",
             Self::Mailbox => "a send to a mailbox and its receipt",
         }
@@ -131,6 +196,9 @@ impl Act {
             Self::SendReady | Self::SendPidReady => stream::BATCH,
             Self::SpawnOutside => spawning::AT_ONCE,
             Self::Deque => one_worker::DEPTH,
+            Self::Channel1024 => one_worker::ROOM as u64,
+            Self::Channel1 | Self::Mutex => 2,
+            Self::Timer => timers::BATCH,
             _ => 1,
         }
     }

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 fn run(act: &str, rounds: &str) -> Result<(), BoxError> {
     let act = Act::named(act).ok_or_else(|| format!("no act `{act}`; --list shows them"))?;
     let rounds = rounds.parse().map_err(|_| USAGE)?;
-    let worker = OneWorker::new()?;
+    let worker = OneWorker::of(act)?;
     worker.run(act, rounds)?;
     drop(worker);
     until_alone();

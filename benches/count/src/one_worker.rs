@@ -3,11 +3,11 @@
 use crate::act::Act;
 use crate::commands::{self, Held};
 use crate::spawning::Batch;
-use crate::{oneself, pair, spawning, stream};
+use crate::{actors, oneself, pair, sockets, spawning, stream, tasks, timers};
+use ganger_net::Net;
 use ganger_proc_api::{BoxError, Context, Events, ExitReason, Process, StepOutput, StepResult};
-use ganger_sched::{ProcessHandle, Scheduler};
+use ganger_sched::{Builder, ProcessHandle, Scheduler};
 use std::hint::black_box;
-use std::time::Duration;
 
 /// A running scheduler with a single worker.
 #[derive(Debug)]
@@ -20,15 +20,29 @@ pub struct OneWorker {
 }
 
 impl OneWorker {
-    /// Starts it.
+    /// Starts one that does acts other than requests over a socket.
     ///
     /// # Errors
     /// When the system refuses a thread.
     pub fn new() -> Result<Self, BoxError> {
-        // Under valgrind each step is long. Without a limit in time, a worker does not find so, and
-        // rotates as often as it does elsewhere.
-        let builder = Scheduler::builder().workers(1);
-        let scheduler = builder.chain_limit(Duration::MAX).build()?;
+        Self::by(Scheduler::builder())
+    }
+
+    /// Starts one that does this act.
+    ///
+    /// # Errors
+    /// When the system refuses a thread, or a poller.
+    pub fn of(act: Act) -> Result<Self, BoxError> {
+        match act {
+            Act::Socket => Self::by(Scheduler::builder().driver(Net::new()?)),
+            _ => Self::new(),
+        }
+    }
+
+    fn by(builder: Builder) -> Result<Self, BoxError> {
+        // Under valgrind each step is long. By a clock that stands still a worker does not find so,
+        // and rotates as often as it does elsewhere; the monitor relieves it never.
+        let scheduler = builder.workers(1).still_clock().build()?;
         let held = commands::register(&scheduler)?;
         scheduler.start()?;
         let batch = Box::leak(Box::default());
@@ -63,6 +77,19 @@ impl OneWorker {
             Act::SpawnOutside => spawning::from_outside(self, rounds),
             Act::Command => commands::run(self, rounds),
             Act::Ask => commands::ask(self, rounds),
+            Act::Call => actors::call(self, rounds),
+            Act::CallTasks => tasks::call(self, rounds),
+            Act::Typed => actors::send(self, rounds),
+            Act::TypedTasks => tasks::send(self, rounds),
+            Act::Yield => tasks::yields(self, rounds),
+            Act::Channel0 => tasks::channel(self, 0, rounds),
+            Act::Channel1 => tasks::channel(self, 1, rounds),
+            Act::Channel1024 => tasks::channel(self, ROOM, rounds),
+            Act::MutexFree => tasks::free_mutex(self, rounds),
+            Act::Mutex => tasks::mutex(self, rounds),
+            Act::Timer => timers::at_once(self, rounds),
+            Act::TimerStep => timers::by_steps(self, rounds),
+            Act::Socket => sockets::run(self, rounds),
             Act::Deque => {
                 deque(rounds);
                 Ok(())
@@ -83,7 +110,7 @@ impl OneWorker {
 }
 
 /// Waits for the end of a process that finishes by itself.
-pub(crate) fn ended(process: ProcessHandle) -> Result<(), BoxError> {
+pub(crate) fn ended<M: Send + 'static>(process: ProcessHandle<M>) -> Result<(), BoxError> {
     match process.wait() {
         ExitReason::Done(_) => Ok(()),
         other => Err(format!("a process ended with {other:?}").into()),
@@ -108,6 +135,9 @@ impl Process for Stepper {
     }
 }
 
+/// The capacity of a channel whose sender is stopped seldom.
+pub(crate) const ROOM: usize = 1_024;
+
 /// How many items are pushed before as many are popped.
 pub(crate) const DEPTH: u64 = 8;
 
@@ -130,10 +160,12 @@ fn mailbox(rounds: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ganger_proc_api::process_fn;
     use ganger_sched::WorkerStats;
+    use std::time::Duration;
 
     fn totals_of(act: Act, rounds: u64) -> WorkerStats {
-        let worker = OneWorker::new().unwrap();
+        let worker = OneWorker::of(act).unwrap();
         worker.run(act, rounds).unwrap();
         worker.scheduler.stats().total
     }
@@ -146,7 +178,13 @@ mod tests {
         for act in Act::ALL {
             let [few, many] = [64, 64 + MORE].map(|rounds| totals_of(act, rounds));
             let steps = match act {
-                Act::Deque | Act::Mailbox => 0,
+                Act::Deque | Act::Mailbox | Act::MutexFree => 0,
+                Act::Timer => MORE / timers::BATCH,
+                Act::Call | Act::CallTasks => 2 * MORE,
+                // The order of the waits decides, and what the worker finds first.
+                Act::Channel0 | Act::Channel1 | Act::Channel1024 | Act::Mutex | Act::Socket => {
+                    many.steps - few.steps
+                }
                 // For 64 messages, a step of the sink and a step of the feeder.
                 Act::SendReady | Act::SendPidReady => 2 * MORE / 64,
                 Act::Ask => 2 * MORE,
@@ -162,7 +200,7 @@ mod tests {
             let more = many.started - few.started;
             assert!(more.abs_diff(spawned) <= 1, "{act:?}: {more}");
             let yields = match act {
-                Act::Command | Act::Ask => MORE,
+                Act::Command | Act::Ask | Act::Call | Act::CallTasks | Act::TimerStep => MORE,
                 _ => 0,
             };
             assert_eq!(many.yields - few.yields, yields, "{act:?}");
@@ -171,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_worker_does_one_act_after_the_other() {
-        let worker = OneWorker::new().unwrap();
+        let worker = OneWorker::of(Act::Socket).unwrap();
         for rounds in [0, 1, 2, 65] {
             for act in Act::ALL {
                 worker.run(act, rounds).unwrap();
@@ -179,5 +217,29 @@ mod tests {
         }
         let total = worker.scheduler.stats().total;
         assert_eq!((total.failed, total.panicked), (0, 0));
+    }
+
+    #[test]
+    fn steps_that_last_long_are_rotated_as_seldom_as_others() {
+        const STEPS: u64 = 300;
+        let worker = OneWorker::new().unwrap();
+        let slow = || {
+            let mut left = STEPS;
+            process_fn(move |_, _, out| {
+                std::thread::sleep(Duration::from_micros(500));
+                left -= 1;
+                if left > 0 {
+                    out.step_again();
+                } else {
+                    out.done(());
+                }
+                Ok(())
+            })
+        };
+        let both = [(); 2].map(|()| worker.submit(slow()).unwrap());
+        both.into_iter().for_each(|it| ended(it).unwrap());
+        let total = worker.scheduler.stats().total;
+        assert!(total.steps >= 2 * STEPS);
+        assert!(total.rotations < 10, "{} rotations", total.rotations);
     }
 }

@@ -1,5 +1,6 @@
 //! What can be set about a scheduler.
 
+use crate::base::clock::MonotonicClock;
 use crate::policy;
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::OnFailure;
@@ -38,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) routes_unknown: bool,
     /// For the checker, and for simulations, which check and repeat.
     pub(crate) is_checked: bool,
+    /// For a count of instructions.
+    pub(crate) clock_is_still: bool,
 }
 
 /// The most worker threads that a scheduler may have.
@@ -166,11 +169,19 @@ impl Default for Config {
             router: None,
             routes_unknown: false,
             is_checked: false,
+            clock_is_still: false,
         }
     }
 }
 
 impl Config {
+    pub(crate) fn clock(&self) -> MonotonicClock {
+        if self.clock_is_still {
+            return MonotonicClock::still();
+        }
+        MonotonicClock::new()
+    }
+
     pub(crate) fn check(&self) -> Result<(), BuildError> {
         if self.thread_name.contains('\0') {
             return Err(BuildError::ThreadName(self.thread_name.clone()));

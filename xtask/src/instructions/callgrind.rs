@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub(super) struct Callgrind {
-    /// The file with a run's counts.
-    out: PathBuf,
+    /// The folder of the files with the runs' counts.
+    folder: PathBuf,
 }
 
 impl Callgrind {
     /// Checks that valgrind is there; the error says what is missing. A run leaves its counts in
-    /// the file `out`, until they have been read.
-    pub(super) fn find(out: PathBuf) -> Result<Self, String> {
+    /// a file in the folder, until they have been read.
+    pub(super) fn find(folder: PathBuf) -> Result<Self, String> {
         let output = Command::new("valgrind").arg("--version").output();
         let output = output.map_err(|error| {
             format!(
@@ -24,7 +24,7 @@ impl Callgrind {
             )
         })?;
         match output.status.success() {
-            true => Ok(Self { out }),
+            true => Ok(Self { folder }),
             false => Err(format!("`valgrind --version`: {}", output.status)),
         }
     }
@@ -32,7 +32,8 @@ impl Callgrind {
     /// Checks that valgrind can run the program: processors have instructions that an older
     /// valgrind does not know. The error has valgrind's complaint.
     pub(super) fn try_out(&self, program: &Path) -> Result<(), String> {
-        let output = self.command(program, &["--list"]).output();
+        let out = self.folder.join("callgrind.list.out");
+        let output = self.command(&out, program, &["--list"]).output();
         let output = output.map_err(|error| error.to_string())?;
         match output.status.success() {
             true => Ok(()),
@@ -47,25 +48,29 @@ impl Callgrind {
         }
     }
 
-    /// Returns the instructions that a run executes.
+    /// Returns the instructions that a run executes. Runs with other arguments may happen at the
+    /// same time.
     pub(super) fn profile(&self, program: &Path, args: &[&str]) -> Result<Profile, Failure> {
-        let output = self.command(program, args).output()?;
+        let out = self
+            .folder
+            .join(format!("callgrind.{}.out", args.join(".")));
+        let output = self.command(&out, program, args).output()?;
         let args = args.join(" ");
         if !output.status.success() {
             let (status, program) = (output.status, program.display());
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(format!("`valgrind … {program} {args}`: {status}\n{said}").into());
         }
-        let text = fs::read_to_string(&self.out)
-            .map_err(|e| format!("can't read {}: {e}", self.out.display()))?;
-        fs::remove_file(&self.out)?;
+        let text =
+            fs::read_to_string(&out).map_err(|e| format!("can't read {}: {e}", out.display()))?;
+        fs::remove_file(&out)?;
         let profile = Profile::parse(&text);
         profile.ok_or_else(|| format!("callgrind does not say what {args} executes").into())
     }
 
-    fn command(&self, program: &Path, args: &[&str]) -> Command {
+    fn command(&self, file: &Path, program: &Path, args: &[&str]) -> Command {
         let mut out = std::ffi::OsString::from("--callgrind-out-file=");
-        out.push(&self.out);
+        out.push(file);
         let mut valgrind = Command::new("valgrind");
         valgrind
             .args(["--tool=callgrind", "--dump-instr=yes"])

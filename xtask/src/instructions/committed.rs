@@ -34,7 +34,7 @@ pub(super) struct Committed {
     /// The same, of all instructions: the allocator's count differs from run to run where threads
     /// meet in it.
     tolerance_with_libraries: f64,
-    /// The tolerance above any other committed count.
+    /// The tolerance above any other committed count, unless the first fraction of it is more.
     slack: f64,
     sets: Vec<Set>,
 }
@@ -124,8 +124,11 @@ impl Committed {
         machines.collect::<Vec<_>>().join(", and of ")
     }
 
-    /// Takes new counts in. Removes counts of other compilers, for they are of earlier code.
-    pub(super) fn accept(&mut self, machine: Machine, counts: Counts) {
+    /// Takes new counts in; acts that have none keep theirs. Removes counts of other compilers, for
+    /// they are of earlier code.
+    pub(super) fn accept(&mut self, machine: Machine, new: Counts) {
+        let mut counts = self.of(&machine).cloned().unwrap_or_default();
+        counts.extend(new);
         let is_kept = |set: &Set| set.machine != machine && set.machine.rustc == machine.rustc;
         self.sets.retain(is_kept);
         self.sets.push(Set { machine, counts });
@@ -140,6 +143,14 @@ impl Committed {
         };
         let set = self.sets.iter().find(is_full)?;
         Some((&set.machine, &set.counts))
+    }
+
+    /// Forgets the acts of this machine that `is_there` does not know.
+    pub(super) fn forget_others(&mut self, machine: &Machine, is_there: impl Fn(&str) -> bool) {
+        let sets = self.sets.iter_mut();
+        for set in sets.filter(|set| set.machine == *machine) {
+            set.counts.retain(|act, _| is_there(act));
+        }
     }
 
     /// Returns the worst verdict on an act's costs, and the kinds of cost with it.
@@ -169,7 +180,8 @@ impl Committed {
             Kind::Instructions => before * self.tolerance_with_libraries,
             // Chance decides the addresses of memory, and which threads meet in the allocator.
             Kind::Lines | Kind::LibraryRmws => return Verdict::Fine,
-            _ => self.slack,
+            // Time decides in the mutex which of the two tasks is next.
+            _ => self.slack.max(before * self.tolerance),
         };
         match count - before {
             more if more > slack => Verdict::More,
@@ -280,6 +292,11 @@ mod tests {
             committed.machines(),
             "rustc 1 on pdp11 with glibc 2, and of rustc 1 on pdp11 with glibc 1"
         );
+        let more = Counts::from([("send".to_owned(), cost(5.0, 2.0))]);
+        committed.accept(one.clone(), more);
+        assert_eq!(committed.of(&one).unwrap().len(), 2);
+        committed.forget_others(&one, |act| act == "step");
+        assert_eq!(committed.of(&one), Some(&counts(3.0)));
         let newer = machine("rustc 2", "glibc 1");
         assert_eq!(committed.of(&newer), None);
         committed.accept(newer.clone(), counts(4.0));

@@ -122,16 +122,24 @@ impl Act {
         })
     }
 
+    /// Runs it with few rounds and with many.
+    pub(super) fn profiles(
+        &self,
+        callgrind: &Callgrind,
+        program: &Path,
+    ) -> Result<[Profile; 2], Failure> {
+        let profile = |rounds: u64| callgrind.profile(program, &[&self.name, &rounds.to_string()]);
+        Ok([profile(self.rounds[0])?, profile(self.rounds[1])?])
+    }
+
     /// Returns the counts of a round: atomic instructions if a listing of them is given, and all
     /// kinds but the lines.
     pub(super) fn count(
         &self,
-        callgrind: &Callgrind,
+        [few, many]: [Profile; 2],
         program: &Path,
         listing: Option<&mut Listing>,
     ) -> Result<Cost, Failure> {
-        let profile = |rounds: u64| callgrind.profile(program, &[&self.name, &rounds.to_string()]);
-        let [few, many] = [profile(self.rounds[0])?, profile(self.rounds[1])?];
         let listing = match listing {
             None => None,
             Some(listing) => {

@@ -22,7 +22,7 @@ const BATCH: f64 = (64.0 + 1.0 + 2.0) / 64.0;
 /// at once, the mailbox's end, the handle's, and the workload's own count.
 const OUTSIDE: f64 = 1.0 + 1.0 / 17.0 + 3.0;
 
-pub(super) const LEAST: [Least; 14] = [
+pub(super) const LEAST: [Least; 27] = [
     Least {
         act: "step",
         what: "a step that goes on",
@@ -112,6 +112,99 @@ pub(super) const LEAST: [Least; 14] = [
         why: "A push to the global queue (G3), a part of taking a batch from there, the \
               mailbox's end (R2), the handle's (P12), and one of the workload's own. Here such \
               threads share two counts and a cache, and the slot takes one more.",
+    },
+    Least {
+        act: "call",
+        what: "a question of an actor to another, with both steps",
+        rmws: 4.0,
+        allocations: 0.0,
+        why: "As for a send to an `Idle` process, twice.",
+    },
+    Least {
+        act: "call-tasks",
+        what: "the same between tasks",
+        rmws: 4.0,
+        allocations: 0.0,
+        why: "As between actors.",
+    },
+    Least {
+        act: "typed",
+        what: "a message of one type to an `Idle` actor, and its step",
+        rmws: 2.0,
+        allocations: 0.0,
+        why: "As for `send`.",
+    },
+    Least {
+        act: "typed-tasks",
+        what: "the same to a task",
+        rmws: 2.0,
+        allocations: 0.0,
+        why: "As for an actor.",
+    },
+    Least {
+        act: "yield",
+        what: "a task that yields and goes on",
+        rmws: 0.0,
+        allocations: 0.0,
+        why: "As for `step`: no other thread is told.",
+    },
+    Least {
+        act: "channel-0",
+        what: "a value from task to task without room",
+        rmws: 3.0,
+        allocations: 0.0,
+        why: "One of the two waits for each value: it locks the channel to wait, the other \
+              locks it to hand the value over, and wakes it.",
+    },
+    Least {
+        act: "channel-1",
+        what: "the same with room for one",
+        rmws: 2.0,
+        allocations: 0.0,
+        why: "A send and a receipt change what both sides see.",
+    },
+    Least {
+        act: "channel-1024",
+        what: "the same with room for 1,024",
+        rmws: 2.0,
+        allocations: 0.0,
+        why: "As with room for one.",
+    },
+    Least {
+        act: "mutex-free",
+        what: "a turn of a free mutex, by a task",
+        rmws: 1.0,
+        allocations: 0.0,
+        why: "The lock. Here the unlock takes one as well, which finds those that wait.",
+    },
+    Least {
+        act: "mutex",
+        what: "a turn of two tasks that wait for each other",
+        rmws: 2.0,
+        allocations: 0.0,
+        why: "As for a free one, if the mutex is handed over with the wake-up.",
+    },
+    Least {
+        act: "timer",
+        what: "a timer that is set and cancelled, 128 in a step",
+        rmws: 0.0,
+        allocations: 0.0,
+        why: "The wheel could be its worker's alone. Here a timer has a lock, since any \
+              thread may cancel it.",
+    },
+    Least {
+        act: "timer-step",
+        what: "a step that begins a sleep and cancels the one before",
+        rmws: 0.0,
+        allocations: 0.0,
+        why: "As for a timer: the process is its worker's.",
+    },
+    Least {
+        act: "socket",
+        what: "64 bytes over TCP and back, both ends tasks",
+        rmws: 4.0,
+        allocations: 0.0,
+        why: "The poller wakes each end once, and each parks once.",
     },
     Least {
         act: "deque",

@@ -25,10 +25,15 @@ use clap::Parser;
 use committed::{Committed, Counts, Machine, Verdict};
 use cost::{Act, Cost, Kind};
 use listing::Listing;
+use profile::Profile;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 const PACKAGE: &str = "ganger-count";
 const COMMITTED: &str = "benches/instructions.json";
@@ -36,12 +41,13 @@ const COMMITTED: &str = "benches/instructions.json";
 /// A program's exit code for arguments that it can't carry out.
 const MISUSED: u8 = 2;
 
-/// Counts the costs of a step, a send, a spawn, a command and the queues, under callgrind:
-/// instructions, read-modify-writes, fences, allocations, cache lines, loads that wait for stores
+/// Counts the costs of a step, a send, a spawn, a question, a channel, a timer, a socket and other
+/// acts, under callgrind: instructions, read-modify-writes, fences, allocations
 ///
-/// All counts except cache lines and libraries' read-modify-writes are compared with
-/// benches/instructions.json. Exits with 1 if a count is above the committed count by more than its
-/// tolerance, and with 2 if it can't count or has nothing to compare with.
+/// The counts, except libraries' read-modify-writes, are compared with benches/instructions.json.
+/// A line below an act has the committed counts where they differ. Exits with 1 if a count is above
+/// the committed count by more than its tolerance, and with 2 if it can't count or has nothing to
+/// compare with.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask bench", max_term_width = 100)]
 struct Options {
@@ -53,17 +59,26 @@ struct Options {
     /// and C library, and the table of docs/PERFORMANCE.md
     #[arg(long)]
     accept: bool,
+
+    /// Counts cache lines, and loads that wait for stores, as well: minutes. `--accept` of all acts
+    /// does, too
+    #[arg(long)]
+    trace: bool,
+
+    /// Counts these acts alone
+    #[arg(long, value_name = "ACT", value_delimiter = ',')]
+    only: Vec<String>,
 }
 
-/// The purpose of counting.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Goal {
-    /// Checks that no compared count is too high.
-    Gate,
-    /// To see all counts.
-    Compare,
-    /// To commit them.
-    Accept,
+/// What is counted, and for what.
+#[derive(Default)]
+struct Goal {
+    /// To commit the counts.
+    accept: bool,
+    /// Cache lines and waits as well.
+    trace: bool,
+    /// These acts, or all of them.
+    only: Vec<String>,
 }
 
 /// The result of counting.
@@ -84,9 +99,13 @@ pub(crate) fn is_wanted(args: &[OsString]) -> bool {
 /// Counts as the arguments say.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let name = OsString::from("bench");
-    let Options { accept, .. } = Options::parse_from([&name].into_iter().chain(args));
-    let goal = if accept { Goal::Accept } else { Goal::Compare };
-    match count(goal) {
+    let said = Options::parse_from([&name].into_iter().chain(args));
+    let goal = Goal {
+        accept: said.accept,
+        trace: said.trace || (said.accept && said.only.is_empty()),
+        only: said.only,
+    };
+    match count(&goal) {
         Ok(Counting::Fine) => ExitCode::SUCCESS,
         Ok(Counting::Worse(acts)) => {
             eprintln!("error: {}", complaint(&acts));
@@ -105,7 +124,7 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
 
 /// Runs the gate's step. Passes if nothing can be counted or compared, and returns the reason.
 pub(crate) fn gate() -> Result<Option<String>, Failure> {
-    match count(Goal::Gate)? {
+    match count(&Goal::default())? {
         Counting::Fine => Ok(None),
         Counting::Worse(acts) => Err(complaint(&acts).into()),
         Counting::Not(why) => Ok(Some(format!("not counted: {why}"))),
@@ -121,9 +140,9 @@ fn complaint(acts: &[String]) -> String {
 }
 
 /// Counts every act, and prints the counts, with the committed counts if they differ.
-fn count(goal: Goal) -> Result<Counting, Failure> {
+fn count(goal: &Goal) -> Result<Counting, Failure> {
     let path = root().join(COMMITTED);
-    let accept = goal == Goal::Accept;
+    let accept = goal.accept;
     let machine = Machine::here()?;
     let mut committed = Committed::load(&path)?;
     if !accept && committed.of(&machine).is_none() {
@@ -133,13 +152,23 @@ fn count(goal: Goal) -> Result<Counting, Failure> {
              `--accept` adds those of this machine"
         )));
     }
-    let callgrind = match Callgrind::find(Tree::own().target.join("callgrind.out")) {
+    let callgrind = match Callgrind::find(Tree::own().target.clone()) {
         Ok(callgrind) => callgrind,
         Err(why) => return Ok(Counting::Not(why)),
     };
     Cargo::new(["build", "--profile", "bench", "-p", PACKAGE]).run()?;
     let program = program()?;
-    let acts = acts(&program)?;
+    let all = acts(&program)?;
+    if let Some(unknown) = goal
+        .only
+        .iter()
+        .find(|&it| all.iter().all(|act| act.name != *it))
+    {
+        let known: Vec<_> = all.iter().map(|act| act.name.as_str()).collect();
+        return Err(format!("no act `{unknown}`; there are {}", known.join(", ")).into());
+    }
+    let is_wanted = |act: &&Act| goal.only.is_empty() || goal.only.contains(&act.name);
+    let acts: Vec<&Act> = all.iter().filter(is_wanted).collect();
     if let Err(why) = callgrind.try_out(&program) {
         return Ok(Counting::Not(why));
     }
@@ -154,9 +183,10 @@ fn count(goal: Goal) -> Result<Counting, Failure> {
     let mut counts = Counts::new();
     let mut worse = Vec::new();
     println!("{}", line("act", |kind| kind.name().to_owned(), "what"));
-    for act in acts {
-        let mut cost = act.count(&callgrind, &program, listing.as_mut())?;
-        if goal != Goal::Gate {
+    let profiles = profiles(&acts, &callgrind, &program);
+    for (act, profiles) in acts.into_iter().zip(profiles) {
+        let mut cost = act.count(profiles?, &program, listing.as_mut())?;
+        if goal.trace {
             act.trace(&program, &mut cost)?;
         }
         let before = known.and_then(|counts| counts.get(&act.name));
@@ -167,21 +197,26 @@ fn count(goal: Goal) -> Result<Counting, Failure> {
         let Act { name, what, .. } = act;
         let shown = |cost: &Cost, kind: Kind| cost.get(&kind).map(|&count| kind.show(count));
         let or_none = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
-        println!("{}", line(&name, |kind| or_none(shown(&cost, kind)), &what));
-        if verdict != Verdict::Fine {
+        println!("{}", line(name, |kind| or_none(shown(&cost, kind)), what));
+        let change = before.and_then(|before| change(&cost, before));
+        if verdict != Verdict::Fine || change.is_some() {
             let kinds: Vec<_> = kinds.into_iter().map(Kind::name).collect();
-            let (kinds, text) = (kinds.join(", "), verdict.text());
-            let said = format!("{kinds}{text}");
+            let said = match verdict {
+                Verdict::Fine => String::new(),
+                _ => format!("{}{}", kinds.join(", "), verdict.text()),
+            };
+            let said = [change.unwrap_or_default(), said];
             let before = |kind| or_none(before.and_then(|before| shown(before, kind)));
-            println!("{}", line("  committed", before, &said));
+            println!("{}", line("  committed", before, said.join(" ").trim()));
         }
         if verdict.is_worse() {
             worse.push(name.clone());
         }
-        counts.insert(name, cost);
+        counts.insert(name.clone(), cost);
     }
     if accept {
-        committed.accept(machine, counts);
+        committed.accept(machine.clone(), counts);
+        committed.forget_others(&machine, |name| all.iter().any(|act| act.name == name));
         committed.save(&path)?;
         table::update(&root().join(table::DOCUMENT), &committed)?;
     }
@@ -189,6 +224,45 @@ fn count(goal: Goal) -> Result<Counting, Failure> {
         true => Counting::Fine,
         false => Counting::Worse(worse),
     })
+}
+
+/// Runs the acts, as many at a time as there are processors: counts do not mind the company.
+fn profiles(
+    acts: &[&Act],
+    callgrind: &Callgrind,
+    program: &Path,
+) -> Vec<Result<[Profile; 2], String>> {
+    let next = AtomicUsize::new(0);
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let some = || {
+        let mut done = Vec::new();
+        loop {
+            // Ordering: Relaxed: only the number matters.
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(act) = acts.get(at) else {
+                return done;
+            };
+            let profiles = act.profiles(callgrind, program);
+            done.push((at, profiles.map_err(|failure| failure.to_string())));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
+        let done = threads.into_iter().map(|it| it.join());
+        done.flat_map(|some| some.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect::<Vec<_>>()
+    });
+    done.sort_by_key(|&(at, _)| at);
+    done.into_iter().map(|(_, profiles)| profiles).collect()
+}
+
+/// How the program's own instructions differ from the committed ones, where runs of the same code
+/// differ less.
+fn change(cost: &Cost, before: &Cost) -> Option<String> {
+    const NOISE: f64 = 0.005;
+    let (now, before) = (cost.get(&Kind::Own)?, before.get(&Kind::Own)?);
+    let more = now / before - 1.0;
+    (more.abs() > NOISE).then(|| format!("own {:+.1} %", 100.0 * more))
 }
 
 /// A line of the output: a name, a column for each kind, and words.
@@ -228,6 +302,8 @@ mod tests {
         assert!(!is_wanted(&args("--quick --only W1")));
         let parse = |line: &str| Options::try_parse_from(args(line));
         assert!(parse("bench --instructions --accept").unwrap().accept);
+        let only = parse("bench --instructions --only step,send --trace").unwrap();
+        assert!(only.only == ["step", "send"] && only.trace);
         assert!(parse("bench --instructions --quick").is_err());
         assert!(parse("bench --accept").is_err());
     }
@@ -242,6 +318,14 @@ mod tests {
             "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   \
              12.35    12.3    12.3  a step"
         );
+    }
+
+    #[test]
+    fn a_change_is_told_though_it_is_within_the_tolerance() {
+        let own = |count: f64| Cost::from([(Kind::Own, count)]);
+        let told = [100.4, 101.0, 98.0].map(|now| change(&own(now), &own(100.0)));
+        let expected = [None, Some("own +1.0 %"), Some("own -2.0 %")];
+        assert_eq!(told, expected.map(|text| text.map(str::to_owned)));
     }
 
     #[test]

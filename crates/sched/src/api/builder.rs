@@ -381,6 +381,14 @@ impl Builder {
         self.with(|config| config.is_checked = true)
     }
 
+    /// No time passes for this scheduler. Where a tool counts instructions, each step lasts long,
+    /// and what a worker does after long steps would be counted with it.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn still_clock(self) -> Self {
+        self.with(|config| config.clock_is_still = true)
+    }
+
     /// A handle to a scheduler that is not started, and the additions that it needs first.
     pub(super) fn into_parts(self) -> Result<(Handle, Vec<Addition>), BuildError> {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);

@@ -13,19 +13,34 @@ pub(crate) trait Clock {
 #[derive(Clone, Copy)]
 pub(crate) struct MonotonicClock {
     origin: Instant,
+    /// The machine is read, and no time passes.
+    is_still: bool,
 }
 
 impl MonotonicClock {
     pub(crate) fn new() -> Self {
         Self {
             origin: Instant::now(),
+            is_still: false,
+        }
+    }
+
+    /// For a count of instructions, under which each step lasts long: no time passes.
+    pub(crate) fn still() -> Self {
+        Self {
+            is_still: true,
+            ..Self::new()
         }
     }
 }
 
 impl Clock for MonotonicClock {
     fn now(&self) -> Duration {
-        self.origin.elapsed()
+        let now = self.origin.elapsed();
+        if self.is_still {
+            return Duration::ZERO;
+        }
+        now
     }
 }
 
@@ -36,16 +51,15 @@ pub(crate) struct CoarseTime {
     clock: MonotonicClock,
 }
 
-impl Default for CoarseTime {
-    fn default() -> Self {
+impl CoarseTime {
+    /// By this clock, which has not been read yet.
+    pub(crate) fn of(clock: MonotonicClock) -> Self {
         Self {
             nanos: AtomicU64::default(),
-            clock: MonotonicClock::new(),
+            clock,
         }
     }
-}
 
-impl CoarseTime {
     /// In nanoseconds since some fixed moment.
     pub(crate) fn nanos(&self) -> u64 {
         // Ordering: Relaxed: no other read depends on it.

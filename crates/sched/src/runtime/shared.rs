@@ -116,7 +116,7 @@ impl Shared {
         let number = draw_number();
         let idle = Idle::new(workers, slots);
         let shared = Arc::new_cyclic(|shared| {
-            let timing = Timing::new(driver, slots, |dues, clock, shards| {
+            let timing = Timing::new(config.clock(), driver, slots, |dues, clock, shards| {
                 (above.make_timers)(shared, dues, clock, shards)
             });
             let idle = match &timing.driven {

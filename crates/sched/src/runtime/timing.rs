@@ -18,15 +18,16 @@ pub(crate) struct Timing {
 impl Timing {
     /// For so many slots of workers. `make_timers` is told how many shards there are.
     pub(crate) fn new(
+        clock: MonotonicClock,
         driver: Option<Arc<dyn Driver>>,
         slots: usize,
         make_timers: impl FnOnce(&Arc<Dues>, MonotonicClock, usize) -> Timers,
     ) -> Self {
         let shards = slots + 1;
         let timer_waiter = TimerWaiter::new(shards);
-        let time = CoarseTime::default();
+        let time = CoarseTime::of(clock);
         Self {
-            timers: make_timers(&timer_waiter.dues, time.clock(), shards),
+            timers: make_timers(&timer_waiter.dues, clock, shards),
             timer_waiter,
             driven: driver.map(Driven::new),
             time: CachePadded::new(time),
