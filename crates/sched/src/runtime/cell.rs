@@ -52,7 +52,7 @@ pub(crate) struct ProcessCell {
 #[cfg(all(target_pointer_width = "64", not(ganger_loom)))]
 const _: () = {
     const OF_PROBE: usize = size_of::<<Active as Probe>::Process>();
-    assert!(OF_PROBE > 0 || size_of::<ProcessCell>() <= 200);
+    assert!(OF_PROBE != 0 || size_of::<ProcessCell>() <= 200);
 };
 
 /// The part of the owner of the run token; at the end, of the owner that the exit slot names.
