@@ -168,6 +168,7 @@ names! {
     W13b10 = "W13b10",
     W13c = "W13c",
     W13c10 = "W13c10",
+    W13d = "W13d",
     W14 = "W14",
     W14step = "W14step",
     W15 = "W15",
@@ -186,6 +187,9 @@ names! {
     A6 = "A6",
     A7 = "A7",
     A8 = "A8",
+    A9 = "A9",
+    A10 = "A10",
+    A11 = "A11",
     S1 = "S1",
     S1out = "S1out",
     S2 = "S2",
@@ -244,13 +248,14 @@ impl Id {
     #[must_use]
     pub fn needs_timers(self) -> bool {
         let supervised = [Self::S3, Self::S3in, Self::S5, Self::S5us];
-        (Self::W14..=Self::W17).contains(&self) || supervised.contains(&self)
+        let is_async = matches!(self, Self::A10 | Self::A11);
+        (Self::W14..=Self::W17).contains(&self) || is_async || supervised.contains(&self)
     }
 
     /// Whether Ganger's processes are async functions in it.
     #[must_use]
     pub fn is_async(self) -> bool {
-        (Self::A1..=Self::A8).contains(&self)
+        (Self::A1..=Self::A11).contains(&self)
     }
 }
 

@@ -7,6 +7,7 @@
 //! catalog          what there is: workloads, peers, units, sizes, targets
 //! specs,           the workloads, one by one
 //! depend_specs,
+//! task_specs,
 //! wake_specs
 //! queue_figures,   what some of them measure
 //! time_figures
@@ -22,6 +23,7 @@ pub mod options;
 mod queue_figures;
 pub mod size;
 mod specs;
+mod task_specs;
 pub mod threshold;
 mod time_figures;
 mod wake_specs;

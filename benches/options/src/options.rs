@@ -137,8 +137,47 @@ pub fn list() -> String {
         let _ = writeln!(text, "{id:<8} {}: {}", spec.name, spec.what);
         let _ = writeln!(text, "{:<8} {}", "", peers.join(", "));
     }
+    text += "\nPrograms of their own: cargo bench -p ganger-benches --bench NAME -- --help\n";
+    for (ids, name, what) in PROGRAMS {
+        let _ = writeln!(text, "{ids:<8} {name}: {what}");
+    }
     text
 }
+
+/// Programs that compare more of Ganger with its peers: their workloads, their names, what they do,
+/// and with which peers.
+const PROGRAMS: [(&str, &str, &str); 5] = [
+    (
+        "K1",
+        "lock_peers",
+        "a mutex that is free, and of 2 and 1,000 tasks; semaphores, wake-ups of 10,000\n         \
+         ganger, tokio, parking_lot, go",
+    ),
+    (
+        "K2",
+        "channel_peers",
+        "channels of capacity 0, 1 and 1,024, 1 to 1 and 100 to 100; a select of four\n         \
+         ganger, tokio, async-channel, kanal, flume, go",
+    ),
+    (
+        "Q1",
+        "mpsc_peers",
+        "1, 2 and 8 producers of strings, capacity 16 to 16,384 (--only bounded)\n         \
+         ganger, crossbeam-channel, flume",
+    ),
+    (
+        "W18, W20",
+        "net_peers",
+        "echo by 1, 64 and 1,000 connections, idle connections, HTTP by wrk\n         \
+         ganger, tokio, go, async-io, epoll",
+    ),
+    (
+        "W21",
+        "kv_peers",
+        "the protocol of Redis by redis-benchmark\n         \
+         ganger, tokio, redis-server",
+    ),
+];
 
 /// How many processors this program may use.
 #[must_use]
@@ -170,6 +209,9 @@ mod tests {
             .chain(Peer::ALL.iter().map(|peer| peer.name()))
         {
             assert!(list.contains(name), "{name}");
+        }
+        for (ids, program, _) in PROGRAMS {
+            assert!(list.contains(&format!("{ids:<8} {program}: ")), "{program}");
         }
     }
 

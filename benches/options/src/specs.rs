@@ -5,6 +5,7 @@ use super::catalog::Goal::{Best, Of, OursIn};
 use super::catalog::{Id, Metric, Peer, Spec};
 use super::depend_specs as depend;
 use super::queue_figures::{DEQUE, MAILBOX};
+use super::task_specs::{self as tasks, ASYNC};
 use super::time_figures::{
     ASYNC_IDLE, ASYNC_SPAWN, ASYNC_TIME, CHURN, FIRE, LATE, LATE_BESIDE, LATE_BESIDE_10,
     LATE_STUCK, WAIT,
@@ -51,9 +52,6 @@ const TIMERS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go, Peer::Erlang];
 
 /// Peers with timers in which a step can block its thread.
 const TIMERS_BESIDE: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
-
-/// Peers whose processes are async functions. The rest run the same in their own idiom.
-const ASYNC: &[Peer] = &[Peer::Ganger, Peer::Tokio];
 
 const DEQUES: &[Peer] = &[Peer::Ganger, Peer::CrossbeamDeque, Peer::St3];
 
@@ -360,6 +358,7 @@ pub(super) const SPECS: &[Spec] = &[
         peers: BLOCKING,
         metrics: WOKEN_FROM_OUTSIDE,
     },
+    wake::BY_HERALD,
     Spec {
         id: Id::W14,
         name: "timer_churn",
@@ -544,6 +543,9 @@ pub(super) const SPECS: &[Spec] = &[
         peers: ASYNC,
         metrics: ASYNC_TIME,
     },
+    tasks::CALL,
+    tasks::TIMER_CHURN,
+    tasks::TIMER_FIRE,
     depend::CALL,
     depend::CALL_FROM_OUTSIDE,
     depend::SPAWN_MONITORED,

@@ -61,3 +61,19 @@ pub(super) const BUSY_SPINNING: Spec = Spec {
     peers: THREADS,
     metrics: AGAINST_TOKIO,
 };
+
+const HERALD: &[Metric] = &[
+    Metric::new("p50", "us"),
+    Metric::new("p99", "us").to(&[Of(Peer::Tokio, 0.5)]),
+];
+
+pub(super) const BY_HERALD: Spec = Spec {
+    id: Id::W13d,
+    name: "woken_by_herald",
+    what: "As W13b, where a thread that is no worker wakes the process that sends",
+    of: "rounds",
+    full: 30,
+    quick: 4,
+    peers: THREADS,
+    metrics: HERALD,
+};

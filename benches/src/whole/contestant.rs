@@ -16,6 +16,9 @@ pub(super) type Timed = Result<Duration, Error>;
 /// Sends a number to its processes.
 pub(super) type Deliver = Box<dyn FnMut(u64) + Send>;
 
+/// What a process does with a number; whether that was the last.
+pub(super) type Heard = Box<dyn Fn(u64) -> bool + Send + Sync>;
+
 /// Returns the error of a failed run, with this reason.
 pub(super) fn failed(error: impl Display) -> Error {
     Error::Failed(error.to_string())
@@ -215,6 +218,13 @@ pub trait Contestant {
     /// from any thread.
     fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
         let _ = board;
+        Err(unmeasured())
+    }
+
+    /// W13d: a process that calls `heard` with each received number, hits the gate and ends when
+    /// the answer is `true`. The result sends it a number, from any thread.
+    fn herald(&self, heard: Heard) -> Result<Deliver, Error> {
+        drop(heard);
         Err(unmeasured())
     }
 

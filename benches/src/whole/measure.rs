@@ -116,7 +116,7 @@ pub(super) fn measure<C: Contestant>(
             run.check_sum(sum_below(commands + 1))?;
             Ok(time)
         }),
-        Id::S1 | Id::S1out | Id::S2 | Id::S3 | Id::S3in => run.depend(),
+        Id::A9 | Id::S1 | Id::S1out | Id::S2 | Id::S3 | Id::S3in => run.depend(),
         Id::S4 | Id::S4each | Id::S5 | Id::S5us => run.depend(),
         Id::W10 => run.wake_latency(Sender::Parks),
         Id::W10spin => run.wake_latency(Sender::Spins),
@@ -130,9 +130,10 @@ pub(super) fn measure<C: Contestant>(
         Id::W13b10 => run.woken_beside_busy(processes(100), SHORT_STEP),
         Id::W13c => run.woken_from_outside(LONG_STEP),
         Id::W13c10 => run.woken_from_outside(SHORT_STEP),
-        Id::W14 => run.timer_churn(false),
+        Id::W13d => run.woken_by_herald(processes(100), LONG_STEP),
+        Id::W14 | Id::A10 => run.timer_churn(false),
         Id::W14step => run.timer_churn(true),
-        Id::W15 => run.timer_fire(1),
+        Id::W15 | Id::A11 => run.timer_fire(1),
         Id::W15min => run.timer_fire(60),
         Id::W16 => run.timer_lateness(processes(1_000), 0, How::Compute, Duration::ZERO),
         Id::W16b => run.timer_lateness(processes(1_000), BUSY, How::Compute, LONG_STEP),

@@ -9,7 +9,7 @@ const SHORT_JOB: Duration = Duration::from_micros(1);
 impl<C: Contestant> Run<'_, C> {
     pub(super) fn depend(&self) -> Result<Vec<Sample>, Error> {
         match self.job.id {
-            Id::S1 => self.each(1, |calls| {
+            Id::S1 | Id::A9 => self.each(1, |calls| {
                 self.summed(self.peer.call(calls)?, sum_below(calls + 1))
             }),
             Id::S1out => self.each(1, |calls| {

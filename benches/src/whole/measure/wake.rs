@@ -8,7 +8,9 @@ use super::super::job::Error;
 use super::super::latency::Latencies;
 use super::super::memory;
 use super::super::sample::Sample;
-use super::{NANOS_A_MICRO, Run, WARM_UP};
+use super::super::turns::{How, Stuck};
+use super::{BUSY, NANOS_A_MICRO, ROUND, Run, WARM_UP, locked};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -51,5 +53,35 @@ impl<C: Contestant> Run<'_, C> {
     pub(super) fn wake_latency_beside_busy(&self, sender: Sender) -> Result<Vec<Sample>, Error> {
         let _busy = Busy::start()?;
         self.wake_latency(sender)
+    }
+
+    /// From the send of a process that this thread wakes to the steps of those that it sends to,
+    /// beside others that compute and continue.
+    pub(super) fn woken_by_herald(
+        &self,
+        receivers: u64,
+        step: Duration,
+    ) -> Result<Vec<Sample>, Error> {
+        let board = self.board(receivers)?;
+        let deliver = Mutex::new(self.peer.due(&board)?);
+        let mut tell = {
+            let board = Arc::clone(&board);
+            self.peer.herald(Box::new(move |round| {
+                let is_last = round == LAST;
+                if !is_last {
+                    board.send(round);
+                }
+                locked(&deliver)(round);
+                is_last
+            }))?
+        };
+        board.start();
+        let busy = Stuck::new(How::Compute, step);
+        self.peer.block(busy, BUSY)?;
+        for round in 0..self.job.elements() {
+            thread::sleep(ROUND);
+            tell(round);
+        }
+        self.end_woken(&board, receivers + 1, busy, || tell(LAST))
     }
 }

@@ -3,7 +3,7 @@
 use super::Ganger;
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
-use crate::whole::contestant::{Deliver, Timed, failed};
+use crate::whole::contestant::{Deliver, Heard, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use ganger_proc_api::{Context, Event, Events, Message, Process, StepOutput, StepResult};
@@ -59,6 +59,15 @@ pub(super) fn due(ganger: &Ganger, board: &Arc<Board>) -> Result<Deliver, Error>
             let sent = process.send(Message::new("tick", tick));
             sent.expect("the process is there");
         }
+    }))
+}
+
+pub(super) fn herald(ganger: &Ganger, heard: Heard) -> Result<Deliver, Error> {
+    let gate = ganger.gate;
+    let herald = ganger.submit(Listener { heard, gate })?;
+    Ok(Box::new(move |number| {
+        let sent = herald.send(Message::new("tell", number));
+        sent.expect("the herald is there");
     }))
 }
 

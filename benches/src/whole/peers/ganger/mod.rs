@@ -14,7 +14,7 @@ mod typed;
 
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
-use crate::whole::contestant::{Contestant, Deliver, Timed, failed};
+use crate::whole::contestant::{Contestant, Deliver, Heard, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use crate::whole::timed::{Due, Naps};
@@ -204,6 +204,10 @@ impl Contestant for Ganger {
 
     fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
         crowd::due(self, board)
+    }
+
+    fn herald(&self, heard: Heard) -> Result<Deliver, Error> {
+        crowd::herald(self, heard)
     }
 
     fn workers(&self) -> usize {

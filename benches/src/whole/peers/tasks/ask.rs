@@ -1,4 +1,4 @@
-//! Commands in sequence that another task answers.
+//! Commands and questions in sequence that another task answers.
 
 use super::Tasks;
 use crate::whole::contestant::{Timed, failed};
@@ -39,4 +39,26 @@ pub(super) fn run(tasks: &Tasks, commands: u64) -> Timed {
         Ok(())
     };
     gate.time(1, || tasks.start(asker).map(drop))
+}
+
+pub(super) fn call(tasks: &Tasks, calls: u64) -> Timed {
+    let gate = tasks.gate;
+    let server = tasks.start(async move |cx: Cx<(u64, Reply<u64>)>| {
+        for _ in 0..calls {
+            let (number, reply) = cx.recv().await.ok_or("cancelled")?;
+            reply.complete(number);
+        }
+        gate.hit();
+        Ok(())
+    })?;
+    let to = server.address().clone();
+    let asker = async move |cx: Cx| {
+        let mut sum = 0;
+        for number in 1..=calls {
+            sum += cx.ask(to.call(move |reply| (number, reply))).await?;
+        }
+        gate.hit_with(sum);
+        Ok(())
+    };
+    gate.time(2, || tasks.start(asker).map(drop))
 }

@@ -1,17 +1,20 @@
-//! Ganger's tasks: processes that are async functions, in the workloads A1 to A8.
+//! Ganger's tasks: processes that are async functions, in the workloads A1 to A11.
 //!
 //! ```text
 //! mod       the scheduler, with its workers; spawn, yield, wait
 //! traffic   pairs, rings and fans
-//! ask       commands
+//! ask       commands, questions
+//! timers    timers
 //! ```
 
 mod ask;
+mod timers;
 mod traffic;
 
 use crate::whole::contestant::{Contestant, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
+use crate::whole::timed::Due;
 use ganger_proc_api::BoxError;
 use ganger_sched::{ProcessHandle, Scheduler};
 use ganger_task::Cx;
@@ -117,6 +120,18 @@ impl Contestant for Tasks {
 
     fn command_asked(&self, commands: u64) -> Timed {
         ask::run(self, commands)
+    }
+
+    fn call(&self, calls: u64) -> Timed {
+        ask::call(self, calls)
+    }
+
+    fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
+        timers::churn(self, rounds, has_step)
+    }
+
+    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
+        timers::crowd(self, processes, due)
     }
 
     fn workers(&self) -> usize {

@@ -3,7 +3,7 @@
 use super::Tokio;
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
-use crate::whole::contestant::{Deliver, Timed, failed};
+use crate::whole::contestant::{Deliver, Heard, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use std::sync::Arc;
@@ -40,6 +40,12 @@ pub(super) fn sleeper(tokio: &Tokio, bell: &'static Bell) -> Deliver {
     let heard = move |number| bell.strike(number);
     tokio.runtime.spawn(listen(numbers, heard, tokio.gate));
     Box::new(move |number| sender.send(number).expect("the sleeper is there"))
+}
+
+pub(super) fn herald(tokio: &Tokio, heard: Heard) -> Deliver {
+    let (sender, numbers) = unbounded_channel();
+    tokio.runtime.spawn(listen(numbers, heard, tokio.gate));
+    Box::new(move |number| sender.send(number).expect("the herald is there"))
 }
 
 pub(super) fn due(tokio: &Tokio, board: &Arc<Board>) -> Deliver {

@@ -14,7 +14,7 @@ mod typed;
 use self::typed::Load;
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
-use crate::whole::contestant::{Contestant, Deliver, Timed, failed};
+use crate::whole::contestant::{Contestant, Deliver, Heard, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use crate::whole::timed::{Due, Naps};
@@ -176,6 +176,10 @@ impl Contestant for Tokio {
 
     fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
         Ok(crowd::due(self, board))
+    }
+
+    fn herald(&self, heard: Heard) -> Result<Deliver, Error> {
+        Ok(crowd::herald(self, heard))
     }
 
     fn workers(&self) -> usize {
