@@ -18,6 +18,8 @@
 //! | [`EXPOSED_AT_ONCE`] | 16 | wakes in a turn until the deque is exposed | W7 |
 //! | [`SPIN_LOOKS`] | 4, setting | empty searches before a worker stops spinning | W1, W10 |
 //! | [`YIELD_LOOKS`] | 4, setting | empty searches before a worker sleeps | W10busy |
+//! | [`BRIEF_WAIT`] | 50 us | a wait below this has the next begin with searches | S1out, W8 |
+//! | [`BRIEF_LOOKS`] | 256 | searches before the sleep then | S1out, W8, W10busy |
 //! | **Rotation** | | | |
 //! | [`ROTATION`] | 127, setting | picks between two rotations, at most | G4, W13 |
 //! | [`CHAIN_LIMIT`] | 10 ms, setting | time between two rotations, at most | G4, W13c |
@@ -76,6 +78,10 @@ pub(crate) const SPIN_LOOKS: u32 = 4;
 /// Equal to [`SPIN_LOOKS`], so the worker does not yield its thread: in a yield it counts as awake,
 /// and comes back a time slice later when the processor is busy.
 pub(crate) const YIELD_LOOKS: u32 = 4;
+/// A sleep and a wake-up take 5 us, and 30 us where the woken thread waits behind its waker.
+pub(crate) const BRIEF_WAIT: u64 = 50_000;
+/// These last as long as a sleep and a wake-up.
+pub(crate) const BRIEF_LOOKS: u32 = 256;
 
 /// A prime, so that no pattern of picks meets the rotations.
 pub(crate) const ROTATION: u32 = 127;

@@ -275,6 +275,65 @@ fn a_worker_without_work_spins_then_sleeps_and_yields_only_when_that_is_asked_fo
     }
 }
 
+/// The first look after which a worker of this scheduler would sleep.
+fn first_of(scheduler: &Scheduler) -> u32 {
+    let config = &scheduler.shared.config;
+    config.spin_looks.max(config.yield_looks)
+}
+
+// pins: G5
+#[test]
+fn a_worker_looks_on_for_a_while_where_its_last_wait_was_brief() {
+    let (scheduler, queue) = beside_a_searcher();
+    let first = first_of(&scheduler);
+    let mut worker = Worker::new(&queue);
+    assert!(!worker.looks_on(first), "nothing is known yet");
+    worker.was_brief = true;
+    let last = first + BRIEF_LOOKS;
+    assert!((first..last).all(|looks| worker.looks_on(looks)));
+    assert!(!worker.looks_on(last));
+    assert_eq!(worker.back_off(&Backoff::Sleep, first), Some(first));
+}
+
+// pins: G5
+#[test]
+fn a_wait_is_brief_by_the_clock_from_its_first_look_on() {
+    let (scheduler, queue) = beside_a_searcher();
+    let shared = &scheduler.shared;
+    // So that the worker does not block.
+    let relieved = shared.worker_slots.replace(1, |_, _| Ok(()), || ());
+    assert!(relieved.unwrap());
+    let mut worker = Worker::new(&queue);
+    let mut nap = |pause| {
+        worker.looks_on(first_of(&scheduler));
+        std::thread::sleep(pause);
+        worker.sleep();
+        worker.was_brief
+    };
+    // The system may suspend this thread.
+    assert!((0..1_000).any(|_| nap(Duration::ZERO)));
+    assert!(!nap(Duration::from_nanos(BRIEF_WAIT)));
+}
+
+/// What is ready there would wait for the searches.
+// pins: I2
+#[test]
+fn a_worker_does_not_look_on_while_no_thread_is_in_the_driver() {
+    let builder = Scheduler::builder().workers(1).driver(Quiet);
+    let scheduler = builder.build().unwrap();
+    let shared = &scheduler.shared;
+    let queue = LocalQueue::of_first(shared);
+    let mut worker = Worker::new(&queue);
+    worker.was_brief = true;
+    let first = first_of(&scheduler);
+    assert!(!worker.looks_on(first));
+    let driven = shared.timing.driven.as_ref().unwrap();
+    assert!(driven.waiter.enter(|| {
+        assert!(worker.looks_on(first));
+        0
+    }));
+}
+
 /// Runs itself again, to see the program end.
 #[test]
 fn a_search_that_panics_ends_the_program_with_a_message() {
