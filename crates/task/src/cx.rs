@@ -1,12 +1,12 @@
 //! The requests of a task.
 
 use crate::error::WaitError;
-use crate::step::{self, Then};
+use crate::step;
 #[cfg(feature = "sched")]
 use crate::wait::HasPid;
 use crate::wait::{
     self, AnswerWait, Cancelled, ExitWait, Join, Recv, Select, Shielded, Timeout, UntilCancelled,
-    Where,
+    Where, YieldNow,
 };
 use crate::waits::Mark;
 #[cfg(feature = "sched")]
@@ -119,7 +119,10 @@ impl<M: Send + 'static> Cx<M> {
     /// Outside of the task.
     #[must_use]
     pub fn try_recv(&self) -> Option<M> {
-        step::poll_with(self.task, |step| wait::next::<M>(step.events))
+        step::poll_with(self.task, |step| {
+            let has_some = step.waits.may_have_messages();
+            has_some.then(|| wait::next::<M>(step.events)).flatten()
+        })
     }
 
     /// Asks a process or a handler, by a call of `Address::call` or by any typed command, and waits
@@ -243,20 +246,8 @@ impl<M: Send + 'static> Cx<M> {
     }
 
     /// Lets the other processes that are ready run first.
-    pub async fn yield_now(&self) {
-        let mut since = None;
-        poll_fn(|context| {
-            step::poll_with(self.task, |step| {
-                let now = step.waits.step;
-                if since.is_some_and(|since| since < now) {
-                    return Poll::Ready(());
-                }
-                since = Some(now);
-                step.step_again(Then::YieldNow, context.waker());
-                Poll::Pending
-            })
-        })
-        .await;
+    pub fn yield_now(&self) -> YieldNow {
+        YieldNow::new(self.task)
     }
 
     /// Counts as a ready wait, for a loop whose own futures are always ready: after 256 ready

@@ -8,6 +8,7 @@ mod answers;
 mod blocking;
 mod cx;
 mod error;
+mod lone;
 mod name;
 #[allow(unsafe_code, reason = "a future is pinned in its process")]
 mod process;
@@ -29,5 +30,5 @@ pub use scope::{Group, Scope, ScopedTask, TaskError, TaskId, TaskSet};
 pub use ticks::Ticks;
 pub use wait::{
     AnswerWait, Any, Cancelled, Either, Either3, Either4, ExitWait, Join, Recv, Select, Shielded,
-    Timeout, UntilCancelled, Wanted, Where,
+    Timeout, UntilCancelled, Wanted, Where, YieldNow,
 };

@@ -21,9 +21,10 @@ use ganger_proc_api::{
 #[cfg(feature = "sched")]
 use ganger_sched::Startable;
 #[cfg(feature = "sched")]
-use ganger_sched::internal::{ContextInternals as _, TaskContext, Unstarted};
+use ganger_sched::internal::{ContextInternals as _, LentWaker, TaskContext, Unstarted};
 use std::any::type_name;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{self, Poll, Waker};
@@ -150,13 +151,35 @@ impl<M, F, Fut> Task<M, F, Fut> {
     }
 }
 
-/// Calls `poll` with the process's own waker.
-fn with_waker<R>(ctx: &Context, poll: impl FnOnce(&Waker) -> R) -> R {
+/// The process's own waker, in a step.
+enum OwnWaker<'a> {
     #[cfg(feature = "sched")]
-    if let Some(waker) = ctx.lent_waker() {
-        return poll(&waker);
+    Lent(LentWaker<'a>),
+    Kept(Waker, PhantomData<&'a Context>),
+}
+
+impl<'a> OwnWaker<'a> {
+    #[inline]
+    fn of(ctx: &'a Context) -> Self {
+        #[cfg(feature = "sched")]
+        if let Some(waker) = ctx.lent_waker() {
+            return Self::Lent(waker);
+        }
+        Self::Kept(ctx.waker(), PhantomData)
     }
-    poll(&ctx.waker())
+}
+
+impl Deref for OwnWaker<'_> {
+    type Target = Waker;
+
+    #[inline]
+    fn deref(&self) -> &Waker {
+        match self {
+            #[cfg(feature = "sched")]
+            Self::Lent(waker) => waker,
+            Self::Kept(waker, _) => waker,
+        }
+    }
 }
 
 enum State<F, Fut> {
@@ -199,22 +222,22 @@ where
         let future = unsafe { Pin::new_unchecked(future) };
         let waits = &mut self.waits;
         let turn = first_turn(waits.step);
-        let (polled, then) = with_waker(ctx, |waker| {
-            let mut step = Step {
-                task: self.id,
-                events,
-                out,
-                waits,
-                waker,
-                then: Then::Wait,
-                budget: BUDGET,
-                turn,
-                shields: 0,
-            };
-            let mut context = task::Context::from_waker(waker);
-            let polled = step::enter(&mut step, || future.poll(&mut context));
-            (polled, step.then)
-        });
+        let own = OwnWaker::of(ctx);
+        let waker = &*own;
+        let mut step = Step {
+            task: self.id,
+            events,
+            out,
+            waits,
+            waker,
+            then: Then::Wait,
+            budget: BUDGET,
+            turn,
+            shields: 0,
+        };
+        let mut context = task::Context::from_waker(waker);
+        let polled = step::enter(&mut step, || future.poll(&mut context));
+        let then = step.then;
         waits.end(events);
         match polled.map(TaskOutput::result) {
             Poll::Pending => match then {

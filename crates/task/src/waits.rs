@@ -1,8 +1,9 @@
 //! The waits of a task: for answers to its commands, and for ends of monitored processes.
 //!
 //! Each wait has a place in a table, and a tag that names the place. Each use of a place has
-//! another tag: a late notice finds no wait.
+//! another tag: a late notice finds no wait. A lone wait for an answer needs no place (`lone.rs`).
 
+use crate::lone::{LONE, Lone};
 use ganger_proc_api::{CancelReason, CommandError, Event, Events, ExitCause, Payload, Pid, Tag};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,13 +25,15 @@ pub(crate) type Ended = (usize, ExitCause);
 pub(crate) struct Waits {
     /// Made for the first wait with a place: most tasks are small without a table.
     table: Option<Box<Table>>,
+    lone: Lone,
     /// The number of steps so far.
     pub(crate) step: u64,
 }
 
 struct Table {
-    /// Most tasks have a single wait at a time.
     places: SmallVec<[Place; 1]>,
+    /// The lone wait, with its tag, while the table has it.
+    lone: (Tag, Holds),
     /// The first free place, or [`NONE`]. Each free place knows the next free place.
     free: u32,
     /// The number of waits for a completion or a notice.
@@ -106,7 +109,7 @@ enum Holds {
 }
 
 fn tag(turn: u32, index: u32) -> Tag {
-    u64::from(turn) << 32 | u64::from(index)
+    (u64::from(turn) << 32 | u64::from(index)) & !LONE
 }
 
 /// Whether a process is the child: any process, before the child's start.
@@ -136,16 +139,65 @@ impl Waits {
     #[inline]
     pub(crate) fn begin(&mut self, events: &mut Events<'_>) {
         self.step += 1;
-        if self.table.is_some() || !matches!(events.peek(), None | Some(Event::Message(_))) {
-            self.table_mut().begin(events);
+        let is_plain = match events.peek() {
+            None => true,
+            Some(Event::Message(_)) => !self.lone.is_open(),
+            Some(Event::Completion(it)) if events.len() == 1 => self.lone.arrives(it.tag),
+            _ => false,
+        };
+        if !is_plain || self.table.is_some() {
+            self.begin_with_table(events);
         }
     }
 
+    /// The same, where the table may have to know of the events.
+    #[cold]
+    #[inline(never)]
+    fn begin_with_table(&mut self, events: &mut Events<'_>) {
+        let has_watchers = self.table.as_ref().is_some_and(|it| it.has_watchers());
+        if events.is_empty() || self.lone.is_here() && !has_watchers {
+            return;
+        }
+        if self.lone.is_open() || self.lone.is_here() {
+            self.move_lone(None);
+        }
+        self.table_mut().begin(events);
+    }
+
     /// The step is over.
-    pub(crate) fn end(&mut self, events: &Events<'_>) {
+    #[inline]
+    pub(crate) fn end(&mut self, events: &mut Events<'_>) {
+        if self.lone.is_here() {
+            self.keep_answer(events);
+        }
         if let Some(table) = &mut self.table {
             table.left = events.len();
         }
+    }
+
+    /// The lone wait has not taken its answer in this step.
+    #[cold]
+    fn keep_answer(&mut self, events: &mut Events<'_>) {
+        self.move_lone(None);
+        if let Some(Event::Completion(it)) = events.next() {
+            self.table_mut()
+                .settle(it.tag, None, Answer::Completion(it.result));
+        }
+    }
+
+    /// The table has the lone wait from now on.
+    fn move_lone(&mut self, waker: Option<Waker>) {
+        self.lone.moves();
+        let tag = self.lone.tag();
+        let table = self.table_mut();
+        table.lone = (tag, Holds::Wait { waker, of: None });
+        table.open += 1;
+    }
+
+    /// Whether messages may be among the events of the step.
+    #[inline]
+    pub(crate) fn may_have_messages(&self) -> bool {
+        !self.lone.is_here()
     }
 
     /// The reason of the cancellation.
@@ -163,6 +215,17 @@ impl Waits {
         self.table.get_or_insert_default()
     }
 
+    /// Opens a wait for a completion.
+    #[inline]
+    pub(crate) fn open_answer(&mut self, waker: Option<&Waker>) -> Tag {
+        if waker.is_none()
+            && let Some(tag) = self.lone.open()
+        {
+            return tag;
+        }
+        self.open(waker, None)
+    }
+
     /// Opens a wait: for the end of a process, or else for a completion.
     pub(crate) fn open(&mut self, waker: Option<&Waker>, of: Option<Pid>) -> Tag {
         let waker = waker.cloned();
@@ -178,13 +241,52 @@ impl Waits {
     }
 
     /// Takes the answer to a wait, and closes the wait. Without an answer `waker` is kept for it.
-    pub(crate) fn take(&mut self, tag: Tag, waker: Option<&Waker>) -> Option<Answer> {
-        self.table.as_mut()?.take(tag, waker)
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        tag: Tag,
+        waker: Option<&Waker>,
+        events: &mut Events<'_>,
+    ) -> Option<Answer> {
+        if self.lone.is_here_as(tag) {
+            self.lone.end(tag);
+            return match events.next() {
+                Some(Event::Completion(it)) => Some(Answer::Completion(it.result)),
+                _ => None,
+            };
+        }
+        if self.lone.is_open_as(tag) && waker.is_none() {
+            return None;
+        }
+        self.take_from_table(tag, waker)
+    }
+
+    #[inline(never)]
+    fn take_from_table(&mut self, tag: Tag, waker: Option<&Waker>) -> Option<Answer> {
+        if self.lone.is_open_as(tag) {
+            self.move_lone(waker.cloned());
+            return None;
+        }
+        let answer = self.table.as_mut()?.take(tag, waker);
+        if answer.is_some() {
+            self.lone.end(tag);
+        }
+        answer
     }
 
     /// Frees a place. Returns whether it was still waiting.
-    pub(crate) fn close(&mut self, tag: Tag) -> bool {
+    pub(crate) fn close(&mut self, tag: Tag, events: &mut Events<'_>) -> bool {
+        if self.lone.is_open_as(tag) {
+            self.lone.end(tag);
+            return true;
+        }
+        if self.lone.is_here_as(tag) {
+            self.lone.end(tag);
+            drop(events.next());
+            return false;
+        }
         let holds = self.table.as_mut().and_then(|it| it.close(tag));
+        self.lone.end(tag);
         holds.is_some_and(|it| it.is_open())
     }
 
@@ -248,6 +350,7 @@ impl Default for Table {
     fn default() -> Self {
         Self {
             places: SmallVec::new(),
+            lone: (0, Holds::Nothing(NONE)),
             free: NONE,
             open: 0,
             watchers: BTreeMap::new(),
@@ -259,9 +362,13 @@ impl Default for Table {
 }
 
 impl Table {
+    fn has_watchers(&self) -> bool {
+        !self.watchers.is_empty()
+    }
+
     /// See [`Waits::begin`].
     fn begin(&mut self, events: &mut Events<'_>) {
-        let mut must_wake = !self.watchers.is_empty() && events.len() > self.left;
+        let mut must_wake = self.has_watchers() && events.len() > self.left;
         loop {
             let event = match events.peek() {
                 // The next event behind it would come instead, a message for example.
@@ -311,8 +418,9 @@ impl Table {
     /// Notes a cancellation, and wakes each wait. The first reason counts.
     fn cancel(&mut self, reason: CancelReason) {
         self.cancel.get_or_insert(reason);
-        for place in &mut self.places {
-            if let Holds::Wait { waker, .. } | Holds::Line { waker, .. } = &mut place.holds
+        let places = self.places.iter_mut().map(|place| &mut place.holds);
+        for holds in places.chain([&mut self.lone.1]) {
+            if let Holds::Wait { waker, .. } | Holds::Line { waker, .. } = holds
                 && let Some(waker) = waker.take()
             {
                 waker.wake();
@@ -321,6 +429,10 @@ impl Table {
     }
 
     fn place(&mut self, wanted: Tag) -> Option<&mut Holds> {
+        if wanted & LONE != 0 {
+            let (tag, holds) = &mut self.lone;
+            return (*tag == wanted).then_some(holds);
+        }
         let index = index(wanted);
         let place = self.places.get_mut(index as usize)?;
         (tag(place.turn, index) == wanted).then_some(&mut place.holds)
@@ -390,6 +502,12 @@ impl Table {
     /// Frees a place, and returns its content.
     #[inline]
     fn close(&mut self, tag: Tag) -> Option<Holds> {
+        if tag & LONE != 0 {
+            let none = (0, Holds::Nothing(NONE));
+            let (_, holds) = (self.lone.0 == tag).then(|| mem::replace(&mut self.lone, none))?;
+            self.open -= usize::from(holds.is_open());
+            return Some(holds);
+        }
         let free = Holds::Nothing(self.free);
         let index = index(tag);
         let place = self.places.get_mut(index as usize)?;

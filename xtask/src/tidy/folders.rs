@@ -114,8 +114,9 @@ const SYNC: [&str; 3] = [
     "count lent_parker wait_table",
 ];
 
-const TASK: [&str; 8] = [
-    "error name waits",
+const TASK: [&str; 9] = [
+    "error lone name",
+    "waits",
     "step",
     "wait",
     "cx",

@@ -13,7 +13,7 @@ pub(super) const DOCUMENT: &str = "docs/ARCHITECTURE.md";
 const SECTION: &str = "## Three walks";
 const WALKS: [(&str, usize); 3] = [
     ("### A message, from Address::send to receive", 25),
-    ("### A timer, from sleep to the next poll", 18),
+    ("### A timer, from sleep to the next poll", 19),
     ("### A connection, from accept to the bytes read", 12),
 ];
 

@@ -122,11 +122,15 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             self.core.repeats = 0;
             return Stepped::Waits;
         }
-        if !out.take_step_again() {
+        let goes_on = if out.take_step_again() {
+            Stepped::Ready
+        } else if out.take_yield_now() {
+            Stepped::GivesWay
+        } else {
             return self.apart().apply(out);
-        }
+        };
         self.count_repeat();
-        Stepped::Ready
+        goes_on
     }
 
     fn count_repeat(&mut self) {
@@ -236,7 +240,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         arrived
     }
 
-    /// Applies a rare outcome: the end, an upgrade, or a yield to others.
+    /// Applies a rare outcome: the end, or an upgrade.
     #[cold]
     #[inline(never)]
     fn apply(mut self, out: &mut StepOutput) -> Stepped {
@@ -251,10 +255,6 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 Ok(()) => Stepped::Ready,
                 Err(error) => self.end(ExitReason::UpgradeFailed(error)),
             },
-            Outcome::YieldNow => {
-                self.count_repeat();
-                Stepped::GivesWay
-            }
             _ => Stepped::Ready,
         }
     }

@@ -259,7 +259,9 @@ impl Drop for Nursery {
     fn drop(&mut self) {
         lock(&self.scope.family).is_closed = true;
         self.cancel();
-        step::with(self.scope.task, |step| step.waits.close(self.scope.line));
+        step::with(self.scope.task, |step| {
+            step.waits.close(self.scope.line, step.events)
+        });
         // No further notice comes, and the children must not keep the family.
         let children = mem::take(&mut lock(&self.scope.family).children);
         for alive in children.into_iter().flatten() {
@@ -356,7 +358,7 @@ impl Scope {
         let pid = match started {
             Ok(pid) => pid,
             Err(error) => {
-                step::with(*task, |step| step.waits.close(tag));
+                step::with(*task, |step| step.waits.close(tag, step.events));
                 lock(family).free.push(number);
                 return Err(error);
             }

@@ -3,7 +3,7 @@
 use crate::error::WaitError;
 use crate::step::{self, Step};
 use crate::waits::{self, Mark};
-use ganger_proc_api::{Command, Payload, Tag, WrongType};
+use ganger_proc_api::{CancelReason, Command, Payload, Tag, WrongType};
 use std::fmt;
 use std::mem;
 use std::pin::Pin;
@@ -46,58 +46,91 @@ impl<T> Unpin for AnswerWait<T> {}
 impl<T> Future for AnswerWait<T> {
     type Output = Result<T, WaitError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let polled = step::poll_with(this.task, |step| this.state.poll(step, context));
-        polled.map(|answer| Ok((this.take)(answer?)?))
+        let answer = step::poll_with(this.task, |step| match this.state {
+            Asked::Yielded(tag) => {
+                let waker = step.foreign(context.waker());
+                // The wait takes an answer also when the budget is spent: each command has a single
+                // answer.
+                let Some(answer) = step.waits.take(tag, waker, step.events) else {
+                    return this.state.end_if_cancelled(step, context).map(Err);
+                };
+                this.state = Asked::Over;
+                step.spend();
+                Poll::Ready(Ok(answer))
+            }
+            _ => this.state.begin(step, context).map(Err),
+        });
+        let Poll::Ready(answer) = answer else {
+            return Poll::Pending;
+        };
+        Poll::Ready(match answer? {
+            waits::Answer::Completion(Ok(payload)) => Ok((this.take)(payload)?),
+            waits::Answer::Completion(Err(error)) => Err(WaitError::Command(error)),
+            waits::Answer::Exit(_) => unreachable!("a command has no end"),
+        })
     }
 }
 
 impl Asked {
-    fn poll(
+    /// The first poll.
+    #[inline]
+    fn begin(
         &mut self,
         step: &mut Step<'_, '_>,
         context: &mut task::Context<'_>,
-    ) -> Poll<Result<Payload, WaitError>> {
+    ) -> Poll<WaitError> {
+        if step.cancelled().is_some() {
+            return self.end_if_cancelled(step, context);
+        }
+        let Self::Not(command, _) = mem::replace(self, Self::Over) else {
+            panic!("the answer has been taken: a future is polled until it is ready");
+        };
         let waker = step.foreign(context.waker());
-        // The wait takes an answer also when the budget is spent: each command has a single answer.
-        if let Self::Yielded(tag) = *self
-            && let Some(answer) = step.waits.take(tag, waker)
-        {
-            *self = Self::Over;
-            step.spend();
-            return Poll::Ready(match answer {
-                waits::Answer::Completion(result) => result.map_err(WaitError::Command),
-                waits::Answer::Exit(_) => unreachable!("a command has no end"),
-            });
-        }
-        if let Some(reason) = step.cancelled().cloned() {
-            // A loop that ignores its cancellation ends wait after wait.
-            if let Self::Not(_, mark) = self
-                && !step.may_be_ready(mark, context.waker())
-            {
-                return Poll::Pending;
-            }
-            self.abandon(step);
-            step.spend();
-            return Poll::Ready(Err(WaitError::Cancelled(reason)));
-        }
-        match mem::replace(self, Self::Over) {
-            Self::Not(command, _) => {
-                let tag = step.waits.open(waker, None);
-                step.out.yield_command(command, tag);
-                *self = Self::Yielded(tag);
-            }
-            Self::Yielded(tag) => *self = Self::Yielded(tag),
-            Self::Over => panic!("the answer has been taken: a future is polled until it is ready"),
-        }
+        let tag = step.waits.open_answer(waker);
+        step.out.yield_command(command, tag);
+        *self = Self::Yielded(tag);
         Poll::Pending
+    }
+
+    /// Ends the wait, without an answer, if the task is asked to finish.
+    #[inline]
+    fn end_if_cancelled(
+        &mut self,
+        step: &mut Step<'_, '_>,
+        context: &mut task::Context<'_>,
+    ) -> Poll<WaitError> {
+        match step.cancelled().cloned() {
+            Some(reason) => self.end_cancelled(step, context, reason),
+            None => Poll::Pending,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_cancelled(
+        &mut self,
+        step: &mut Step<'_, '_>,
+        context: &mut task::Context<'_>,
+        reason: CancelReason,
+    ) -> Poll<WaitError> {
+        // A loop that ignores its cancellation ends wait after wait.
+        if let Self::Not(_, mark) = self
+            && !step.may_be_ready(mark, context.waker())
+        {
+            return Poll::Pending;
+        }
+        self.abandon(step);
+        step.spend();
+        Poll::Ready(WaitError::Cancelled(reason))
     }
 
     /// Takes the command back, if it has been yielded and is not answered.
     fn abandon(&mut self, step: &mut Step<'_, '_>) {
         if let Self::Yielded(tag) = mem::replace(self, Self::Over)
-            && step.waits.close(tag)
+            && step.waits.close(tag, step.events)
         {
             step.out.cancel(tag);
         }

@@ -28,7 +28,7 @@ impl ExitWait {
         let tag = step::poll_with(task, |step| step.waits.open(None, Some(target)));
         let state = ctx.monitor(target, tag);
         if state.is_err() {
-            step::with(task, |step| step.waits.close(tag));
+            step::with(task, |step| step.waits.close(tag, step.events));
         }
         Self {
             ctx: ctx.clone(),
@@ -99,7 +99,10 @@ impl Future for ExitWait {
         step::poll_with(this.task, |step| {
             let waker = step.foreign(context.waker());
             // As an answer, the notice is taken also when the budget is spent.
-            let result = match (step.waits.take(tag, waker), step.cancelled().cloned()) {
+            let result = match (
+                step.waits.take(tag, waker, step.events),
+                step.cancelled().cloned(),
+            ) {
                 (Some(waits::Answer::Exit(cause)), _) => {
                     this.state = Ok(None);
                     Ok(cause)
@@ -119,7 +122,7 @@ impl Future for ExitWait {
 impl Drop for ExitWait {
     fn drop(&mut self) {
         if let Ok(Some(tag)) = self.state
-            && step::with(self.task, |step| step.waits.close(tag)) == Some(true)
+            && step::with(self.task, |step| step.waits.close(tag, step.events)) == Some(true)
         {
             self.ctx.demonitor(self.target, tag);
         }

@@ -7,6 +7,7 @@ mod around;
 mod combine;
 mod exit;
 mod recv;
+mod yield_now;
 
 pub use self::answer::AnswerWait;
 pub use self::around::{Cancelled, Shielded, Timeout, UntilCancelled};
@@ -16,3 +17,4 @@ pub use self::exit::ExitWait;
 pub(crate) use self::exit::HasPid;
 pub(crate) use self::recv::next;
 pub use self::recv::{Any, Recv, Wanted, Where};
+pub use self::yield_now::YieldNow;

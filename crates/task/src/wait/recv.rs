@@ -111,7 +111,10 @@ where
                 step.spend();
                 return Poll::Ready(None);
             }
-            let message = this.wanted.take(step.events, step.waits.step);
+            let has_some = step.waits.may_have_messages();
+            let message = has_some
+                .then(|| this.wanted.take(step.events, step.waits.step))
+                .flatten();
             if message.is_some() {
                 step.spend();
                 return Poll::Ready(message);

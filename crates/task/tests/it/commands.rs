@@ -196,22 +196,28 @@ fn a_command_that_was_never_polled_is_not_yielded() {
 // pins: A4
 #[test]
 fn an_answer_to_a_wait_that_is_over_is_not_another_s() {
-    let mut task = ByHand::new(process(async |cx: Cx| {
-        let mut first = cx.call(Command::new(LATER, ()));
-        assert!(futures_util::poll!(&mut first).is_pending());
-        cx.recv().await;
-        drop(first);
-        let second = cx.call(Command::new(LATER, ())).await?;
-        Ok(second)
-    }));
-    let first = task.step().unwrap().yields[0];
-    task.send(());
-    let second = task.step().unwrap().yields[0];
-    task.answer(first, 1_u64);
-    assert!(matches!(task.step().unwrap().outcome, Outcome::Wait));
-    task.answer(second, 2_u64);
-    let outcome = task.step().unwrap().outcome;
-    assert!(matches!(outcome, Outcome::Done(it) if it.as_u64() == Some(2)));
+    for has_other in [false, true] {
+        let mut task = ByHand::new(process(async move |cx: Cx| {
+            let mut other = cx.call(Command::new(LATER, ()));
+            if has_other {
+                assert!(futures_util::poll!(&mut other).is_pending());
+            }
+            let mut first = cx.call(Command::new(LATER, ()));
+            assert!(futures_util::poll!(&mut first).is_pending());
+            cx.recv().await;
+            drop(first);
+            let second = cx.call(Command::new(LATER, ())).await?;
+            Ok(second)
+        }));
+        let first = *task.step().unwrap().yields.last().unwrap();
+        task.send(());
+        let second = task.step().unwrap().yields[0];
+        task.answer(first, 1_u64);
+        assert!(matches!(task.step().unwrap().outcome, Outcome::Wait));
+        task.answer(second, 2_u64);
+        let outcome = task.step().unwrap().outcome;
+        assert!(matches!(outcome, Outcome::Done(it) if it.as_u64() == Some(2)));
+    }
 }
 
 // pins: A3

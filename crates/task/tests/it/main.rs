@@ -11,6 +11,7 @@ mod combinators;
 mod commands;
 mod conformance;
 mod fairness;
+mod lone;
 mod messages;
 mod model;
 mod pinning;

@@ -24,6 +24,11 @@ pub trait RunnerOutput {
     #[must_use]
     fn take_step_again(&mut self) -> bool;
 
+    /// Whether the outcome is [`Outcome::YieldNow`](crate::Outcome::YieldNow). If so, leaves
+    /// [`Outcome::Wait`](crate::Outcome::Wait).
+    #[must_use]
+    fn take_yield_now(&mut self) -> bool;
+
     /// Whether the process is to end or to be replaced, as far as the step has decided.
     #[must_use]
     fn is_final(&self) -> bool;
@@ -66,6 +71,15 @@ impl RunnerOutput for StepOutput {
     #[inline]
     fn take_step_again(&mut self) -> bool {
         let goes_on = self.kind == OutcomeKind::StepAgain;
+        if goes_on {
+            self.kind = OutcomeKind::Wait;
+        }
+        goes_on
+    }
+
+    #[inline]
+    fn take_yield_now(&mut self) -> bool {
+        let goes_on = self.kind == OutcomeKind::YieldNow;
         if goes_on {
             self.kind = OutcomeKind::Wait;
         }
