@@ -5,6 +5,7 @@ use crate::support::*;
 use ganger_proc_api::{Actor, Context, StepOutput, StepResult};
 use ganger_sim::Rt;
 use ganger_supervise::{Overload, Pool, PoolError, PoolRemote};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// No caller is refused in favour of one that has left.
@@ -208,6 +209,43 @@ fn new_jobs_are_passed_over_or_wait_as_others_do() {
         rt.settle();
         assert_eq!(*begun.lock().unwrap(), [4, 5, 6]);
         assert_eq!((pool.stats().queued, pool.stats().served), (0, 5));
+        stop(rt, pool);
+    });
+}
+
+/// One of two workers is away, with a job in its line. The other one takes what comes in.
+// pins: W1, W3
+#[test]
+fn a_free_worker_takes_new_jobs_while_another_ones_job_waits() {
+    sim(45).check_seeds(40, |rt| {
+        let has_panicked = Arc::new(AtomicBool::new(false));
+        let theirs = Arc::clone(&has_panicked);
+        let made = AtomicUsize::new(0);
+        let make = move || {
+            // The first that is made again can't be made.
+            assert_ne!(made.fetch_add(1, Ordering::SeqCst), 2, "on purpose");
+            let has_panicked = Arc::clone(&theirs);
+            move |job: u32| {
+                let panics = job == 0 && !has_panicked.swap(true, Ordering::SeqCst);
+                assert!(!panics, "on purpose");
+                Ok(job)
+            }
+        };
+        let pool = Pool::new(2, make).retries(1).back_off(secs(60));
+        let pool = pool.start(rt).unwrap();
+        rt.run_for(ms(1));
+        let again = pool.call(0).begin();
+        rt.run_for(ms(1));
+        assert_eq!((again.is_ready(), pool.stats().queued), (false, 1));
+        for job in 1..4 {
+            let answer = pool.call(job).begin();
+            rt.run_for(ms(1));
+            assert!(answer.is_ready(), "{job}: a worker is free");
+            assert_eq!(answer.wait().unwrap(), job);
+        }
+        assert_eq!((pool.stats().queued, pool.stats().idle), (1, 1));
+        rt.run_for(secs(70));
+        assert_eq!(again.wait().unwrap(), 0);
         stop(rt, pool);
     });
 }

@@ -272,7 +272,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
             }
             let taken = loop {
                 let Some((of, entry)) = state.head(index) else {
-                    if state.is_direct() && state.let_first_in(inbox) {
+                    if !state.is_suspended && state.let_first_in(inbox) {
                         continue;
                     }
                     state.rest(index, inbox);
