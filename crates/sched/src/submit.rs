@@ -225,8 +225,6 @@ impl Shared {
             return Ok(());
         };
         let result: Result<Result<(), BoxError>, _> =
-            // With the task's own PID, which was stored a while ago. The hook would have to wait
-            // for the store of a fresh copy.
             contain(|| lifecycle.on_start(task.pid(), method));
         match result {
             Ok(Ok(())) => Ok(()),

@@ -146,14 +146,17 @@ impl LocalQueue {
     /// Wakes a sleeping worker for what is queued here, unless that is kept. It steals while this
     /// worker runs something else.
     pub(crate) fn offer(&self) {
+        // Also when the deque is empty: what is woken later is no part of what was kept.
+        if self.keeps() && self.shared.now() >= self.kept_until.get() {
+            self.kept_until.set(0);
+        }
         if self.deque.is_empty() {
             return;
         }
-        if self.keeps() && self.shared.now() < self.kept_until.get() {
+        if self.keeps() {
             self.shared.queues.idle.defer();
             return;
         }
-        self.kept_until.set(0);
         if self.shared.queues.idle.notify() {
             self.deque.expose();
         }
@@ -322,6 +325,19 @@ mod tests {
         while let Some(token) = queue.deque.pop() {
             shared.queues.global.push(token);
         }
+    }
+
+    /// Turns of processes from other queues leave the deque empty at each pick.
+    // pins: G2
+    #[test]
+    fn nothing_is_kept_for_longer_than_the_span_beside_an_empty_deque() {
+        let queue = queue();
+        queue.keep_until(u64::MAX);
+        queue.offer();
+        assert!(queue.keeps(), "the span is not over");
+        queue.keep_until(1);
+        queue.offer();
+        assert!(!queue.keeps());
     }
 
     #[test]
