@@ -19,4 +19,4 @@ mod system;
 pub use backtraces::backtraces;
 pub use pinning::{PinError, Pinning, Pins, Ranges};
 pub use sampler::{Entered, Sampler, SamplerError, WithId};
-pub use system::{computed, is_asleep, thread_id};
+pub use system::{ThreadFiles, thread_id};

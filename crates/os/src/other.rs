@@ -9,17 +9,23 @@ pub fn thread_id() -> u32 {
     0
 }
 
-/// Returns whether the thread sleeps at this moment, in any call; `None` if the system does not
-/// say.
-#[must_use]
-pub fn is_asleep(_: u32) -> Option<bool> {
-    None
-}
+/// Nothing is known of threads.
+#[derive(Debug, Default)]
+pub struct ThreadFiles(());
 
-/// Returns how long the thread has had a processor; `None` if the system does not say.
-#[must_use]
-pub fn computed(_: u32) -> Option<Duration> {
-    None
+impl ThreadFiles {
+    /// Returns whether the thread sleeps at this moment, in any call; `None` if the system does not
+    /// say.
+    #[must_use]
+    pub fn is_asleep(&mut self, _: u32) -> Option<bool> {
+        None
+    }
+
+    /// Returns how long the thread has had a processor; `None` if the system does not say.
+    #[must_use]
+    pub fn computed(&mut self, _: u32) -> Option<Duration> {
+        None
+    }
 }
 
 pub(crate) fn allowed_cores() -> io::Result<Vec<usize>> {

@@ -26,7 +26,7 @@
 //! | [`ROTATION_SPAN`] | 20 us | mean time between rotations, with no woken process | W13c, W6 |
 //! | [`SHORT_STEPS`] | 10 | steps per `ROTATION_SPAN` from which on steps are short | W3b, W6 |
 //! | [`ROTATION_LOOKS`] | 8 | measures of the length of steps per `CHAIN_LIMIT` | W13c |
-//! | [`SLICE`] | 100 us | time for woken processes, then for the others | W13b |
+//! | [`SLICE`] | 100 us | time for woken processes, at least, then for the others | W13b |
 //! | [`SLICE_UNSEEN`] | 8 | picks between two reads of the clock in a slice | W13b, W6 |
 //! | **Balance** | | | |
 //! | [`BALANCE_INTERVAL`] | 1 ms | time between two comparisons of workers, at least | W13 |
@@ -93,7 +93,8 @@ pub(crate) const ROTATION_SPAN: u64 = 20_000;
 pub(crate) const SHORT_STEPS: u32 = 10;
 /// The coarse time changes every 2 ms at best, by [`LONGEST_LOOK`].
 pub(crate) const ROTATION_LOOKS: u64 = 8;
-/// Some steps of 10 us, so that a burst of woken processes is soon over.
+/// Some steps of 10 us, so that a burst of woken processes is soon over. Beside longer steps it is
+/// as long as these.
 pub(crate) const SLICE: u64 = 100_000;
 /// A read costs as much as a short step.
 pub(crate) const SLICE_UNSEEN: u32 = 8;

@@ -231,19 +231,24 @@ impl<'a, C: Clock> Monitor<'a, C> {
         };
         let stealers = self.shared.stealers();
         // Those that are new are seen from now on.
-        (self.samples).resize_with(stealers.len(), || WorkerSample::new(0, 0, now));
+        (self.samples).resize_with(stealers.len(), || {
+            let mut sample = WorkerSample::default();
+            sample.begin(now);
+            sample
+        });
         for (worker, (sample, stealer)) in self.samples.iter_mut().zip(stealers).enumerate() {
             let turns = self.shared.counters.of(Some(worker)).turns.get();
             if turns == sample.turns {
                 look.is_kept |= !stealer.is_empty();
                 if self.shared.worker_slots.is_looking(worker) {
-                    // Its next turn begins after this.
+                    // Its next turn begins after this; its thread may have ended.
                     sample.begin(now);
+                    sample.close_files();
                 }
             } else {
                 look.is_active = true;
-                *sample =
-                    WorkerSample::new(turns, self.shared.worker_slots.announcements(worker), now);
+                let announcements = self.shared.worker_slots.announcements(worker);
+                sample.begin_turn(turns, announcements, now);
             }
         }
         look
@@ -264,6 +269,8 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 if !sample.is_reported && sample.computes(shared, worker, now) {
                     sample.is_reported = report_replaced(shared, worker, sample, lasted);
                 }
+                // Any number of workers may have been replaced.
+                sample.close_files();
                 continue;
             }
             self.interval = self.interval.min(CLOSE_LOOK);
@@ -279,6 +286,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
             let is_reported = step.is_some();
             if shared.replace_worker(worker, step) {
                 sample.is_reported = is_reported;
+                sample.close_files();
                 count(shared, fault.0);
                 if !sample.is_current(shared, worker) {
                     shared.reporting.long_steps.end(worker);

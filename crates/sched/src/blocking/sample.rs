@@ -2,10 +2,11 @@
 
 use crate::reports::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::runtime::shared::Shared;
+use ganger_os::ThreadFiles;
 use std::time::Duration;
 
 /// A thread of the scheduler, as the monitor saw it at its last look.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub(super) struct WorkerSample {
     /// The turns that it had begun.
     pub(super) turns: u64,
@@ -22,18 +23,21 @@ pub(super) struct WorkerSample {
     announcements: u64,
     /// The turn has been reported.
     pub(super) is_reported: bool,
+    /// What the system says of its thread. The files stay open while the monitor looks closely at
+    /// the worker, since each opening costs as much as five looks.
+    files: ThreadFiles,
 }
 
 impl WorkerSample {
-    /// A turn that has not begun before now.
-    pub(super) fn new(turns: u64, announcements: u64, now: Duration) -> Self {
-        let mut sample = Self {
-            turns,
-            announcements,
-            ..Self::default()
-        };
-        sample.begin(now);
-        sample
+    /// Another turn, which has not begun before now.
+    pub(super) fn begin_turn(&mut self, turns: u64, announcements: u64, now: Duration) {
+        (self.turns, self.announcements, self.is_reported) = (turns, announcements, false);
+        self.begin(now);
+    }
+
+    /// Closes the files: workers without a turn, and replaced ones, are any number.
+    pub(super) fn close_files(&mut self) {
+        self.files = ThreadFiles::default();
     }
 
     /// The turn has not begun before now.
@@ -56,7 +60,8 @@ impl WorkerSample {
     ) -> Option<(LongStepKind, bool)> {
         let slots = &shared.worker_slots;
         let was_asleep = self.was_asleep;
-        self.was_asleep = slots.is_asleep(worker) == Some(true);
+        let thread = slots.thread(worker);
+        self.was_asleep = thread.and_then(|it| self.files.is_asleep(it)) == Some(true);
         let lasted = now.saturating_sub(self.since);
         let blocks = was_asleep && self.was_asleep && lasted >= shared.config.blocked_step;
         let is_announced = is_odd(slots.announcements(worker));
@@ -79,7 +84,8 @@ impl WorkerSample {
         }
         // Not by the clock on the wall: where many threads share a processor all steps would take
         // long, and more threads would make them longer.
-        let computed = shared.worker_slots.computed(worker);
+        let thread = shared.worker_slots.thread(worker);
+        let computed = thread.and_then(|it| self.files.computed(it));
         let before = *self.computed_before.get_or_insert(computed);
         let computed = match (before, computed) {
             (Some(before), Some(now)) => now.saturating_sub(before),

@@ -128,14 +128,19 @@ impl LocalQueue {
     /// Whether the deque may have something woken or stolen, which a process that continues would
     /// be picked before.
     pub(crate) fn has_woken(&self) -> bool {
+        self.woken_at_most() > 0
+    }
+
+    /// How many these are at most.
+    pub(crate) fn woken_at_most(&self) -> usize {
         if self.below_woken.get() == usize::MAX {
-            return false;
+            return 0;
         }
-        let has_woken = self.deque.len() > self.below_woken.get();
-        if !has_woken {
+        let count = self.deque.len().saturating_sub(self.below_woken.get());
+        if count == 0 {
             self.end_woken();
         }
-        has_woken
+        count
     }
 
     /// Nothing woken is in the deque.

@@ -35,11 +35,10 @@ mod replace;
 
 use crate::base::contain::log;
 use crate::runtime::spares::Spares;
-use ganger_os::{Pins, computed, is_asleep, thread_id};
+use ganger_os::{Pins, thread_id};
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker};
-use std::time::Duration;
 use tracing::Level;
 
 pub(crate) struct WorkerSlots {
@@ -250,17 +249,6 @@ impl WorkerSlots {
         if let Some(pins) = &self.pins {
             pins.release(0);
         }
-    }
-
-    /// Whether the worker's thread sleeps at this moment, in whatever call; `None` where the system
-    /// does not say.
-    pub(crate) fn is_asleep(&self, index: usize) -> Option<bool> {
-        is_asleep(self.thread(index)?)
-    }
-
-    /// How long the worker's thread has computed; `None` where the system does not say.
-    pub(crate) fn computed(&self, index: usize) -> Option<Duration> {
-        computed(self.thread(index)?)
     }
 
     /// The worker is in no turn, or in one again.

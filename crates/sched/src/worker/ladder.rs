@@ -8,16 +8,18 @@
 //! to run, some more for the deque); the deques of other workers, of which it takes the older half.
 //! **Rotation**: at every 127th pick that is not from a lane, earlier if steps are long
 //! (`worker/rotation.rs`), and at the first such pick after 10 ms without a rotation, the worker
-//! looks at the global queue first and takes the oldest of its own deque next. So two processes
+//! looks at the global queue first and takes the oldest of its own deque next, but after a slice of
+//! those that the first has woken. So two processes
 //! that keep waking each other starve no third process. If the global queue is empty, the oldest of
 //! a worker with more may take its place (`worker/balance.rs`).
 //!
 //! **The bound.** Let `R` be the rotation (127), `G` the batch from the global queue (16). A
 //! process with `n` processes before it in the global queue, or below it in a deque, starts within
 //! `(R + 1) * (n + 1)` picks of the workers that have it. For nothing is ever put before it; each
-//! rotation takes the first of the global queue, if any, and the oldest of the deque, and comes
-//! after at most `R + 1` picks; and a thief moves it with the processes below it, and runs the
-//! oldest first. From the global queue it may move to an empty deque, above at most `G` processes:
+//! rotation takes the first of the global queue, if any, and the oldest of the deque, both within
+//! `R + 1` picks of the last rotation's; and a thief moves it with the processes below it, and runs
+//! the oldest first. From the global queue it may move to an empty deque, above at most `G`
+//! processes:
 //! `(R + 1) * (n + G + 2)` picks in all.
 //!
 //! These are picks of ready processes that are not urgent. A pick is a turn, with several steps at
@@ -220,7 +222,7 @@ impl Worker<'_> {
         let (queue, shared) = (self.queue, self.shared);
         let is_shorter = || queue.deque.len() < shared.queues.global.len();
         let clock = || nanos(Decider::time().unwrap_or_else(|| shared.timing.time.read()));
-        (self.rotation).take(now, queue.has_woken(), is_shorter, clock)
+        (self.rotation).take(now, queue.woken_at_most(), is_shorter, clock)
     }
 
     fn pick_global(&mut self) -> Option<Token> {

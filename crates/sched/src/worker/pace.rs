@@ -12,6 +12,8 @@ pub(super) struct Pace {
     most: u32,
     /// Picks in the span: at least 1.
     pub(super) picks: u32,
+    /// How long a pick lasts.
+    pub(super) mean: u64,
     /// The time of the last measure.
     pub(super) at: u64,
 }
@@ -23,6 +25,7 @@ impl Pace {
             span,
             most,
             picks,
+            mean: 0,
             at,
         }
     }
@@ -33,6 +36,7 @@ impl Pace {
         let picks = self.span.saturating_mul(count.into()) / elapsed.max(1);
         let picks = u32::try_from(picks).unwrap_or(u32::MAX);
         self.picks = picks.clamp(1, self.most);
+        self.mean = elapsed / u64::from(count).max(1);
         elapsed
     }
 }

@@ -15,10 +15,14 @@
 //!    time, in any case;
 //! 2. before that, unless steps are short, after as many picks as last for [`ROTATION_SPAN`] in the
 //!    mean. The worker measures them each time that an eighth of the chain limit has passed;
-//! 3. later, where the own deque may have a woken process: the worker lets these run for a
-//!    [`SLICE`] by the clock. Then it rotates at each pick for as long as the slice has lasted,
-//!    since its last step may have been long. Meanwhile it takes from the global queue alone, where
-//!    this has more than the own deque.
+//! 3. later, where the own deque may have a woken process: the worker lets these run for a slice by
+//!    the clock, which is as long as steps are in the mean, and a [`SLICE`] at least. Then it
+//!    rotates at each pick for as long as the slice has lasted, since its last step may have been
+//!    long. Meanwhile it takes from the global queue alone, where this has more than the own deque.
+//!
+//! A slice may lie between the two halves of a rotation: the process from the global queue has
+//! woken others, which would wait for a long step of the oldest otherwise. Both halves and what
+//! lies between count as picks up to the next rotation.
 //!
 //! So a worker with short steps reads no clock, and a worker with long steps rotates at each pick.
 
@@ -121,38 +125,45 @@ impl Rotation {
         self.due
     }
 
-    /// Takes the due action, and counts it as done. `is_woken`: the own deque may have a woken
-    /// process; `is_shorter`: the own deque has fewer than the global queue.
+    /// Takes the due action, and counts it as done. `woken`: so many woken processes the own deque
+    /// has at most; `is_shorter`: the own deque has fewer than the global queue.
     pub(super) fn take(
         &mut self,
         now: u64,
-        is_woken: bool,
+        woken: usize,
         is_shorter: impl Fn() -> bool,
         clock: impl FnOnce() -> u64,
     ) -> Option<Due> {
-        let count = self.count();
+        let (count, is_woken) = (self.count(), woken > 0);
         if is_woken && self.pace.picks < self.every {
             self.charge(count, clock());
         } else {
             self.end_slice();
         }
-        if mem::take(&mut self.oldest_is_next) {
-            self.picks = 0;
+        let has_to_come = self.picks >= self.every || now >= self.end;
+        let is_slice = is_woken && !has_to_come;
+        if self.oldest_is_next {
+            if is_slice && self.pace.picks < self.every && self.has_time_left() {
+                self.go_on_with_slice(now, woken);
+                return None;
+            }
+            self.oldest_is_next = false;
+            // The second half of a rotation is not counted.
+            self.picks = self.picks.saturating_sub(1);
             self.is_own = is_woken && is_shorter();
-            self.grant(self.next_look());
+            self.grant(self.next_look().min(self.every - self.picks));
             return Some(Due::Oldest);
         }
         self.measure(now);
-        let has_to_come = self.picks >= self.every || now >= self.end;
         if !has_to_come && self.picks < self.next_look() {
             self.look_again(now, self.next_look() - self.picks);
             return None;
         }
-        if is_woken && !has_to_come && self.slice.is_none_or(|used| used < SLICE) {
-            if self.slice.is_some() || self.owed == 0 {
-                self.go_on_with_slice(now);
-                return None;
-            }
+        if is_slice && self.has_time_left() {
+            self.go_on_with_slice(now, woken);
+            return None;
+        }
+        if is_slice && self.slice.is_none() {
             self.is_own = false;
             if is_shorter() {
                 self.look_again(now, 1);
@@ -242,15 +253,24 @@ impl Rotation {
         self.slice = self.slice.map(|used| used.saturating_add(elapsed));
     }
 
-    /// The slice begins or goes on, up to the next read of the clock.
-    fn go_on_with_slice(&mut self, now: u64) {
+    /// Whether a slice may begin or go on.
+    fn has_time_left(&self) -> bool {
+        let span = self.pace.mean.clamp(SLICE, SLICE.max(self.window));
+        self.slice.map_or(self.owed == 0, |used| used < span)
+    }
+
+    /// The slice begins or goes on, up to the next read of the clock. Behind the woken are
+    /// others, whose steps may be long.
+    fn go_on_with_slice(&mut self, now: u64, woken: usize) {
         if self.slice.is_none() {
             self.slice = Some(0);
             // The length of its steps is not known yet.
             self.slice_pace.picks = 1;
         }
         self.is_own = true;
-        self.look_again(now, self.slice_pace.picks.min(self.every - self.picks));
+        let woken = u32::try_from(woken).unwrap_or(u32::MAX);
+        let most = woken.min(self.every - self.picks);
+        self.look_again(now, self.slice_pace.picks.min(most));
     }
 
     /// No woken process is in the own deque: the account is closed.
@@ -273,31 +293,47 @@ mod tests {
         picks: u32,
         last: u64,
         oldest_is_next: bool,
+        /// What was woken has its slice before the oldest.
+        is_slice: bool,
         /// The coarse time is still the first.
         is_new: bool,
     }
 
     impl Model {
-        fn pick(&mut self, now: u64, has_oldest: bool) -> Option<Option<Due>> {
-            if std::mem::take(&mut self.oldest_is_next) && has_oldest {
-                return Some(Some(Due::Oldest));
+        fn pick(&mut self, now: u64, has: Has) -> Option<Option<Due>> {
+            let has_to_come = self.picks + 1 >= self.every || now - self.last >= self.limit;
+            if std::mem::take(&mut self.oldest_is_next) && has.oldest {
+                let may_wait = (has.woken || self.is_slice) && !self.is_new;
+                if !may_wait || has_to_come {
+                    return Some(Some(Due::Oldest));
+                }
+                self.picks += 1;
+                (self.oldest_is_next, self.is_slice) = (true, true);
+                return None;
             }
             self.picks += 1;
-            if self.picks >= self.every || now - self.last >= self.limit {
+            if has_to_come {
                 return Some(Some(Due::Rotation));
             }
             self.is_new.then_some(None)
         }
 
+        /// The oldest came although it did not have to.
+        fn took_oldest(&mut self) {
+            self.picks -= 1;
+            self.oldest_is_next = false;
+        }
+
         fn rotated(&mut self, now: u64) {
-            (self.picks, self.last) = (0, now);
+            (self.picks, self.last, self.is_slice) = (0, now, false);
         }
     }
 
     /// Picks as a worker does, at this time of the clock.
     fn pick(rotation: &mut Rotation, now: u64, clock: u64, has: Has) -> Option<Due> {
         while rotation.is_due(now) {
-            let due = rotation.take(now, has.woken, || has.fewer, || clock)?;
+            let woken = if has.woken { usize::MAX } else { 0 };
+            let due = rotation.take(now, woken, || has.fewer, || clock)?;
             if due != Due::Oldest || has.oldest {
                 return Some(due);
             }
@@ -327,7 +363,7 @@ mod tests {
         let has = any::<(bool, bool, bool, bool)>();
         let has = has.prop_map(|(other, oldest, woken, fewer)| Has {
             other,
-            oldest,
+            oldest: oldest | woken,
             woken,
             fewer,
         });
@@ -350,8 +386,15 @@ mod tests {
         ) {
             let (mut now, mut clock) = (1_000, 7_000);
             let mut rotation = rotation(every, limit, now);
-            let mut model =
-                Model { every, limit, picks: 0, last: now, oldest_is_next: false, is_new: true };
+            let mut model = Model {
+                every,
+                limit,
+                picks: 0,
+                last: now,
+                oldest_is_next: false,
+                is_slice: false,
+                is_new: true,
+            };
             for act in acts {
                 match act {
                     Act::Pick(later, longer, has) => {
@@ -359,10 +402,16 @@ mod tests {
                         clock += longer;
                         model.is_new &= later == 0;
                         let due = pick(&mut rotation, now, clock, has);
-                        if let Some(expected) = model.pick(now, has.oldest) {
+                        if due.is_none() && !has.oldest {
+                            rotation.forget_the_oldest();
+                        }
+                        if let Some(expected) = model.pick(now, has) {
                             prop_assert_eq!(due, expected);
-                        } else {
+                        } else if !model.oldest_is_next {
                             prop_assert_ne!(due, Some(Due::Oldest));
+                        } else if due.is_some() {
+                            prop_assert_eq!(due, Some(Due::Oldest));
+                            model.took_oldest();
                         }
                         if due == Some(Due::Rotation) {
                             model.rotated(now);
@@ -491,8 +540,39 @@ mod tests {
                 .take(4)
                 .eq(is_known)
         );
-        // At most the second half of a rotation comes before a process woken then.
-        assert!((0..2).any(|_| next(WOKEN).is_none()));
+        // The second half of a rotation does not come before a process woken by the first.
+        while next(NONE_WOKEN) != Some(Due::Rotation) {}
+        assert_eq!(next(WOKEN), None);
+        // The slice is over: it was as long as a step.
+        assert_eq!(next(WOKEN), Some(Due::Oldest));
+    }
+
+    /// One of no length was woken, and long steps are behind it.
+    // pins: G4
+    #[test]
+    fn the_worker_looks_again_when_all_woken_have_run() {
+        let (mut rotation, now) = that_has_seen(ROTATION_SPAN);
+        for _ in 0..3 {
+            assert_eq!(rotation.take(now, 2, || false, || now), None);
+            assert!((0..2).any(|_| rotation.is_due(now)), "steps are short");
+            rotation.left = rotation.granted;
+        }
+        assert_eq!(rotation.take(now, 1, || false, || now), None);
+        assert!(rotation.is_due(now));
+    }
+
+    /// The first half of each rotation wakes others, which never end.
+    // pins: G4
+    #[test]
+    fn the_oldest_comes_at_last_where_each_rotation_wakes_others() {
+        let (mut rotation, now) = that_has_seen(ROTATION_SPAN);
+        rotation.continue_with_the_oldest();
+        // The steps of these take no time.
+        let due = (0..32).map(|_| pick(&mut rotation, now, now, WOKEN));
+        let comes = due.enumerate().filter_map(|(at, due)| Some((at, due?)));
+        let (oldest, rotation) = (Some(Due::Oldest), Some(Due::Rotation));
+        let expected = [(29, oldest), (30, rotation)].map(|(at, due)| (at, due.unwrap()));
+        assert_eq!(comes.collect::<Vec<_>>()[..2], expected);
     }
 
     // pins: G4

@@ -10,6 +10,7 @@ use ganger_proc_api::{
 };
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 /// Calls the function in its only step.
 struct Once<F>(F);

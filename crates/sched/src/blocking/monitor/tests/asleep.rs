@@ -6,6 +6,7 @@ use crate::Scheduler;
 use crate::blocking::monitor::Monitor;
 use crate::noop_process::NoopProcess;
 use crate::policy::LONGEST_LOOK;
+use ganger_os::ThreadFiles;
 use std::cell::Cell;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -39,7 +40,8 @@ fn noticed_after(phase: Duration) -> Duration {
         })
     };
     has_entered.recv().unwrap();
-    while shared.worker_slots.is_asleep(0) != Some(true) {
+    let mut files = ThreadFiles::default();
+    while files.is_asleep(shared.worker_slots.thread(0).unwrap()) != Some(true) {
         thread::yield_now();
     }
 
