@@ -173,8 +173,9 @@ mod tests {
     #[test]
     fn more_rounds_are_so_many_more_steps() {
         const MORE: u64 = 640;
-        // A process may be sent to before its first step, or after.
-        const FIRST_STEPS: u64 = 2;
+        // Two processes may each be sent to before their first step, or after, and so with their
+        // next message.
+        const FIRST_STEPS: u64 = 4;
         for act in Act::ALL {
             let [few, many] = [64, 64 + MORE].map(|rounds| totals_of(act, rounds));
             let steps = match act {

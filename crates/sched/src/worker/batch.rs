@@ -7,7 +7,7 @@
 //! **Rejected.** To wake another worker for the second event. This file buys, on two processors
 //! with 64 connections: 1.17 requests in place of one with hyper, in 0.92 of the processor time and
 //! with 0.84 of the 99th percentile; 1.07 requests with echo. To keep all that is ready: a long
-//! step would hold up the others. Spans of 250 us and more: the 99th percentile doubles.
+//! step would hold up the others. Spans of 250 us and more: they gave no further requests.
 //!
 //! **Protocol.** A worker measures its turns between two visits. It *keeps* what it finds if by
 //! that measure all of it is over in [`KEPT_SPAN`], and wakes no sleeper for its own deque then.

@@ -71,9 +71,9 @@ fn a_process_has_the_name_of_its_function_and_a_command_that_of_its_type() {
         &trace,
         &[
             " 2 messages: Till, Till\n",
-            "(task, buys)\n  yields Price (tag 0)\n",
-            "1 answer: 0\n  yields Price (tag 1)\n",
+            "(task, buys)\n  yields Price (tag 1)\n",
             "1 answer: 1\n  yields Price (tag 2)\n",
+            "1 answer: 2\n  yields Price (tag 3)\n",
         ],
     );
     assert!(!trace.contains("{{closure}}"), "{trace}");
@@ -134,7 +134,7 @@ fn a_report_has_one_line_for_each_turn() {
         panic!("on purpose");
     });
     let report = failed.unwrap_err().to_string();
-    has(&report, &["(task, buys)\n  yields Price (tag 0)\n"]);
+    has(&report, &["(task, buys)\n  yields Price (tag 1)\n"]);
     assert!(!report.contains(": finds "), "{report}");
     assert!(!report.contains(": takes "), "{report}");
 }
