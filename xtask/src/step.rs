@@ -24,8 +24,8 @@ pub(crate) enum Step {
     Doc,
     /// the loom models pass within their bounds, each stopped after twenty seconds
     Loom,
-    /// a step, a send, a question, a channel, a timer, a socket and other acts take no more
-    /// instructions, read-modify-writes, fences and allocations than are committed
+    /// shows which of a step, a send, a question, a channel, a timer, a socket and other acts take
+    /// more instructions, read-modify-writes, fences or allocations than are committed
     Instructions,
     /// nightly: the loom models pass within their bounds, however long they take
     Models,
