@@ -2,8 +2,7 @@
 
 use crate::claim::Claim;
 use crate::ends::{Receiver, Sender};
-use crate::entries::Wake;
-use crate::entries::{Key, WakeTarget};
+use crate::entries::{Key, Wake, WakeTarget};
 use crate::error::{RecvError, SendError};
 use crate::lock::RawLock;
 use ganger_wait::watch::{self, Registered};

@@ -65,19 +65,15 @@ fn read<'a>(
     name: &str,
     room: &'a mut [u8; ROOM],
 ) -> Option<&'a [u8]> {
-    let count = match kept.take().map(|file| (file.read_at(room, 0), file)) {
-        Some((Ok(count), file)) => {
-            *kept = Some(file);
-            count
-        }
-        // The thread has ended, and another may have its id.
-        Some((Err(_), _)) | None => {
-            let file = File::open(format!("/proc/self/task/{thread}/{name}")).ok()?;
-            let count = file.read_at(room, 0).ok()?;
-            *kept = Some(file);
-            count
-        }
-    };
+    if let Some(file) = kept
+        && let Ok(count) = file.read_at(room, 0)
+    {
+        return Some(&room[..count]);
+    }
+    // None yet, or the thread has ended, and another may have its id.
+    *kept = None;
+    let file = kept.insert(File::open(format!("/proc/self/task/{thread}/{name}")).ok()?);
+    let count = file.read_at(room, 0).ok()?;
     Some(&room[..count])
 }
 

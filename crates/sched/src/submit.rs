@@ -29,9 +29,7 @@ use tracing::Level;
 /// Under which PID a process is started, by which process, and with which limit of its mailbox. By
 /// default, under one that the scheduler chooses, by the process in whose step or `init` this
 /// thread is, and with the scheduler's limit.
-///
-/// Goes by reference: it has just been written, and a copy would wait for the stores.
-#[derive(Default)]
+#[derive(Default, Clone, Copy)]
 pub(crate) struct Birth<'a> {
     pid: Option<Pid>,
     parent: Option<&'a ProcessCell>,
@@ -83,7 +81,7 @@ impl Shared {
     ) -> Result<Pid, SubmitError> {
         let birth = Birth::by(parent);
         let abandon = |exit: &ExitSlot| exit.abandon_unseen();
-        let (pid, _gone) = self.begin(&birth, process, method, input, abandon, |_| Ok(()))?;
+        let (pid, _gone) = self.begin(birth, process, method, input, abandon, |_| Ok(()))?;
         Ok(pid)
     }
 
@@ -96,7 +94,7 @@ impl Shared {
     #[inline]
     pub(crate) fn begin(
         self: &Arc<Self>,
-        birth: &Birth<'_>,
+        birth: Birth<'_>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
@@ -104,7 +102,7 @@ impl Shared {
         hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<(Pid, ManuallyDrop<Task>), SubmitError> {
         let mut place = Place::new(self, birth);
-        if let Err(kind) = place.take(birth.pid.as_ref()) {
+        if let Err(kind) = place.take(birth.pid) {
             return Err(SubmitError::new(kind).with_process(process.into_box(), input));
         }
         let frame = Frame::Submission(place.id);
@@ -262,7 +260,7 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// None yet.
-    fn new(shared: &'a Arc<Shared>, birth: &Birth<'a>) -> Self {
+    fn new(shared: &'a Arc<Shared>, birth: Birth<'a>) -> Self {
         let by = birth.parent;
         let (parent, inherits) = match by {
             Some(parent) => (parent.pid().id(), parent.origin.values()),
@@ -284,7 +282,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn take(&mut self, pid: Option<&Pid>) -> Result<(), SubmitErrorKind> {
+    fn take(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
         let shared = self.shared;
         if let Some(depth) = frames::too_deep() {
             return Err(SubmitErrorKind::TooDeep { depth });
@@ -300,12 +298,12 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    fn take_counted(&mut self, pid: Option<&Pid>) -> Result<(), SubmitErrorKind> {
+    fn take_counted(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
         let shared = self.shared;
         // The look that counts: the process is counted, and so is its parent until that has closed.
         self.look_at_stop()?;
         if let Some(pid) = pid {
-            check(shared, *pid)?;
+            check(shared, pid)?;
         }
         if let Some(max) = shared.config.max_processes
             && !shared.census.places.enter_below(max)
@@ -330,7 +328,7 @@ impl<'a> Place<'a> {
             && !shared.census.registry.reserve(pid.id())
         {
             shared.leave_place();
-            return Err(SubmitErrorKind::AlreadyExists(*pid));
+            return Err(SubmitErrorKind::AlreadyExists(pid));
         }
         self.kept = false;
         Ok(())
@@ -496,7 +494,7 @@ mod tests {
         let stop = |_: &ExitSlot| shared.shutdown.begin_stopping();
         let (process, input) = (ProcessBox::new(NoopProcess), Payloads::new());
         let begun = shared.begin(
-            &Birth::default(),
+            Birth::default(),
             process,
             "main".into(),
             input,

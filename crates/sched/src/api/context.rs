@@ -76,7 +76,7 @@ impl ContextBackend for ProcessCell {
     ) -> Result<Pid, SubmitError> {
         let process = ProcessBox::boxed(process);
         let birth = Birth::by_under(self, pid);
-        let handle = self.shared.submit(&birth, process, method, input)?;
+        let handle = self.shared.submit(birth, process, method, input)?;
         let result = Ok(handle.pid());
         self.called("submit_as");
         result

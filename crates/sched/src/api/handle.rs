@@ -132,7 +132,7 @@ impl Handle {
         let process = what.into_process().unstarted().0;
         let method = W::Process::METHOD;
         self.shared
-            .submit(&Birth::default(), process, method, Payloads::new())
+            .submit(Birth::default(), process, method, Payloads::new())
             .map(ProcessHandle::with_messages)
     }
 
@@ -149,7 +149,7 @@ impl Handle {
         input: impl IntoPayloads,
     ) -> Result<ProcessHandle, SubmitError> {
         self.shared.submit(
-            &Birth::default(),
+            Birth::default(),
             ProcessBox::new(process),
             method.into(),
             input.into_payloads(),
@@ -174,7 +174,7 @@ impl Handle {
         input: impl IntoPayloads,
     ) -> Result<ProcessHandle, SubmitError> {
         self.shared.submit(
-            &Birth::under(pid),
+            Birth::under(pid),
             ProcessBox::new(process),
             method.into(),
             input.into_payloads(),

@@ -164,7 +164,7 @@ impl Shared {
     /// Starts a process: see [`begin`](Self::begin).
     pub(crate) fn submit(
         self: &Arc<Self>,
-        birth: &Birth<'_>,
+        birth: Birth<'_>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
@@ -177,7 +177,7 @@ impl Shared {
     #[inline]
     pub(crate) fn submit_with(
         self: &Arc<Self>,
-        birth: &Birth<'_>,
+        birth: Birth<'_>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,

@@ -340,7 +340,7 @@ impl<F> Spawner<F> {
             ..
         } = self;
         let birth = birth.with_limit(limit);
-        let result = shared.submit_with(&birth, process, method, input, move |child| {
+        let result = shared.submit_with(birth, process, method, input, move |child| {
             if limit == Some(Limit::of(0)) {
                 let why = "mailbox_limit must be at least 1";
                 return Err(SubmitErrorKind::Prevented(why.into()));

@@ -246,7 +246,7 @@ fn execute(
     let process = ProcessBox::boxed(process);
     let shared = &task.shared;
     let birth = Birth::by(task);
-    let child = shared.submit(&birth, process, Symbol::new(METHOD), Payloads::new())?;
+    let child = shared.submit(birth, process, Symbol::new(METHOD), Payloads::new())?;
     let pid = child.pid();
     let watch = if is_left {
         None

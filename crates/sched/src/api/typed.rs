@@ -228,7 +228,7 @@ fn start<M>(ctx: &Context, process: ProcessBox, method: Symbol) -> Result<Addres
     let birth = Birth::by(&task);
     let child = task
         .shared
-        .submit(&birth, process, method, Payloads::new())?;
+        .submit(birth, process, method, Payloads::new())?;
     Ok(Address::from(&child.with_messages()))
 }
 

@@ -151,19 +151,23 @@ impl LocalQueue {
     /// Wakes a sleeping worker for what is queued here, unless that is kept. It steals while this
     /// worker runs something else.
     pub(crate) fn offer(&self) {
-        // Also when the deque is empty: what is woken later is no part of what was kept.
-        if self.keeps() && self.shared.now() >= self.kept_until.get() {
-            self.kept_until.set(0);
-        }
-        if self.deque.is_empty() {
-            return;
-        }
         if self.keeps() {
-            self.shared.queues.idle.defer();
-            return;
+            return self.offer_kept();
         }
-        if self.shared.queues.idle.notify() {
+        if !self.deque.is_empty() && self.shared.queues.idle.notify() {
             self.deque.expose();
+        }
+    }
+
+    /// As [`offer`](Self::offer), where the last look found that the deque was kept.
+    #[inline(never)]
+    fn offer_kept(&self) {
+        // Also when the deque is empty: what is woken later is no part of what was kept.
+        if self.shared.now() >= self.kept_until.get() {
+            self.kept_until.set(0);
+            self.offer();
+        } else if !self.deque.is_empty() {
+            self.shared.queues.idle.defer();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Futures and combinators of other crates.
 
-use crate::support::{number, start, until};
+use crate::support::{Woken, number, start, until};
 use futures_util::future::{self, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{FutureExt, select_biased};
@@ -10,7 +10,7 @@ use ganger_task::{Cx, Either, Either3};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 const NEVER: CommandId = CommandId::new(300);
@@ -127,17 +127,6 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
     });
     scheduler.cancel(task.pid(), "enough").unwrap();
     assert_eq!(number(task), 1_004);
-}
-
-/// Counts how often it was woken.
-#[derive(Default)]
-struct Woken(AtomicUsize);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        // Ordering: SeqCst: the task waits for it.
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
 }
 
 // pins: A8

@@ -1,15 +1,15 @@
 //! The wait for the only answer that a task waits for: the answer stays among the events of its
 //! step, whatever the task does there.
 
-use crate::support::ByHand;
+use crate::support::{ByHand, Woken};
 use futures_util::poll;
 use ganger_proc_api::{Command, CommandId, Outcome, Payload};
 use ganger_task::{Cx, process};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
 
 const LATER: CommandId = CommandId::new(256);
 
@@ -118,16 +118,6 @@ fn a_wait_that_is_dropped_with_its_answer_leaves_none() {
     assert_ne!(next.yields[0], asked);
     task.answer(next.yields[0], 2_u64);
     assert_eq!(done(task.step().unwrap().outcome), Some(2));
-}
-
-#[derive(Default)]
-struct Woken(AtomicUsize);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        // Ordering: SeqCst: there is one thread.
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
 }
 
 // pins: A4, A8

@@ -6,10 +6,24 @@ use ganger_proc_api::{
 };
 use ganger_sched::{ProcessHandle, Scheduler};
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
 use std::time::Duration;
 
 /// How long a test waits for what is bound to happen before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Counts how often it was woken.
+#[derive(Default)]
+pub(crate) struct Woken(pub(crate) AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        // Ordering: SeqCst: the task, or the test, waits for it.
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
 
 pub(crate) fn start(workers: usize) -> Scheduler {
     let scheduler = Scheduler::builder().workers(workers).build().unwrap();
