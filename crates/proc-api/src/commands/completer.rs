@@ -252,6 +252,11 @@ impl Completer {
         self
     }
 
+    /// What it has been made of.
+    pub(super) fn into_parts(mut self) -> (Option<Arc<dyn CompletionSink>>, Tag, u64) {
+        (self.sink.take(), self.tag, self.token)
+    }
+
     /// The scheduler has told the keeper of the completer that the yield is not wanted any longer:
     /// nothing completes it.
     #[doc(hidden)]

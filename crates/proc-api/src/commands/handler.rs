@@ -40,7 +40,6 @@ pub trait Handler: Send + Sync + 'static {
     /// the yield where the step has written it. The handler reads what it needs from there. A copy
     /// of all of it would wait for the stores of the step.
     #[doc(hidden)]
-    #[inline]
     fn handle_in_place(
         &self,
         place: &mut Option<Yield>,
@@ -65,9 +64,26 @@ impl<F> Handler for F
 where
     F: Fn(Command, Completer) -> Result<(), BoxError> + Send + Sync + 'static,
 {
-    #[inline]
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
-        self(command, completer)
+        let (sink, tag, token) = completer.into_parts();
+        match sink {
+            // The closure is called in one place alone: so it becomes a part of that.
+            Some(sink) => self.handle_in_place(&mut Some(Yield { command, tag }), sink, token),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn handle_in_place(
+        &self,
+        place: &mut Option<Yield>,
+        sink: Arc<dyn CompletionSink>,
+        token: u64,
+    ) -> Result<(), BoxError> {
+        match place.take() {
+            Some(Yield { command, tag }) => self(command, Completer::new(sink, tag, token)),
+            None => nothing(sink, token),
+        }
     }
 }
 
