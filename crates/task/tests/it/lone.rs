@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 const LATER: CommandId = CommandId::new(256);
 
@@ -115,6 +115,7 @@ fn a_wait_that_is_dropped_with_its_answer_leaves_none() {
     task.answer(asked, 1_u64);
     let next = task.step().unwrap();
     assert!(next.cancelled.is_empty(), "the command has been answered");
+    assert!(task.events.is_empty(), "no answer is left");
     assert_ne!(next.yields[0], asked);
     task.answer(next.yields[0], 2_u64);
     assert_eq!(done(task.step().unwrap().outcome), Some(2));
@@ -124,13 +125,24 @@ fn a_wait_that_is_dropped_with_its_answer_leaves_none() {
 #[test]
 fn a_wait_that_gets_another_waker_wakes_that_one() {
     let woken = Arc::<Woken>::default();
-    let its = Arc::clone(&woken);
+    let (its, woken_by) = (Arc::clone(&woken), Arc::clone(&woken));
     let mut task = ByHand::new(process(async move |cx: Cx| {
         let mut call = pin!(cx.call(later()));
         assert!(poll!(&mut call).is_pending());
         let waker = Waker::from(its);
         let mut poll = || call.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(poll().is_pending());
+        // Not polled again before it is woken.
+        // Ordering: SeqCst: there is one thread.
+        let has_woken = || woken_by.0.load(Ordering::SeqCst) == 1;
+        poll_fn(|_| {
+            if has_woken() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
         Ok(poll_fn(|_| poll()).await?)
     }));
     let asked = task.step().unwrap().yields[0];

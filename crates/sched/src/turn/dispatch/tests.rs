@@ -6,8 +6,12 @@ use crate::turn::run::Runner;
 use ganger_proc_api::{
     BoxError, Command, CommandId, Context, Event, Events, Message, Process, StepResult,
 };
+use ganger_sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 use std::thread;
+
+/// The command that has a handler.
+const CARRIED_OUT: CommandId = CommandId::new(256);
 
 /// Yields that command, so often, each time after the answer to the one before.
 struct Asker {
@@ -59,10 +63,10 @@ fn the_reference_of_a_completer_comes_back_to_its_process_or_goes() {
         PANICS_WITH_IT,
         PANICS_AFTER_IT,
     ] {
-        ask(manner, 1.into());
+        ask(manner, CARRIED_OUT);
     }
     // No handler carries that one out.
-    ask(AT_ONCE, 2.into());
+    ask(AT_ONCE, CommandId::new(257));
 }
 
 fn ask(manner: Manner, command: CommandId) {
@@ -70,11 +74,15 @@ fn ask(manner: Manner, command: CommandId) {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let asker = Arc::new(OnceLock::<Address>::new());
     let address = Arc::clone(&asker);
+    let handled = Arc::new(AtomicU32::new(0));
+    let counts = Arc::clone(&handled);
     let handler = move |_: Command, completer: Completer| -> Result<(), BoxError> {
+        // Ordering: Relaxed: there is one thread.
+        counts.fetch_add(1, Ordering::Relaxed);
         manner(completer, address.get().ok_or("no address")?);
         Ok(())
     };
-    scheduler.register(256, "some", handler).unwrap();
+    scheduler.register(CARRIED_OUT, "some", handler).unwrap();
     let left = YIELDS;
     let handle = scheduler
         .submit(Asker { command, left }, "main", ())
@@ -84,6 +92,7 @@ fn ask(manner: Manner, command: CommandId) {
     let shared = &scheduler.shared;
     shared.commands.freeze();
     let queue = LocalQueue::of_first(shared);
+    queue.handlers.take(&shared.commands);
     local::enter(&queue, || {
         let mut runner = Runner::new(shared, Some(&queue));
         let task = shared.census.registry.all().next().unwrap();
@@ -109,4 +118,7 @@ fn ask(manner: Manner, command: CommandId) {
         let stats = shared.counters.total();
         assert_eq!((stats.yields, stats.done), (u64::from(YIELDS), 1));
     });
+    let expected = if command == CARRIED_OUT { YIELDS } else { 0 };
+    // Ordering: Relaxed: there is one thread.
+    assert_eq!(handled.load(Ordering::Relaxed), expected);
 }
