@@ -38,6 +38,12 @@ pub(crate) fn no_process() -> io::Error {
     io::Error::other("a blocking call must come from a process: call it in a task or a step")
 }
 
+/// No process runs on the thread.
+#[cfg(feature = "hyper")]
+pub(crate) fn not_in_a_process() -> io::Error {
+    io::Error::other("no process runs on this thread: call `Rt::current` in a task or a step")
+}
+
 /// The call has ended without a result.
 pub(crate) fn no_result() -> io::Error {
     io::Error::other("the blocking call left no result: it has panicked, or the scheduler stops")

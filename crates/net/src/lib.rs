@@ -4,6 +4,12 @@
 
 pub mod commands;
 mod error;
+#[cfg(feature = "hyper")]
+#[allow(
+    unsafe_code,
+    reason = "hyper's buffers are told what a read has filled"
+)]
+pub mod hyper;
 mod net;
 mod os;
 mod poller;

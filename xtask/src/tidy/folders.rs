@@ -61,7 +61,15 @@ const MODEL: [&str; 9] = [
 ];
 
 const NET: [&str; 9] = [
-    "error", "poller", "world", "reactor", "sockets", "os", "commands", "net", "sim",
+    "error",
+    "poller",
+    "world",
+    "reactor",
+    "sockets",
+    "os",
+    "commands hyper",
+    "net",
+    "sim",
 ];
 
 const OS: [&str; 2] = ["linux other pinning sampler", "backtraces no_backtraces"];

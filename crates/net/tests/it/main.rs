@@ -9,6 +9,8 @@ mod conformance;
 mod echo;
 mod edges;
 mod ends;
+#[cfg(all(feature = "hyper", unix))]
+mod hyper;
 mod incoming;
 mod options;
 #[cfg(unix)]
