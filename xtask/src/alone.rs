@@ -1,15 +1,17 @@
-//! The deque, the mailbox, the timing wheel and the memory of nodes are crates of their own: each
-//! builds, and passes its tests, alone, and needs little: few crates, and no procedural macro.
+//! The deque, the mailbox, the timing wheel, the ring and the memory of nodes are crates of their
+//! own: each builds, and passes its tests, alone, and needs little: few crates, and no procedural
+//! macro.
 
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::totals::Totals;
 
 /// The crates, each with its permitted dependencies within the project.
-const STANDALONE: [(&str, &[&str]); 4] = [
+const STANDALONE: [(&str, &[&str]); 5] = [
     ("ganger-deque", &["ganger-sync"]),
     ("ganger-nodes", &["ganger-sync"]),
     ("ganger-mpsc", &["ganger-nodes", "ganger-sync"]),
+    ("ganger-ring", &["ganger-sync"]),
     ("ganger-wheel", &[]),
 ];
 const MAX_DIRECT: usize = 3;

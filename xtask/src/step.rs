@@ -33,7 +33,7 @@ pub(crate) enum Step {
     LoomClippy,
     /// nightly: the facade builds with each pair of features, tests and examples too
     Pairs,
-    /// nightly: the tests of the deque, the mailbox and the wheel pass when they are built alone
+    /// nightly: the tests of the deque, the mailbox, the ring and the wheel pass when built alone
     Alone,
     /// nightly: the packages pass their tests where they are unpacked, without the project
     Packed,

@@ -30,10 +30,11 @@ const NO_SOURCES: &str = "with an instrumented standard library: nightly has no 
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 12] = [
     "ganger-deque",
     "ganger-nodes",
     "ganger-mpsc",
+    "ganger-ring",
     "ganger-os",
     "ganger-sync",
     "ganger-proc-api",

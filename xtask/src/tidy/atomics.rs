@@ -3,7 +3,7 @@
 use super::Finding;
 use super::source::Source;
 
-const LOCK_FREE: [&str; 4] = ["deque", "nodes", "mpsc", "sched"];
+const LOCK_FREE: [&str; 5] = ["deque", "nodes", "mpsc", "ring", "sched"];
 
 pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     if !source

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that the crate or its tests may use.
-const LAYERS: [(&str, &[&str]); 22] = [
+const LAYERS: [(&str, &[&str]); 23] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -13,6 +13,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("wheel", &[]),
     ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
+    ("ring", &["sync"]),
     ("proc-api", &["sync", "nodes"]),
     ("relay", &["sync", "mpsc", "nodes", "proc-api"]),
     // Its tests use the scheduler.

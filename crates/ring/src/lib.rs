@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod event;
+
+mod ring;
+
+pub use ring::{Reader, Snapshot, Writer, ring};
