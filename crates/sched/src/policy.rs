@@ -40,8 +40,10 @@
 //! | [`LATE_AT_WORKERS`] | 100 us | lateness at which another worker delivers | W16stuck |
 //! | [`LATE_AT_MONITOR`] | 2 ms | lateness at which the monitor delivers | W16stuck |
 //! | [`DRIVER_UNSEEN`] | 50 us | time without a look in the driver | net_peers |
-//! | [`KEPT_SPAN`] | 100 us | turns that a worker keeps when it leaves the driver | net_peers |
-//! | [`KEPT_MOST`] | 64 | the same by number, at most | net_peers |
+//! | [`KEPT_SPAN`] | 500 us | turns that a worker keeps when it leaves the driver | net_peers |
+//! | [`KEPT_MOST`] | 256 | the same by number, at most | net_peers |
+//! | [`KEPT_LONG`] | 100 us | the same span, where turns take longer than [`KEPT_TURN`] | – |
+//! | [`KEPT_TURN`] | 20 us | the length of a turn from which on fewer are kept | – |
 //! | **The turn** | | | |
 //! | [`EVENT_BATCH`] | 256, setting | events shown to a step | P4, W6 |
 //! | [`INLINE_STEPS`] | 16 | steps in a turn on answers that came at once | W9 |
@@ -121,9 +123,13 @@ pub(crate) const LATE_AT_MONITOR: u64 = 2_000_000;
 /// A look is a system call.
 pub(crate) const DRIVER_UNSEEN: u64 = 50_000;
 /// What is kept waits as long, at the most.
-pub(crate) const KEPT_SPAN: u64 = 100_000;
-/// The next steps may be longer than the last.
-pub(crate) const KEPT_MOST: u32 = 64;
+pub(crate) const KEPT_SPAN: u64 = 500_000;
+/// As many as the poller finds at a time. The next steps may be longer than the last.
+pub(crate) const KEPT_MOST: u32 = 256;
+/// To move a process costs less than a turn of this length.
+pub(crate) const KEPT_TURN: u64 = 20_000;
+/// As [`KEPT_SPAN`], where the turns are longer than [`KEPT_TURN`].
+pub(crate) const KEPT_LONG: u64 = 100_000;
 
 /// Amortises the turn; a step with more events keeps others waiting.
 pub(crate) const EVENT_BATCH: usize = 256;

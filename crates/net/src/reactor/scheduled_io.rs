@@ -15,6 +15,11 @@
 //! **Why no event is lost.** The answer of the system contains each event before the try. A later
 //! event either moves the tick on before the operation clears the mark, or finds its waker.
 //!
+//! **Turns for others.** After [`MAX_IN_A_ROW`] operations that found their direction ready, the
+//! next one gives way. A process whose wait ends with an event has let others run, so its
+//! operations in the other direction begin anew: a server that waits for each request would else
+//! give way for its answers.
+//!
 //! **Deadlines.** All operations of a direction share its deadline and a single timer, which the
 //! first waiter starts. The timer runs until it expires, even if the operation ends earlier or the
 //! deadline moves to a later time. The close stops it.
@@ -97,6 +102,8 @@ struct DirectionState {
     /// is drained.
     cuts_short: bool,
     in_a_row: u8,
+    /// The process of the last try, by the address in its waker.
+    tried_by: usize,
     deadline: u64,
     timer: Option<(u64, TimerKey)>,
     owner: Option<Waker>,
@@ -113,6 +120,7 @@ impl Default for DirectionState {
             tick: 0,
             cuts_short: false,
             in_a_row: 0,
+            tried_by: 0,
             deadline: NEVER,
             timer: None,
             owner: None,
@@ -131,6 +139,13 @@ impl DirectionState {
         wakers.extend(self.owner.take());
         if !self.others.is_empty() {
             wakers.extend(self.others.drain(..).map(|(_, waker)| waker));
+        }
+    }
+
+    /// The waits of these processes have ended in the other direction.
+    fn begin_anew(&mut self, woken: &[Waker]) {
+        if woken.iter().any(|it| it.data().addr() == self.tried_by) {
+            self.in_a_row = 0;
         }
     }
 
@@ -237,6 +252,7 @@ impl ScheduledIo {
         if it.may_be_ready {
             it.in_a_row += 1;
             if it.in_a_row <= MAX_IN_A_ROW {
+                it.tried_by = waker.data().addr();
                 let (tick, left) = (it.tick, it.take_back(slot));
                 drop(state);
                 drop(left);
@@ -304,16 +320,18 @@ impl ScheduledIo {
     /// Marks the directions of an event as ready, and takes the wakers of their waiters.
     pub(super) fn set_ready(&self, event: IoEvent, wakers: &mut Vec<Waker>) {
         let mut state = lock(&self.state);
-        for (direction, is_ready) in [
-            (Direction::Read, event.ready.read),
-            (Direction::Write, event.ready.write),
+        for (direction, other, is_ready) in [
+            (Direction::Read, Direction::Write, event.ready.read),
+            (Direction::Write, Direction::Read, event.ready.write),
         ] {
             if is_ready {
                 let it = state.direction(direction);
                 it.may_be_ready = true;
                 it.tick += 1;
                 it.cuts_short |= event.cuts_short;
+                let first = wakers.len();
                 it.take_wakers(wakers);
+                state.direction(other).begin_anew(&wakers[first..]);
             }
         }
     }
@@ -403,5 +421,49 @@ impl Drop for Waiter<'_> {
         if let Some(id) = self.id {
             self.io.forget(self.direction, id);
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::poller::Poller;
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    struct Process;
+
+    impl Wake for Process {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    /// The number of writes before one gives way, or 1,000. Before each of them that process waits
+    /// until the socket is ready for a read.
+    fn writes_beside_reads_of(reader: &Waker, writer: &Waker) -> usize {
+        let timers = Timers::system(Arc::new(Poller::new().unwrap()));
+        let io = ScheduledIo::new(1);
+        let attempt = |direction, waker| {
+            let arm = |_| Ok(());
+            io.attempt(&timers, direction, WaiterSlot::Owner, waker, arm)
+        };
+        let goes_on = |_: &usize| {
+            let Attempt::Try(tick) = attempt(Direction::Read, reader).unwrap() else {
+                panic!("the read gives way");
+            };
+            io.clear(Direction::Read, tick);
+            let waits = attempt(Direction::Read, reader).unwrap();
+            assert!(matches!(waits, Attempt::Wait));
+            io.wake(Interest::READ);
+            matches!(attempt(Direction::Write, writer).unwrap(), Attempt::Try(_))
+        };
+        (0..1_000).take_while(goes_on).count()
+    }
+
+    #[test]
+    fn a_process_that_waits_for_each_request_gives_way_for_no_answer_and_another_one_does() {
+        let [one, other] = [(); 2].map(|()| Waker::from(Arc::new(Process)));
+        assert_eq!(writes_beside_reads_of(&one, &one), 1_000);
+        let most = usize::from(MAX_IN_A_ROW);
+        assert_eq!(writes_beside_reads_of(&other, &one), most);
     }
 }
