@@ -15,7 +15,7 @@
 //	command.go   W9 command, W9ask command_ask
 //	stuck.go     W12 stuck_workers, W12cpu stuck_workers_cpu
 //	race.go      W13 fairness
-//	woken.go     W13b woken_beside_busy, W13c woken_from_outside
+//	woken.go     W13b woken_beside_busy, W13c woken_from_outside, W13d woken_by_herald
 //	timers.go    W14 to W17: timer_churn, timer_fire, timer_lateness, timers_idle
 //	system_*.go  memory and processor time of this process, a sleep that blocks the thread
 //

@@ -81,6 +81,8 @@ var workloads = []workload{
 	{"W13b10", 30, 4, func(j job) ([]sample, error) { return j.wokenBesideBusy(shortStep) }, ""},
 	{"W13c", 300, 40, func(j job) ([]sample, error) { return j.wokenFromOutside(longStep) }, ""},
 	{"W13c10", 300, 40, func(j job) ([]sample, error) { return j.wokenFromOutside(shortStep) }, ""},
+	{"W13d", 30, 4, func(j job) ([]sample, error) { return j.wokenByHerald(longStep) }, ""},
+	{"W13d10", 30, 4, func(j job) ([]sample, error) { return j.wokenByHerald(shortStep) }, ""},
 	{"W14", 1_000_000, 50_000, func(j job) ([]sample, error) { return j.timerChurn(func() {}) }, ""},
 	{"W14step", 1_000_000, 50_000, func(j job) ([]sample, error) {
 		return j.timerChurn(runtime.Gosched)

@@ -50,6 +50,24 @@ func (j job) wokenFromOutside(step time.Duration) ([]sample, error) {
 	return w.end(j.elements())
 }
 
+// W13d: as W13b, where the main thread wakes the process that sends.
+func (j job) wokenByHerald(step time.Duration) ([]sample, error) {
+	w := newWoken(or(j.processes, 100), j.elements())
+	w.compute(step, func(int) {})
+	herald := make(chan int)
+	go func() {
+		for tick := range herald {
+			w.send(tick)
+		}
+	}()
+	for tick := range j.elements() {
+		time.Sleep(round)
+		herald <- tick
+	}
+	close(herald)
+	return w.end(j.elements())
+}
+
 // Processes that wait, and others that compute.
 type woken struct {
 	*board

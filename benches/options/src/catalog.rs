@@ -169,6 +169,7 @@ names! {
     W13c = "W13c",
     W13c10 = "W13c10",
     W13d = "W13d",
+    W13d10 = "W13d10",
     W14 = "W14",
     W14step = "W14step",
     W15 = "W15",
@@ -189,6 +190,7 @@ names! {
     A8 = "A8",
     A9 = "A9",
     A10 = "A10",
+    A10step = "A10step",
     A11 = "A11",
     S1 = "S1",
     S1out = "S1out",
@@ -248,7 +250,7 @@ impl Id {
     #[must_use]
     pub fn needs_timers(self) -> bool {
         let supervised = [Self::S3, Self::S3in, Self::S5, Self::S5us];
-        let is_async = matches!(self, Self::A10 | Self::A11);
+        let is_async = matches!(self, Self::A10 | Self::A10step | Self::A11);
         (Self::W14..=Self::W17).contains(&self) || is_async || supervised.contains(&self)
     }
 

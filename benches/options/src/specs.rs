@@ -359,6 +359,7 @@ pub(super) const SPECS: &[Spec] = &[
         metrics: WOKEN_FROM_OUTSIDE,
     },
     wake::BY_HERALD,
+    wake::BY_HERALD_10,
     Spec {
         id: Id::W14,
         name: "timer_churn",
@@ -545,6 +546,7 @@ pub(super) const SPECS: &[Spec] = &[
     },
     tasks::CALL,
     tasks::TIMER_CHURN,
+    tasks::TIMER_CHURN_STEP,
     tasks::TIMER_FIRE,
     depend::CALL,
     depend::CALL_FROM_OUTSIDE,

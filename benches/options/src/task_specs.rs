@@ -36,6 +36,17 @@ pub(super) const TIMER_CHURN: Spec = Spec {
     metrics: CHURN,
 };
 
+pub(super) const TIMER_CHURN_STEP: Spec = Spec {
+    id: Id::A10step,
+    name: "async_timer_churn_step",
+    what: "As A10, and the task gives way before it gives the sleep up",
+    of: "timers",
+    full: 1_000_000,
+    quick: 50_000,
+    peers: ASYNC,
+    metrics: CHURN,
+};
+
 pub(super) const TIMER_FIRE: Spec = Spec {
     id: Id::A11,
     name: "async_timer_fire",

@@ -62,6 +62,9 @@ pub(super) const BUSY_SPINNING: Spec = Spec {
     metrics: AGAINST_TOKIO,
 };
 
+/// Those whose process a thread can wake beside others that keep their threads.
+const HERALDS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
+
 const HERALD: &[Metric] = &[
     Metric::new("p50", "us"),
     Metric::new("p99", "us").to(&[Of(Peer::Tokio, 0.5)]),
@@ -74,6 +77,17 @@ pub(super) const BY_HERALD: Spec = Spec {
     of: "rounds",
     full: 30,
     quick: 4,
-    peers: THREADS,
+    peers: HERALDS,
+    metrics: HERALD,
+};
+
+pub(super) const BY_HERALD_10: Spec = Spec {
+    id: Id::W13d10,
+    name: "woken_by_herald_10",
+    what: "As W13d, with steps of 10 us",
+    of: "rounds",
+    full: 30,
+    quick: 4,
+    peers: HERALDS,
     metrics: HERALD,
 };
