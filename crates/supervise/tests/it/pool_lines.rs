@@ -5,8 +5,9 @@ use crate::support::*;
 use ganger_proc_api::{Actor, Context, StepOutput, StepResult};
 use ganger_sim::Rt;
 use ganger_supervise::{Overload, Pool, PoolError, PoolRemote};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 /// No caller is refused in favour of one that has left.
 // pins: W4, W5
@@ -248,4 +249,34 @@ fn a_free_worker_takes_new_jobs_while_another_ones_job_waits() {
         assert_eq!(again.wait().unwrap(), 0);
         stop(rt, pool);
     });
+}
+
+/// Jobs that come one right after the other wake a worker each.
+// pins: W1
+#[test]
+fn each_idle_worker_is_woken_for_a_job_of_its_own() {
+    let scheduler = start(2);
+    let (begins, begun) = mpsc::channel();
+    let (end, ends) = mpsc::channel::<()>();
+    let ends = Arc::new(Mutex::new(ends));
+    let make = move || {
+        let (begins, ends) = (begins.clone(), Arc::clone(&ends));
+        move |job: u32| {
+            begins.send(job)?;
+            // Until the test drops the other end.
+            let _ = ends.lock().unwrap().recv();
+            Ok(job)
+        }
+    };
+    let pool = Pool::new(3, make).start(&scheduler).unwrap();
+    until("all workers are idle", || pool.stats().idle == 3);
+    let calls = [1, 2, 3].map(|job| pool.call(job).begin());
+    let seen: BTreeSet<_> = calls
+        .iter()
+        .map_while(|_| begun.recv_timeout(secs(10)).ok())
+        .collect();
+    assert_eq!(seen, BTreeSet::from([1, 2, 3]), "each has a worker");
+    drop(end);
+    assert_eq!(calls.map(|it| it.wait().unwrap()), [1, 2, 3]);
+    pool.stop();
 }

@@ -20,6 +20,10 @@
 //! release, every job moves that memory twice. With two threads and empty jobs, the median run
 //! takes 0.3 to 0.9 times as long, by how far the processors are apart.
 //!
+//! **Both lines come at once, and the next job ahead of its turn.** What callers use is in the
+//! line of the lock, workers fetch the second line together with it, and a worker that takes a job
+//! has the next one fetched. With two threads and empty jobs, a run takes 0.87 times as long.
+//!
 //! With two threads and empty jobs, one lock for all state took 1.4 to 2 times as long; a lock of
 //! callers beside one of workers 1.2 to 1.8 times, because the workers waited for each other.
 
@@ -28,15 +32,27 @@ use crate::pool::entry::{Entry, Queued};
 use ganger_sync::hint;
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use std::collections::VecDeque;
+use std::ptr;
 use std::task::Waker;
 
 /// A moment, in pauses of the processor: a few microseconds.
 const AWAY: u32 = 128;
 
+/// A cache line has so many bytes.
+const LINE: usize = 64;
+
 /// Locks the inbox for a caller or a worker with a job.
 #[inline]
 pub(super) fn pass<J, A>(inbox: &Mutex<Inbox<J, A>>) -> MutexGuard<'_, Inbox<J, A>> {
     inbox.try_lock().unwrap_or_else(|_| pass_later(inbox))
+}
+
+/// As [`pass`], for a worker, which uses the second cache line as well.
+#[inline]
+pub(super) fn pass_worker<J, A>(inbox: &Mutex<Inbox<J, A>>) -> MutexGuard<'_, Inbox<J, A>> {
+    let second = ptr::from_ref(inbox).cast::<u8>().wrapping_add(LINE);
+    hint::prefetch_for_write(second);
+    pass(inbox)
 }
 
 #[cold]
@@ -45,19 +61,23 @@ fn pass_later<J, A>(inbox: &Mutex<Inbox<J, A>>) -> MutexGuard<'_, Inbox<J, A>> {
     lock(inbox)
 }
 
+/// The fields up to `has_idle` are all that callers use, and in one cache line with the lock.
+#[repr(C)]
 pub(super) struct Inbox<J, A> {
-    /// Whether callers add jobs. It changes under both locks, as does the next.
-    pub(super) is_open: bool,
-    /// Whether workers take their jobs here, without a look at the lines.
-    pub(super) is_direct: bool,
-    /// How many jobs are in the hands of workers.
-    pub(super) in_flight: usize,
-    /// How many were taken here and completed.
-    pub(super) served: u64,
     /// The next job gets this number.
     pub(super) admitted: u64,
     /// Jobs that are in no line yet.
     pub(super) jobs: Line<J, A>,
+    /// Whether callers add jobs. It changes under both locks, as does the next.
+    pub(super) is_open: bool,
+    /// Whether workers take their jobs here, without a look at the lines.
+    pub(super) is_direct: bool,
+    /// Whether a worker may be idle.
+    pub(super) has_idle: bool,
+    /// How many jobs are in the hands of workers.
+    pub(super) in_flight: usize,
+    /// How many were taken here and completed.
+    pub(super) served: u64,
     /// Idle workers with their wakers, from the longest wait to the shortest: at most as many as
     /// the pool has. A `WaitTable` would need a key in each slot.
     pub(super) idle: VecDeque<(usize, Waker)>,
@@ -66,12 +86,13 @@ pub(super) struct Inbox<J, A> {
 impl<J, A> Inbox<J, A> {
     pub(super) fn new() -> Self {
         Self {
-            is_open: false,
-            is_direct: false,
-            in_flight: 0,
-            served: 0,
             admitted: 0,
             jobs: Line::new(),
+            is_open: false,
+            is_direct: false,
+            has_idle: false,
+            in_flight: 0,
+            served: 0,
             idle: VecDeque::new(),
         }
     }
@@ -92,7 +113,12 @@ impl<J, A> Inbox<J, A> {
         }
         self.number(&mut entry);
         self.jobs.push_back(entry);
-        Ok(self.first_idle())
+        if !self.has_idle {
+            return Ok(None);
+        }
+        let waker = self.first_idle();
+        self.has_idle = !self.idle.is_empty();
+        Ok(waker)
     }
 
     /// Takes the first job out.
@@ -100,6 +126,12 @@ impl<J, A> Inbox<J, A> {
     pub(super) fn begin_first(&mut self) -> Option<Queued<J, A>> {
         let entry = self.jobs.pop_front()?;
         self.in_flight += 1;
+        if let Some(next) = self.jobs.first() {
+            // Mostly the same worker takes it, and finds the caller's memory here then.
+            let next = ptr::from_ref(next);
+            hint::prefetch_for_write(next);
+            hint::prefetch_for_write(next.cast::<u8>().wrapping_add(LINE));
+        }
         Some(entry)
     }
 

@@ -72,6 +72,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         let mut inbox = lock(&self.inbox.0);
         let result = f(&mut state, &mut inbox, &mut then);
         inbox.is_direct = self.is_plain && state.is_direct();
+        inbox.has_idle = !inbox.idle.is_empty();
         drop((inbox, state));
         then.carry_out(self.on_refused.as_ref());
         result
@@ -254,7 +255,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         if !self.is_plain {
             return None;
         }
-        let mut inbox = inbox::pass(&self.inbox.0);
+        let mut inbox = inbox::pass_worker(&self.inbox.0);
         if !inbox.is_direct {
             return None;
         }
