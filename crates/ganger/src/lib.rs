@@ -70,6 +70,10 @@ pub use ganger_mpsc as mpsc;
 #[cfg(feature = "net")]
 #[doc(inline)]
 pub use ganger_net as net;
+/// Looking into a running scheduler.
+#[cfg(feature = "observe")]
+#[doc(inline)]
+pub use ganger_observe as observe;
 /// Tests of processes in a deterministic simulation.
 #[cfg(feature = "sim")]
 #[doc(inline)]

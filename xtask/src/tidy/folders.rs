@@ -9,13 +9,14 @@ use super::arrows::{Crate, File};
 type Layers = (&'static str, &'static [&'static str]);
 
 /// The crates with folders.
-const CRATES: [Layers; 18] = [
+const CRATES: [Layers; 19] = [
     ("benches", &BENCHES),
     ("link", &LINK),
     ("lock", &LOCK),
     ("model", &MODEL),
     ("mpsc", &["list", "queue", "channel injector"]),
     ("net", &NET),
+    ("observe", &["trace"]),
     ("os", &OS),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),

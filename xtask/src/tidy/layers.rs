@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that the crate or its tests may use.
-const LAYERS: [(&str, &[&str]); 23] = [
+const LAYERS: [(&str, &[&str]); 24] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -44,6 +44,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
         "supervise",
         &["sync", "proc-api", "wait", "sched", "task", "time"],
     ),
+    ("observe", &["ring"]),
     (
         "ganger",
         &[
@@ -54,6 +55,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
             "lock",
             "mpsc",
             "net",
+            "observe",
             "proc-api",
             "relay",
             "sched",

@@ -1,0 +1,4 @@
+//! Tests of the observer.
+#![allow(missing_docs)]
+
+mod trace;
