@@ -8,8 +8,8 @@
 //! the oldest. The oldest value is dropped when no subscriber counts for it.
 
 use crate::block::block_on;
-use crate::ends::{add, is_last, wake_all};
 use crate::lock::Lock;
+use crate::shared::{add, is_last, wake_all};
 use crate::state::KEPT;
 use crate::waiters::{Awaited, Seat, Waiters, leave, poll};
 use ganger_sync::atomic::AtomicUsize;

@@ -2,7 +2,7 @@
 
 use crate::claim::Claim;
 use crate::ends::{Receiver, Sender};
-use crate::entries::{Key, Wake, WakeTarget};
+use crate::entries::{Seat, Wake};
 use crate::error::{RecvError, SendError};
 use crate::lock::RawLock;
 use ganger_wait::watch::{self, Registered};
@@ -71,8 +71,8 @@ impl<'a> Locked<'a> {
         Self { claim, case }
     }
 
-    fn target(&self) -> WakeTarget {
-        WakeTarget::Select(Arc::clone(self.claim), self.case)
+    fn target(&self) -> (Arc<Claim>, usize) {
+        (Arc::clone(self.claim), self.case)
     }
 }
 
@@ -196,7 +196,7 @@ type Done<T, E> = (Result<T, E>, Option<Wake>);
 pub struct RecvCase<'a, T, F> {
     receiver: &'a Receiver<T>,
     then: Option<F>,
-    key: Option<Key>,
+    seat: Option<Seat<T>>,
     got: Option<Done<T, RecvError>>,
     registered: Option<Registered>,
 }
@@ -207,19 +207,18 @@ impl<'a, T, F> RecvCase<'a, T, F> {
         Self {
             receiver,
             then: Some(then),
-            key: None,
+            seat: None,
             got: None,
             registered: None,
         }
     }
 
     /// Leaves the channel. A returned value is still claimed.
-    fn leave(&mut self) -> Option<(u64, T)> {
-        let key = self.key.take()?;
+    fn leave(&mut self) -> Option<(usize, T)> {
+        let seat = self.seat.take()?;
         self.registered = None;
-        let (stage, value) = self.receiver.0.state.lock().leave_receiver(key);
-        drop(stage);
-        value
+        let (value, number) = self.receiver.0.leave(seat, |it| &mut it.receivers);
+        Some((number, value?))
     }
 }
 
@@ -241,12 +240,12 @@ impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Case<R> for RecvCase<'_, T, F> 
                 let mut state = unsafe { self.receiver.0.state.locked() };
                 match state.recv() {
                     Err(RecvError::Empty) => {
-                        if self.key.is_none() {
-                            self.key = Some(state.enlist_receiver(locked.target()));
+                        if self.seat.is_none() {
+                            self.seat = Some(state.receivers.push_select(locked.target(), None));
                         }
                         Said::Nothing
                     }
-                    Ok(((_, value), wake)) => {
+                    Ok((value, wake)) => {
                         self.got = Some((Ok(value), wake));
                         Said::Ready
                     }
@@ -319,7 +318,7 @@ pub struct Sends<'a, T, V: Slot<T>, F> {
     sender: &'a Sender<T>,
     slot: V,
     then: Option<F>,
-    key: Option<Key>,
+    seat: Option<Seat<T>>,
     got: Option<Done<(), SendError<T>>>,
     registered: Option<Registered>,
 }
@@ -350,17 +349,16 @@ impl<'a, T, V: Slot<T>, F> Sends<'a, T, V, F> {
             sender,
             slot,
             then: Some(then),
-            key: None,
+            seat: None,
             got: None,
             registered: None,
         }
     }
 
     fn leave(&mut self) -> Option<T> {
-        let key = self.key.take()?;
+        let seat = self.seat.take()?;
         self.registered = None;
-        let (stage, value) = self.sender.0.state.lock().leave_sender(key);
-        drop(stage);
+        let (value, _) = self.sender.0.leave(seat, |it| &mut it.senders);
         value
     }
 }
@@ -396,22 +394,25 @@ impl<R, T, V: Slot<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Case<R> for Sen
                 // SAFETY: the select has the locks of all its channels, as `Locked` says. The guard
                 // is gone when this function returns.
                 let mut state = unsafe { self.sender.0.state.locked() };
-                let value = match self.key {
+                let value = match &self.seat {
                     // The case checks again: no thread has taken the value, for the select was
                     // busy.
-                    Some(key) => state.value_of(key),
-                    None => self.slot.take(),
+                    // SAFETY: the seat is of this channel's senders.
+                    Some(seat) => unsafe { state.senders.waiting(seat, |it| it.value.take()) },
+                    None => Some(self.slot.take()),
                 };
-                let Some(value) = value else {
+                let Some(Some(value)) = value else {
                     return Acted(Said::Nothing);
                 };
-                match (state.send(value), self.key) {
-                    (Err(SendError::Full(value)), Some(key)) => {
-                        state.keep_value(key, value);
+                match (state.send(value), &self.seat) {
+                    (Err(SendError::Full(value)), Some(seat)) => {
+                        // SAFETY: as above.
+                        unsafe { state.senders.waiting(seat, |it| it.value = Some(value)) };
                         Said::Nothing
                     }
                     (Err(SendError::Full(value)), None) => {
-                        self.key = Some(state.enlist_sender(value, locked.target()));
+                        let entry = state.senders.push_select(locked.target(), Some(value));
+                        self.seat = Some(entry);
                         Said::Nothing
                     }
                     (Ok(wake), _) => {

@@ -63,9 +63,13 @@ impl Claim {
         }
     }
 
-    /// Begins a check by the select itself. Fails with the chosen case, if any.
+    /// Begins a check by the select itself, or goes on with one whose futures have panicked. Fails
+    /// with the chosen case, if any.
     pub(crate) fn begin(&self) -> Result<(), usize> {
-        self.change(WAITING, BUSY)
+        match self.change(WAITING, BUSY) {
+            Err(BUSY) => Ok(()),
+            begun => begun,
+        }
     }
 
     /// Makes the select, which was busy, wait.
@@ -80,9 +84,16 @@ impl Claim {
         self.word.store(OVER, Ordering::Relaxed);
     }
 
-    /// Gives up the wait. Fails with the chosen case, if any.
+    /// Gives up the wait, or a check whose futures have panicked. Fails with the chosen case, if
+    /// any.
     pub(crate) fn give_up(&self) -> Result<(), usize> {
-        self.change(WAITING, OVER)
+        match self.change(WAITING, OVER) {
+            Err(BUSY) => {
+                self.end();
+                Ok(())
+            }
+            given_up => given_up,
+        }
     }
 
     /// Returns the chosen case.

@@ -1,18 +1,11 @@
 //! The two ends of a channel.
 
 use crate::block::block_on;
-use crate::entries::{Key, Wake, WakeTarget};
 use crate::error::{RecvError, SendError};
-use crate::lock::{Guard, Lock};
-use crate::state::{State, Wakes};
-use ganger_sync::atomic::{AtomicUsize, Ordering};
-use ganger_sync::{CachePadded, for_each_past_panics};
-use ganger_wait::watch::{self, Registered, Thing};
+use crate::futures::{Recv, Send};
+use crate::shared::{Shared, add, is_last};
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Creates a channel for `capacity` values. With 0, each sender waits until a receiver takes its
@@ -28,11 +21,7 @@ use std::time::Duration;
 /// ```
 #[must_use]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    let shared = Arc::new(Shared {
-        state: CachePadded::new(Lock::new(State::new(capacity))),
-        senders: AtomicUsize::new(1),
-        receivers: AtomicUsize::new(1),
-    });
+    let shared = Arc::new(Shared::new(capacity));
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
@@ -41,114 +30,6 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 #[must_use]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     channel(usize::MAX)
-}
-
-pub(crate) struct Shared<T> {
-    pub(crate) state: CachePadded<Lock<State<T>>>,
-    /// The number of each end's handles.
-    senders: AtomicUsize,
-    receivers: AtomicUsize,
-}
-
-impl<T> Shared<T> {
-    fn close(&self) -> bool {
-        let (was_open, wakes) = self.state.lock().close();
-        wake_all(wakes);
-        was_open
-    }
-
-    /// Returns the object for which a receiver waits, in reports of deadlocks.
-    pub(crate) fn sending_end(&self) -> Thing {
-        Thing::of("sender of the channel", self)
-    }
-
-    /// Returns the object for which a sender waits, in reports of deadlocks.
-    pub(crate) fn receiving_end(&self) -> Thing {
-        Thing::of("receiver of the channel", self)
-    }
-
-    /// Returns `Ok` if the wait goes on, and sets `waker` as its waker. Otherwise returns the
-    /// locked state.
-    #[inline]
-    fn still_waits(&self, key: Key, waker: &Waker) -> Result<(), Guard<'_, State<T>>> {
-        let mut state = self.state.lock();
-        match state.still_waits(key, waker) {
-            None => Err(state),
-            Some(true) => Ok(()),
-            Some(false) => {
-                drop(state);
-                self.change_waker(key, waker)
-            }
-        }
-    }
-
-    #[cold]
-    fn change_waker(&self, key: Key, waker: &Waker) -> Result<(), Guard<'_, State<T>>> {
-        // A waker is users' code, also in its clone and drop.
-        let waker = waker.clone();
-        let changed = self.state.lock().change_waker(key, waker);
-        match changed {
-            Ok(_before) => Ok(()),
-            Err(unused) => {
-                drop(unused);
-                Err(self.state.lock())
-            }
-        }
-    }
-
-    /// Settles a claimed value, which does not come back.
-    pub(crate) fn settle(&self) {
-        let wakes = self.state.lock().settle();
-        if let Some(wakes) = wakes {
-            wake_all(wakes);
-        }
-    }
-
-    pub(crate) fn give_back(&self, number: u64, value: T) {
-        // Ordering: Acquire pairs with the Release in the drop of the last receiver.
-        if self.receivers.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        let wake = self.state.lock().give_back(number, value);
-        if let Some(wake) = wake {
-            wake.wake();
-        }
-    }
-}
-
-/// Ends a receive that had not to wait: claims the value, and wakes a sender.
-#[inline(always)]
-fn got<T>(
-    mut state: Guard<'_, State<T>>,
-    received: Result<((u64, T), Option<Wake>), RecvError>,
-    is_claimed: bool,
-) -> Result<(u64, T), RecvError> {
-    let (value, wake) = received?;
-    if is_claimed {
-        state.claim();
-    }
-    drop(state);
-    if let Some(wake) = wake {
-        wake.wake();
-    }
-    Ok(value)
-}
-
-/// Wakes all waiters, even if a waker panics.
-pub(crate) fn wake_all(wakes: Wakes) {
-    for_each_past_panics(wakes.into_iter(), Wake::wake);
-}
-
-/// Counts one more handle of an end.
-pub(crate) fn add(count: &AtomicUsize) {
-    // Ordering: Relaxed, as in a clone of an `Arc`: the caller has another handle of this end.
-    count.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Counts one handle less of an end; returns whether it was the last.
-pub(crate) fn is_last(count: &AtomicUsize) -> bool {
-    // Ordering: AcqRel: the last handle sees the actions of the others before their drops.
-    count.fetch_sub(1, Ordering::AcqRel) == 1
 }
 
 /// The sending end. Each clone sends to the same channel.
@@ -169,12 +50,7 @@ impl<T> Sender<T> {
     /// the wait.
     #[inline]
     pub fn send(&self, value: T) -> Send<'_, T> {
-        Send {
-            sender: self,
-            value: Some(value),
-            key: None,
-            registered: Registered::default(),
-        }
+        Send::new(&self.0, value)
     }
 
     /// Sends a value, if the channel has room or a receiver waits. Never blocks.
@@ -245,11 +121,7 @@ impl<T> Receiver<T> {
     /// closed or all senders are gone. The future waits while a value may still come back.
     #[inline]
     pub fn recv(&self) -> Recv<'_, T> {
-        Recv {
-            receiver: self,
-            key: None,
-            registered: Registered::default(),
-        }
+        Recv::new(&self.0)
     }
 
     /// Returns the next value, if the buffer has a value or a sender waits. Never blocks.
@@ -257,7 +129,7 @@ impl<T> Receiver<T> {
     /// # Errors
     /// [`RecvError::Empty`] and [`RecvError::Closed`].
     pub fn try_recv(&self) -> Result<T, RecvError> {
-        let ((_, value), wake) = self.0.state.lock().recv()?;
+        let (value, wake) = self.0.state.lock().recv()?;
         if let Some(wake) = wake {
             wake.wake();
         }
@@ -376,216 +248,5 @@ impl<T> Drop for Receiver<T> {
             let left = self.0.state.lock().clear();
             drop(left);
         }
-    }
-}
-
-/// Sends a value: see [`Sender::send`].
-///
-/// # Panics
-/// Polling it again after it was ready panics.
-#[must_use = "a future sends nothing until it is polled"]
-pub struct Send<'a, T> {
-    sender: &'a Sender<T>,
-    /// The value until the first poll.
-    value: Option<T>,
-    /// The entry while it waits.
-    key: Option<Key>,
-    registered: Registered,
-}
-
-/// The value is moved, and never pinned.
-impl<T> Unpin for Send<'_, T> {}
-
-impl<T> Send<'_, T> {
-    /// Gives up, and returns the value, unless it was sent.
-    pub fn into_value(mut self) -> Option<T> {
-        self.leave()
-    }
-
-    fn leave(&mut self) -> Option<T> {
-        let Some(key) = self.key.take() else {
-            return self.value.take();
-        };
-        let (stage, value) = self.sender.0.state.lock().leave_sender(key);
-        drop(stage);
-        value
-    }
-}
-
-impl<T> Send<'_, T> {
-    /// Sends the value, or begins to wait.
-    fn begin(&mut self, value: T, context: &Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        // A waker is users' code, also in its clone.
-        let target = WakeTarget::One(context.waker().clone());
-        let mut state = self.sender.0.state.lock();
-        match state.send(value) {
-            Ok(wake) => {
-                drop(state);
-                if let Some(wake) = wake {
-                    wake.wake();
-                }
-                Poll::Ready(Ok(()))
-            }
-            Err(SendError::Full(value)) => {
-                self.key = Some(state.enlist_sender(value, target));
-                drop(state);
-                self.registered = watch::wait(|| self.sender.0.receiving_end());
-                Poll::Pending
-            }
-            Err(refused) => Poll::Ready(Err(refused)),
-        }
-    }
-}
-
-impl<T> Future for Send<'_, T> {
-    type Output = Result<(), SendError<T>>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let shared = &this.sender.0;
-        let Some(key) = this.key else {
-            let Some(value) = this.value.take() else {
-                panic!("the value has been sent: a future is polled until it is ready");
-            };
-            return match this.sender.try_send(value) {
-                Err(SendError::Full(value)) => this.begin(value, context),
-                done => Poll::Ready(done),
-            };
-        };
-        let mut state = match shared.still_waits(key, context.waker()) {
-            Ok(()) => return Poll::Pending,
-            Err(state) => state,
-        };
-        this.key = None;
-        let (_, value) = state.leave_sender(key);
-        drop(state);
-        this.registered = Registered::default();
-        Poll::Ready(value.map_or(Ok(()), |value| Err(SendError::Closed(value))))
-    }
-}
-
-impl<T> Drop for Send<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.key.is_some() {
-            drop(self.leave());
-        }
-    }
-}
-
-impl<T> fmt::Debug for Send<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let waits = self.key.is_some();
-        f.debug_struct("Send").field("waits", &waits).finish()
-    }
-}
-
-/// Receives a value: see [`Receiver::recv`].
-///
-/// # Panics
-/// Polling it again after it was ready takes another value.
-#[must_use = "a future takes nothing until it is polled"]
-pub struct Recv<'a, T> {
-    receiver: &'a Receiver<T>,
-    /// The entry while it waits.
-    key: Option<Key>,
-    registered: Registered,
-}
-
-impl<T> Recv<'_, T> {
-    /// Gives up, and returns the value on its way, if any.
-    fn into_value(mut self) -> Option<T> {
-        let (_, value) = self.leave()?;
-        self.receiver.0.settle();
-        Some(value)
-    }
-
-    /// Leaves the channel. A returned value is still claimed.
-    #[inline]
-    fn leave(&mut self) -> Option<(u64, T)> {
-        let key = self.key.take()?;
-        let (stage, value) = self.receiver.0.state.lock().leave_receiver(key);
-        drop(stage);
-        value
-    }
-
-    /// Receives, or begins to wait.
-    fn begin(
-        &mut self,
-        context: &Context<'_>,
-        is_claimed: bool,
-    ) -> Poll<Result<(u64, T), RecvError>> {
-        // A waker is users' code, also in its clone.
-        let target = WakeTarget::One(context.waker().clone());
-        let mut state = self.receiver.0.state.lock();
-        let received = state.recv();
-        if let Err(RecvError::Empty) = received {
-            self.key = Some(state.enlist_receiver(target));
-            drop(state);
-            self.registered = watch::wait(|| self.receiver.0.sending_end());
-            return Poll::Pending;
-        }
-        Poll::Ready(got(state, received, is_claimed))
-    }
-
-    /// Polls, and returns the value with its number; claims the value if `is_claimed`.
-    #[inline]
-    pub(crate) fn poll_numbered(
-        &mut self,
-        context: &mut Context<'_>,
-        is_claimed: bool,
-    ) -> Poll<Result<(u64, T), RecvError>> {
-        let shared = &self.receiver.0;
-        let Some(key) = self.key else {
-            let mut state = shared.state.lock();
-            let received = state.recv();
-            if let Err(RecvError::Empty) = received {
-                drop(state);
-                return self.begin(context, is_claimed);
-            }
-            return Poll::Ready(got(state, received, is_claimed));
-        };
-        let mut state = match shared.still_waits(key, context.waker()) {
-            Ok(()) => return Poll::Pending,
-            Err(state) => state,
-        };
-        self.key = None;
-        let (_, value) = state.leave_receiver(key);
-        let wakes = if value.is_some() && !is_claimed {
-            state.settle()
-        } else {
-            None
-        };
-        drop(state);
-        self.registered = Registered::default();
-        if let Some(wakes) = wakes {
-            wake_all(wakes);
-        }
-        Poll::Ready(value.ok_or(RecvError::Closed))
-    }
-}
-
-impl<T> Future for Recv<'_, T> {
-    type Output = Result<T, RecvError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let received = self.poll_numbered(context, false);
-        received.map(|received| received.map(|(_, value)| value))
-    }
-}
-
-impl<T> Drop for Recv<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some((number, value)) = self.leave() {
-            self.receiver.0.give_back(number, value);
-        }
-    }
-}
-
-impl<T> fmt::Debug for Recv<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let waits = self.key.is_some();
-        f.debug_struct("Recv").field("waits", &waits).finish()
     }
 }

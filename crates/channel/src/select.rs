@@ -38,7 +38,6 @@ use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -303,6 +302,8 @@ impl<R, L: Cases<R>> Select<R, L> {
         }
     }
 
+    /// Polls a select that waits. If the code of a future panics, the select stays busy, and the
+    /// next poll goes on.
     fn poll_again(&mut self, claim: &Arc<Claim>, context: &mut Context<'_>) -> Poll<R> {
         if let Some(chosen) = claim.chosen() {
             return Poll::Ready(self.finish(chosen));
@@ -375,16 +376,9 @@ impl<R, L: Cases<R>> Future for Select<R, L> {
                 this.phase = Phase::Waits(claim);
                 Poll::Pending
             }
-            Phase::Waits(_) => {
-                // Taken out, not counted once more.
-                let Phase::Waits(claim) = mem::replace(&mut this.phase, Phase::Over) else {
-                    unreachable!("it waits");
-                };
-                let polled = this.poll_again(&claim, context);
-                if polled.is_pending() {
-                    this.phase = Phase::Waits(claim);
-                }
-                polled
+            Phase::Waits(claim) => {
+                let claim = Arc::clone(claim);
+                this.poll_again(&claim, context)
             }
             Phase::Over => {
                 panic!("the outcome has been taken: a future is polled until it is ready")

@@ -13,20 +13,21 @@
 //!
 //! 5. A value is *claimed* from the moment it is handed to a waiting receiver until this receiver
 //!    has taken it for good, or gives it back. While a value is claimed, receivers of a closed
-//!    channel do not yet see the end: the value may come back.
+//!    channel do not yet see the end: the value may come back (`settled.rs`).
 //!
 //! No waiter is woken, and no value dropped, under the lock: each function returns them to its
-//! caller. A waker is cloned before the lock is taken.
+//! caller. A waker is cloned without the lock, unless it is a process's own, which runs no users'
+//! code.
 //!
-//! **Memory.** The buffer and the table of entries lose the room of a burst as they are emptied.
+//! **Memory.** The buffer loses the room of a burst as it is emptied.
 
-use crate::entries::{Entries, Key, Remains, Stage, Wake, WakeTarget};
+use crate::entries::{Line, Wake, stage};
 use crate::error::{RecvError, SendError};
-use ganger_sync::{WaitList, shrink_after_burst};
+use crate::settled::Settled;
+use ganger_sync::shrink_after_burst;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::mem;
-use std::task::Waker;
 
 /// A buffer with room for at most this many values does not shrink.
 pub(crate) const KEPT: usize = 64;
@@ -35,17 +36,19 @@ pub(crate) const KEPT: usize = 64;
 #[repr(C)]
 pub(crate) struct State<T> {
     is_closed: bool,
-    senders: WaitList,
-    receivers: WaitList,
+    /// Whether it is closed, and no value may come back.
+    is_over: bool,
+    /// Whether `returned` has values.
+    has_returned: bool,
     buffer: VecDeque<T>,
+    /// An entry is added when a receive, or a send, has found that it has to wait.
+    pub(crate) receivers: Line<T>,
+    pub(crate) senders: Line<T>,
     capacity: usize,
-    /// The number of the value received last.
-    number: u64,
-    /// How many values are claimed.
-    claims: usize,
+    /// How many values have ever been claimed, which is also the number of the last of them.
+    claimed: usize,
     /// Values that came back, the smallest numbers last.
-    returned: Vec<(u64, T)>,
-    entries: Entries<T>,
+    returned: Vec<(usize, T)>,
 }
 
 /// The waiters to be woken at a close.
@@ -55,19 +58,25 @@ impl<T> State<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             is_closed: false,
-            senders: WaitList::default(),
-            receivers: WaitList::default(),
+            is_over: false,
+            has_returned: false,
             buffer: VecDeque::new(),
+            receivers: Line::new(),
+            senders: Line::new(),
             capacity,
-            number: 0,
-            claims: 0,
+            claimed: 0,
             returned: Vec::new(),
-            entries: Entries::new(),
         }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.returned.len() + self.buffer.len()
+        let returned = if self.has_returned {
+            self.returned.len()
+        } else {
+            0
+        };
+        returned + self.buffer.len()
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -78,6 +87,27 @@ impl<T> State<T> {
         self.is_closed
     }
 
+    /// Puts a value into the buffer, as [`send`](Self::send) does, if no receiver waits.
+    #[inline(always)]
+    pub(crate) fn store(&mut self, value: T) -> Result<(), T> {
+        if self.is_closed || !self.receivers.is_empty() || self.len() >= self.capacity {
+            return Err(value);
+        }
+        self.buffer.push_back(value);
+        Ok(())
+    }
+
+    /// Takes a value out of the buffer, as [`recv`](Self::recv) does, if no sender waits.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> Option<T> {
+        if self.has_returned || !self.senders.is_empty() {
+            return None;
+        }
+        let value = self.buffer.pop_front()?;
+        shrink_after_burst(&mut self.buffer, KEPT);
+        Some(value)
+    }
+
     /// Sends a value without waiting.
     // A call would return the value through memory, as two words that are read as one: a stall.
     #[inline(always)]
@@ -86,19 +116,11 @@ impl<T> State<T> {
             return Err(SendError::Closed(value));
         }
         let len = self.len();
-        if len == 0 && !self.receivers.is_empty() {
-            let number = self.next();
-            match self.hand(number, value) {
-                Ok(wake) => return Ok(Some(wake)),
-                Err(value) => return self.store(len, value),
-            }
+        if len == 0
+            && let Some(served) = self.receivers.serve()
+        {
+            return Ok(Some(served.give(self.claim(), value)));
         }
-        self.store(len, value)
-    }
-
-    /// Puts a value into the buffer of this length, if it has room.
-    #[inline(always)]
-    fn store(&mut self, len: usize, value: T) -> Result<Option<Wake>, SendError<T>> {
         if len < self.capacity {
             self.buffer.push_back(value);
             return Ok(None);
@@ -106,54 +128,49 @@ impl<T> State<T> {
         Err(SendError::Full(value))
     }
 
-    /// Hands a value to the first waiting receiver.
-    #[inline(always)]
-    fn hand(&mut self, number: u64, value: T) -> Result<Wake, T> {
-        match self.entries.serve(&mut self.receivers, Stage::Met) {
-            Some((key, wake)) => {
-                let entry = self.entries.at(key);
-                entry.value = Some(value);
-                entry.number = number;
-                self.claims += 1;
-                Ok(wake)
-            }
-            None => Err(value),
-        }
-    }
-
-    /// Receives without waiting: returns the value, and its number.
+    /// Receives without waiting.
     // As `send`.
     #[inline(always)]
-    pub(crate) fn recv(&mut self) -> Result<((u64, T), Option<Wake>), RecvError> {
-        if !self.returned.is_empty() {
-            return self.recv_returned();
+    pub(crate) fn recv(&mut self) -> Result<(T, Option<Wake>), RecvError> {
+        if self.has_returned {
+            let ((_, value), wake) = self.recv_returned()?;
+            return Ok((value, wake));
         }
         if let Some(value) = self.buffer.pop_front() {
             shrink_after_burst(&mut self.buffer, KEPT);
-            let number = self.next();
             let wake = if self.senders.is_empty() {
                 None
             } else {
                 self.refill()
             };
-            return Ok(((number, value), wake));
+            return Ok((value, wake));
         }
-        if !self.senders.is_empty()
-            && let Some((value, wake)) = self.take_from_sender()
-        {
-            return Ok(((self.next(), value), Some(wake)));
+        if let Some((value, wake)) = self.take_from_sender() {
+            return Ok((value, Some(wake)));
         }
-        if self.is_closed && self.claims == 0 {
-            return Err(RecvError::Closed);
-        }
-        Err(RecvError::Empty)
+        Err(if self.is_over {
+            RecvError::Closed
+        } else {
+            RecvError::Empty
+        })
     }
 
-    /// As [`recv`](Self::recv), if a value has come back.
+    /// As [`recv`](Self::recv), and claims the value, which may come back. Returns its number, too.
+    pub(crate) fn recv_claimed(&mut self) -> Result<((usize, T), Option<Wake>), RecvError> {
+        if self.has_returned {
+            self.claim();
+            return self.recv_returned();
+        }
+        let (value, wake) = self.recv()?;
+        Ok(((self.claim(), value), wake))
+    }
+
+    /// Receives a value that has come back.
     #[cold]
-    fn recv_returned(&mut self) -> Result<((u64, T), Option<Wake>), RecvError> {
+    fn recv_returned(&mut self) -> Result<((usize, T), Option<Wake>), RecvError> {
         let value = self.returned.pop().ok_or(RecvError::Empty)?;
         shrink_after_burst(&mut self.returned, KEPT);
+        self.has_returned = !self.returned.is_empty();
         Ok((value, self.refill()))
     }
 
@@ -167,119 +184,56 @@ impl<T> State<T> {
         Some(wake)
     }
 
-    #[inline]
-    fn next(&mut self) -> u64 {
-        self.number += 1;
-        self.number
-    }
-
     #[inline(always)]
     fn take_from_sender(&mut self) -> Option<(T, Wake)> {
-        let (key, wake) = self.entries.serve(&mut self.senders, Stage::Met)?;
-        let value = self.entries.at(key).value.take()?;
-        Some((value, wake))
+        let (value, wake) = self.senders.serve()?.take();
+        Some((value?, wake))
     }
 
-    /// Adds an entry for a sender, after sending has failed.
+    /// Claims a value. Returns its number, unless the value has one.
     #[inline(always)]
-    pub(crate) fn enlist_sender(&mut self, value: T, target: WakeTarget) -> Key {
-        self.entries.push(&mut self.senders, target, Some(value))
+    fn claim(&mut self) -> usize {
+        self.is_over = false;
+        self.claimed = self.claimed.wrapping_add(1);
+        self.claimed
     }
 
-    /// Adds an entry for a receiver, after receiving has failed.
-    #[inline(always)]
-    pub(crate) fn enlist_receiver(&mut self, target: WakeTarget) -> Key {
-        self.entries.push(&mut self.receivers, target, None)
-    }
-
-    /// Returns `None` if the wait is over, and otherwise whether `waker` is woken at its end.
-    #[inline]
-    pub(crate) fn still_waits(&mut self, key: Key, waker: &Waker) -> Option<bool> {
-        self.entries.still_waits(key, waker)
-    }
-
-    /// Sets the waker of a wait, if it goes on. Returns the waker to be dropped.
-    pub(crate) fn change_waker(&mut self, key: Key, waker: Waker) -> Result<Option<Waker>, Waker> {
-        self.entries.change_waker(key, waker)
-    }
-
-    /// Takes the value of a waiting sender, to try whether it can be sent now.
-    pub(crate) fn value_of(&mut self, key: Key) -> Option<T> {
-        self.entries.at(key).value.take()
-    }
-
-    /// Returns an unsent value to its entry.
-    pub(crate) fn keep_value(&mut self, key: Key, value: T) {
-        self.entries.at(key).value = Some(value);
-    }
-
-    /// Removes the sender's entry. Returns the value if it was not sent, and what the caller must
-    /// drop without the lock.
-    #[inline(always)]
-    pub(crate) fn leave_sender(&mut self, key: Key) -> (Remains, Option<T>) {
-        let (remains, value, _) = self.entries.take(&mut self.senders, key);
-        (remains, value)
-    }
-
-    /// Removes the receiver's entry. Returns the value and its number if it was served; the value
-    /// is still claimed.
-    #[inline(always)]
-    pub(crate) fn leave_receiver(&mut self, key: Key) -> (Remains, Option<(u64, T)>) {
-        let (remains, value, number) = self.entries.take(&mut self.receivers, key);
-        (remains, value.map(|value| (number, value)))
-    }
-
-    /// Claims a value that was received without waiting, as it may come back.
-    pub(crate) fn claim(&mut self) {
-        self.claims += 1;
-    }
-
-    /// Settles a claimed value, which does not come back.
-    #[inline]
-    pub(crate) fn settle(&mut self) -> Option<Wakes> {
-        self.claims -= 1;
-        (self.claims == 0 && self.is_closed).then(|| self.end_receivers())
-    }
-
-    /// Takes a claimed value back.
-    pub(crate) fn give_back(&mut self, number: u64, value: T) -> Option<Wake> {
-        self.claims -= 1;
-        match self.hand(number, value) {
-            Ok(wake) => Some(wake),
-            Err(value) => {
-                let at = self.returned.partition_point(|(its, _)| *its > number);
-                self.returned.insert(at, (number, value));
-                None
-            }
-        }
-    }
-
-    /// Closes the channel, and ends all waits. Returns `false` if it was already closed.
-    pub(crate) fn close(&mut self) -> (bool, Wakes) {
-        let was_open = !mem::replace(&mut self.is_closed, true);
-        let mut wakes = Self::end_all(&mut self.entries, &mut self.senders);
-        if self.claims == 0 {
-            wakes.extend(self.end_receivers());
-        }
-        (was_open, wakes)
-    }
-
-    /// Ends the waits of all receivers.
-    #[cold]
-    fn end_receivers(&mut self) -> Wakes {
-        Self::end_all(&mut self.entries, &mut self.receivers)
-    }
-
-    fn end_all(entries: &mut Entries<T>, list: &mut WaitList) -> Wakes {
+    /// Ends all waits of receivers, if the channel is closed and no value may come back.
+    pub(crate) fn look_for_end(&mut self, settled: &Settled) -> Wakes {
         let mut wakes = Wakes::new();
-        while let Some((_, wake)) = entries.serve(list, Stage::Closed) {
-            wakes.push(wake);
+        if self.is_closed && settled.are(self.claimed) {
+            self.is_over = true;
+            self.receivers
+                .end_all(stage::CLOSED, |wake| wakes.push(wake));
         }
         wakes
     }
 
+    /// Takes a value back whose claim has been settled.
+    pub(crate) fn give_back(&mut self, number: usize, value: T) -> Option<Wake> {
+        if let Some(served) = self.receivers.serve() {
+            self.claim();
+            return Some(served.give(number, value));
+        }
+        let at = self.returned.partition_point(|(its, _)| *its > number);
+        self.returned.insert(at, (number, value));
+        self.has_returned = true;
+        None
+    }
+
+    /// Closes the channel, and ends all waits. Returns `false` if it was already closed.
+    pub(crate) fn close(&mut self, settled: &Settled) -> (bool, Wakes) {
+        let was_open = !mem::replace(&mut self.is_closed, true);
+        settled.close();
+        let mut wakes = Wakes::new();
+        self.senders.end_all(stage::CLOSED, |wake| wakes.push(wake));
+        wakes.extend(self.look_for_end(settled));
+        (was_open, wakes)
+    }
+
     /// Takes all values out, as all receivers are gone.
-    pub(crate) fn clear(&mut self) -> (VecDeque<T>, Vec<(u64, T)>) {
+    pub(crate) fn clear(&mut self) -> (VecDeque<T>, Vec<(usize, T)>) {
+        self.has_returned = false;
         (mem::take(&mut self.buffer), mem::take(&mut self.returned))
     }
 }

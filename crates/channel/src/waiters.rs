@@ -1,49 +1,40 @@
 //! Waiters for news that concern all of them.
 
-use crate::entries::{Entries, Key, Remains, Stage, WakeTarget};
+use crate::entries::{self, Line, Remains, stage};
 use crate::lock::Lock;
 use crate::state::Wakes;
-use ganger_sync::WaitList;
 use ganger_wait::watch::{self, Registered, Thing};
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
-/// The entries of the waiters.
-pub(crate) struct Waiters {
-    entries: Entries<()>,
-    list: WaitList,
-}
+/// The waiters.
+pub(crate) struct Waiters(Line<()>);
 
 impl Waiters {
     pub(crate) fn new() -> Self {
-        Self {
-            entries: Entries::new(),
-            list: WaitList::default(),
-        }
+        Self(Line::new())
     }
 
     /// Ends all waits.
     pub(crate) fn end_all(&mut self) -> Wakes {
         let mut wakes = Wakes::new();
-        while let Some((_, wake)) = self.entries.serve(&mut self.list, Stage::Met) {
-            wakes.push(wake);
-        }
+        self.0.end_all(stage::MET, |wake| wakes.push(wake));
         wakes
     }
 
-    fn leave(&mut self, key: Key) -> Remains {
-        self.entries.take(&mut self.list, key).0
+    fn leave(&mut self, seat: entries::Seat<()>) -> Remains {
+        // SAFETY: a state has one line, and a `Seat` is used with one state.
+        unsafe { self.0.leave(seat) }.0
     }
 
-    fn wait(&mut self, waker: Waker) -> Key {
-        self.entries
-            .push(&mut self.list, WakeTarget::One(waker), None)
+    fn wait(&mut self, waker: Waker) -> entries::Seat<()> {
+        self.0.push_waker(waker, None)
     }
 }
 
 /// A wait: its entry, if it has begun.
 #[derive(Default)]
-pub(crate) struct Seat(Option<(Key, Registered)>);
+pub(crate) struct Seat(Option<(entries::Seat<()>, Registered)>);
 
 /// A state with waiters, under its lock.
 pub(crate) trait Awaited {
@@ -64,8 +55,9 @@ pub(crate) fn poll<S: Awaited, R>(
     let mut result = look(&mut locked);
     let mut new = None;
     if result.is_none() {
-        if let Some((key, _)) = seat.0
-            && locked.waiters().entries.still_waits(key, context.waker()) == Some(true)
+        if let Some((seat, _)) = &seat.0
+            && !seat.is_over()
+            && seat.will_wake(context.waker())
         {
             return Poll::Pending;
         }

@@ -4,9 +4,9 @@
 //! two of its looks. Values are behind an `Arc`, so that no user's code runs under a lock.
 
 use crate::block::block_on;
-use crate::ends::{add, is_last, wake_all};
 use crate::error::RecvError;
 use crate::lock::Lock;
+use crate::shared::{add, is_last, wake_all};
 use crate::waiters::{Awaited, Seat, Waiters, leave, poll};
 use ganger_sync::atomic::AtomicUsize;
 use std::fmt;

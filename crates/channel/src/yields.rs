@@ -53,7 +53,7 @@ impl<T: Send + 'static> Receiver<T> {
         let receiver = self.clone();
         Until::fallible(async move {
             let mut recv = receiver.recv();
-            let received = poll_fn(|context| recv.poll_numbered(context, true)).await;
+            let received = poll_fn(|context| recv.poll_claimed(context)).await;
             drop(recv);
             match received {
                 Ok(value) => Ok(Received {
@@ -78,7 +78,7 @@ impl<T: Send + 'static> Sender<T> {
 /// A value received by a yield. Dropped without [`into_inner`](Self::into_inner), it gives the
 /// value back, as the next to be received.
 pub struct Received<T> {
-    value: Option<(u64, T)>,
+    value: Option<(usize, T)>,
     from: Receiver<T>,
 }
 

@@ -44,7 +44,7 @@ pub mod internal {
     pub use crate::process::process_box::Unstarted;
     pub use crate::runtime::hash_key::HashKey;
     pub use crate::runtime::here::{choose, may_block};
-    pub use crate::runtime::lent_context::LentWaker;
+    pub use crate::runtime::lent_context::{LentWaker, is_process_waker};
 
     /// Promises that are checked while a scheduler runs.
     #[cfg(feature = "check")]

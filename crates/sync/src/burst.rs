@@ -27,12 +27,18 @@ pub trait Roomy {
 
 /// Gives memory back if the collection fills less than a quarter of its room, and has room for more
 /// than `kept` items. Leaves room for twice the present items. O(1) amortised.
-#[inline]
+// A call for each item costs more than the comparisons.
+#[inline(always)]
 pub fn shrink_after_burst(collection: &mut impl Roomy, kept: usize) {
     let (len, capacity) = (collection.len(), collection.capacity());
     if capacity > kept && len < capacity / 4 {
-        collection.shrink_to(2 * len);
+        shrink(collection, len);
     }
+}
+
+#[cold]
+fn shrink(collection: &mut impl Roomy, len: usize) {
+    collection.shrink_to(2 * len);
 }
 
 macro_rules! roomy {

@@ -245,3 +245,23 @@ fn receivers_are_told_of_the_end_when_the_last_value_is_taken_for_good() {
     assert_eq!(bell.rung(), 1);
     assert_eq!(now(&mut waits), Poll::Ready(Err(RecvError::Closed)));
 }
+
+/// A waiter that is polled by another task has this task woken, and not the first.
+// pins: Q2
+#[test]
+fn a_wait_that_is_polled_by_another_task_wakes_this_task() {
+    let (sender, receiver) = channel::<u32>(0);
+    let [(first, first_waker), (second, second_waker)] = [Bell::new(), Bell::new()];
+    let mut recv = receiver.recv();
+    assert!(poll(&mut recv, &first_waker).is_pending());
+    assert!(poll(&mut recv, &second_waker).is_pending());
+    sender.try_send(1).unwrap();
+    assert_eq!((first.rung(), second.rung()), (0, 1));
+    assert_eq!(poll(&mut recv, &first_waker), Poll::Ready(Ok(1)));
+    let mut send = sender.send(2);
+    assert!(poll(&mut send, &first_waker).is_pending());
+    assert!(poll(&mut send, &second_waker).is_pending());
+    assert_eq!(receiver.try_recv(), Ok(2));
+    assert_eq!((first.rung(), second.rung()), (0, 2));
+    assert_eq!(poll(&mut send, &first_waker), Poll::Ready(Ok(())));
+}

@@ -48,6 +48,50 @@ fn a_select_that_was_polled_does_not_meet_itself() {
 
 // pins: Q6
 #[test]
+fn a_select_whose_future_panics_goes_on_at_its_next_poll() {
+    let (sender, receiver) = channel::<u32>(1);
+    for is_sent_before in [false, true] {
+        let mut polls = 0;
+        let panics_once = poll_fn(|_| {
+            polls += 1;
+            assert!(polls != 2, "it does not like to be polled");
+            Poll::<()>::Pending
+        });
+        let mut select = select()
+            .recv(&receiver, Result::ok)
+            .future(panics_once, |()| None);
+        assert!(now(&mut select).is_pending());
+        assert!(catch_unwind(AssertUnwindSafe(|| now(&mut select))).is_err());
+        if !is_sent_before {
+            assert!(now(&mut select).is_pending());
+        }
+        sender.try_send(7).unwrap();
+        assert_eq!(now(&mut select), Poll::Ready(Some(7)));
+    }
+}
+
+/// A given up select leaves its places, although its future has panicked.
+// pins: Q6
+#[test]
+fn a_select_whose_future_has_panicked_is_given_up() {
+    let (sender, receiver) = channel::<u32>(0);
+    let mut polls = 0;
+    let panics = poll_fn(|_| {
+        polls += 1;
+        assert!(polls != 2, "it does not like to be polled");
+        Poll::<()>::Pending
+    });
+    let mut select = select()
+        .recv(&receiver, Result::ok)
+        .future(panics, |()| None);
+    assert!(now(&mut select).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| now(&mut select))).is_err());
+    assert_eq!(select.try_now(), None);
+    assert!(sender.try_send(7).is_err());
+}
+
+// pins: Q6
+#[test]
 fn a_select_that_is_over_takes_no_value() {
     let (a, from_a) = channel::<u32>(4);
     a.try_send(1).unwrap();

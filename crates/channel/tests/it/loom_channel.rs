@@ -67,3 +67,43 @@ fn threads_meet_without_a_buffer() {
         assert_eq!(receiver.recv_blocking(), Err(RecvError::Closed));
     });
 }
+
+/// The waiter takes its value without the lock, while another thread closes the channel: one of
+/// both sees that no value may come back.
+// pins: Q3
+#[test]
+fn a_value_is_taken_for_good_while_the_channel_is_closed() {
+    model::check(3, || {
+        let (sender, receiver) = channel(0);
+        let mut recv = Box::new(receiver.recv());
+        assert!(poll_once(&mut *recv).is_none());
+        sender.try_send(1).unwrap();
+        let other = thread::spawn(move || sender.close());
+        assert_eq!(poll_once(&mut *recv), Some(Ok(1)));
+        assert!(other.join().unwrap());
+        assert_eq!(receiver.try_recv(), Err(RecvError::Closed));
+    });
+}
+
+/// A waiter that sees its outcome frees its place while the other thread may still be inside.
+// pins: Q4
+#[test]
+fn waiters_end_while_they_are_served() {
+    model::check(3, || {
+        let (sender, receiver) = channel(0);
+        let other = thread::spawn(move || {
+            let mut recv = Box::new(receiver.recv());
+            loop {
+                if let Some(got) = poll_once(&mut *recv) {
+                    return got;
+                }
+                thread::yield_now();
+            }
+        });
+        let mut send = Box::new(sender.send(1));
+        while poll_once(&mut *send).is_none() {
+            thread::yield_now();
+        }
+        assert_eq!(other.join().unwrap(), Ok(1));
+    });
+}

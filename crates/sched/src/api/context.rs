@@ -119,7 +119,7 @@ impl ContextBackend for ProcessCell {
     }
 
     fn waker(self: Arc<Self>) -> Waker {
-        Waker::from(self)
+        self.into_waker()
     }
 
     fn leaves_answer(&self, tag: Tag, error: &CommandError) {

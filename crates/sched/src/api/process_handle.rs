@@ -75,7 +75,7 @@ impl Address {
     /// A waker of the process: see [`Context::waker`](ganger_proc_api::Context::waker).
     #[must_use]
     pub fn waker(&self) -> Waker {
-        Waker::from(Arc::clone(&self.task))
+        Arc::clone(&self.task).into_waker()
     }
 }
 

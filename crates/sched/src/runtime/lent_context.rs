@@ -1,13 +1,14 @@
 //! A process's context and its waker, lent to the process's own code.
 
 use crate::runtime::cell::{ProcessCell, Task};
-use ganger_proc_api::{Context, ContextBackend};
+use ganger_proc_api::Context;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::ptr;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{RawWaker, RawWakerVTable, Waker};
 
 /// The context of a process, for a call of its code. It counts for nothing in the reference count
 /// of the process, which would cost two read-modify-writes a step. Code that keeps the context
@@ -40,6 +41,37 @@ impl Deref for LentContext<'_> {
     }
 }
 
+/// The wakers of processes have this table, and no other waker has it.
+static PROCESS_WAKER: RawWakerVTable = RawWakerVTable::new(
+    |cell| {
+        // SAFETY: the pointers are those of `into_raw`, and of clones.
+        unsafe { Arc::increment_strong_count(cell.cast::<ProcessCell>()) };
+        RawWaker::new(cell, &PROCESS_WAKER)
+    },
+    // SAFETY: as above; a wake-up takes the waker's reference over.
+    |cell| ProcessCell::wake(&unsafe { Arc::from_raw(cell.cast::<ProcessCell>()) }),
+    // SAFETY: as above; the waker keeps its reference.
+    |cell| ProcessCell::wake(&ManuallyDrop::new(unsafe { Arc::from_raw(cell.cast()) })),
+    // SAFETY: as above.
+    |cell| drop(unsafe { Arc::from_raw(cell.cast::<ProcessCell>()) }),
+);
+
+impl ProcessCell {
+    /// A process is its own waker, which costs a reference to its cell.
+    pub(crate) fn into_waker(self: Arc<Self>) -> Waker {
+        let waker = RawWaker::new(Arc::into_raw(self).cast(), &PROCESS_WAKER);
+        // SAFETY: the functions of the table count references to the cell, on any thread.
+        unsafe { Waker::from_raw(waker) }
+    }
+}
+
+/// Whether a clone of this waker runs no users' code, since it is a process's own: it may be cloned
+/// under a lock.
+#[must_use]
+pub fn is_process_waker(waker: &Waker) -> bool {
+    ptr::eq(waker.vtable(), &raw const PROCESS_WAKER)
+}
+
 /// The waker of a process, for its step: a clone counts a reference to the process, this does not.
 pub struct LentWaker<'a> {
     waker: ManuallyDrop<Waker>,
@@ -56,7 +88,7 @@ impl LentWaker<'_> {
         // dropped, so that it need not be counted.
         let copy = unsafe { Arc::from_raw(cell) };
         Self {
-            waker: ManuallyDrop::new(copy.waker()),
+            waker: ManuallyDrop::new(copy.into_waker()),
             of: PhantomData,
         }
     }
@@ -73,5 +105,27 @@ impl Deref for LentWaker<'_> {
 impl fmt::Debug for LentWaker<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.waker.fmt(f)
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use ganger_proc_api::process_fn;
+
+    /// Channels clone the wakers of processes under their locks, and no others.
+    #[test]
+    fn wakers_of_processes_are_known_as_such() {
+        let scheduler = Scheduler::start_default().expect("it starts");
+        let process = process_fn(|ctx, _, out| {
+            let waker = ctx.waker();
+            let is_known = is_process_waker(&waker) && is_process_waker(&waker.clone());
+            out.done(is_known && waker.will_wake(&ctx.waker()));
+            Ok(())
+        });
+        let handle = scheduler.spawn(process).expect("it is not stopping");
+        assert!(handle.wait().take::<bool>().expect("its outcome"));
+        assert!(!is_process_waker(Waker::noop()));
     }
 }

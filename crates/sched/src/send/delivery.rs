@@ -16,19 +16,6 @@ use ganger_proc_api::internal::StepsCall;
 use ganger_proc_api::{CancelReason, Event, Message, SendErrorKind, UpgradeRequest};
 use ganger_time::internal::Ticket;
 use std::ptr;
-use std::sync::Arc;
-use std::task::Wake as TaskWake;
-
-/// A process is its own waker, which costs a reference to its cell.
-impl TaskWake for ProcessCell {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        ProcessCell::wake(self);
-    }
-}
 
 /// The result for a message: the token if the sender has to queue the process, or the refused
 /// message.
