@@ -46,6 +46,7 @@ pub(super) mod event {
     pub(in super::super) const TYPE: u32 = 9;
     pub(in super::super) const NAME_IID: u32 = 10;
     pub(in super::super) const TRACK_UUID: u32 = 11;
+    pub(in super::super) const NAME: u32 = 23;
     pub(in super::super) const COUNTER_VALUE: u32 = 30;
     pub(in super::super) const FLOW_IDS: u32 = 47;
     pub(in super::super) const TERMINATING_FLOW_IDS: u32 = 48;

@@ -144,6 +144,7 @@ impl<W: Write> Writer<'_, W> {
         ];
         self.event.varint(event::TYPE, event::INSTANT);
         self.event.varint(event::TRACK_UUID, ROOT);
+        self.event.text(event::NAME, "trace");
         self.category(Category::Trace);
         for (key, number) in numbers {
             self.argument((key, Value::Number(number)));

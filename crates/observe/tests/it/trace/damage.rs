@@ -264,3 +264,22 @@ fn what_is_unknown_is_passed_over() {
     file.extend([0x93, 0x01]);
     assert!(error(&file).contains("a field's kind"));
 }
+
+/// Protobuf's numbers have at most 64 bits in ten bytes, and no field has the number 0.
+#[test]
+fn numbers_beyond_64_bits() {
+    let with = |bytes: &[u8]| [&file()[..], bytes].concat();
+    let most = [
+        0x10, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
+    ];
+    assert!(Trace::read(&with(&most)[..]).is_ok());
+    let mut more = most;
+    more[10] = 2;
+    assert!(error(&with(&more)).contains("where a number was expected"));
+    more[10] = 0x81;
+    assert!(error(&with(&[&more[..], &[0]].concat())).contains("where a number was expected"));
+    assert!(error(&with(&most[..5])).contains("cut off"));
+    assert!(error(&with(&[0x00, 0x01])).contains("a field's number"));
+    let high = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01, 0x00];
+    assert!(error(&with(&high)).contains("a field's number"));
+}

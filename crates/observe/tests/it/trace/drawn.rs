@@ -256,6 +256,44 @@ fn commands_have_lanes() {
 }
 
 #[test]
+fn messages_without_a_key_have_no_arrow() {
+    let message = PING;
+    let (to, from, process, key) = (7, 0, 7, 0);
+    let sent = Event::Sent {
+        to,
+        from,
+        message,
+        key,
+    };
+    let taken = Event::Taken {
+        process,
+        message,
+        key,
+    };
+    let shown = drawn(9, [thread("worker 0", &[(1, sent), (2, taken)])]);
+    assert_eq!(shown.instants.len(), 2);
+    assert!(shown.flows.is_empty(), "{:?}", shown.flows);
+}
+
+#[test]
+fn a_wait_is_for_the_newest_command() {
+    let newest = Event::Yielded {
+        process: 7,
+        command: JOBS,
+        tag: 0,
+        token: 2,
+    };
+    let events = [
+        (1, begins(7)),
+        (2, yielded(1)),
+        (3, newest),
+        (4, ends(7, After::Waits)),
+    ];
+    let shown = drawn(9, [thread("worker 0", &events)]);
+    assert_eq!(shown.only("waits for late \"jobs\"").begin, 4);
+}
+
+#[test]
 fn other_events_are_instants_and_values() {
     let queue = |length| Event::Queue { name: JOBS, length };
     let mark = |process| Event::Mark {
@@ -369,6 +407,46 @@ fn a_window_has_whole_slices() {
     );
 }
 
+#[test]
+fn a_window_begins_where_the_last_ring_is_complete() {
+    let turn = [(10, begins(7)), (20, ends(7, After::Ready))];
+    let shown = drawn(
+        100,
+        [
+            lossy("worker 0", 5, &[turn[0], turn[1], (60, Event::Parked)]),
+            lossy("worker 1", 1, &[(40, Event::Parked)]),
+            lossy("worker 2", 1, &[(30, Event::Parked)]),
+        ],
+    );
+    assert_eq!(shown.head["from (ns)"], "40");
+    assert_eq!(shown.head["left out"], "3");
+    // The turn was over before the window.
+    assert_eq!(shown.of("turn"), []);
+    let sleeps = [
+        ("worker 0", "sleeps", 60, 100),
+        ("worker 1", "sleeps", 40, 100),
+        ("worker 2", "sleeps", 40, 100),
+    ];
+    assert_eq!(shown.of("sleep"), sleeps);
+}
+
+/// An end without its begin, in the middle of a ring, is passed over.
+#[test]
+fn an_end_of_another_turn_ends_nothing() {
+    let events = [
+        (10, begins(7)),
+        (20, ends(8, After::Ready)),
+        (25, Event::Unparked),
+        (30, ends(7, After::Ready)),
+        (40, ends(7, After::Waits)),
+        (45, Event::Unparked),
+    ];
+    let shown = drawn(50, [thread("worker 0", &events)]);
+    assert_eq!(shown.of("turn"), [("worker 0", "process", 10, 30)]);
+    assert_eq!(shown.of("sleep"), []);
+    assert_eq!(shown.of("ready"), [("process {main|7}", "ready", 30, 50)]);
+}
+
 /// A worker stuck since long before the window is seen: its ring still has the begin of its turn.
 #[test]
 fn a_stuck_worker_is_seen() {
@@ -410,7 +488,7 @@ fn clocks_that_differ_draw_no_nonsense() {
                 ],
             ),
             thread("worker 2", &[(10, woken(7, 0)), (50, begins(7))]),
-            thread("helper", &[(54, completed(1))]),
+            thread("helper", &[(5, Event::Parked), (54, completed(1))]),
             thread("worker 3", &[(55, yielded(1))]),
         ],
     );

@@ -90,6 +90,8 @@ pub(crate) struct TrackEvent {
     pub(crate) name_iid: Option<u64>,
     #[prost(uint64, optional, tag = "11")]
     pub(crate) track_uuid: Option<u64>,
+    #[prost(string, optional, tag = "23")]
+    pub(crate) name: Option<String>,
     #[prost(int64, optional, tag = "30")]
     pub(crate) counter_value: Option<i64>,
     #[prost(fixed64, repeated, packed = "false", tag = "47")]

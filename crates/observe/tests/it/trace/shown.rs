@@ -168,12 +168,13 @@ impl Viewer {
     }
 
     fn event(&mut self, at: u64, event: &TrackEvent) {
-        let is_head = std::mem::take(&mut self.now) == 0 && self.shown.head.is_empty();
+        let is_head = self.shown.head.is_empty();
         assert!(is_head || at >= self.now, "time goes back");
         self.now = at;
         let arguments = self.arguments(event);
         if is_head {
             assert_eq!(event.track_uuid, Some(1));
+            assert_eq!(event.name.as_deref(), Some("trace"));
             self.shown.head = arguments;
             return;
         }
