@@ -121,7 +121,7 @@ impl<M: Send + 'static> Cx<M> {
     pub fn try_recv(&self) -> Option<M> {
         step::poll_with(self.task, |step| {
             let has_some = step.waits.may_have_messages();
-            has_some.then(|| wait::next::<M>(step.events)).flatten()
+            has_some.then(|| step.events.next_message()).flatten()
         })
     }
 
@@ -146,7 +146,7 @@ impl<M: Send + 'static> Cx<M> {
     /// # Ok::<(), ganger_proc_api::BoxError>(())
     /// ```
     pub fn ask<C: TypedCommand>(&self, command: C) -> AnswerWait<C::Answer> {
-        AnswerWait::new(self.task, command.into_command(), Payload::take)
+        AnswerWait::typed(self.task, command.into_command())
     }
 
     /// As [`ask`](Self::ask), but waits at most `time` for the answer.
@@ -194,7 +194,7 @@ impl<M: Send + 'static> Cx<M> {
     /// Has a command carried out, and waits for the answer. As [`command`](Self::command), without
     /// types.
     pub fn call(&self, command: Command) -> AnswerWait<Payload> {
-        AnswerWait::new(self.task, command, Ok)
+        AnswerWait::untyped(self.task, command)
     }
 
     /// Waits for `duration`, never for less. The wait is the command [`CommandId::SLEEP`], which a
@@ -202,7 +202,7 @@ impl<M: Send + 'static> Cx<M> {
     pub fn sleep(&self, duration: Duration) -> AnswerWait<()> {
         let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let command = Command::new(CommandId::SLEEP, nanoseconds);
-        AnswerWait::new(self.task, command, |_| Ok(()))
+        AnswerWait::done(self.task, command)
     }
 
     /// Waits for the end of another process of the scheduler. The monitor begins at once, and ends

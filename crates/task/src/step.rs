@@ -12,7 +12,7 @@
 //!    task, and puts the pointer back. So a wait inside of the closure finds no step.
 
 use crate::waits::{Mark, Waits};
-use ganger_proc_api::{CancelReason, Events, StepOutput};
+use ganger_proc_api::{CancelReason, CommandError, Events, Payload, StepOutput, Tag};
 use ganger_sync::{Scoped, scoped};
 use std::cell::Cell;
 use std::ptr;
@@ -86,6 +86,21 @@ impl Step<'_, '_> {
         ((self.turn >> 32) * count) >> 32
     }
 
+    /// Puts the answer to the lone wait with that tag into `place`, if it is the step's only event.
+    /// The wait is ready then.
+    #[inline]
+    pub(crate) fn take_here(
+        &mut self,
+        tag: Tag,
+        place: &mut Result<Payload, CommandError>,
+    ) -> bool {
+        let is_here = self.waits.take_here(tag, self.events, place);
+        if is_here {
+            self.spend();
+        }
+        is_here
+    }
+
     /// A wait is ready.
     pub(crate) fn spend(&mut self) {
         self.budget = self.budget.saturating_sub(1);
@@ -106,13 +121,17 @@ impl Step<'_, '_> {
         }
     }
 
-    /// The waker, unless it is the task's own: the step polls anyway.
+    /// The waker, unless it is the task's own: the step polls anyway. Mostly it is the very one
+    /// that the step passed on, and need not be looked into.
+    #[inline]
     pub(crate) fn foreign<'w>(&self, waker: &'w Waker) -> Option<&'w Waker> {
-        (!waker.will_wake(self.waker)).then_some(waker)
+        let is_own = ptr::eq(waker, self.waker) || waker.will_wake(self.waker);
+        (!is_own).then_some(waker)
     }
 
     /// Has the future of `waker` polled after a message or a cancellation. `mark` is the wait's
     /// mark.
+    #[inline]
     pub(crate) fn watch(&mut self, mark: &mut Mark, waker: &Waker) {
         if let Some(waker) = self.foreign(waker) {
             self.waits.watch(mark, waker);

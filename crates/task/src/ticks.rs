@@ -64,7 +64,7 @@ impl Ticks {
     /// [`WaitError::Cancelled`] when the task is asked to finish, and `Command` with
     /// [`ZeroPeriod`](ganger_time::ZeroPeriod) inside.
     pub async fn next(&mut self) -> Result<u64, WaitError> {
-        AnswerWait::new(self.task, self.every.command(), |_| Ok(())).await?;
+        AnswerWait::done(self.task, self.every.command()).await?;
         Ok(self.every.take(self.ctx.now()))
     }
 }

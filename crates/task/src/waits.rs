@@ -240,21 +240,26 @@ impl Waits {
         }
     }
 
-    /// Takes the answer to a wait, and closes the wait. Without an answer `waker` is kept for it.
+    /// Puts the answer to a lone wait that is the step's only event into `place`, and closes the
+    /// wait.
     #[inline]
-    pub(crate) fn take(
+    pub(crate) fn take_here(
         &mut self,
         tag: Tag,
-        waker: Option<&Waker>,
         events: &mut Events<'_>,
-    ) -> Option<Answer> {
-        if self.lone.is_here_as(tag) {
-            self.lone.end(tag);
-            return match events.next() {
-                Some(Event::Completion(it)) => Some(Answer::Completion(it.result)),
-                _ => None,
-            };
+        place: &mut Result<Payload, CommandError>,
+    ) -> bool {
+        if !self.lone.is_here_as(tag) {
+            return false;
         }
+        self.lone.end(tag);
+        events.next_result(place)
+    }
+
+    /// Takes any other answer to a wait, and closes the wait. Without an answer `waker` is kept for
+    /// it.
+    #[inline]
+    pub(crate) fn take(&mut self, tag: Tag, waker: Option<&Waker>) -> Option<Answer> {
         if self.lone.is_open_as(tag) && waker.is_none() {
             return None;
         }

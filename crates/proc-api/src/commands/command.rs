@@ -3,6 +3,7 @@
 use super::Completer;
 use crate::values::{BoxError, ExitCause, IntoPayloads, Payload, Payloads, WrongType};
 use std::fmt;
+use std::mem;
 
 /// Tells a process which of its yields a completion belongs to. The process chooses it. It need not
 /// be unique.
@@ -71,6 +72,15 @@ impl Command {
         Self {
             id,
             payloads: payloads.into_payloads(),
+        }
+    }
+
+    /// The command, moved word by word. No value is left here.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            id: self.id,
+            payloads: mem::take(&mut self.payloads).by_words(),
         }
     }
 }

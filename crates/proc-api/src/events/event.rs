@@ -3,6 +3,7 @@
 use super::{CancelReason, ExitNotice};
 use crate::commands::Completion;
 use crate::values::Message;
+use std::any::Any;
 
 /// Something that happened to a process since its last step.
 #[derive(Debug)]
@@ -38,6 +39,18 @@ impl Event {
             Self::Message(message) => Some(message),
             Self::Control(message) => Some(message),
             Self::Completion(_) | Self::Cancel(_) | Self::Exit(_) => None,
+        }
+    }
+
+    /// The value of a message made by [`Message::of`] from an `M` other than `Message`. Leaves an
+    /// event that owns nothing then.
+    #[inline]
+    pub(super) fn take_value<M: Any>(&mut self) -> Option<M> {
+        match self {
+            Self::Message(message) if Message::kind_of::<M>().is_some() => {
+                message.payloads.take_only()
+            }
+            _ => None,
         }
     }
 

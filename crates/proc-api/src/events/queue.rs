@@ -1,9 +1,13 @@
 //! How a step takes its events.
 
 use super::Event;
+use crate::commands::CommandError;
 use crate::raw::{Cursor, Node, Reader};
+use crate::values::Payload;
+use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem;
 
 /// A node of a list of events.
 pub type EventNode = Node<Event>;
@@ -157,6 +161,41 @@ impl<'a> Events<'a> {
     pub fn take_new_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
         self.queue
             .take_new_where(&mut |event| !is_withdrawn(event) && wanted(event))
+    }
+}
+
+/// For crates whose waits take one event after the other: what is wanted leaves the event where
+/// this lies. An event that is moved first, and looked at then, costs a stall for each move.
+impl Events<'_> {
+    /// The value of the next message of type `M`. Events before that, and messages of other types,
+    /// are dropped.
+    #[doc(hidden)]
+    #[inline]
+    pub fn next_message<M: Any>(&mut self) -> Option<M> {
+        let reader = self.reader.as_mut();
+        let in_place = reader.and_then(|it| it.next_part(|event| event.take_value()));
+        if in_place.is_some() || self.is_empty() {
+            return in_place;
+        }
+        self.find_map(|it| it.into_message().ok()?.take().ok())
+    }
+
+    /// Takes the next event, and puts its result into `place`, if it is a completion. Returns
+    /// whether it was one.
+    #[doc(hidden)]
+    #[inline]
+    pub fn next_result(&mut self, place: &mut Result<Payload, CommandError>) -> bool {
+        let mut put = |event: &mut Event| match event {
+            Event::Completion(it) => {
+                *place = mem::replace(&mut it.result, Ok(Payload::UNIT));
+                Some(())
+            }
+            _ => None,
+        };
+        match &mut self.reader {
+            Some(reader) => reader.next_part(put).is_some(),
+            None => self.next().and_then(|mut event| put(&mut event)).is_some(),
+        }
     }
 }
 

@@ -10,19 +10,9 @@ use std::sync::Arc;
 use std::task::Waker;
 
 /// A scheduler's side of a [`Context`](crate::Context).
-pub trait ContextBackend: Send + Sync {
+pub trait ContextBackend: Any + Send + Sync {
     /// The process's own PID.
     fn pid(&self) -> Pid;
-
-    /// The backend itself, for code that knows its type.
-    fn into_any(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
-        None
-    }
-
-    /// As [`into_any`](Self::into_any), borrowed.
-    fn as_any(&self) -> Option<&(dyn Any + Send + Sync)> {
-        None
-    }
 
     /// The process takes messages of that kind alone, until it is replaced.
     fn accept_only(&self, kind: Kind) {

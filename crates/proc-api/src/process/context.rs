@@ -4,6 +4,7 @@ use super::backend::{ContextBackend, Detached};
 use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError, in_box};
 use crate::commands::{CommandError, Tag};
 use crate::events::{CancelReason, MonitorError};
+use crate::raw::downcast_ref;
 use crate::values::{Envelope, IntoPayloads, Message, NodeName, Pid, SendError, Symbol};
 use std::any::Any;
 use std::fmt;
@@ -77,14 +78,17 @@ impl Context {
     #[doc(hidden)]
     #[must_use]
     pub fn backend<B: Any + Send + Sync>(&self) -> Option<Arc<B>> {
-        Arc::clone(&self.backend).into_any()?.downcast().ok()
+        self.backend_ref::<B>()?;
+        let backend: Arc<dyn Any + Send + Sync> = Arc::clone(&self.backend) as _;
+        backend.downcast().ok()
     }
 
     /// As [`backend`](Self::backend), borrowed: it costs no reference.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn backend_ref<B: Any + Send + Sync>(&self) -> Option<&B> {
-        self.backend.as_any()?.downcast_ref()
+        downcast_ref(&*self.backend)
     }
 
     /// As [`backend`](Self::backend), as the pointer that `Arc::as_ptr` gives.

@@ -123,6 +123,20 @@ impl StepOutput {
         }
     }
 
+    /// As [`yield_command`](Self::yield_command), of a command that has just been made where it
+    /// lies, of which no value is left there. For crates that keep it up to its poll.
+    #[doc(hidden)]
+    #[inline]
+    pub fn yield_out_of(&mut self, command: &mut Command, tag: Tag) {
+        // A move of two words at a time waits for the stores of the command.
+        if self.only.is_none() && !self.has_more {
+            let command = command.take();
+            self.only = Some(Yield { command, tag });
+        } else {
+            self.yield_another(command.take(), tag);
+        }
+    }
+
     #[inline(never)]
     fn yield_another(&mut self, command: Command, tag: Tag) {
         self.has_more = true;

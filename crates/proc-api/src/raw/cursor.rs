@@ -141,6 +141,21 @@ impl<'a, T> Reader<'a, T> {
         (self.len() > 0).then(|| unsafe { (*self.0.next.get()).item.assume_init_ref() })
     }
 
+    /// Moves a part out of the next item, and forgets the rest, which owns nothing any more. The
+    /// item stays if `take` gives nothing.
+    #[inline]
+    pub(crate) fn next_part<R>(&mut self, take: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
+        let left = self.0.left.get().checked_sub(1)?;
+        let node = self.0.next.get();
+        // SAFETY: while an item is left, the cursor points to a node with one (contract of
+        // `Cursor::new`), which no other reader reaches.
+        let part = take(unsafe { (*node).item.assume_init_mut() })?;
+        self.0.left.set(left);
+        // SAFETY: as above.
+        self.0.next.set(unsafe { (*node).next });
+        Some(part)
+    }
+
     /// Moves the next item out of its node.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<T> {
@@ -153,5 +168,30 @@ impl<'a, T> Reader<'a, T> {
             self.0.next.set((*node).next);
             Some((*node).item.assume_init_read())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_an_item_is_taken_once_and_an_unwanted_item_stays() {
+        let mut nodes = [Node::new(), Node::new()];
+        let [first, second] = &mut nodes;
+        first.item.write(vec![1]);
+        second.item.write(vec![2]);
+        first.next = second;
+        // SAFETY: the nodes have an item each, are linked, and outlive the cursor.
+        let cursor = unsafe { Cursor::new(first, 2) };
+        let mut reader = Reader::new(&cursor);
+        assert!(reader.next_part(|_| None::<()>).is_none() && reader.len() == 2);
+        // What is left of an item owns nothing.
+        assert_eq!(
+            reader.next_part(|it| Some(std::mem::take(it))),
+            Some(vec![1])
+        );
+        assert_eq!(reader.next(), Some(vec![2]));
+        assert!(reader.next_part(|it| Some(it.len())).is_none() && reader.next().is_none());
     }
 }

@@ -8,6 +8,7 @@
 
 mod apart;
 mod cursor;
+mod downcast;
 mod exclusive;
 mod opaque;
 mod same;
@@ -15,6 +16,7 @@ mod same;
 pub(crate) use apart::apart;
 pub use apart::{First, Others, join};
 pub(crate) use cursor::{Cursor, Node, Reader};
+pub(crate) use downcast::downcast_ref;
 pub use exclusive::Exclusive;
 pub use opaque::Kind;
 pub(crate) use opaque::Opaque;

@@ -88,7 +88,8 @@ impl Kind {
     #[must_use]
     #[inline]
     pub fn is<T: 'static>(self) -> bool {
-        self.0.id == TypeId::of::<T>()
+        // Mostly the type has its facts once, and nothing has to be read.
+        std::ptr::eq(self.0, Of::<T>::FACTS) || self.0.id == TypeId::of::<T>()
     }
 
     /// The same, as a pointer that is never null and is even; for schedulers, which keep it in an
@@ -213,6 +214,32 @@ impl Opaque {
         }
         // SAFETY: `new` has put a `T` there, which is borrowed like the opaque.
         Some(unsafe { &mut *value_at::<T>(&mut self.place).0 })
+    }
+
+    /// As [`take`](Self::take), and leaves a `()`. The caller gets the value from where it lies, so
+    /// that it is moved once.
+    #[inline]
+    pub(crate) fn take_out<T: 'static>(&mut self) -> Option<T> {
+        if !self.kind.is::<T>() {
+            return None;
+        }
+        self.kind = Kind::of::<()>();
+        // SAFETY: `new` has put a `T` there. The opaque holds a `()` from now on, which lies
+        // anywhere: the value leaves it once.
+        unsafe {
+            let (value, memory) = value_at::<T>(&mut self.place);
+            let _emptied = memory.map(Emptied);
+            Some(value.read())
+        }
+    }
+
+    /// The same value in another place, moved word by word: a load of two words waits for both
+    /// stores, if they have just been made.
+    #[inline]
+    pub(crate) fn by_words(self) -> Self {
+        let this = ManuallyDrop::new(self);
+        let (kind, place) = (this.kind, this.place);
+        Self { kind, place }
     }
 
     /// The value, moved out, if it is a `T`.

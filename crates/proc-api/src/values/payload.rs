@@ -263,6 +263,25 @@ impl Payload {
         }
     }
 
+    /// The value inside, if it was made by [`any`](Self::any) from a `T`. Leaves a value that owns
+    /// nothing then.
+    #[inline]
+    pub(super) fn take_out<T: Any>(&mut self) -> Option<T> {
+        match &mut self.0 {
+            Repr::Any(value) => value.take_out(),
+            _ => None,
+        }
+    }
+
+    /// The same payload in another place, moved word by word, if [`any`](Self::any) made it.
+    #[inline]
+    pub(super) fn by_words(self) -> Self {
+        match self.0 {
+            Repr::Any(value) => Self(Repr::Any(value.by_words())),
+            other => Self(other),
+        }
+    }
+
     /// The value inside, if it was made by [`any`](Self::any) from a `T`.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The values of one message or command.
 
 use super::Payload;
+use std::any::Any;
 use std::fmt;
 use std::mem;
 
@@ -84,6 +85,26 @@ impl Payloads {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The value, if there is exactly one, made by [`Payload::any`] from a `T`. Leaves values that
+    /// own nothing then.
+    #[inline]
+    pub(crate) fn take_only<T: Any>(&mut self) -> Option<T> {
+        match &mut self.0 {
+            Repr::One(only) => only.take_out(),
+            _ => None,
+        }
+    }
+
+    /// The same values in another place, moved word by word, if there is one that
+    /// [`Payload::any`] made.
+    #[inline]
+    pub(crate) fn by_words(self) -> Self {
+        match self.0 {
+            Repr::One(only) => Self(Repr::One(only.by_words())),
+            other => Self(other),
+        }
     }
 
     /// The values.

@@ -26,8 +26,8 @@ use crate::progress::report::NotStarted;
 use crate::runtime::cell::Task;
 use crate::runtime::shared::Shared;
 use ganger_proc_api::{
-    BoxError, Command, CommandError, Completer, CompletionSink, EndCall, Message, Payload, Pid,
-    Reply, SendErrorKind, Tag, TypedCommand,
+    BoxError, Command, CommandError, Completer, CompletionSink, EndCall, Exclusive, Message,
+    Payload, Pid, Reply, SendErrorKind, Tag, TypedCommand,
 };
 use ganger_sync::Parker;
 use ganger_sync::sync::{Mutex, lock};
@@ -70,6 +70,13 @@ type Refused = fn(CallRefused) -> BoxError;
 /// Finds a scheduler in the value of a question.
 type FindScheduler = fn(&mut Payload) -> Option<Weak<Shared>>;
 
+/// Finds the process that is called, in the value of a question: the value has the one reference to
+/// it that a question counts.
+type FindTask = fn(&Payload) -> Option<&Task>;
+
+/// The value of a question to a process: the process, what makes the message, and the error.
+type ToProcess<F> = (Task, Exclusive<F>, Refused);
+
 /// The value of a question that a scheduler answers, how that is found, and what asks.
 type Inside<V, F> = (V, fn(&V) -> Option<&WeakHandle>, F);
 
@@ -82,11 +89,12 @@ type Inside<V, F> = (V, fn(&V) -> Option<&WeakHandle>, F);
 /// - an asynchronous task, by `.await`.
 #[must_use = "a call does nothing until it is asked: `out.ask(call, tag)`, `wait` or `.await`"]
 pub struct Call<T> {
-    /// The process that is called; `None` where code passes the question on.
-    task: Option<Task>,
+    /// `None` where code passes the question on.
+    called: Option<FindTask>,
     /// Finds the scheduler that answers, in the value of a question that is passed on.
     scheduler: Option<FindScheduler>,
-    delivery: Delivery,
+    /// A [`Delivery`], as the command has it: made once, where it stays.
+    question: Payload,
     answer: PhantomData<fn() -> T>,
 }
 
@@ -159,16 +167,17 @@ impl<T: Send + 'static> Call<T> {
         M: Send + 'static,
         F: FnOnce(Reply<T>) -> M + Send + 'static,
     {
-        let delivery = Delivery {
-            value: Payload::any((Arc::clone(&task), message, refused)),
+        let question = Payload::any(Delivery {
+            value: Payload::any::<ToProcess<F>>((task, Exclusive::new(message), refused)),
             run: |value, completer| {
-                let (task, message, refused) = value.take::<(Task, F, Refused)>()?;
+                let (task, message, refused) = value.take::<ToProcess<F>>()?;
                 let asked = (task.pid(), task.shared.number);
                 if completer.asker() == Some(asked) {
                     return Err(CALLS_ITSELF.into());
                 }
                 let completer = watch::asked_by(completer, asked);
-                let message = Message::of(message(Reply::new(completer)));
+                let message = message.into_inner()(Reply::new(completer));
+                let message = Message::of(message);
                 // The reply in a message that is refused is dropped here, before the caller hears
                 // of the error.
                 deliver(&task, in_node(&task, message)).map_err(|error| {
@@ -176,12 +185,12 @@ impl<T: Send + 'static> Call<T> {
                     refused(CallRefused { pid, kind })
                 })
             },
-        };
+        });
         let answer = PhantomData;
         Self {
-            task: Some(task),
+            called: Some(|value| Some(&value.downcast_ref::<ToProcess<F>>()?.0)),
             scheduler: None,
-            delivery,
+            question,
             answer,
         }
     }
@@ -202,15 +211,15 @@ impl<T: Send + 'static> Call<T> {
     where
         F: FnOnce(Reply<T>) -> Result<(), BoxError> + Send + 'static,
     {
-        let delivery = Delivery {
+        let question = Payload::any(Delivery {
             value: Payload::any(pass),
             run: |value, completer| value.take::<F>()?(Reply::new(completer)),
-        };
+        });
         let answer = PhantomData;
         Self {
-            task: None,
+            called: None,
             scheduler: None,
-            delivery,
+            question,
             answer,
         }
     }
@@ -223,21 +232,21 @@ impl<T: Send + 'static> Call<T> {
         V: Send + 'static,
         F: FnOnce(V, Reply<T>) -> Result<(), BoxError> + Send + 'static,
     {
-        let delivery = Delivery {
+        let question = Payload::any(Delivery {
             value: Payload::any::<Inside<V, F>>((value, scheduler, pass)),
             run: |value, completer| {
                 let (value, _, pass) = value.take::<Inside<V, F>>()?;
                 pass(value, Reply::new(completer))
             },
-        };
+        });
         let scheduler: FindScheduler = |value| {
             let (value, scheduler, _) = value.downcast_mut::<Inside<V, F>>()?;
             scheduler(value).map(|it| Weak::clone(&it.shared))
         };
         Self {
-            task: None,
+            called: None,
             scheduler: Some(scheduler),
-            delivery,
+            question,
             answer: PhantomData,
         }
     }
@@ -249,26 +258,28 @@ impl<T: Send + 'static> Call<T> {
     /// # Errors
     /// Why the question was not asked. The reply has been dropped.
     pub fn pass_on(self, reply: Reply<T>) -> Result<(), BoxError> {
-        self.delivery.deliver(reply.untyped())
+        self.question.take::<Delivery>()?.deliver(reply.untyped())
     }
 
     /// The PID of the process that is called; `None` for a question that is [passed](Self::by) on.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
-        self.task.as_ref().map(|it| it.pid())
+        self.called().map(|it| it.pid())
     }
 
     /// Sends the question. Never blocks. Not for steps, which ask by `out.ask(call, tag)`.
     pub fn begin(mut self) -> Answer<T> {
-        let scheduler = self.scheduler.and_then(|it| it(&mut self.delivery.value));
+        let question = self.question.downcast_mut::<Delivery>();
+        let scheduler = (self.scheduler).and_then(|it| it(&mut question?.value));
         let slot = Arc::new(Slot {
-            task: self.task,
+            task: self.called().cloned(),
             scheduler,
             state: Mutex::new(State::Waiting(Waits::default())),
         });
         let sink = Arc::clone(&slot);
-        let delivered = self.delivery.deliver(Completer::new(sink, 0, 0));
-        if let Err(error) = delivered {
+        let completer = Completer::new(sink, 0, 0);
+        let question = self.question.take::<Delivery>().map_err(BoxError::from);
+        if let Err(error) = question.and_then(|it| it.deliver(completer)) {
             slot.refuse(error);
         }
         let answer = PhantomData;
@@ -294,12 +305,19 @@ impl<T: Send + 'static> Call<T> {
     }
 }
 
+impl<T> Call<T> {
+    /// The process that is called.
+    fn called(&self) -> Option<&Task> {
+        self.called?(&self.question.downcast_ref::<Delivery>()?.value)
+    }
+}
+
 /// As a command, a call needs no handler to be registered.
 impl<T: Send + 'static> TypedCommand for Call<T> {
     type Answer = T;
 
     fn into_command(self) -> Command {
-        Command::new(CALL, Payload::any(self.delivery))
+        Command::new(CALL, self.question)
     }
 }
 
@@ -314,7 +332,7 @@ impl<T: Send + 'static> IntoFuture for Call<T> {
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pid = self.task.as_ref().map(|it| it.pid());
+        let pid = self.called().map(|it| it.pid());
         f.debug_tuple("Call").field(&pid).finish()
     }
 }

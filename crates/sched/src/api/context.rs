@@ -10,7 +10,6 @@ use ganger_proc_api::{
     CancelReason, CommandError, ContextBackend, Envelope, Kind, MonitorError, NodeName, NotFound,
     Payloads, Pid, Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
 };
-use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -25,14 +24,6 @@ impl ProcessCell {
 impl ContextBackend for ProcessCell {
     fn pid(&self) -> Pid {
         self.pid()
-    }
-
-    fn into_any(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
-        Some(self)
-    }
-
-    fn as_any(&self) -> Option<&(dyn Any + Send + Sync)> {
-        Some(self)
     }
 
     fn accept_only(&self, kind: Kind) {

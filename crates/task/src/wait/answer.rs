@@ -3,11 +3,12 @@
 use crate::error::WaitError;
 use crate::step::{self, Step};
 use crate::waits::{self, Mark};
-use ganger_proc_api::{CancelReason, Command, Payload, Tag, WrongType};
+use ganger_proc_api::{CancelReason, Command, CommandError, Payload, Tag};
+use std::any::Any;
 use std::fmt;
 use std::mem;
 use std::pin::Pin;
-use std::task::{self, Poll};
+use std::task::{self, Poll, ready};
 
 /// Waits for the answer to a command: see [`Cx::command`](crate::Cx::command). Dropping the wait
 /// takes the command back.
@@ -15,8 +16,12 @@ use std::task::{self, Poll};
 pub struct AnswerWait<T> {
     task: u64,
     state: Asked,
-    take: fn(Payload) -> Result<T, WrongType>,
+    end: End<T>,
 }
+
+/// Makes the result of the answer. The caller gets it from there: a result that is made first, and
+/// moved then, costs a stall.
+type End<T> = fn(Result<Payload, CommandError>) -> Poll<Result<T, WaitError>>;
 
 enum Asked {
     Not(Command, Mark),
@@ -25,17 +30,52 @@ enum Asked {
 }
 
 impl<T> AnswerWait<T> {
-    pub(crate) fn new(
-        task: u64,
-        command: Command,
-        take: fn(Payload) -> Result<T, WrongType>,
-    ) -> Self {
+    fn of(task: u64, command: Command, end: End<T>) -> Self {
         let state = Asked::Not(command, Mark::default());
-        Self { task, state, take }
+        Self { task, state, end }
     }
 
     pub(crate) fn task(&self) -> u64 {
         self.task
+    }
+
+    /// Any other poll than that which finds the answer alone.
+    #[inline(never)]
+    fn poll_rest(&mut self, context: &mut task::Context<'_>) -> Poll<Result<T, WaitError>> {
+        match ready!(self.state.poll(self.task, context)) {
+            Ok(result) => (self.end)(result),
+            Err(reason) => Poll::Ready(Err(WaitError::Cancelled(reason))),
+        }
+    }
+}
+
+impl<T: Any> AnswerWait<T> {
+    /// Waits for an answer that is a `T`.
+    pub(crate) fn typed(task: u64, command: Command) -> Self {
+        Self::of(task, command, |result| {
+            Poll::Ready(match result {
+                Ok(payload) => payload.take().map_err(WaitError::from),
+                Err(error) => Err(WaitError::Command(error)),
+            })
+        })
+    }
+}
+
+impl AnswerWait<Payload> {
+    /// Waits for any answer.
+    pub(crate) fn untyped(task: u64, command: Command) -> Self {
+        Self::of(task, command, |result| {
+            Poll::Ready(result.map_err(WaitError::Command))
+        })
+    }
+}
+
+impl AnswerWait<()> {
+    /// Waits for an answer whose value does not count.
+    pub(crate) fn done(task: u64, command: Command) -> Self {
+        Self::of(task, command, |result| {
+            Poll::Ready(result.map(drop).map_err(WaitError::Command))
+        })
     }
 }
 
@@ -49,48 +89,57 @@ impl<T> Future for AnswerWait<T> {
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let answer = step::poll_with(this.task, |step| match this.state {
-            Asked::Yielded(tag) => {
-                let waker = step.foreign(context.waker());
-                // The wait takes an answer also when the budget is spent: each command has a single
-                // answer.
-                let Some(answer) = step.waits.take(tag, waker, step.events) else {
-                    return this.state.end_if_cancelled(step, context).map(Err);
-                };
+        // The wait takes an answer also when the budget is spent: each command has a single answer.
+        if let Asked::Yielded(tag) = this.state {
+            let mut result = Ok(Payload::UNIT);
+            if step::poll_with(this.task, |step| step.take_here(tag, &mut result)) {
                 this.state = Asked::Over;
-                step.spend();
-                Poll::Ready(Ok(answer))
+                return (this.end)(result);
             }
-            _ => this.state.begin(step, context).map(Err),
-        });
-        let Poll::Ready(answer) = answer else {
-            return Poll::Pending;
-        };
-        Poll::Ready(match answer? {
-            waits::Answer::Completion(Ok(payload)) => Ok((this.take)(payload)?),
-            waits::Answer::Completion(Err(error)) => Err(WaitError::Command(error)),
-            waits::Answer::Exit(_) => unreachable!("a command has no end"),
-        })
+        }
+        this.poll_rest(context)
     }
 }
 
 impl Asked {
+    fn poll(
+        &mut self,
+        task: u64,
+        context: &mut task::Context<'_>,
+    ) -> Poll<Result<Result<Payload, CommandError>, CancelReason>> {
+        step::poll_with(task, |step| {
+            let Self::Yielded(tag) = *self else {
+                return self.begin(step, context).map(Err);
+            };
+            let waker = step.foreign(context.waker());
+            let Some(answer) = step.waits.take(tag, waker) else {
+                return self.end_if_cancelled(step, context).map(Err);
+            };
+            *self = Self::Over;
+            step.spend();
+            match answer {
+                waits::Answer::Completion(result) => Poll::Ready(Ok(result)),
+                waits::Answer::Exit(_) => unreachable!("a command has no end"),
+            }
+        })
+    }
+
     /// The first poll.
     #[inline]
     fn begin(
         &mut self,
         step: &mut Step<'_, '_>,
         context: &mut task::Context<'_>,
-    ) -> Poll<WaitError> {
+    ) -> Poll<CancelReason> {
         if step.cancelled().is_some() {
             return self.end_if_cancelled(step, context);
         }
-        let Self::Not(command, _) = mem::replace(self, Self::Over) else {
+        let Self::Not(command, _) = self else {
             panic!("the answer has been taken: a future is polled until it is ready");
         };
         let waker = step.foreign(context.waker());
         let tag = step.waits.open_answer(waker);
-        step.out.yield_command(command, tag);
+        step.out.yield_out_of(command, tag);
         *self = Self::Yielded(tag);
         Poll::Pending
     }
@@ -101,7 +150,7 @@ impl Asked {
         &mut self,
         step: &mut Step<'_, '_>,
         context: &mut task::Context<'_>,
-    ) -> Poll<WaitError> {
+    ) -> Poll<CancelReason> {
         match step.cancelled().cloned() {
             Some(reason) => self.end_cancelled(step, context, reason),
             None => Poll::Pending,
@@ -115,7 +164,7 @@ impl Asked {
         step: &mut Step<'_, '_>,
         context: &mut task::Context<'_>,
         reason: CancelReason,
-    ) -> Poll<WaitError> {
+    ) -> Poll<CancelReason> {
         // A loop that ignores its cancellation ends wait after wait.
         if let Self::Not(_, mark) = self
             && !step.may_be_ready(mark, context.waker())
@@ -124,7 +173,7 @@ impl Asked {
         }
         self.abandon(step);
         step.spend();
-        Poll::Ready(WaitError::Cancelled(reason))
+        Poll::Ready(reason)
     }
 
     /// Takes the command back, if it has been yielded and is not answered.

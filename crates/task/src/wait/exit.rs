@@ -99,10 +99,7 @@ impl Future for ExitWait {
         step::poll_with(this.task, |step| {
             let waker = step.foreign(context.waker());
             // As an answer, the notice is taken also when the budget is spent.
-            let result = match (
-                step.waits.take(tag, waker, step.events),
-                step.cancelled().cloned(),
-            ) {
+            let result = match (step.waits.take(tag, waker), step.cancelled().cloned()) {
                 (Some(waits::Answer::Exit(cause)), _) => {
                     this.state = Ok(None);
                     Ok(cause)

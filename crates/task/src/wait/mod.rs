@@ -15,6 +15,5 @@ pub use self::combine::{Either, Either3, Either4, Join, Select};
 pub use self::exit::ExitWait;
 #[cfg(feature = "sched")]
 pub(crate) use self::exit::HasPid;
-pub(crate) use self::recv::next;
 pub use self::recv::{Any, Recv, Wanted, Where};
 pub use self::yield_now::YieldNow;

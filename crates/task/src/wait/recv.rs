@@ -8,11 +8,6 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{self, Poll};
 
-/// Takes the next message of type `M`.
-pub(crate) fn next<M: Send + 'static>(events: &mut Events<'_>) -> Option<M> {
-    events.find_map(|it| it.into_message().ok()?.take().ok())
-}
-
 /// Waits for a message: see [`Cx::recv`](crate::Cx::recv) and
 /// [`Cx::recv_where`](crate::Cx::recv_where).
 #[must_use = "a future does nothing unless it is awaited"]
@@ -68,7 +63,7 @@ pub trait Wanted<M: Send + 'static> {
 
 impl<M: Send + 'static> Wanted<M> for Any {
     fn take(&mut self, events: &mut Events<'_>, _: u64) -> Option<M> {
-        next::<M>(events)
+        events.next_message()
     }
 }
 
@@ -112,12 +107,9 @@ where
                 return Poll::Ready(None);
             }
             let has_some = step.waits.may_have_messages();
-            let message = has_some
-                .then(|| this.wanted.take(step.events, step.waits.step))
-                .flatten();
-            if message.is_some() {
+            if has_some && let Some(message) = this.wanted.take(step.events, step.waits.step) {
                 step.spend();
-                return Poll::Ready(message);
+                return Poll::Ready(Some(message));
             }
             step.watch(&mut this.mark, context.waker());
             Poll::Pending

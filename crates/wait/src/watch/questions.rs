@@ -76,8 +76,11 @@ pub fn asks(of: (Pid, u64)) -> Asked {
 /// completes the same yield, and the question is known until then.
 #[inline]
 pub fn asked_by(completer: Completer, of: (Pid, u64)) -> Completer {
+    if !is_on() {
+        return completer;
+    }
     match completer.asker() {
-        Some((pid, scheduler)) if is_on() => completer.through(|sink, token| {
+        Some((pid, scheduler)) => completer.through(|sink, token| {
             let asker = Some((sink, token));
             Question::begin(Party::Process(pid, scheduler), of, asker)
         }),

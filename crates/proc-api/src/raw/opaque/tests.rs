@@ -44,6 +44,7 @@ impl<const N: usize, A> Drop for Shape<N, A> {
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Take,
+    TakeOut,
     TakeAnother,
     Drop,
     DropBomb,
@@ -53,6 +54,7 @@ enum Way {
 fn ways() -> impl Strategy<Value = Way> {
     prop::sample::select(vec![
         Way::Take,
+        Way::TakeOut,
         Way::TakeAnother,
         Way::Drop,
         Way::DropBomb,
@@ -94,6 +96,16 @@ fn go<const N: usize, A: Send + 'static>(way: Way, filler: u8) {
             check(opaque.get_mut().unwrap());
             let value: Shape<N, A> = opaque.take().unwrap();
             check(&value);
+            // Ordering: Relaxed: as above.
+            assert_eq!(count.load(Ordering::Relaxed), 1);
+        }
+        Way::TakeOut => {
+            let mut opaque = new(false).by_words();
+            assert!(opaque.take_out::<[u8; N]>().is_none());
+            let value: Shape<N, A> = opaque.take_out().unwrap();
+            check(&value);
+            assert!(opaque.take_out::<Shape<N, A>>().is_none() && opaque.kind().is::<()>());
+            drop(opaque);
             // Ordering: Relaxed: as above.
             assert_eq!(count.load(Ordering::Relaxed), 1);
         }
