@@ -1,4 +1,16 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "api")]
+pub mod api;
+#[cfg(feature = "serve")]
+mod endpoint;
+#[cfg(feature = "serve")]
+mod letters;
 pub mod trace;
+
+#[cfg(feature = "serve")]
+pub use endpoint::{Endpoint, Serve, ServeError, serve};
+#[cfg(feature = "serve")]
+pub use letters::{keep_letters, keep_letters_and_tell};

@@ -16,7 +16,7 @@ const CRATES: [Layers; 19] = [
     ("model", &MODEL),
     ("mpsc", &["list", "queue", "channel injector"]),
     ("net", &NET),
-    ("observe", &["trace"]),
+    ("observe", &["api letters trace", "endpoint"]),
     ("os", &OS),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),

@@ -44,7 +44,10 @@ const LAYERS: [(&str, &[&str]); 24] = [
         "supervise",
         &["sync", "proc-api", "wait", "sched", "task", "time"],
     ),
-    ("observe", &["ring"]),
+    (
+        "observe",
+        &["ring", "sync", "proc-api", "sched", "task", "net"],
+    ),
     (
         "ganger",
         &[

@@ -5,7 +5,7 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 16] = [
+const PROMISES: [(char, u32, u32); 17] = [
     ('P', 1, 17),
     ('C', 1, 5),
     ('G', 1, 8),
@@ -22,6 +22,7 @@ const PROMISES: [(char, u32, u32); 16] = [
     ('W', 1, 15),
     ('Q', 1, 12),
     ('K', 1, 10),
+    ('V', 1, 3),
 ];
 
 /// Promises that need no test, but may have a test.

@@ -1,4 +1,6 @@
 //! Tests of the observer.
 #![allow(missing_docs)]
 
+#[cfg(feature = "serve")]
+mod endpoint;
 mod trace;

@@ -1,0 +1,216 @@
+//! The answers.
+
+use super::counts::Counts;
+use serde::{Deserialize, Serialize};
+
+/// The answer of `/api/v1/snapshot`: the observed schedulers at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// [`VERSION`](super::VERSION).
+    pub version: u32,
+    /// The number of the snapshot: each is one more than the snapshot before.
+    pub sequence: u64,
+    /// The observed schedulers, in the order in which they were added.
+    pub schedulers: Vec<Scheduler>,
+}
+
+/// A scheduler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheduler {
+    /// The number of the scheduler, unique in the program.
+    pub number: u64,
+    /// The name of the host.
+    pub host: String,
+    /// The name of its node, if it has a node.
+    pub node: Option<String>,
+    /// Whether a worker has been started.
+    pub is_started: bool,
+    /// Whether submissions are refused, because a stop has begun.
+    pub is_stopping: bool,
+    /// The time left to the deadline of a stop, once a stop has begun.
+    pub time_to_stop_ns: Option<u64>,
+    /// The time since the scheduler was built.
+    pub uptime_ns: u64,
+    /// The live processes.
+    pub live: u64,
+    /// The processes in the global queue.
+    pub global_queue: u64,
+    /// The threads.
+    pub threads: Threads,
+    /// The counts of all threads together.
+    pub total: Counts,
+    /// The counts of each worker; of spares, too, as soon as there was a spare.
+    pub workers: Vec<Counts>,
+    /// The timers.
+    pub timers: Timers,
+    /// The longest finished step with processes waiting behind it; 0 without such a step.
+    pub longest_step_ns: u64,
+    /// The last steps with processes waiting behind them, at most 16, the oldest first.
+    pub long_steps: Vec<LongStep>,
+}
+
+/// The threads of a scheduler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Threads {
+    /// Workers.
+    pub workers: u64,
+    /// Spare threads, for steps that block.
+    pub spares: u64,
+    /// Threads inside of a step that blocks, whose places spares have taken.
+    pub relieved: u64,
+    /// Sleeping workers.
+    pub sleeping: u64,
+    /// Searching workers.
+    pub searching: u64,
+}
+
+/// The timers of a scheduler. All but `pending` are cumulative.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timers {
+    /// Waiting timers.
+    pub pending: u64,
+    /// Timers set.
+    pub armed: u64,
+    /// Expired timers.
+    pub fired: u64,
+    /// Timers taken away.
+    pub cancelled: u64,
+    /// Late messages, refused by their processes.
+    pub refused: u64,
+}
+
+/// A step with processes waiting behind it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LongStep {
+    /// The process.
+    pub pid: String,
+    /// The entry point of the process, if it was alive at the look-up.
+    pub method: Option<String>,
+    /// The place of the thread in [`Scheduler::workers`].
+    pub worker: u64,
+    /// Whether the step blocks its thread; otherwise it computes.
+    pub is_blocked: bool,
+    /// Whether the step had announced itself by `Context::blocking`.
+    pub is_announced: bool,
+    /// Whether the step is over.
+    pub is_over: bool,
+    /// The length of the step; of a step that is not over, until it was noticed.
+    pub lasted_ns: u64,
+    /// The functions of the step, the innermost first, where backtraces are taken.
+    pub backtrace: Option<String>,
+}
+
+/// The answer of `/api/v1/processes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Processes {
+    /// [`VERSION`](super::VERSION).
+    pub version: u32,
+    /// The number of live processes in the schedulers asked for.
+    pub live: u64,
+    /// The number of live processes that pass the filter.
+    pub matched: u64,
+    /// The first of the processes that pass the filter, in the order asked for.
+    pub processes: Vec<Process>,
+}
+
+/// A live process. `/api/v1/process/{pid}` answers with a [`Processes`] of a single one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// The number of its scheduler.
+    pub scheduler: u64,
+    /// Its PID, as `{host|id}`.
+    pub pid: String,
+    /// The state of its life.
+    pub state: State,
+    /// Its entry point.
+    pub method: String,
+    /// The name of its type.
+    pub type_name: String,
+    /// Its names.
+    pub names: Vec<String>,
+    /// Its parent, if a process has started it.
+    pub parent: Option<String>,
+    /// The number of its upgrades and restarts in place.
+    pub incarnation: u32,
+    /// Whether it is asked to finish.
+    pub is_cancelled: bool,
+    /// Whether it takes no further step.
+    pub is_terminating: bool,
+    /// The events left by its steps for later steps.
+    pub left: u64,
+    /// The messages in its mailbox; known where mailboxes have a limit.
+    pub queued: Option<u64>,
+    /// The time since its last turn began; none before the first turn.
+    pub quiet_ns: Option<u64>,
+}
+
+/// The state of a process's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It waits in a queue for a worker.
+    Ready,
+    /// A worker is inside of its step.
+    Running,
+    /// It waits for the completion of a command.
+    Blocked,
+    /// It waits, and no command is outstanding.
+    Idle,
+    /// The endpoint does not know its state.
+    Other,
+}
+
+impl State {
+    /// The name of the state, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Running => "running",
+            Self::Blocked => "blocked",
+            Self::Idle => "idle",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// The answer of `/api/v1/letters`: messages without a taker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Letters {
+    /// [`VERSION`](super::VERSION).
+    pub version: u32,
+    /// The observed schedulers, in the order in which they were added.
+    pub schedulers: Vec<SchedulerLetters>,
+}
+
+/// The dead letters of a scheduler. All numbers are cumulative.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulerLetters {
+    /// The number of the scheduler.
+    pub scheduler: u64,
+    /// The name of its host.
+    pub host: String,
+    /// Accepted messages dropped by the end of their processes.
+    pub undelivered: u64,
+    /// Late messages, refused by their processes.
+    pub refused: u64,
+    /// The last dead letters, the oldest first, where the scheduler was built with
+    /// [`keep_letters`](crate::keep_letters).
+    pub last: Option<Vec<Letter>>,
+}
+
+/// A dead letter, without its payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Letter {
+    /// Why no process takes it: `ended`, `late_ended`, `late_full` or `late_refused`, as
+    /// `ganger_sched::DeadReason`.
+    pub reason: String,
+    /// The sender, if known.
+    pub source: Option<String>,
+    /// The process that the message was for.
+    pub target: String,
+    /// The topic of the message.
+    pub topic: String,
+    /// When it was dropped, after the scheduler was built.
+    pub at_ns: u64,
+}

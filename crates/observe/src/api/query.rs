@@ -1,0 +1,320 @@
+//! The query of `/api/v1/processes`.
+
+use super::answers::State;
+use std::fmt;
+use std::str::FromStr;
+
+/// The number of processes without a wish.
+const TOP: u32 = 50;
+
+/// The most processes in an answer.
+const MOST: u32 = 1_000;
+
+/// The most bytes of a filter.
+const LONGEST_FILTER: usize = 256;
+
+/// A query: a choice of processes, and their order.
+///
+/// ```
+/// use ganger_observe::api::{By, ProcessesQuery};
+///
+/// let query: ProcessesQuery = "top=10&by=quiet&filter=state:blocked+store".parse()?;
+/// assert_eq!((query.top, query.by), (10, By::Quiet));
+/// assert_eq!(query.filter.terms().len(), 2);
+/// assert_eq!(query.to_string().parse(), Ok(query));
+/// # Ok::<(), ganger_observe::api::QueryError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessesQuery {
+    /// The number of processes in the answer, from 1 to 1,000. Default: 50.
+    pub top: u32,
+    /// The order. Default: by mailbox.
+    pub by: By,
+    /// The processes. Default: all.
+    pub filter: Filter,
+    /// The number of the scheduler. Default: all.
+    pub scheduler: Option<u64>,
+}
+
+/// An order of processes; equal processes are in the order of their PIDs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum By {
+    /// By the waiting messages and events, the most first.
+    #[default]
+    Mailbox,
+    /// By the time since the last turn, the longest first. Processes without a turn come last.
+    Quiet,
+    /// By the PID.
+    Pid,
+}
+
+/// A condition for processes: all terms hold. The text has spaces between the terms.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    terms: Vec<Term>,
+}
+
+/// A term of a filter: `text`, or `field:text`. With `-` before it, the term must not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// Whether the rest must not hold.
+    pub is_not: bool,
+    /// The field with the text; without a name any field but the state and the parent.
+    pub field: Option<Field>,
+    /// A part of the field, in any case of ASCII letters; of a state, the whole name.
+    pub text: String,
+}
+
+/// A field of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// The state, by its whole name.
+    State,
+    /// The name of the type.
+    Type,
+    /// The entry point.
+    Method,
+    /// A name of the process.
+    Name,
+    /// The PID.
+    Pid,
+    /// The PID of the parent.
+    Parent,
+}
+
+/// A mistake in a query.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// A parameter has an unknown name.
+    #[error("no parameter is called {0:?}: use top, by, filter and scheduler")]
+    Unknown(String),
+    /// A parameter is there twice.
+    #[error("the parameter {0:?} is there twice: leave one out")]
+    Twice(String),
+    /// The number of processes is wrong.
+    #[error("top={0:?} is no number from 1 to 1000: ask for the next ones by a narrower filter")]
+    Top(String),
+    /// The order is unknown.
+    #[error("by={0:?} is no order: use mailbox, quiet or pid")]
+    By(String),
+    /// The number of a scheduler is wrong.
+    #[error("scheduler={0:?} is no number: /api/v1/snapshot has the numbers of the schedulers")]
+    Scheduler(String),
+    /// The filter is too long.
+    #[error("the filter has {0} bytes, and may have 256: leave terms out")]
+    LongFilter(usize),
+    /// A term has an unknown field.
+    #[error("no field is called {0:?}: use state, type, method, name, pid and parent")]
+    Field(String),
+    /// A term has no text.
+    #[error("the term {0:?} of the filter has no text: write field:text, or leave it out")]
+    NoText(String),
+    /// A state is unknown.
+    #[error("no state is called {0:?}: use ready, running, blocked and idle")]
+    State(String),
+}
+
+/// A text of a stranger, short enough for an answer.
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+impl Default for ProcessesQuery {
+    fn default() -> Self {
+        Self {
+            top: TOP,
+            by: By::default(),
+            filter: Filter::default(),
+            scheduler: None,
+        }
+    }
+}
+
+impl FromStr for ProcessesQuery {
+    type Err = QueryError;
+
+    /// Reads a query as it is in an address, behind the `?`. O(length).
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        let mut query = Self::default();
+        let mut seen = [false; 4];
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            let place = match &*name {
+                "top" => {
+                    let number = value.parse().ok();
+                    let number = number.filter(|it| (1..=MOST).contains(it));
+                    query.top = number.ok_or_else(|| QueryError::Top(shown(&value)))?;
+                    0
+                }
+                "by" => {
+                    query.by = value.parse()?;
+                    1
+                }
+                "filter" => {
+                    query.filter = value.parse()?;
+                    2
+                }
+                "scheduler" => {
+                    let number = value.parse().ok();
+                    let wrong = || QueryError::Scheduler(shown(&value));
+                    query.scheduler = Some(number.ok_or_else(wrong)?);
+                    3
+                }
+                _ => return Err(QueryError::Unknown(shown(&name))),
+            };
+            if std::mem::replace(&mut seen[place], true) {
+                return Err(QueryError::Twice(name.into_owned()));
+            }
+        }
+        Ok(query)
+    }
+}
+
+/// The query as it is in an address, behind the `?`.
+impl fmt::Display for ProcessesQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.append_pair("top", &self.top.to_string());
+        text.append_pair("by", self.by.name());
+        if !self.filter.terms.is_empty() {
+            text.append_pair("filter", &self.filter.to_string());
+        }
+        if let Some(scheduler) = self.scheduler {
+            text.append_pair("scheduler", &scheduler.to_string());
+        }
+        f.write_str(&text.finish())
+    }
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mailbox => "mailbox",
+            Self::Quiet => "quiet",
+            Self::Pid => "pid",
+        }
+    }
+}
+
+impl FromStr for By {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        let all = [Self::Mailbox, Self::Quiet, Self::Pid];
+        let found = all.into_iter().find(|it| it.name() == text);
+        found.ok_or_else(|| QueryError::By(shown(text)))
+    }
+}
+
+impl Filter {
+    /// The terms.
+    #[must_use]
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+}
+
+impl FromStr for Filter {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        if text.len() > LONGEST_FILTER {
+            return Err(QueryError::LongFilter(text.len()));
+        }
+        let terms = text.split_whitespace().map(str::parse);
+        let terms = terms.collect::<Result<_, _>>()?;
+        Ok(Self { terms })
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, term) in self.terms.iter().enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            write!(f, "{space}{term}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Term {
+    type Err = QueryError;
+
+    fn from_str(term: &str) -> Result<Self, QueryError> {
+        let (is_not, rest) = match term.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, term),
+        };
+        // A type's name has colons in pairs: `store::Shelf` names no field.
+        let split = rest
+            .split_once(':')
+            .filter(|(_, text)| !text.starts_with(':'));
+        let (field, text) = match split {
+            Some((field, text)) => (Some(field.parse()?), text),
+            None => (None, rest),
+        };
+        if text.is_empty() {
+            return Err(QueryError::NoText(shown(term)));
+        }
+        if field == Some(Field::State) && State::named(text).is_none() {
+            return Err(QueryError::State(shown(text)));
+        }
+        let text = text.to_owned();
+        Ok(Self {
+            is_not,
+            field,
+            text,
+        })
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_not {
+            f.write_str("-")?;
+        }
+        if let Some(field) = self.field {
+            write!(f, "{}:", field.name())?;
+        }
+        f.write_str(&self.text)
+    }
+}
+
+impl State {
+    /// The state with that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let all = [Self::Ready, Self::Running, Self::Blocked, Self::Idle];
+        all.into_iter().find(|it| it.name() == name)
+    }
+}
+
+impl Field {
+    fn name(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Type => "type",
+            Self::Method => "method",
+            Self::Name => "name",
+            Self::Pid => "pid",
+            Self::Parent => "parent",
+        }
+    }
+}
+
+impl FromStr for Field {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        let all = [
+            Self::State,
+            Self::Type,
+            Self::Method,
+            Self::Name,
+            Self::Pid,
+            Self::Parent,
+        ];
+        let found = all.into_iter().find(|it| it.name() == text);
+        found.ok_or_else(|| QueryError::Field(shown(text)))
+    }
+}

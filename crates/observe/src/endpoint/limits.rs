@@ -1,0 +1,44 @@
+//! All limits of the endpoint, which keep its memory and its share of a core bounded.
+
+use std::time::Duration;
+
+/// The connections served at a time.
+pub(super) const CONNECTIONS: usize = 64;
+
+/// The connections that are being refused at a time. Further connections wait in the system's
+/// queue.
+pub(super) const REFUSALS: usize = 64;
+
+/// The bytes of a request's head.
+pub(super) const HEAD: usize = 8 << 10;
+
+/// The bytes of a head that hyper reads: a head over the limit gets a sentence, and a head over
+/// this number the bare status.
+pub(super) const BUFFER: usize = 2 * HEAD;
+
+/// The bytes of a request's body.
+pub(super) const BODY: usize = 64 << 10;
+
+/// The time for a request to arrive: for its head, from the connection or the answer before, and
+/// then for its body.
+pub(super) const REQUEST: Duration = Duration::from_secs(5);
+
+/// The time for an answer to be made.
+pub(super) const MAKE: Duration = Duration::from_secs(10);
+
+/// The time for an answer to be read by the client.
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
+
+/// The time between the end of an answer and the close of its connection, in which late bytes of
+/// the client are read and dropped: a close with unread bytes takes the answer away.
+pub(super) const LINGER: Duration = Duration::from_secs(1);
+
+/// The bytes dropped in this time.
+pub(super) const DROPPED: usize = 1 << 20;
+
+/// The time of a step without a report: a look at a million processes takes some hundred
+/// milliseconds. No spare takes the worker's place, so the endpoint costs a busy thread at most.
+pub(super) const STEP: Duration = Duration::from_secs(10);
+
+/// The bytes of a token.
+pub(super) const TOKEN: std::ops::RangeInclusive<usize> = 16..=256;

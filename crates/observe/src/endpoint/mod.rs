@@ -1,0 +1,255 @@
+//! The endpoint: the schedulers of a program, shown over HTTP.
+//!
+//! **Problem.** A program whose workers are all stuck is the program to look into. So no part of
+//! the endpoint runs on an observed scheduler.
+//!
+//! **Protocol.** The endpoint has a scheduler of its own, with one worker and its own network. A
+//! process accepts, and each connection is a process (`connection`), which hyper serves. A request
+//! passes the limits and the checks (`limits`, `access`), and has its answer from `routes`. Answers
+//! of the API come from handles (`look`), which wait for no worker. The maker makes the costly
+//! answers, once for all viewers at a moment (`maker`).
+//!
+//! **Memory** is bounded by the limits: connections, their buffers, an answer each.
+
+mod access;
+mod answer;
+mod connection;
+mod limits;
+mod look;
+mod maker;
+mod observed;
+mod page;
+mod routes;
+mod site;
+#[cfg(test)]
+mod tests;
+
+use access::Access;
+use ganger_net::{Net, TcpListener};
+use ganger_proc_api::BoxError;
+use ganger_sched::{ContextExt as _, Handle, Scheduler, StartError};
+use ganger_task::Cx;
+use observed::Observed;
+use site::Site;
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Begins to show schedulers over HTTP at an address, such as `127.0.0.1:7007`. Port 0 is any free
+/// port.
+///
+/// ```
+/// use ganger_sched::Scheduler;
+///
+/// let scheduler = Scheduler::start_default()?;
+/// let endpoint = ganger_observe::serve("127.0.0.1:0").scheduler(&scheduler).start()?;
+/// println!("http://{}/", endpoint.address());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The endpoint has one thread and a network of its own, and answers while all workers of the
+/// observed schedulers are stuck. It only reads, and shows no payload of a message. A list of
+/// processes is O(live processes) each time, and other requests wait meanwhile.
+///
+/// | path | answer |
+/// |---|---|
+/// | `/` | a page that lists the paths |
+/// | `/healthz` | 200: alive |
+/// | `/readyz` | 200 when all schedulers are started and none stops, or 503 with the reason |
+/// | `/api/v1/snapshot` | [`Snapshot`] |
+/// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
+/// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says whose |
+/// | `/api/v1/letters` | [`Letters`] |
+/// | `/login` | takes the token, and gives a cookie for it |
+///
+/// **Access.** On a loopback address all users of the machine may ask, unless a
+/// [`token`](Serve::token) is set; another address needs a token. With a token, all paths but
+/// `/healthz`, `/readyz` and `/login` need `Authorization: Bearer TOKEN` or the cookie of a login.
+/// The connection is not encrypted. A `Host` that is no IP address, not `localhost` and no
+/// [`host`](Serve::host) gets 421, and a request of another page 403.
+///
+/// **Limits.** 64 connections; others get 503. Heads of 8 KiB (431) and bodies of 64 KiB (413),
+/// each within 5 s (408). The endpoint makes an answer within 10 s (503), and the client reads the
+/// answer within 10 s. A refused request gets a sentence that says what to do.
+///
+/// [`Snapshot`]: crate::api::Snapshot
+/// [`Processes`]: crate::api::Processes
+/// [`ProcessesQuery`]: crate::api::ProcessesQuery
+/// [`Letters`]: crate::api::Letters
+pub fn serve(address: impl ToSocketAddrs) -> Serve {
+    Serve {
+        addresses: address.to_socket_addrs().map(Iterator::collect),
+        observed: Observed::default(),
+        hosts: Vec::new(),
+        token: None,
+    }
+}
+
+/// An endpoint before its start: see [`serve`].
+#[must_use = "`start` starts it"]
+pub struct Serve {
+    addresses: io::Result<Vec<SocketAddr>>,
+    observed: Observed,
+    hosts: Vec<String>,
+    token: Option<String>,
+}
+
+/// A running endpoint, until it is dropped. The drop ends its connections.
+pub struct Endpoint {
+    /// Dropped first.
+    scheduler: Scheduler,
+    observed: Arc<Observed>,
+    address: SocketAddr,
+}
+
+/// Why an endpoint does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address is none, or can't be listened at.
+    #[error("can't listen at the address of the endpoint: {0}; choose a free port of this machine")]
+    Address(#[source] io::Error),
+    /// Other machines may reach the address.
+    #[error("other machines may reach {0}: set a secret by `Serve::token`, or listen at 127.0.0.1")]
+    TokenNeeded(SocketAddr),
+    /// The token is too weak or has other characters.
+    #[error(
+        "a token has 16 to 256 visible ASCII characters: take the output of `openssl rand -hex 16`"
+    )]
+    Token,
+    /// The system refuses a poller.
+    #[error("no network for the endpoint: {0}; check the limit of open files")]
+    Network(#[source] io::Error),
+    /// The scheduler of the endpoint does not start.
+    #[error("no scheduler for the endpoint: {0}")]
+    Start(#[source] BoxError),
+}
+
+impl Serve {
+    /// Shows a scheduler. The endpoint does not keep it running, nor its memory.
+    pub fn scheduler(self, scheduler: &Handle) -> Self {
+        self.observed.add(scheduler);
+        self
+    }
+
+    /// Takes requests for that host as well, such as `inside.example.org`, without a port.
+    pub fn host(mut self, name: impl AsRef<str>) -> Self {
+        self.hosts.push(name.as_ref().to_ascii_lowercase());
+        self
+    }
+
+    /// Needs a token: 16 to 256 visible ASCII characters, chosen at random.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Starts the endpoint. Returns when it listens.
+    ///
+    /// # Errors
+    /// [`ServeError`]. Nothing is left running then.
+    pub fn start(self) -> Result<Endpoint, ServeError> {
+        if let Some(token) = &self.token
+            && !(limits::TOKEN.contains(&token.len())
+                && token.bytes().all(|byte| byte.is_ascii_graphic()))
+        {
+            return Err(ServeError::Token);
+        }
+        let net = Net::new().map_err(ServeError::Network)?;
+        let addresses = self.addresses.map_err(ServeError::Address)?;
+        let listener = listen(&net, &addresses, self.token.is_some())?;
+        let address = listener.local_addr().map_err(ServeError::Address)?;
+        let access = Access::new(self.hosts, self.token, address.port());
+        let observed = Arc::new(self.observed);
+        let scheduler = Scheduler::builder()
+            .workers(1)
+            .host("observe")
+            .max_spares(0)
+            .step_limits(limits::STEP, limits::STEP)
+            .thread_name("ganger-observe")
+            .shutdown_deadline(Duration::from_secs(1))
+            .driver(net)
+            .build()
+            .map_err(|error| ServeError::Start(error.into()))?;
+        scheduler
+            .start()
+            .map_err(|error: StartError| ServeError::Start(error.into()))?;
+        let shown = Arc::clone(&observed);
+        let server = async move |cx: Cx| run(cx, listener, access, shown).await;
+        let started = scheduler.spawn(server);
+        started.map_err(|error| ServeError::Start(error.into()))?;
+        Ok(Endpoint {
+            scheduler,
+            observed,
+            address,
+        })
+    }
+}
+
+/// Listens at the first address that can be listened at.
+fn listen(net: &Net, addresses: &[SocketAddr], has_token: bool) -> Result<TcpListener, ServeError> {
+    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no address");
+    for &address in addresses {
+        if !has_token && !address.ip().to_canonical().is_loopback() {
+            return Err(ServeError::TokenNeeded(address));
+        }
+        match net.enter(|| TcpListener::bind(address)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(ServeError::Address(last))
+}
+
+/// The process of the endpoint.
+async fn run(
+    cx: Cx,
+    listener: TcpListener,
+    access: Access,
+    observed: Arc<Observed>,
+) -> Result<(), BoxError> {
+    let shown = Arc::clone(&observed);
+    let maker = cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, shown))?;
+    let site = Arc::new(Site {
+        access,
+        observed,
+        maker,
+    });
+    connection::accept(cx, listener, site).await
+}
+
+impl Endpoint {
+    /// The address that it listens at.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Shows one more scheduler. A scheduler that is shown already stays so.
+    pub fn add(&self, scheduler: &Handle) {
+        self.observed.add(scheduler);
+    }
+}
+
+impl fmt::Debug for Serve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Serve")
+            .field("addresses", &self.addresses)
+            .field("hosts", &self.hosts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("address", &self.address)
+            .field(
+                "connections",
+                &self.scheduler.stats().live.saturating_sub(2),
+            )
+            .finish_non_exhaustive()
+    }
+}

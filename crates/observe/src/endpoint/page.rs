@@ -1,0 +1,124 @@
+//! The documents for browsers: the list of paths, and the login.
+
+use ganger_sched::Handle;
+use std::fmt::Write as _;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;\
+                     padding:0 1rem;color-scheme:light dark}code{font-size:.95em}\
+                     td{padding:.2rem 1rem .2rem 0;vertical-align:top}\
+                     input,button{font:inherit;padding:.3rem .6rem}";
+
+/// The paths, each with an example to follow and what is there.
+const PATHS: [(&str, &str, &str); 8] = [
+    ("/healthz", "/healthz", "whether the program is alive"),
+    (
+        "/readyz",
+        "/readyz",
+        "whether all schedulers are started, and none stops",
+    ),
+    (
+        "/api/v1/snapshot",
+        "/api/v1/snapshot",
+        "schedulers, workers, timers, long steps; cumulative counts",
+    ),
+    (
+        "/api/v1/processes",
+        "/api/v1/processes?top=50&by=mailbox&filter=",
+        "live processes: top=1 to 1000; by=mailbox, quiet or pid; filter=words, or \
+         state:, type:, method:, name:, pid:, parent: before a word, - before a term; \
+         scheduler=NUMBER",
+    ),
+    (
+        "/api/v1/processes?by=quiet&filter=state:blocked",
+        "/api/v1/processes?by=quiet&filter=state:blocked",
+        "for example: processes that wait for a command, the longest first",
+    ),
+    (
+        "/api/v1/process/{pid}",
+        "",
+        "one live process; the PID as host|id",
+    ),
+    (
+        "/api/v1/letters",
+        "/api/v1/letters",
+        "messages that no process has taken",
+    ),
+    ("/login", "", "takes the token, where the endpoint has one"),
+];
+
+fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
+         <style>{STYLE}</style></head><body><h1>{title}</h1>{body}</body></html>\n"
+    )
+}
+
+/// The page of the endpoint.
+pub(super) fn list(schedulers: &[Handle]) -> String {
+    let mut body = String::from("<p>Schedulers of this program:</p><ul>");
+    for scheduler in schedulers {
+        let (host, number) = (escaped(scheduler.host_name().as_str()), scheduler.number());
+        let live = scheduler.stats().live;
+        // A string takes all, here and below.
+        let _ = write!(
+            body,
+            "<li><b>{host}</b>, number {number}, {live} processes</li>"
+        );
+    }
+    body.push_str("</ul><p>Paths:</p><table>");
+    for (path, example, what) in PATHS {
+        let (path, example) = (escaped(path), escaped(example));
+        let path = match &*example {
+            "" => format!("<code>{path}</code>"),
+            example => format!("<a href=\"{example}\"><code>{path}</code></a>"),
+        };
+        let _ = write!(body, "<tr><td>{path}</td><td>{what}</td></tr>");
+    }
+    body.push_str("</table>");
+    document("Ganger", &body)
+}
+
+/// The page of the login.
+pub(super) fn log_in(was_wrong: bool) -> String {
+    let wrong = match was_wrong {
+        true => "<p>That is not the token of this endpoint: try again.</p>",
+        false => "",
+    };
+    let form = "<form method=\"post\" action=\"/login\"><label>Token <input type=\"password\" \
+                name=\"token\" autocomplete=\"current-password\" required autofocus></label> \
+                <button>Log in</button></form>";
+    document("Ganger: log in", &format!("{wrong}{form}"))
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ganger_sched::Scheduler;
+
+    #[test]
+    fn names_are_text_and_no_html() {
+        let builder = Scheduler::builder().host("<b>&\"'");
+        let scheduler = builder.build().unwrap();
+        let page = list(&[scheduler.handle()]);
+        assert!(page.contains("<b>&lt;b&gt;&amp;&quot;&#39;</b>"), "{page}");
+        for (path, ..) in PATHS {
+            assert!(page.contains(&escaped(path)), "{path}");
+        }
+    }
+}

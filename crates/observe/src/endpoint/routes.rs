@@ -1,0 +1,307 @@
+//! The answer to each request.
+
+use super::answer::{self, Answer, Refused, closing, refused, text, with_header};
+use super::limits::{BODY, HEAD, MAKE, REQUEST};
+use super::look;
+use super::maker::Ask;
+use super::page;
+use super::site::Site;
+use crate::api::{Processes, ProcessesQuery, VERSION};
+use ganger_proc_api::{Pid, TypedCommand};
+use ganger_sched::{Handle, ProcessInfo};
+use ganger_task::Cx;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes};
+use hyper::header::{self, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode};
+use percent_encoding::percent_decode_str;
+use std::error::Error;
+
+/// A path of the endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route<'a> {
+    Page,
+    Health,
+    Ready,
+    LogIn,
+    Snapshot,
+    Processes,
+    /// The text of a PID, as it is in the path.
+    Process(&'a str),
+    Letters,
+}
+
+impl<'a> Route<'a> {
+    fn of(path: &'a str) -> Option<Self> {
+        Some(match path {
+            "/" => Self::Page,
+            "/healthz" => Self::Health,
+            "/readyz" => Self::Ready,
+            "/login" => Self::LogIn,
+            "/api/v1/snapshot" => Self::Snapshot,
+            "/api/v1/processes" => Self::Processes,
+            "/api/v1/letters" => Self::Letters,
+            _ => Self::Process(path.strip_prefix("/api/v1/process/")?),
+        })
+    }
+
+    /// Whether an orchestrator or a browser without the token may ask.
+    fn is_open(self) -> bool {
+        matches!(self, Self::Health | Self::Ready | Self::LogIn)
+    }
+
+    /// The methods, as in the header `Allow`.
+    fn methods(self) -> &'static str {
+        match self {
+            Self::LogIn => "GET, HEAD, POST",
+            _ => "GET, HEAD",
+        }
+    }
+}
+
+/// Answers a request, in the process of its connection.
+pub(super) async fn answer<B>(cx: &Cx, site: &Site, request: Request<B>) -> Answer
+where
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
+    let (head, body) = request.into_parts();
+    if let Err(answer) = check_size(&head, &body) {
+        return *closing(answer);
+    }
+    // An answer before the end of a body closes the connection: hyper does so.
+    let answer = match check(site, &head) {
+        Ok(Route::LogIn) if head.method == Method::POST => log_in(cx, site, body).await,
+        Ok(route) => read(cx, site, route, head.uri.query()).await,
+        Err(answer) => Err(answer),
+    };
+    answer.unwrap_or_else(|refused| *refused)
+}
+
+/// The limits of heads and bodies.
+fn check_size(head: &Parts, body: &impl Body) -> Result<(), Refused> {
+    let fields = head.headers.iter();
+    let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let line = head.method.as_str().len() + length(&head.uri) + 12;
+    if line + fields.sum::<usize>() > HEAD {
+        let sentence = "the head of a request may have 8 KiB: send fewer or shorter headers, and \
+                        a shorter path";
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        return Err(refused(status, sentence));
+    }
+    if body.size_hint().lower() > BODY as u64 {
+        return Err(large_body());
+    }
+    Ok(())
+}
+
+fn length(uri: &hyper::Uri) -> usize {
+    let authority = uri.authority().map_or(0, |it| it.as_str().len() + 8);
+    let path = uri.path_and_query().map_or(0, |it| it.as_str().len());
+    authority + path
+}
+
+fn large_body() -> Refused {
+    let sentence = "the body of a request may have 64 KiB: no request here needs more";
+    refused(StatusCode::PAYLOAD_TOO_LARGE, sentence)
+}
+
+/// Host, origin, token, path and method, in this order: a stranger learns nothing of the paths.
+fn check<'a>(site: &Site, head: &'a Parts) -> Result<Route<'a>, Refused> {
+    let host = site.access.check_host(&head.uri, &head.headers)?;
+    site.access.check_origin(&host, &head.headers)?;
+    let route = Route::of(head.uri.path());
+    if !route.is_some_and(Route::is_open) {
+        let checked = site.access.check_token(&head.headers);
+        checked.map_err(|refused| match route {
+            Some(Route::Page) if wants_html(head) => Box::new(answer::see("/login")),
+            _ => refused,
+        })?;
+    }
+    let route = route.filter(|it| *it != Route::LogIn || site.access.has_token());
+    let route = route.ok_or_else(|| {
+        let sentence = "nothing is here: / has a list of all paths";
+        refused(StatusCode::NOT_FOUND, sentence)
+    })?;
+    let is_read = [Method::GET, Method::HEAD].contains(&head.method);
+    if !is_read && (route != Route::LogIn || head.method != Method::POST) {
+        let methods = route.methods();
+        let sentence = format!("this path only answers: ask by one of {methods}");
+        return Err(Box::new(with_header(
+            text(StatusCode::METHOD_NOT_ALLOWED, &sentence),
+            header::ALLOW,
+            HeaderValue::from_static(methods),
+        )));
+    }
+    Ok(route)
+}
+
+fn wants_html(head: &Parts) -> bool {
+    let accept = head.headers.get(header::ACCEPT);
+    accept.is_some_and(|it| it.as_bytes().starts_with(b"text/html"))
+}
+
+/// Answers a request to read. The path has no query, or the query of its kind.
+async fn read(
+    cx: &Cx,
+    site: &Site,
+    route: Route<'_>,
+    query: Option<&str>,
+) -> Result<Answer, Refused> {
+    let query = query.unwrap_or_default();
+    match route {
+        Route::Page => Ok(answer::html(StatusCode::OK, page::list(&schedulers(site)))),
+        Route::Health => Ok(text(StatusCode::OK, "alive")),
+        Route::Ready => Ok(ready(&schedulers(site))),
+        Route::LogIn => Ok(answer::html(StatusCode::OK, page::log_in(false))),
+        Route::Snapshot => {
+            no_query(query)?;
+            let json = ask(cx, site.maker.call(Ask::Snapshot)).await?;
+            Ok(answer::json_bytes(json))
+        }
+        Route::Processes => {
+            let query: ProcessesQuery = query.parse().map_err(bad)?;
+            check_scheduler(site, &query)?;
+            let crowds = ask(cx, site.maker.call(Ask::Crowds)).await?;
+            Ok(answer::json(&look::processes(&crowds, &query)))
+        }
+        Route::Process(pid) => process(site, pid, query),
+        Route::Letters => {
+            no_query(query)?;
+            Ok(answer::json(&look::letters(&schedulers(site))))
+        }
+    }
+}
+
+fn schedulers(site: &Site) -> Vec<Handle> {
+    site.observed.schedulers()
+}
+
+fn bad(error: impl ToString) -> Refused {
+    refused(StatusCode::BAD_REQUEST, &error.to_string())
+}
+
+fn no_query(query: &str) -> Result<(), Refused> {
+    if query.is_empty() {
+        return Ok(());
+    }
+    Err(bad(
+        "this path has no parameters: leave out the ? and the rest",
+    ))
+}
+
+fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
+    let is_there = |number| schedulers(site).iter().any(|it| it.number() == number);
+    if query.scheduler.is_none_or(is_there) {
+        return Ok(());
+    }
+    let sentence = "no scheduler has that number: /api/v1/snapshot has those that are observed";
+    Err(refused(StatusCode::NOT_FOUND, sentence))
+}
+
+/// Asks the maker, within the deadline of answers.
+async fn ask<C: TypedCommand>(cx: &Cx, question: C) -> Result<C::Answer, Refused> {
+    match cx.timeout(MAKE, cx.ask(question)).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(_)) => {
+            let sentence = "the endpoint can't look at the schedulers any longer: its log says \
+                            why; start it again";
+            Err(refused(StatusCode::INTERNAL_SERVER_ERROR, sentence))
+        }
+        Err(_) => {
+            let sentence = "the answer is not ready in time: ask for less, or later";
+            Err(refused(StatusCode::SERVICE_UNAVAILABLE, sentence))
+        }
+    }
+}
+
+/// A single process; the query names the scheduler where the PID is ambiguous.
+fn process(site: &Site, pid: &str, query: &str) -> Result<Answer, Refused> {
+    let query: ProcessesQuery = query.parse().map_err(bad)?;
+    let asked = query.scheduler;
+    let plain = ProcessesQuery {
+        scheduler: asked,
+        ..ProcessesQuery::default()
+    };
+    if query != plain {
+        let sentence = "a process has a single parameter, scheduler: leave the others out";
+        return Err(bad(sentence));
+    }
+    check_scheduler(site, &query)?;
+    let decoded = percent_decode_str(pid).decode_utf8_lossy();
+    let in_braces = match decoded.starts_with('{') {
+        true => decoded.into_owned(),
+        false => format!("{{{decoded}}}"),
+    };
+    let not_here = |found: &str| {
+        let sentence = format!("{found}: /api/v1/processes has the PIDs of live processes");
+        refused(StatusCode::NOT_FOUND, &sentence)
+    };
+    let pid = match Pid::parse_known(&in_braces) {
+        Ok(pid) => pid,
+        // The name of a host that no scheduler here has.
+        Err(error) if in_braces.contains('|') => return Err(not_here(&error.to_string())),
+        Err(error) => {
+            return Err(bad(format!("{error}: write the PID as host|id")));
+        }
+    };
+    let find = |scheduler: Handle| -> Option<(u64, ProcessInfo)> {
+        let number = scheduler.number();
+        let is_asked = asked.is_none_or(|it| it == number) && scheduler.is_local(pid);
+        let info = is_asked.then(|| scheduler.process(pid)).flatten()?;
+        Some((number, info))
+    };
+    let found: Vec<_> = schedulers(site).into_iter().filter_map(find).collect();
+    match &*found {
+        [] => Err(not_here("no live process has that PID")),
+        [(scheduler, info)] => Ok(answer::json(&Processes {
+            version: VERSION,
+            live: 1,
+            matched: 1,
+            processes: vec![look::process(*scheduler, info)],
+        })),
+        [..] => Err(bad(
+            "several schedulers have a process with that PID: add ?scheduler=NUMBER",
+        )),
+    }
+}
+
+fn ready(schedulers: &[Handle]) -> Answer {
+    let not_ready = |sentence: &str| text(StatusCode::SERVICE_UNAVAILABLE, sentence);
+    if schedulers.is_empty() {
+        return not_ready("no scheduler is observed: add one, or the program is about to end");
+    }
+    for scheduler in schedulers {
+        let host = scheduler.host_name();
+        if scheduler.is_stopping() {
+            return not_ready(&format!("the scheduler {host} stops: send work elsewhere"));
+        }
+        if !scheduler.is_started() {
+            return not_ready(&format!("the scheduler {host} is not started: ask later"));
+        }
+    }
+    text(StatusCode::OK, "ready")
+}
+
+/// Takes the token of the login's form.
+async fn log_in<B>(cx: &Cx, site: &Site, body: B) -> Result<Answer, Refused>
+where
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
+    let collected = Box::pin(Limited::new(body, BODY).collect());
+    let form = match cx.timeout(REQUEST, collected).await {
+        Ok(Ok(form)) => form.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(closing(large_body())),
+        Ok(Err(_)) => return Err(closing(bad("the body is broken: send the form again"))),
+        Err(_) => {
+            let sentence = "the body of a request must come within 5 s: send it again";
+            return Err(closing(refused(StatusCode::REQUEST_TIMEOUT, sentence)));
+        }
+    };
+    let mut form = form_urlencoded::parse(&form);
+    let given = form.find(|(name, _)| name == "token");
+    match given.and_then(|(_, given)| site.access.log_in(&given)) {
+        Some(cookie) => Ok(with_header(answer::see("/"), header::SET_COOKIE, cookie)),
+        None => Ok(answer::html(StatusCode::FORBIDDEN, page::log_in(true))),
+    }
+}

@@ -1,0 +1,9 @@
+//! The endpoint, asked over loopback.
+
+mod access;
+mod answers;
+mod limits;
+mod queries;
+mod query_checker;
+mod stuck;
+mod support;
