@@ -139,11 +139,18 @@ impl Handlers {
         }
     }
 
+    #[inline(always)]
     fn get_high(&self, id: CommandId) -> Option<&dyn Handler> {
         match typed_place(id) {
             Some(place) => self.typed.get(place)?.as_deref(),
-            None => self.high.get(&id).map(|handler| &**handler),
+            None => self.get_other(id),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_other(&self, id: CommandId) -> Option<&dyn Handler> {
+        self.high.get(&id).map(|handler| &**handler)
     }
 
     /// Gives up a reference to them. The last one drops them, each by itself: they are users' code.
