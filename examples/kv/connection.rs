@@ -1,7 +1,8 @@
-//! A connection: a process that reads requests, has the shards carry them out, and writes answers.
+//! A connection: a process that reads requests, carries them out or has the shards do it, and
+//! writes answers.
 //!
-//! What a client sends in one go is carried out in one go: each shard gets its part of it as one
-//! message. Answers come in the order of the requests. As long as a client does not take its
+//! What a client sends in one go is carried out in one go: each shard gets its part of it at
+//! once. Answers come in the order of the requests. As long as a client does not take its
 //! answers, no more is read of it.
 //!
 //! A transaction is carried out as a whole, also where its keys are of several shards: `shard.rs`.
@@ -34,6 +35,9 @@ pub(crate) const READ: usize = 16 * 1024;
 
 /// As many requests are carried out together at the most.
 pub(crate) const TOGETHER: usize = 256;
+
+/// Most answers have fewer bytes.
+const ANSWER: usize = 16;
 
 /// Answers of more bytes are written before others are added.
 pub(crate) const MANY_BYTES: usize = 64 * 1024;
@@ -342,6 +346,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut answers = self.ask(None).await;
         let mut answers = self.settle(&mut answers);
         let holding = self.server.held.hold(&mut answers);
+        self.output.reserve(answers.len() * ANSWER);
         for answer in &answers {
             self.encode(answer).await?;
         }
@@ -349,14 +354,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
-    /// Has the shards do what they have been given. `holder` holds them, and gives them back.
+    /// Has done what the shards have been given. `holder` holds them, and gives them back.
     async fn ask(&mut self, holder: Option<Pid>) -> Answers {
-        let (cx, server) = (&self.cx, &self.server);
+        let (cx, server, jobs) = (&self.cx, &self.server, &mut self.jobs);
+        let is_short = holder.is_none() && !self.is_full;
         let ask = |shard: usize, jobs: Vec<Job>| async move {
             let count = jobs.len();
-            if count == 0 {
-                return Vec::new().into_iter();
-            }
             let call = server.shards[shard].call(move |reply| {
                 Work::Batch(Batch {
                     jobs,
@@ -370,25 +373,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             });
             answers.into_iter()
         };
-        let mut busy = (0..self.jobs.len()).filter(|it| !self.jobs[*it].is_empty());
-        let (first, is_alone) = (busy.next(), busy.next().is_none());
-        // What has been read is answered, also when the process is to end.
-        match first {
-            // Mostly one shard is asked: that is no join.
-            Some(shard) if is_alone => {
-                let none = self.jobs.iter().map(|_| Vec::new().into_iter());
-                let mut answers: Vec<_> = none.collect();
-                answers[shard] = cx
-                    .shield(ask(shard, mem::take(&mut self.jobs[shard])))
-                    .await;
-                answers
-            }
-            _ => {
-                let jobs = self.jobs.iter_mut().map(mem::take).enumerate();
-                let asked = jobs.map(|(shard, jobs)| ask(shard, jobs));
-                cx.shield(join_all(asked)).await
+        let none = jobs.iter().map(|_| Vec::new().into_iter());
+        let mut answers: Answers = none.collect();
+        for (shard, (jobs, answers)) in jobs.iter_mut().zip(&mut answers).enumerate() {
+            if is_short
+                && !jobs.is_empty()
+                && let Some(done) = server.carry_out(shard, jobs, cx.now())
+            {
+                *answers = done.into_iter();
+                // One that is idle keeps no memory for them.
+                *jobs = Vec::new();
             }
         }
+        let left: Vec<_> = (0..jobs.len()).filter(|it| !jobs[*it].is_empty()).collect();
+        if left.is_empty() {
+            return answers;
+        }
+        let asked = left.iter().map(|it| ask(*it, mem::take(&mut jobs[*it])));
+        // What has been read is answered, also when the process is to end.
+        let asked = cx.shield(join_all(asked)).await;
+        for (shard, its) in left.into_iter().zip(asked) {
+            answers[shard] = its;
+        }
+        answers
     }
 
     /// The answers to the requests, of those of the shards.
@@ -418,10 +425,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Encodes an answer. What is long is written before all of it is encoded: `MGET` has one value
     /// as often as it is asked for it. A long text is written from where it is stored.
     async fn encode(&mut self, answer: &Answer) -> io::Result<()> {
-        let mut lists = vec![slice::from_ref(answer).iter()];
-        while let Some(parts) = lists.last_mut() {
+        let (mut parts, mut lists) = (slice::from_ref(answer).iter(), Vec::new());
+        loop {
             match parts.next() {
-                None => _ = lists.pop(),
+                None => match lists.pop() {
+                    Some(list) => parts = list,
+                    None => return Ok(()),
+                },
                 Some(Answer::Text(text)) if text.len() >= MANY_BYTES => {
                     Answer::begin_text(text.len(), &mut self.output);
                     self.write().await?;
@@ -430,7 +440,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
                 Some(part) => {
                     match part.begin(self.version, &mut self.output) {
-                        Some(parts) => lists.push(parts.iter()),
+                        Some(inner) => lists.push(mem::replace(&mut parts, inner.iter())),
                         None => part.encode(self.version, &mut self.output),
                     }
                     if self.output.len() >= MANY_BYTES {
@@ -439,7 +449,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
             }
         }
-        Ok(())
     }
 
     /// Writes what there is to write.

@@ -2,7 +2,7 @@
 
 use super::connection;
 use super::server::{Server, Settings};
-use super::shard::{Shard, Work};
+use super::shard::{Keys, Shard, Work};
 use ganger::net::{Keepalive, TcpListener, TcpStream};
 use ganger::prelude::*;
 use ganger::supervise::TreeHandle;
@@ -19,15 +19,17 @@ pub(crate) fn start(
     settings: Settings,
 ) -> Result<(TreeHandle, SocketAddr), BoxError> {
     let name = |number| format!("shard {number}");
+    let keys: Vec<_> = (0..settings.shards).map(|_| Keys::new()).collect();
     let mut supervisor = Supervisor::one_for_one();
-    for number in 0..settings.shards {
+    for (number, keys) in keys.iter().cloned().enumerate() {
         // One that fails loses its keys, but not the requests that wait for it.
-        supervisor = supervisor.with(ChildSpec::new(name(number), Shard::new).in_place());
+        let shard = ChildSpec::new(name(number), move || Shard::new(&keys));
+        supervisor = supervisor.with(shard.in_place());
     }
     let tree = supervisor.start(scheduler)?;
     let shards = (0..settings.shards).map(|it| tree.address::<Work>(&name(it)));
     let shards = shards.collect::<Result<_, _>>()?;
-    let server = Arc::new(Server::new(scheduler, settings, shards));
+    let server = Arc::new(Server::new(scheduler, settings, shards, keys));
 
     let socket = listen(scheduler, address)?;
     let address = socket.local_addr()?;

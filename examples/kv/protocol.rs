@@ -5,6 +5,8 @@
 //! has only announced. Each byte is looked at a bounded number of times, however the bytes are cut.
 
 use bytes::{Buf, Bytes, BytesMut};
+use std::fmt::Display;
+use std::io::Write as _;
 
 /// What a request may have at the most.
 #[derive(Debug, Clone, Copy)]
@@ -282,7 +284,7 @@ impl Answer {
                 let text = text.replace(['\r', '\n'], " ");
                 put(to, &[b"-", text.as_bytes(), b"\r\n"]);
             }
-            Self::Number(number) => put(to, &[b":", number.to_string().as_bytes(), b"\r\n"]),
+            Self::Number(number) => put_number(":", *number, to),
             Self::Text(text) => {
                 Self::begin_text(text.len(), to);
                 put(to, &[text, b"\r\n"]);
@@ -298,24 +300,29 @@ impl Answer {
 
     /// Appends what stands before the parts of an answer that has some, and gives them.
     pub(crate) fn begin(&self, version: Version, to: &mut Vec<u8>) -> Option<&[Self]> {
-        let (kind, count, parts): (&[u8], _, _) = match (self, version) {
-            (Self::Map(parts), Version::Three) => (b"%", parts.len() / 2, parts),
-            (Self::Push(parts), Version::Three) => (b">", parts.len(), parts),
+        let (kind, count, parts) = match (self, version) {
+            (Self::Map(parts), Version::Three) => ("%", parts.len() / 2, parts),
+            (Self::Push(parts), Version::Three) => (">", parts.len(), parts),
             (Self::List(parts) | Self::Map(parts) | Self::Push(parts), _) => {
-                (b"*", parts.len(), parts)
+                ("*", parts.len(), parts)
             }
             _ => return None,
         };
-        put(to, &[kind, count.to_string().as_bytes(), b"\r\n"]);
+        put_number(kind, count, to);
         Some(parts)
     }
 
     /// Appends what stands before a text.
     pub(crate) fn begin_text(length: usize, to: &mut Vec<u8>) {
-        put(to, &[b"$", length.to_string().as_bytes(), b"\r\n"]);
+        put_number("$", length, to);
     }
 }
 
 fn put(to: &mut Vec<u8>, parts: &[&[u8]]) {
     parts.iter().for_each(|it| to.extend_from_slice(it));
+}
+
+fn put_number(kind: &str, number: impl Display, to: &mut Vec<u8>) {
+    // A vector takes all.
+    let _ = write!(to, "{kind}{number}\r\n");
 }

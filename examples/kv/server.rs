@@ -2,7 +2,7 @@
 
 use super::held::Held;
 use super::protocol::{Answer, Limits};
-use super::shard::Work;
+use super::shard::{Job, Keys, Work};
 use bytes::Bytes;
 use ganger::link::{Group, Groups};
 use ganger::prelude::*;
@@ -52,6 +52,8 @@ impl Settings {
 pub(crate) struct Server {
     pub(crate) settings: Settings,
     pub(crate) shards: Vec<Address<Work>>,
+    /// Of each shard.
+    keys: Vec<Keys>,
     pub(crate) held: Arc<Held>,
     pub(crate) channels: Groups,
     pub(crate) clients: AtomicUsize,
@@ -98,11 +100,18 @@ impl Drop for Place {
 }
 
 impl Server {
-    pub(crate) fn new(scheduler: &Handle, settings: Settings, shards: Vec<Address<Work>>) -> Self {
+    /// Shards without keys carry out all commands in their processes.
+    pub(crate) fn new(
+        scheduler: &Handle,
+        settings: Settings,
+        shards: Vec<Address<Work>>,
+        keys: Vec<Keys>,
+    ) -> Self {
         Self {
             held: Held::new(settings.answers),
             settings,
             shards,
+            keys,
             channels: Groups::of(scheduler, "channels"),
             clients: AtomicUsize::new(0),
             under_way: Arc::default(),
@@ -144,6 +153,21 @@ impl Server {
     pub(crate) fn shard_of(&self, key: &[u8]) -> usize {
         let hash = self.hasher.hash_one(key);
         usize::try_from(hash % self.shards.len() as u64).unwrap_or(0)
+    }
+
+    /// Carries out short commands of a shard on this thread, if its keys are free.
+    pub(crate) fn carry_out(
+        &self,
+        shard: usize,
+        jobs: &[Job],
+        now: ganger::Instant,
+    ) -> Option<Vec<Answer>> {
+        let (answers, tells) = self.keys.get(shard)?.try_carry_out(jobs, now)?;
+        if tells {
+            // One that takes nothing has enough to do, after which it looks as well, or has ended.
+            let _ = self.shards[shard].send(Work::Ends);
+        }
+        Some(answers)
     }
 
     pub(crate) fn channel(&self, name: &[u8]) -> Group {

@@ -1,4 +1,13 @@
-//! A shard: a process that owns a part of the keys. Keys that end are timers of it.
+//! A shard: a part of the keys, and the process that looks after them. Keys that end are timers of
+//! that process.
+//!
+//! **The keys are behind a lock.** A connection carries out short commands itself, where it finds
+//! the lock free: two messages and two steps cost more than most commands. Where another thread has
+//! the lock, a process holds the shard, or commands are long, the connection asks the process. So
+//! no connection waits for the lock, and the process waits for short commands alone.
+//!
+//! **A command that panics** leaves the lock poisoned. Connections pass it by then, and the process
+//! fails at the next message, and begins anew without keys.
 //!
 //! **A transaction** of several shards, or with keys that are watched, holds each of its shards, in
 //! the order of their numbers, so that no two wait for each other. A shard that is held looks after
@@ -12,11 +21,14 @@ use ganger::prelude::*;
 use ganger::time::KeyedTimers;
 use ganger::{ExitNotice, Instant};
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a shard is asked for.
 pub(crate) enum Work {
     Batch(Batch),
     Hold(Hold),
+    /// A connection has changed when keys end.
+    Ends,
     /// Its holder needs it no longer.
     Release(Pid),
 }
@@ -46,26 +58,27 @@ pub(crate) struct Hold {
 /// The tag of the end of a holder. Timers have others.
 const HOLDER_ENDS: Tag = Tag::MAX;
 
-pub(crate) struct Shard {
+/// The keys of a shard.
+#[derive(Clone)]
+pub(crate) struct Keys(Arc<Mutex<Guarded>>);
+
+struct Guarded {
     store: Store,
-    ends: KeyedTimers<Bytes>,
-    holder: Option<Pid>,
-    /// What came while it was held.
-    waits: VecDeque<Work>,
+    /// Its process alone carries out commands.
+    is_held: bool,
 }
 
-impl Shard {
-    pub(crate) fn new() -> Self {
+impl Guarded {
+    fn new() -> Self {
         Self {
             store: Store::new(Instant::from_nanos(0)),
-            ends: KeyedTimers::new(0),
-            holder: None,
-            waits: VecDeque::new(),
+            is_held: false,
         }
     }
 
-    fn carry_out(&mut self, batch: Batch, out: &mut StepOutput) {
-        let answers = batch.jobs.iter().map(|job| {
+    fn carry_out(&mut self, jobs: &[Job], now: Instant) -> Vec<Answer> {
+        self.store.at(now);
+        let answers = jobs.iter().map(|job| {
             let answered = (job.operation)(&mut self.store, &job.args);
             if job.writes
                 && let Some(key) = job.args.first()
@@ -74,21 +87,80 @@ impl Shard {
             }
             answered.unwrap_or_else(|refused| Answer::Error(refused.to_string()))
         });
-        let answers = answers.collect();
-        for (key, lasts) in self.store.changes() {
+        answers.collect()
+    }
+}
+
+impl Keys {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Guarded::new())))
+    }
+
+    /// Carries out short commands on the thread of the caller, if the keys are free. Returns the
+    /// answers, and whether the shard's process is to be told [`Work::Ends`].
+    pub(crate) fn try_carry_out(&self, jobs: &[Job], now: Instant) -> Option<(Vec<Answer>, bool)> {
+        let mut keys = self.0.try_lock().ok()?;
+        if keys.is_held {
+            return None;
+        }
+        let answers = keys.carry_out(jobs, now);
+        Some((answers, keys.store.has_changes()))
+    }
+
+    /// For the shard's process, which fails after a command that has panicked.
+    fn lock(&self) -> MutexGuard<'_, Guarded> {
+        self.0.lock().expect("no command has failed")
+    }
+}
+
+/// The process of a shard.
+pub(crate) struct Shard {
+    keys: Keys,
+    ends: KeyedTimers<Bytes>,
+    holder: Option<Pid>,
+    /// What came while it was held.
+    waits: VecDeque<Work>,
+}
+
+impl Shard {
+    /// Begins without keys.
+    pub(crate) fn new(keys: &Keys) -> Self {
+        keys.0.clear_poison();
+        *keys.lock() = Guarded::new();
+        Self {
+            keys: keys.clone(),
+            ends: KeyedTimers::new(0),
+            holder: None,
+            waits: VecDeque::new(),
+        }
+    }
+
+    fn carry_out(&mut self, ctx: &Context, batch: Batch, out: &mut StepOutput) {
+        let answers = self.keys.lock().carry_out(&batch.jobs, ctx.now());
+        self.follow(out);
+        batch.reply.complete(answers);
+    }
+
+    /// Has a timer for each key that ends.
+    fn follow(&mut self, out: &mut StepOutput) {
+        let changes = self.keys.lock().store.changes();
+        for (key, lasts) in changes {
             match lasts {
                 Some(time) => self.ends.start(key, time, out),
                 None => _ = self.ends.cancel(&key, out),
             }
         }
-        batch.reply.complete(answers);
     }
 
     fn hold(&mut self, ctx: &Context, hold: Hold) {
-        let as_watched = |(key, version): &Watched| self.store.version(key) == *version;
+        let mut keys = self.keys.lock();
+        keys.store.at(ctx.now());
+        let mut as_watched = |(key, version): &Watched| keys.store.version(key) == *version;
         // One that has ended already gives nothing back.
-        let is_held =
-            hold.watched.iter().all(as_watched) && ctx.monitor(hold.holder, HOLDER_ENDS).is_ok();
+        let is_held = hold.watched.iter().all(&mut as_watched)
+            && ctx.monitor(hold.holder, HOLDER_ENDS).is_ok();
+        keys.is_held = is_held;
+        drop(keys);
         self.holder = is_held.then_some(hold.holder);
         hold.reply.complete(is_held);
     }
@@ -96,6 +168,7 @@ impl Shard {
     fn release(&mut self, ctx: &Context) {
         if let Some(holder) = self.holder.take() {
             ctx.demonitor(holder, HOLDER_ENDS);
+            self.keys.lock().is_held = false;
         }
     }
 
@@ -103,9 +176,13 @@ impl Shard {
         match work {
             Work::Release(holder) if self.holder == Some(holder) => self.release(ctx),
             Work::Release(_) => {}
-            Work::Batch(batch) if self.holder.is_none() => self.carry_out(batch, out),
+            Work::Ends => {
+                self.keys.lock().store.at(ctx.now());
+                self.follow(out);
+            }
+            Work::Batch(batch) if self.holder.is_none() => self.carry_out(ctx, batch, out),
             Work::Batch(batch) if batch.holder == self.holder => {
-                self.carry_out(batch, out);
+                self.carry_out(ctx, batch, out);
                 self.release(ctx);
             }
             Work::Hold(hold) if self.holder.is_none() => self.hold(ctx, hold),
@@ -127,7 +204,6 @@ impl Actor for Shard {
     type Message = Work;
 
     fn receive(&mut self, ctx: &Context, work: Work, out: &mut StepOutput) -> StepResult {
-        self.store.at(ctx.now());
         self.work(ctx, work, out);
         self.go_on(ctx, out);
         Ok(())
@@ -136,7 +212,7 @@ impl Actor for Shard {
     fn exited(&mut self, ctx: &Context, end: ExitNotice, out: &mut StepOutput) -> StepResult {
         if self.holder == Some(end.pid) {
             self.holder = None;
-            self.store.at(ctx.now());
+            self.keys.lock().is_held = false;
             self.go_on(ctx, out);
         }
         Ok(())
@@ -144,8 +220,9 @@ impl Actor for Shard {
 
     fn completed(&mut self, ctx: &Context, over: Completion, _: &mut StepOutput) -> StepResult {
         if let Some(key) = self.ends.fired(&over) {
-            self.store.at(ctx.now());
-            self.store.expire(&key);
+            let mut keys = self.keys.lock();
+            keys.store.at(ctx.now());
+            keys.store.expire(&key);
         }
         Ok(())
     }

@@ -91,9 +91,14 @@ impl Store {
         }
     }
 
-    /// The commands from now on are of that moment.
+    /// The commands from now on are of that moment, or of a later one that was told before.
     pub(crate) fn at(&mut self, now: Instant) {
-        self.now = now;
+        self.now = self.now.max(now);
+    }
+
+    /// Whether the ends of keys have changed since the last call of [`changes`](Self::changes).
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.changed.is_empty()
     }
 
     /// The keys whose ends have changed since the last call, each with how long it lasts, if it

@@ -8,5 +8,6 @@ mod clients;
 mod cuts;
 mod parser;
 mod server;
+mod shard;
 mod store;
 mod transactions;

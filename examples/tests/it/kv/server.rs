@@ -4,7 +4,7 @@ use super::clients::{start, started, until};
 use super::example::connection;
 use super::example::protocol::Answer;
 use super::example::server::{Server, Settings};
-use super::example::shard::{Shard, Work};
+use super::example::shard::{Keys, Shard, Work};
 use futures_util::io::{AsyncRead, AsyncWrite};
 use ganger::prelude::*;
 use std::io::{self, BufRead, Read, Write};
@@ -228,9 +228,10 @@ impl AsyncWrite for Takes {
 fn an_answer_of_many_long_values_is_not_made_at_once() {
     const LONG: usize = 100_000;
     let scheduler = Scheduler::start_default().unwrap();
-    let shard = scheduler.spawn(Shard::new()).unwrap();
+    let keys = vec![Keys::new()];
+    let shard = scheduler.spawn(Shard::new(&keys[0])).unwrap();
     let shards = vec![shard.address().clone()];
-    let server = Arc::new(Server::new(&scheduler, Settings::default(), shards));
+    let server = Arc::new(Server::new(&scheduler, Settings::default(), shards, keys));
     let says = format!("append key {}\r\n", "x".repeat(10_000)).repeat(LONG / 10_000)
         + &format!("mget{}\r\n", " key".repeat(500));
     let most = Arc::new(AtomicUsize::new(0));
@@ -263,7 +264,12 @@ fn requests_for_whole_lists_are_carried_out_alone() {
     });
     let shard = scheduler.spawn(shard).unwrap();
     let shards = vec![shard.address().clone()];
-    let server = Arc::new(Server::new(&scheduler, Settings::default(), shards));
+    let server = Arc::new(Server::new(
+        &scheduler,
+        Settings::default(),
+        shards,
+        Vec::new(),
+    ));
     let says = "get a\r\nget b\r\nlrange c 0 -1\r\nkeys *\r\nget d\r\nhgetall e\r\nget f\r\n";
     let takes = Takes {
         says: io::Cursor::new(says.into()),
