@@ -84,16 +84,9 @@ impl Claim {
         self.word.store(OVER, Ordering::Relaxed);
     }
 
-    /// Gives up the wait, or a check whose futures have panicked. Fails with the chosen case, if
-    /// any.
+    /// Gives up the wait. Fails with the chosen case, if any.
     pub(crate) fn give_up(&self) -> Result<(), usize> {
-        match self.change(WAITING, OVER) {
-            Err(BUSY) => {
-                self.end();
-                Ok(())
-            }
-            given_up => given_up,
-        }
+        self.change(WAITING, OVER)
     }
 
     /// Returns the chosen case.
