@@ -167,13 +167,21 @@ impl<'a> Events<'a> {
 /// For crates whose waits take one event after the other: what is wanted leaves the event where
 /// this lies. An event that is moved first, and looked at then, costs a stall for each move.
 impl Events<'_> {
+    /// The value of the next event, if that is a message of type `M`, and lies in its node.
+    /// Otherwise the event stays.
+    #[doc(hidden)]
+    #[inline]
+    pub fn next_value<M: Any>(&mut self) -> Option<M> {
+        let reader = self.reader.as_mut()?;
+        reader.next_part(|event| event.take_value())
+    }
+
     /// The value of the next message of type `M`. Events before that, and messages of other types,
     /// are dropped.
     #[doc(hidden)]
     #[inline]
     pub fn next_message<M: Any>(&mut self) -> Option<M> {
-        let reader = self.reader.as_mut();
-        let in_place = reader.and_then(|it| it.next_part(|event| event.take_value()));
+        let in_place = self.next_value();
         if in_place.is_some() || self.is_empty() {
             return in_place;
         }

@@ -257,9 +257,12 @@ impl<A: Actor> Process for ActorProcess<A> {
             self.is_started = true;
             self.actor.started(ctx, out)?;
         }
-        while !out.is_final()
-            && let Some(event) = events.next()
-        {
+        while !out.is_final() {
+            if let Some(message) = events.next_value() {
+                self.actor.receive(ctx, message, out)?;
+                continue;
+            }
+            let Some(event) = events.next() else { break };
             match event {
                 Event::Message(message) => self.take(ctx, message, out)?,
                 Event::Completion(completion) => self.actor.completed(ctx, completion, out)?,
