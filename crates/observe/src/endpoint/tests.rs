@@ -2,7 +2,7 @@
 
 use super::access::Access;
 use super::connection;
-use super::limits::{ANSWER, CONNECTIONS, LINGER, MAKE, REQUEST};
+use super::limits::{ANSWER, CONNECTIONS, LINGER, MAKE, REFUSALS, REQUEST};
 use super::maker::Ask;
 use super::observed::Observed;
 use super::run;
@@ -230,6 +230,56 @@ fn a_connection_over_the_limit_is_told_so_until_a_place_is_free() {
         }
         rt.cancel(full, "enough").unwrap();
         rt.run_for(ms(500));
+        assert!(timed(rt, HEALTH).0.ends_with("alive\n"));
+    });
+}
+
+/// The client is still writing when its answer comes.
+// pins: V3
+#[test]
+fn an_answer_before_the_end_of_a_request_arrives() {
+    simulate(10, &Faults::some(), |rt, _| {
+        let head = "POST /login HTTP/1.1\r\nhost: 10.0.0.1\r\ncontent-length: 300000\r\n\r\n";
+        let request = [head.as_bytes(), &[7; 300_000]].concat();
+        let (answer, _) = timed(rt, request);
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+        assert!(answer.ends_with("no request here needs more\n"));
+    });
+}
+
+/// The connections that have a process.
+fn held(rt: &Rt<'_>) -> usize {
+    let processes = rt.processes();
+    let held = processes
+        .iter()
+        .filter(|it| it.type_name.contains("connection::accept"));
+    held.count()
+}
+
+// pins: V3
+#[test]
+fn a_flood_holds_no_more_than_the_limits() {
+    simulate(3, &Faults::default(), |rt, _| {
+        let stays = async |cx: Cx| {
+            let stream = TcpStream::connect(ADDRESS).await?;
+            let answer = rest(&stream).await;
+            cx.sleep(2 * LINGER).await?;
+            Ok(answer)
+        };
+        let flood: Vec<_> = (0..300).map(|_| rt.spawn(stays).unwrap()).collect();
+        let mut most = 0;
+        for _ in 0..200 {
+            rt.run_for(ms(1));
+            most = most.max(held(rt));
+        }
+        assert_eq!(most, CONNECTIONS + REFUSALS);
+        let answers = flood
+            .into_iter()
+            .map(|it| rt.wait(it).take::<String>().unwrap());
+        let refused = answers.filter(|it| it.starts_with("HTTP/1.1 503 ")).count();
+        assert!(refused >= 100, "{refused}");
+        rt.run_for(2 * LINGER);
+        assert_eq!((held(rt), rt.stats().live), (0, OWN));
         assert!(timed(rt, HEALTH).0.ends_with("alive\n"));
     });
 }
