@@ -16,10 +16,11 @@ use super::texts::Texts;
 use foldhash::{HashMap, HashSet};
 use ganger_ring::event::{After, Event, Pick};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 pub(super) fn trace(
     scheduler: &str,
-    until: u64,
+    window: Range<u64>,
     threads: Vec<Thread>,
     names: impl FnMut(u32) -> Option<String>,
 ) -> Trace {
@@ -38,13 +39,15 @@ pub(super) fn trace(
         complete_from,
         lost,
         unknown,
-    } = Events::of(threads, until);
-    let last = events.last().map_or(until, |last| last.at.max(until));
+    } = Events::of(threads, window.end);
+    let last = events
+        .last()
+        .map_or(window.end, |last| last.at.max(window.end));
     let first = events.first().map_or(last, |first| first.at);
-    let from = complete_from.unwrap_or(first);
+    let from = complete_from.unwrap_or(first).max(window.start);
     // A ring may have nothing but unknown records after its losses.
     let to = last.max(from);
-    let (before, window) = events.split_at(events.partition_point(|event| event.at < from));
+    let (before, within) = events.split_at(events.partition_point(|event| event.at < from));
 
     let mut build = Build {
         line,
@@ -63,7 +66,7 @@ pub(super) fn trace(
     };
     build.learn(&events, before.len());
     build.open(before);
-    for event in window {
+    for event in within {
         build.draw(*event);
     }
     build.close(to);

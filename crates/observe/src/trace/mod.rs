@@ -17,7 +17,7 @@
 //!
 //! let names = |name| (name == 1).then(|| "counter".to_owned());
 //! let worker = Thread::new("worker 0", reader.snapshot());
-//! let trace = Trace::new("main", 30_000, [worker], names);
+//! let trace = Trace::new("main", 0..30_000, [worker], names);
 //!
 //! let mut file = Vec::new();
 //! trace.write_perfetto(&mut file)?; // for https://ui.perfetto.dev
@@ -31,10 +31,10 @@
 //! # The window
 //!
 //! A busy thread overwrites its ring sooner than an idle thread. A trace begins where all rings are
-//! complete: at the latest of the first events of the rings with losses. From there on a trace has
-//! every event, and [`Trace::left_out`] counts the events before. A turn, a command or a life that
-//! was underway then begins with the trace, and is marked "began earlier". A slice without an end
-//! lasts until the end of the trace, and is marked "goes on".
+//! complete: at the latest of the first events of the rings with losses, or later if asked. From
+//! there on a trace has every event, and [`Trace::left_out`] counts the events before. A turn, a
+//! command or a life that was underway then begins with the trace, and is marked "began earlier". A
+//! slice without an end lasts until the end of the trace, and is marked "goes on".
 //!
 //! # The file
 //!
@@ -58,14 +58,17 @@ pub use perfetto::ReadTraceError;
 pub use summary::{Longest, Summary};
 
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::time::Duration;
 
 impl Trace {
     /// Makes a trace of copies of the rings of one scheduler.
     ///
-    /// `scheduler` is the host in the PIDs of its processes. `until` is when the rings were copied,
-    /// in nanoseconds since its start, as the events have them. `names` gives the texts of the
-    /// numbers in the events, and is asked once for each; a number without a text shows as `#7`.
+    /// `scheduler` is the host in the PIDs of its processes. The trace begins with `window`, or
+    /// later, where all rings are complete; `window.end` is when the rings were copied. Both are in
+    /// nanoseconds since the scheduler's start, as the times of events. `names` gives the texts of
+    /// the numbers in the events, and is asked once for each; a number without a text shows as
+    /// `#7`.
     ///
     /// Does not block. O(n log n) in the number of events; takes some 200 bytes for each, for as
     /// long as the trace exists.
@@ -74,11 +77,11 @@ impl Trace {
     /// If there are 2³² events or more.
     pub fn new(
         scheduler: &str,
-        until: u64,
+        window: Range<u64>,
         threads: impl IntoIterator<Item = Thread>,
         names: impl FnMut(u32) -> Option<String>,
     ) -> Self {
-        build::trace(scheduler, until, threads.into_iter().collect(), names)
+        build::trace(scheduler, window, threads.into_iter().collect(), names)
     }
 
     /// Reads a file of [`write_perfetto`](Self::write_perfetto). Reads to the end, and blocks as

@@ -1,49 +1,9 @@
 //! The drawing of each event.
 
-use super::shown::{Shown, Slice, shown};
-use super::{CLIENT, COUNTER, JOBS, PING, SQL, lossy, perfetto, thread, trace};
+use super::events::{argument, begins, completed, drawn, ends, spawned, woken, yielded};
+use super::{CLIENT, COUNTER, JOBS, PING, SQL, perfetto, thread, trace};
 use ganger_observe::trace::Thread;
-use ganger_ring::event::{After, Cause, End, Event, Pick};
-
-fn drawn(until: u64, threads: impl IntoIterator<Item = Thread>) -> Shown {
-    shown(&perfetto(&trace(until, threads)))
-}
-
-fn spawned(process: u64, name: u32) -> Event {
-    Event::Spawned {
-        process,
-        parent: 0,
-        name,
-    }
-}
-
-fn begins(process: u64) -> Event {
-    Event::TurnBegins {
-        process,
-        name: 0,
-        pick: Pick::Local,
-    }
-}
-
-fn ends(process: u64, after: After) -> Event {
-    Event::TurnEnds {
-        process,
-        after,
-        steps: 1,
-    }
-}
-
-fn woken(process: u64, by: u64) -> Event {
-    Event::Woken {
-        process,
-        by,
-        cause: Cause::Message,
-    }
-}
-
-fn argument<'a>(slice: &'a Slice, key: &str) -> &'a str {
-    slice.arguments.get(key).map_or("", |value| value)
-}
+use ganger_ring::event::{After, End, Event, Pick};
 
 /// A process, from its spawn to its end.
 #[test]
@@ -192,23 +152,6 @@ fn a_key_that_is_used_again_is_of_the_newest_message() {
     assert_eq!(shown.flows, [flow.clone(), flow]);
 }
 
-fn yielded(token: u32) -> Event {
-    Event::Yielded {
-        process: 7,
-        command: SQL,
-        tag: 99,
-        token,
-    }
-}
-
-fn completed(token: u32) -> Event {
-    Event::Completed {
-        process: 7,
-        command: SQL,
-        token,
-    }
-}
-
 /// Commands underway together are on tracks of their own, and a track is used again.
 #[test]
 fn commands_have_lanes() {
@@ -351,85 +294,6 @@ fn other_events_are_instants_and_values() {
     assert_eq!(shown.values, [(queue.clone(), 6, 1), (queue, 7, 0)]);
 }
 
-/// Slices that cross an end of the window are cut there, and marked.
-#[test]
-fn a_window_has_whole_slices() {
-    let shown = drawn(
-        100,
-        [
-            lossy(
-                "worker 0",
-                500,
-                &[
-                    (50, ends(7, After::Ready)),
-                    (60, completed(1)),
-                    (61, yielded(2)),
-                ],
-            ),
-            lossy("worker 1", 1, &[(20, begins(8)), (45, Event::Parked)]),
-            lossy(
-                "worker 2",
-                2,
-                &[(40, Event::Unparked), (70, woken(9, 7)), (80, begins(9))],
-            ),
-        ],
-    );
-    assert_eq!(shown.head["from (ns)"], "50");
-    assert_eq!(shown.head["to (ns)"], "100");
-    assert_eq!(shown.head["lost"], "503");
-    assert_eq!(shown.head["left out"], "3");
-    assert_eq!(shown.head["unknown"], "0");
-    let turns = [
-        ("worker 0", "process", 50, 50),
-        ("worker 2", "process", 80, 100),
-    ];
-    assert_eq!(shown.of("turn"), turns);
-    // Worker 1 has parked, with its turn lost or cut off before; it still sleeps.
-    assert_eq!(shown.of("sleep"), [("worker 1", "sleeps", 50, 100)]);
-    let sleeps = shown.only("sleeps");
-    assert_eq!(
-        (
-            argument(sleeps, "began earlier"),
-            argument(sleeps, "goes on")
-        ),
-        ("1", "1")
-    );
-    let waits = shown.only("waits");
-    assert_eq!(
-        (&*waits.track, waits.begin, waits.end),
-        ("process {main|9}", 50, 70)
-    );
-    assert_eq!(argument(waits, "began earlier"), "1");
-    let yields = shown.of("yield");
-    assert_eq!(
-        yields,
-        [("commands", "sql", 50, 60), ("commands", "sql", 61, 100)]
-    );
-}
-
-#[test]
-fn a_window_begins_where_the_last_ring_is_complete() {
-    let turn = [(10, begins(7)), (20, ends(7, After::Ready))];
-    let shown = drawn(
-        100,
-        [
-            lossy("worker 0", 5, &[turn[0], turn[1], (60, Event::Parked)]),
-            lossy("worker 1", 1, &[(40, Event::Parked)]),
-            lossy("worker 2", 1, &[(30, Event::Parked)]),
-        ],
-    );
-    assert_eq!(shown.head["from (ns)"], "40");
-    assert_eq!(shown.head["left out"], "3");
-    // The turn was over before the window.
-    assert_eq!(shown.of("turn"), []);
-    let sleeps = [
-        ("worker 0", "sleeps", 60, 100),
-        ("worker 1", "sleeps", 40, 100),
-        ("worker 2", "sleeps", 40, 100),
-    ];
-    assert_eq!(shown.of("sleep"), sleeps);
-}
-
 /// An end without its begin, in the middle of a ring, is passed over.
 #[test]
 fn an_end_of_another_turn_ends_nothing() {
@@ -445,24 +309,6 @@ fn an_end_of_another_turn_ends_nothing() {
     assert_eq!(shown.of("turn"), [("worker 0", "process", 10, 30)]);
     assert_eq!(shown.of("sleep"), []);
     assert_eq!(shown.of("ready"), [("process {main|7}", "ready", 30, 50)]);
-}
-
-/// A worker stuck since long before the window is seen: its ring still has the begin of its turn.
-#[test]
-fn a_stuck_worker_is_seen() {
-    let shown = drawn(
-        1_000,
-        [
-            thread("worker 0", &[(1, spawned(7, COUNTER)), (2, begins(7))]),
-            lossy(
-                "worker 1",
-                9,
-                &[(900, begins(8)), (950, ends(8, After::Waits))],
-            ),
-        ],
-    );
-    let stuck = shown.of("turn")[1];
-    assert_eq!(stuck, ("worker 0", "counter", 900, 1_000));
 }
 
 /// Threads read their clocks by themselves, so events of a process may change places.
@@ -535,45 +381,6 @@ fn unknown_records_are_counted_and_names_without_text_have_their_number() {
     let shown = drawn(20, [Thread::new("worker 0", snapshot)]);
     assert_eq!(shown.head["unknown"], "2");
     assert_eq!(shown.of("turn"), [("worker 0", "#77", 10, 20)]);
-}
-
-#[test]
-fn nothing_at_all_is_a_trace() {
-    let shown = drawn(100, []);
-    assert_eq!(
-        (&*shown.head["from (ns)"], &*shown.head["to (ns)"]),
-        ("100", "100")
-    );
-    assert_eq!(drawn(0, [thread("worker 0", &[])]).slices, []);
-    // A writer has overtaken the copy of its ring: the window is empty.
-    let shown = drawn(
-        100,
-        [
-            lossy("worker 0", 5, &[]),
-            thread("worker 1", &[(5, begins(7))]),
-        ],
-    );
-    assert_eq!(shown.head["left out"], "1");
-    assert_eq!(shown.of("turn"), [("worker 1", "process", 100, 100)]);
-}
-
-/// The window begins at a record, known or not, and never ends before.
-#[test]
-fn a_ring_of_unknown_records_has_a_window() {
-    let snapshot = ganger_ring::Snapshot {
-        lost: 1,
-        records: vec![[50, 200, 0, 0]],
-    };
-    let threads = [
-        Thread::new("worker 0", snapshot),
-        thread("worker 1", &[(10, begins(7))]),
-    ];
-    let shown = drawn(20, threads);
-    assert_eq!(
-        (&*shown.head["from (ns)"], &*shown.head["to (ns)"]),
-        ("50", "50")
-    );
-    assert_eq!(shown.of("turn"), [("worker 1", "process", 50, 50)]);
 }
 
 /// The same events give the same bytes, with any number of processes.

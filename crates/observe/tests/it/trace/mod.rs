@@ -4,11 +4,13 @@ mod checker;
 mod corpus;
 mod damage;
 mod drawn;
+mod events;
 mod json;
 mod random;
 mod schema;
 mod shown;
 mod summary;
+mod window;
 
 use ganger_observe::trace::{Thread, Trace};
 use ganger_ring::Snapshot;
@@ -40,7 +42,7 @@ pub(crate) fn lossy(name: &str, lost: u64, events: &[(u64, Event)]) -> Thread {
 }
 
 pub(crate) fn trace(until: u64, threads: impl IntoIterator<Item = Thread>) -> Trace {
-    Trace::new("main", until, threads, text)
+    Trace::new("main", 0..until, threads, text)
 }
 
 pub(crate) fn perfetto(trace: &Trace) -> Vec<u8> {
