@@ -17,7 +17,7 @@ pub struct Snapshot {
 /// A scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheduler {
-    /// The number of the scheduler, unique in the program.
+    /// The number of the scheduler in the endpoint, from 1 up.
     pub number: u64,
     /// The name of the host.
     pub host: String,

@@ -1,13 +1,14 @@
 //! Looks at schedulers: makes the answers of the API from their handles. No worker of an observed
 //! scheduler waits for a look.
 
+use super::observed::Shown;
 use crate::api::{
     By, Field, Filter, Letter, Letters, LongStep, Process, Processes, ProcessesQuery, Scheduler,
     SchedulerLetters, Snapshot, State, Term, Threads, Timers, VERSION,
 };
 use crate::letters;
 use ganger_proc_api::Pid;
-use ganger_sched::{DeadReason, Handle, LongStepKind, ProcessInfo, ProcessState};
+use ganger_sched::{DeadReason, LongStepKind, ProcessInfo, ProcessState};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -18,10 +19,10 @@ pub(super) struct Crowd {
     processes: Vec<ProcessInfo>,
 }
 
-pub(super) fn crowds(schedulers: &[Handle]) -> Vec<Crowd> {
-    let crowd = |scheduler: &Handle| Crowd {
-        scheduler: scheduler.number(),
-        processes: scheduler.processes(),
+pub(super) fn crowds(schedulers: &[Shown]) -> Vec<Crowd> {
+    let crowd = |shown: &Shown| Crowd {
+        scheduler: shown.number,
+        processes: shown.handle.processes(),
     };
     schedulers.iter().map(crowd).collect()
 }
@@ -128,7 +129,7 @@ fn state(state: ProcessState) -> State {
     }
 }
 
-pub(super) fn snapshot(schedulers: &[Handle], sequence: u64) -> Snapshot {
+pub(super) fn snapshot(schedulers: &[Shown], sequence: u64) -> Snapshot {
     Snapshot {
         version: VERSION,
         sequence,
@@ -136,10 +137,11 @@ pub(super) fn snapshot(schedulers: &[Handle], sequence: u64) -> Snapshot {
     }
 }
 
-fn scheduler(handle: &Handle) -> Scheduler {
+fn scheduler(shown: &Shown) -> Scheduler {
+    let handle = &shown.handle;
     let (stats, timers) = (handle.stats(), handle.timers().stats());
     Scheduler {
-        number: handle.number(),
+        number: shown.number,
         host: handle.host_name().to_string(),
         node: handle.node_name().map(|it| it.to_string()),
         is_started: handle.is_started(),
@@ -182,13 +184,13 @@ fn long_step(step: ganger_sched::LongStep) -> LongStep {
     }
 }
 
-pub(super) fn letters(schedulers: &[Handle]) -> Letters {
-    let of = |scheduler: &Handle| SchedulerLetters {
-        scheduler: scheduler.number(),
-        host: scheduler.host_name().to_string(),
-        undelivered: scheduler.stats().total.undelivered,
-        refused: scheduler.timers().stats().refused,
-        last: letters::last(scheduler).map(|it| it.iter().map(letter).collect()),
+pub(super) fn letters(schedulers: &[Shown]) -> Letters {
+    let of = |shown: &Shown| SchedulerLetters {
+        scheduler: shown.number,
+        host: shown.handle.host_name().to_string(),
+        undelivered: shown.handle.stats().total.undelivered,
+        refused: shown.handle.timers().stats().refused,
+        last: letters::last(&shown.handle).map(|it| it.iter().map(letter).collect()),
     };
     Letters {
         version: VERSION,
@@ -362,7 +364,8 @@ mod tests {
     #[test]
     fn a_snapshot_is_read_as_it_was_written() {
         let scheduler = Scheduler::start_default().unwrap();
-        let snapshot = snapshot(&[scheduler.handle()], 7);
+        let handle = scheduler.handle();
+        let snapshot = snapshot(&[Shown { number: 1, handle }], 7);
         let json = serde_json::to_vec(&snapshot).unwrap();
         assert_eq!(crate::api::from_json::<Snapshot>(&json).unwrap(), snapshot);
     }

@@ -60,7 +60,7 @@ use std::time::Duration;
 /// | `/readyz` | 200 when all schedulers are started and none stops, or 503 with the reason |
 /// | `/api/v1/snapshot` | [`Snapshot`] |
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
-/// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says whose |
+/// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |
 /// | `/api/v1/letters` | [`Letters`] |
 /// | `/login` | takes the token, and gives a cookie for it |
 ///

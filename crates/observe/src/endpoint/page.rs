@@ -1,6 +1,6 @@
 //! The documents for browsers: the list of paths, and the login.
 
-use ganger_sched::Handle;
+use super::observed::Shown;
 use std::fmt::Write as _;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;\
@@ -55,11 +55,11 @@ fn document(title: &str, body: &str) -> String {
 }
 
 /// The page of the endpoint.
-pub(super) fn list(schedulers: &[Handle]) -> String {
+pub(super) fn list(schedulers: &[Shown]) -> String {
     let mut body = String::from("<p>Schedulers of this program:</p><ul>");
     for scheduler in schedulers {
-        let (host, number) = (escaped(scheduler.host_name().as_str()), scheduler.number());
-        let live = scheduler.stats().live;
+        let (handle, number) = (&scheduler.handle, scheduler.number);
+        let (host, live) = (escaped(handle.host_name().as_str()), handle.stats().live);
         // A string takes all, here and below.
         let _ = write!(
             body,
@@ -115,7 +115,8 @@ mod tests {
     fn names_are_text_and_no_html() {
         let builder = Scheduler::builder().host("<b>&\"'");
         let scheduler = builder.build().unwrap();
-        let page = list(&[scheduler.handle()]);
+        let handle = scheduler.handle();
+        let page = list(&[Shown { number: 1, handle }]);
         assert!(page.contains("<b>&lt;b&gt;&amp;&quot;&#39;</b>"), "{page}");
         for (path, ..) in PATHS {
             assert!(page.contains(&escaped(path)), "{path}");

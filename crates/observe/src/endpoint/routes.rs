@@ -4,11 +4,12 @@ use super::answer::{self, Answer, Refused, closing, refused, text, with_header};
 use super::limits::{BODY, HEAD, MAKE, REQUEST};
 use super::look;
 use super::maker::Ask;
+use super::observed::Shown;
 use super::page;
 use super::site::Site;
 use crate::api::{Processes, ProcessesQuery, VERSION};
 use ganger_proc_api::{Pid, TypedCommand};
-use ganger_sched::{Handle, ProcessInfo};
+use ganger_sched::ProcessInfo;
 use ganger_task::Cx;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes};
@@ -162,8 +163,8 @@ async fn read(
         Route::Processes => {
             let query: ProcessesQuery = query.parse().map_err(bad)?;
             check_scheduler(site, &query)?;
-            let crowds = ask(cx, site.maker.call(Ask::Crowds)).await?;
-            Ok(answer::json(&look::processes(&crowds, &query)))
+            let question = site.maker.call(|reply| Ask::Processes(query, reply));
+            Ok(answer::json_bytes(ask(cx, question).await?))
         }
         Route::Process(pid) => process(site, pid, query),
         Route::Letters => {
@@ -173,7 +174,7 @@ async fn read(
     }
 }
 
-fn schedulers(site: &Site) -> Vec<Handle> {
+fn schedulers(site: &Site) -> Vec<Shown> {
     site.observed.schedulers()
 }
 
@@ -191,7 +192,7 @@ fn no_query(query: &str) -> Result<(), Refused> {
 }
 
 fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
-    let is_there = |number| schedulers(site).iter().any(|it| it.number() == number);
+    let is_there = |number| schedulers(site).iter().any(|it| it.number == number);
     if query.scheduler.is_none_or(is_there) {
         return Ok(());
     }
@@ -245,10 +246,9 @@ fn process(site: &Site, pid: &str, query: &str) -> Result<Answer, Refused> {
             return Err(bad(format!("{error}: write the PID as host|id")));
         }
     };
-    let find = |scheduler: Handle| -> Option<(u64, ProcessInfo)> {
-        let number = scheduler.number();
-        let is_asked = asked.is_none_or(|it| it == number) && scheduler.is_local(pid);
-        let info = is_asked.then(|| scheduler.process(pid)).flatten()?;
+    let find = |Shown { number, handle }| -> Option<(u64, ProcessInfo)> {
+        let is_asked = asked.is_none_or(|it| it == number) && handle.is_local(pid);
+        let info = is_asked.then(|| handle.process(pid)).flatten()?;
         Some((number, info))
     };
     let found: Vec<_> = schedulers(site).into_iter().filter_map(find).collect();
@@ -266,12 +266,12 @@ fn process(site: &Site, pid: &str, query: &str) -> Result<Answer, Refused> {
     }
 }
 
-fn ready(schedulers: &[Handle]) -> Answer {
+fn ready(schedulers: &[Shown]) -> Answer {
     let not_ready = |sentence: &str| text(StatusCode::SERVICE_UNAVAILABLE, sentence);
     if schedulers.is_empty() {
         return not_ready("no scheduler is observed: add one, or the program is about to end");
     }
-    for scheduler in schedulers {
+    for scheduler in schedulers.iter().map(|it| &it.handle) {
         let host = scheduler.host_name();
         if scheduler.is_stopping() {
             return not_ready(&format!("the scheduler {host} stops: send work elsewhere"));
