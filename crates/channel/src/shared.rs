@@ -53,34 +53,35 @@ impl<T> Shared<T> {
         of: End<T>,
         waker: &Waker,
     ) -> Option<Outcome<T>> {
-        let its = match seat.take()?.try_take() {
+        match seat.take()?.try_take() {
             Ok(outcome) => return Some(outcome),
-            Err(its) => its,
-        };
-        if its.will_wake(waker) {
-            *seat = Some(its);
+            Err(its) => *seat = Some(its),
+        }
+        if seat.as_ref().is_some_and(|its| its.will_wake(waker)) {
             return None;
         }
-        self.change_waker(its, of, waker)
-            .map_err(|its| *seat = Some(its))
-            .ok()
+        self.change_waker(seat, of, waker)
     }
 
+    /// A waker is users' code, also in its clone and drop. If it panics, the wait keeps its seat.
     #[cold]
     fn change_waker(
         &self,
-        mut seat: Seat<T>,
+        seat: &mut Option<Seat<T>>,
         of: End<T>,
         waker: &Waker,
-    ) -> Result<Outcome<T>, Seat<T>> {
-        // A waker is users' code, also in its clone and drop.
+    ) -> Option<Outcome<T>> {
         let waker = waker.clone();
+        let its = seat.as_mut()?;
         let mut state = self.state.lock();
         // SAFETY: the seat is of this line, as the callers say.
-        let unused = unsafe { of(&mut state).change_waker(&mut seat, waker) };
+        let unused = unsafe { of(&mut state).change_waker(its, waker) };
         drop(state);
         drop(unused);
-        seat.try_take()
+        seat.take()?
+            .try_take()
+            .map_err(|its| *seat = Some(its))
+            .ok()
     }
 
     /// Ends the wait of a seat of the end `of` this channel.

@@ -76,11 +76,12 @@ pub(crate) fn poll<S: Awaited, R>(
         Some(_) => None,
     };
     drop(locked);
-    drop((before, new));
     seat.0 = key.map(|key| {
         let register = || watch::wait(|| Thing::of(S::KIND, state));
         (key, registered.unwrap_or_else(register))
     });
+    // Only now: if a waker panics, the wait has its seat.
+    drop((before, new));
     result.map_or(Poll::Pending, Poll::Ready)
 }
 

@@ -193,6 +193,60 @@ fn a_waker_that_panics_leaves_no_other_receiver_asleep() {
     assert_eq!(bell.rung(), 1);
 }
 
+/// Begins a wait. Another waker then takes the place of its waker, and one of both panics: the new
+/// one when it is cloned, or the old one when it is dropped.
+fn wait_past_a_waker_that_panics<F: Future + Unpin>(
+    mut future: F,
+    good: &Waker,
+    is_new: bool,
+) -> F {
+    let is_bad = Arc::new(AtomicBool::new(false));
+    let bad = Calls::waker({
+        let is_bad = Arc::clone(&is_bad);
+        move || assert!(!is_bad.load(Ordering::Relaxed), "it does not like it")
+    });
+    let (first, second) = match is_new {
+        true => (good, &bad),
+        false => (&bad, good),
+    };
+    assert!(poll(&mut future, first).is_pending());
+    is_bad.store(true, Ordering::Relaxed);
+    let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut future, second).is_pending()));
+    assert!(polled.is_err());
+    is_bad.store(false, Ordering::Relaxed);
+    future
+}
+
+/// The wait goes on, and leaves its place when it is given up.
+// pins: Q4
+#[test]
+fn a_wait_keeps_its_place_when_a_change_of_its_waker_panics() {
+    for is_new in [false, true] {
+        let (bell, good) = Bell::new();
+        let (sender, receiver) = channel::<u32>(0);
+        let mut recv = wait_past_a_waker_that_panics(receiver.recv(), &good, is_new);
+        sender.try_send(1).unwrap();
+        assert_eq!((now(&mut recv), bell.rung()), (Poll::Ready(Ok(1)), 1));
+        drop(wait_past_a_waker_that_panics(
+            receiver.recv(),
+            &good,
+            is_new,
+        ));
+        assert!(sender.try_send(2).is_err(), "no receiver waits");
+        let send = wait_past_a_waker_that_panics(sender.send(3), &good, is_new);
+        assert_eq!(send.into_value(), Some(3));
+        assert!(receiver.try_recv().is_err(), "no sender waits");
+        let (publisher, mut watcher) = watch(1);
+        drop(wait_past_a_waker_that_panics(
+            watcher.changed(),
+            &good,
+            is_new,
+        ));
+        publisher.send(2);
+        assert_eq!(bell.rung(), 1, "no watcher waits");
+    }
+}
+
 /// Has the last sender.
 struct Closes(#[allow(dead_code, reason = "it is dropped")] Mutex<Option<Sender<u32>>>);
 
