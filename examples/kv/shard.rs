@@ -97,14 +97,16 @@ impl Keys {
     }
 
     /// Carries out short commands on the thread of the caller, if the keys are free. Returns the
-    /// answers, and whether the shard's process is to be told [`Work::Ends`].
+    /// answers, and whether the shard's process is to be told [`Work::Ends`]: only by the first
+    /// that changes ends, until the process has looked. So a burst does not fill its mailbox.
     pub(crate) fn try_carry_out(&self, jobs: &[Job], now: Instant) -> Option<(Vec<Answer>, bool)> {
         let mut keys = self.0.try_lock().ok()?;
         if keys.is_held {
             return None;
         }
+        let was_told = keys.store.has_changes();
         let answers = keys.carry_out(jobs, now);
-        Some((answers, keys.store.has_changes()))
+        Some((answers, !was_told && keys.store.has_changes()))
     }
 
     /// For the shard's process, which fails after a command that has panicked.

@@ -3,7 +3,7 @@
 use super::clients::{started, until};
 use super::example::protocol::Answer;
 use super::example::shard::{Batch, Hold, Job, Keys, Shard, Work};
-use super::example::store::{Operation, whole};
+use super::example::store::{self, Operation, whole};
 use ganger::Instant;
 use ganger::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,7 +70,7 @@ fn a_shard_begins_anew_after_a_command_has_panicked_in_a_connection() {
         .unwrap();
     let shard = tree.address::<Work>("shard").unwrap();
     let sets: Operation = |store, args| {
-        let set = super::example::store::set(store, &[args[0].clone(), "value".into()]);
+        let set = store::set(store, &[args[0].clone(), "value".into()]);
         assert!(set.is_err(), "a command fails");
         set
     };
@@ -85,6 +85,21 @@ fn a_shard_begins_anew_after_a_command_has_panicked_in_a_connection() {
     });
     asks.unwrap().wait().into_result().unwrap();
     assert!(keys.try_carry_out(&jobs(whole::dbsize), now).is_some());
+}
+
+/// So its mailbox has room for what it is asked.
+#[test]
+fn the_process_of_a_shard_is_told_once_of_a_burst_of_ends() {
+    let keys = Keys::new();
+    let sets: Operation = |store, args| {
+        let args = [args[0].clone(), "9".into(), "value".into()];
+        store::setex(store, &args)
+    };
+    let tells = |_| {
+        let done = keys.try_carry_out(&jobs(sets), Instant::from_nanos(0));
+        done.is_some_and(|it| it.1)
+    };
+    assert_eq!([1, 2, 3].map(tells), [true, false, false]);
 }
 
 /// The timers are those of the shard's process, whichever process has carried out the command.
