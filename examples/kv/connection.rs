@@ -33,7 +33,8 @@ use std::{io, mem, slice, vec};
 /// As many bytes are read at a time at the most.
 pub(crate) const READ: usize = 16 * 1024;
 
-/// As many requests are carried out together at the most.
+/// As many requests are carried out together at the most, and as many commands of a shard by the
+/// connection itself.
 pub(crate) const TOGETHER: usize = 256;
 
 /// Most answers have fewer bytes.
@@ -73,8 +74,11 @@ struct Connection<S> {
     slots: Vec<Slot>,
     /// For each shard.
     jobs: Vec<Vec<Job>>,
-    /// What it makes may be long: no more is carried out together with what has been taken.
+    /// What it makes, or has to look at, may be long: no more is carried out together with what has
+    /// been taken.
     is_full: bool,
+    /// Requests since other processes have had their turns.
+    in_a_row: usize,
     output: Vec<u8>,
     subscribed: BTreeSet<Bytes>,
     transaction: Transaction,
@@ -96,6 +100,7 @@ where
         slots: Vec::new(),
         jobs: server.shards.iter().map(|_| Vec::new()).collect(),
         is_full: false,
+        in_a_row: 0,
         output: Vec::new(),
         subscribed: BTreeSet::new(),
         transaction: Transaction::default(),
@@ -176,6 +181,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             are_more = self.take_requests().await?;
             self.answer().await?;
             self.write().await?;
+            // Where no shard is asked, and the client is fast, nothing else lets others run.
+            if self.in_a_row >= TOGETHER {
+                self.in_a_row = 0;
+                self.cx.yield_now().await;
+            }
         }
         self.begun = match self.parser.is_inside() {
             true => self.begun.or_else(|| Some(self.cx.now())),
@@ -200,6 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         }
         self.server.count(taken);
+        self.in_a_row += taken;
         Ok(taken == TOGETHER || self.is_full)
     }
 
@@ -377,7 +388,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut answers: Answers = none.collect();
         for (shard, (jobs, answers)) in jobs.iter_mut().zip(&mut answers).enumerate() {
             if is_short
-                && !jobs.is_empty()
+                && (1..=TOGETHER).contains(&jobs.len())
                 && let Some(done) = server.carry_out(shard, jobs, cx.now())
             {
                 *answers = done.into_iter();
@@ -499,11 +510,13 @@ fn next(answers: &mut [vec::IntoIter<Answer>], shard: usize) -> Answer {
     answers[shard].next().unwrap_or_else(lost)
 }
 
-/// The answer may be long, or the text that the command makes.
+/// The answer may be long, or the text that the command makes, or it looks at all keys.
 fn is_long(route: Route) -> bool {
     matches!(
         route,
-        Route::Long(_) | Route::All(_, Merge::Append) | Route::Here(Own::Scan)
+        Route::Long(_)
+            | Route::All(_, Merge::Append | Merge::Ok)
+            | Route::Here(Own::Info | Own::Scan)
     )
 }
 

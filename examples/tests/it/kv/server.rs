@@ -1,7 +1,7 @@
 //! The server, with clients on threads.
 
 use super::clients::{start, started, until};
-use super::example::connection;
+use super::example::connection::{self, TOGETHER};
 use super::example::protocol::Answer;
 use super::example::server::{Server, Settings};
 use super::example::shard::{Keys, Shard, Work};
@@ -10,7 +10,7 @@ use ganger::prelude::*;
 use std::io::{self, BufRead, Read, Write};
 use std::net::TcpStream;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context as Polled, Poll};
 use std::time::Duration;
@@ -251,6 +251,21 @@ fn an_answer_of_many_long_values_is_not_made_at_once() {
 /// What such requests answer is in memory at the same time, if they are carried out together.
 #[test]
 fn requests_for_whole_lists_are_carried_out_alone() {
+    let says = "get a\r\nget b\r\nlrange c 0 -1\r\nkeys *\r\nget d\r\nhgetall e\r\nget f\r\n";
+    assert_eq!(carried_out_by_the_shard(says, Vec::new()), [3, 1, 2, 1]);
+}
+
+/// Others wait for the keys while a connection has them.
+#[test]
+fn a_connection_carries_out_no_more_than_some_short_commands_itself() {
+    let many = format!("mget{}\r\n", " key".repeat(300));
+    let says = format!("watch a\r\nunwatch\r\ninfo\r\nflushall\r\n{many}");
+    let by_the_shard = carried_out_by_the_shard(&says, vec![Keys::new()]);
+    assert_eq!(by_the_shard, [1, 1, 300]);
+}
+
+/// The numbers of commands that the shard's process carries out together.
+fn carried_out_by_the_shard(says: &str, keys: Vec<Keys>) -> Vec<usize> {
     let scheduler = Scheduler::start_default().unwrap();
     let (together, seen) = mpsc::channel();
     let shard = actor_fn(move |_, work: Work, _| {
@@ -264,13 +279,7 @@ fn requests_for_whole_lists_are_carried_out_alone() {
     });
     let shard = scheduler.spawn(shard).unwrap();
     let shards = vec![shard.address().clone()];
-    let server = Arc::new(Server::new(
-        &scheduler,
-        Settings::default(),
-        shards,
-        Vec::new(),
-    ));
-    let says = "get a\r\nget b\r\nlrange c 0 -1\r\nkeys *\r\nget d\r\nhgetall e\r\nget f\r\n";
+    let server = Arc::new(Server::new(&scheduler, Settings::default(), shards, keys));
     let takes = Takes {
         says: io::Cursor::new(says.into()),
         most: Arc::default(),
@@ -279,7 +288,50 @@ fn requests_for_whole_lists_are_carried_out_alone() {
         .spawn(async move |cx| Ok(connection::serve(cx, takes, server).await?))
         .unwrap();
     serves.wait().into_result().unwrap();
-    assert_eq!(seen.try_iter().collect::<Vec<_>>(), [3, 1, 2, 1]);
+    seen.try_iter().collect()
+}
+
+/// Where the keys are free, and the client is fast, nothing else lets others run.
+#[test]
+fn others_have_turns_beside_a_fast_client() {
+    let scheduler = Scheduler::builder()
+        .workers(1)
+        .max_spares(0)
+        .start()
+        .unwrap();
+    let keys = vec![Keys::new()];
+    let shard = scheduler.spawn(Shard::new(&keys[0])).unwrap();
+    let shards = vec![shard.address().clone()];
+    let server = Arc::new(Server::new(&scheduler, Settings::default(), shards, keys));
+    let (turns, is_over) = (
+        Arc::new(AtomicUsize::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let takes = Takes {
+        says: io::Cursor::new("get key\r\n".repeat(100 * TOGETHER).into_bytes()),
+        most: Arc::default(),
+    };
+    let (seen, over) = (Arc::clone(&turns), Arc::clone(&is_over));
+    // Ordering: Relaxed, here and below: both are processes of one worker.
+    let other = scheduler.spawn(async move |cx: Cx| {
+        while !over.load(Ordering::Relaxed) {
+            seen.fetch_add(1, Ordering::Relaxed);
+            cx.yield_now().await;
+        }
+        Ok(())
+    });
+    let serves = scheduler.spawn(async move |cx| {
+        let before = turns.load(Ordering::Relaxed);
+        connection::serve(cx, takes, server).await?;
+        is_over.store(true, Ordering::Relaxed);
+        Ok(turns.load(Ordering::Relaxed) - before)
+    });
+    let turns = serves.unwrap().wait().take::<usize>().unwrap();
+    assert!(
+        turns >= 90,
+        "{turns} turns for 100 times as many requests as are taken together"
+    );
+    other.unwrap().wait().into_result().unwrap();
 }
 
 /// What is published takes memory until it is taken: there is a limit for all of it.
