@@ -3,6 +3,11 @@
 use crate::poll_once;
 use ganger_channel::{RecvError, SendError, channel};
 use ganger_sync::{model, thread};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// In each order, the value is received once, or its sender has it.
 // pins: Q4
@@ -105,5 +110,81 @@ fn waiters_end_while_they_are_served() {
             thread::yield_now();
         }
         assert_eq!(other.join().unwrap(), Ok(1));
+    });
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        // Ordering: Relaxed: the other thread is joined before the test looks.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A waiter that is polled by another task is served meanwhile: the new task has been woken, or
+/// this poll finds the value.
+// pins: Q2
+#[test]
+fn a_wait_changes_its_waker_while_it_is_served() {
+    model::check(3, || {
+        let (sender, receiver) = channel(0);
+        let mut recv = Box::new(receiver.recv());
+        assert!(poll_once(&mut *recv).is_none());
+        let woken = Arc::new(Woken(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&woken));
+        let other = thread::spawn(move || sender.try_send(1));
+        let first = Pin::new(&mut *recv).poll(&mut Context::from_waker(&waker));
+        assert_eq!(other.join().unwrap(), Ok(()));
+        match first {
+            Poll::Ready(got) => assert_eq!(got, Ok(1)),
+            Poll::Pending => {
+                // Ordering: Relaxed: as in `wake`.
+                assert!(woken.0.load(Ordering::Relaxed));
+                assert_eq!(poll_once(&mut *recv), Some(Ok(1)));
+            }
+        }
+    });
+}
+
+/// A value goes back while the channel is closed, and is received once before the end.
+// pins: Q3
+#[test]
+fn a_value_comes_back_while_the_channel_is_closed() {
+    model::check(3, || {
+        let (sender, receiver) = channel(0);
+        let mut recv = Box::new(receiver.recv());
+        let mut next = Box::new(receiver.recv());
+        assert!(poll_once(&mut *recv).is_none());
+        sender.try_send(1).unwrap();
+        assert!(poll_once(&mut *next).is_none());
+        let other = thread::spawn(move || sender.close());
+        drop(recv);
+        assert!(other.join().unwrap());
+        assert_eq!(poll_once(&mut *next), Some(Ok(1)));
+        assert_eq!(receiver.try_recv(), Err(RecvError::Closed));
+    });
+}
+
+/// Two claims are settled while the channel is closed: one thread sees the end, and tells it.
+// pins: Q3
+#[test]
+fn two_values_are_taken_for_good_while_the_channel_is_closed() {
+    model::check(2, || {
+        let (sender, receiver) = channel(0);
+        let (mut one, mut two, mut waits) = (
+            Box::new(receiver.recv()),
+            Box::new(receiver.recv()),
+            Box::new(receiver.recv()),
+        );
+        assert!(poll_once(&mut *one).is_none() && poll_once(&mut *two).is_none());
+        sender.try_send(1).unwrap();
+        sender.try_send(2).unwrap();
+        assert!(poll_once(&mut *waits).is_none());
+        let other = thread::spawn(move || sender.close());
+        assert_eq!(poll_once(&mut *one), Some(Ok(1)));
+        assert_eq!(poll_once(&mut *two), Some(Ok(2)));
+        assert!(other.join().unwrap());
+        assert_eq!(poll_once(&mut *waits), Some(Err(RecvError::Closed)));
     });
 }
