@@ -8,9 +8,13 @@ pub mod api;
 mod endpoint;
 #[cfg(feature = "serve")]
 mod letters;
+#[cfg(feature = "observer")]
+mod observer;
 pub mod trace;
 
 #[cfg(feature = "serve")]
 pub use endpoint::{Endpoint, Serve, ServeError, serve};
 #[cfg(feature = "serve")]
 pub use letters::{keep_letters, keep_letters_and_tell};
+#[cfg(feature = "observer")]
+pub use observer::{By, Group, Observer, Top};

@@ -1,6 +1,7 @@
 //! What can be set about a scheduler.
 
 use crate::base::clock::MonotonicClock;
+use crate::base::level::Observe;
 use crate::policy;
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::OnFailure;
@@ -41,6 +42,12 @@ pub(crate) struct Config {
     pub(crate) is_checked: bool,
     /// For a count of instructions.
     pub(crate) clock_is_still: bool,
+    /// The most that is counted and measured.
+    #[cfg_attr(
+        not(feature = "observe"),
+        expect(dead_code, reason = "nothing is observed")
+    )]
+    pub(crate) observe: Observe,
 }
 
 /// The most worker threads that a scheduler may have.
@@ -170,6 +177,7 @@ impl Default for Config {
             routes_unknown: false,
             is_checked: false,
             clock_is_still: false,
+            observe: Observe::Off,
         }
     }
 }

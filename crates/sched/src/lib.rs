@@ -12,6 +12,8 @@ mod handlers;
 mod limits;
 #[cfg(any(all(test, not(ganger_loom)), feature = "internals"))]
 mod noop_process;
+#[cfg(feature = "observe")]
+mod observe;
 mod policy;
 mod probe;
 mod process;
@@ -89,6 +91,10 @@ pub use api::scheduler::{Scheduler, StartError};
 pub use api::sending::SendAsync;
 pub use api::spawner::Spawner;
 pub use api::typed::{ContextExt, Recipient, WrongAddress};
+#[cfg(feature = "observe")]
+pub use base::level::{NotAllowed, Observe};
+#[cfg(feature = "observe")]
+pub use base::shares::WorkerTimes;
 pub use base::stats::{Stats, WorkerStats};
 pub use config::BuildError;
 pub use ganger_os::Pinning;
@@ -96,6 +102,8 @@ pub use ganger_proc_api::{Instant, NotFound};
 pub use ganger_time::{Timer, TimerStats, Timers};
 pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use handlers::factories::{Factory, FactoryError};
+#[cfg(feature = "observe")]
+pub use observe::{Distributions, OfType, ProcessCounts, ProcessLook, Wait};
 pub use process::exit_action::{ExitAction, ExitKey};
 pub use process::exit_signal::{Arrived, ExitSignal};
 pub use process::state::ProcessState;

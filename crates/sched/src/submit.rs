@@ -120,6 +120,7 @@ impl Shared {
             task.terminate();
         }
         let pid = place.pid();
+        self.probe.readied(&task.probe);
         // SAFETY: the submitter owns the token, and has registered the process.
         self.schedule(unsafe { Token::new(task) });
         // Pairs with the heavy fence in `is_nothing_left`: the process is queued, then this thread
@@ -144,6 +145,12 @@ impl Shared {
         hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<ManuallyDrop<Task>, SubmitError> {
         let task = self.cell(place, method, process);
+        let parent = place.parent;
+        self.probe.born(place.id, &task.probe, |look| {
+            if parent != 0 {
+                (self.census.registry).read(parent, |it| look(&it.probe));
+            }
+        });
         if place.is_left_alone {
             let _told = task.state.claim_shutdown_notice();
         }

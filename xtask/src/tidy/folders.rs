@@ -16,7 +16,7 @@ const CRATES: [Layers; 19] = [
     ("model", &MODEL),
     ("mpsc", &["list", "queue", "channel injector"]),
     ("net", &NET),
-    ("observe", &["api letters trace", "endpoint"]),
+    ("observe", &["api letters observer trace", "endpoint"]),
     ("os", &OS),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),
@@ -160,11 +160,12 @@ const ACTIVE: &str = "probe/active";
 
 /// In `sched`, the parts that watch and simulate, which may import all: `simulated` is a worker or
 /// a monitor without a thread.
-const WATCHING: [&str; 6] = [
+const WATCHING: [&str; 7] = [
     "accounts",
     "check",
     "internals",
     "noop_process",
+    "observe",
     "sim",
     "simulated",
 ];

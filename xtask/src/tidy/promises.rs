@@ -22,7 +22,7 @@ const PROMISES: [(char, u32, u32); 17] = [
     ('W', 1, 15),
     ('Q', 1, 12),
     ('K', 1, 10),
-    ('V', 1, 3),
+    ('V', 1, 8),
 ];
 
 /// Promises that need no test, but may have a test.

@@ -3,4 +3,6 @@
 
 #[cfg(feature = "serve")]
 mod endpoint;
+#[cfg(feature = "observer")]
+mod observer;
 mod trace;

@@ -1,6 +1,8 @@
 //! Setting a scheduler up.
 
 use crate::api::handle::Handle;
+#[cfg(feature = "observe")]
+use crate::base::level::Observe;
 use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::{FailureReport, OnFailure};
@@ -372,6 +374,13 @@ impl Builder {
     pub fn when_built(mut self, add: impl FnOnce(&Handle) + Send + 'static) -> Self {
         self.additions.push(Box::new(add));
         self
+    }
+
+    /// How much is counted and measured, at most: [`Handle::set_observe`] changes it up to that
+    /// level while the scheduler runs. Default: [`Observe::Off`].
+    #[cfg(feature = "observe")]
+    pub fn observe(self, level: Observe) -> Self {
+        self.with(|config| config.observe = level)
     }
 
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see

@@ -85,6 +85,7 @@ enum Act {
     Message(Message),
     Monitor(Task, Tag),
     Value(Value),
+    Label(Box<str>),
     Hook(Hook),
 }
 
@@ -97,6 +98,10 @@ impl Act {
             }
             Self::Value(value) => {
                 child.set_inherited(value);
+                return Ok(());
+            }
+            Self::Label(label) => {
+                child.shared.probe.labelled(&child.probe, &label);
                 return Ok(());
             }
             Self::Message(message) => {
@@ -299,6 +304,15 @@ impl<F> Spawner<F> {
     /// [`ContextExt::inherited`]: crate::ContextExt::inherited
     pub fn with_inherited<T: Any + Send + Sync>(mut self, value: T) -> Self {
         self.add(Act::Value(Arc::new(value)));
+        self
+    }
+
+    /// The process is accounted under that label, and so are its children unless they have their
+    /// own: see [`ContextExt::set_label`].
+    ///
+    /// [`ContextExt::set_label`]: crate::ContextExt::set_label
+    pub fn labelled(mut self, label: impl Into<Box<str>>) -> Self {
+        self.add(Act::Label(label.into()));
         self
     }
 

@@ -6,6 +6,7 @@ use crate::api::into_process::{IntoProcess, Startable};
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::spawner::Spawner;
 use crate::api::timers;
+use crate::probe::Probe;
 use crate::process::dropped;
 use crate::process::exit_action::ExitAction;
 use crate::process::process_box::ProcessBox;
@@ -103,6 +104,14 @@ pub trait ContextExt {
     /// nothing in a process without a scheduler. O(values).
     fn set_inherited<T: Any + Send + Sync>(&self, value: T);
 
+    /// Accounts this process under that label from now on, and the children that it starts from
+    /// now on: a tenant, a kind of work, a stage. A reader of
+    /// a scheduler that is observed sees how many processes a label has, and what they take. Does
+    /// nothing where the scheduler is not observed.
+    ///
+    /// A scheduler tells 10,000 labels apart. Further ones are accounted together.
+    fn set_label(&self, label: &str);
+
     /// How often this process has been restarted in place: 0 in its first life. An upgrade does not
     /// count.
     fn incarnation(&self) -> u64;
@@ -178,6 +187,12 @@ impl ContextExt for Context {
     fn set_inherited<T: Any + Send + Sync>(&self, value: T) {
         if let Some(task) = self.backend_ref::<ProcessCell>() {
             task.set_inherited(Arc::new(value));
+        }
+    }
+
+    fn set_label(&self, label: &str) {
+        if let Some(task) = self.backend::<ProcessCell>() {
+            task.shared.probe.labelled(&task.probe, label);
         }
     }
 

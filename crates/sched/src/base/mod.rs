@@ -1,9 +1,13 @@
 //! What all layers use: the clock, counters, and the containment of panics.
 //!
-//! **What it promises.** No function here blocks for another thread.
+//! **What it promises.** No function here blocks for another thread. A reader of `shares` waits
+//! until a worker has written some words.
 //!
 //! **What it may import.** No folder of this crate.
 
 pub(crate) mod clock;
 pub(crate) mod contain;
+pub(crate) mod level;
+#[cfg(any(test, feature = "observe"))]
+pub(crate) mod shares;
 pub(crate) mod stats;

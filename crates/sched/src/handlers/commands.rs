@@ -321,7 +321,7 @@ impl CommandRegistry {
     }
 
     /// The name of the command, if it is registered.
-    #[cfg(feature = "sim")]
+    #[cfg(any(feature = "observe", feature = "sim"))]
     pub(crate) fn name(&self, id: CommandId) -> Option<Symbol> {
         match &*self.lock() {
             State::Building(entries) => entries.get(&id).map(|entry| entry.name),

@@ -102,6 +102,16 @@ impl Process {
         }
     }
 
+    /// As `ProcessCell::outstanding`.
+    fn look(&self) {
+        if self.state.begin_look() {
+            let _steps = self.core(|core| core.steps);
+            if self.state.end_look(Waiting::Idle) != Leave::Parked {
+                self.run();
+            }
+        }
+    }
+
     fn terminate(&self) {
         if self.state.terminate(NUDGE) == Some(Wake::Enqueue) {
             self.run();
@@ -152,6 +162,35 @@ fn wakers_against_a_terminator_are_harmless() {
         waker.join().unwrap();
         terminator.join().unwrap();
         process.wake(1, 1);
+        assert_eq!(process.core(|core| core.ends), 1);
+    });
+}
+
+/// A reader stands in for the worker, and wakes the process for what has come meanwhile.
+// pins: G1, G2, P5
+#[test]
+fn a_look_loses_no_wake_and_runs_beside_nobody() {
+    model::check(3, || {
+        let process = Process::new();
+        let waker = spawn(&process, |process| process.wake(0, 2));
+        let looker = spawn(&process, Process::look);
+        process.run();
+        waker.join().unwrap();
+        looker.join().unwrap();
+        assert_eq!(process.core(|core| core.seen[0]), 2);
+    });
+}
+
+// pins: G1, P9
+#[test]
+fn a_look_loses_no_termination() {
+    model::check(3, || {
+        let process = Process::new();
+        let terminator = spawn(&process, Process::terminate);
+        let looker = spawn(&process, Process::look);
+        process.run();
+        terminator.join().unwrap();
+        looker.join().unwrap();
         assert_eq!(process.core(|core| core.ends), 1);
     });
 }

@@ -8,6 +8,7 @@ mod loom_idle;
 mod loom_lanes;
 mod loom_origin;
 mod loom_reapers;
+mod loom_shares;
 mod loom_timer_waiter;
 mod loom_urgent;
 mod loom_waiters;

@@ -1,9 +1,9 @@
 //! The one place that says which probes are compiled in.
 
-use cfg::{Observers, Watcher};
+use cfg::{Observation, Observers, Watcher};
 
 /// The probe of each scheduler, of no size where no feature asks for one.
-pub(crate) type Active = (Observers, Watcher);
+pub(crate) type Active = (Observers, (Observation, Watcher));
 
 /// What decides in the place of chance, clock and threads.
 pub(crate) type Decider = cfg::Simulation;
@@ -25,6 +25,12 @@ mod cfg {
         crate::probe::OnDemand<(crate::check::Checks, (Accounts, Simulation))>;
     #[cfg(not(feature = "check"))]
     pub(crate) type Observers = ();
+
+    /// It is in the schedulers that are built to be observed.
+    #[cfg(feature = "observe")]
+    pub(crate) use crate::observe::Observation;
+    #[cfg(not(feature = "observe"))]
+    pub(crate) type Observation = ();
 
     /// Unit tests see the points.
     #[cfg(all(test, not(ganger_loom)))]

@@ -29,6 +29,11 @@ macro_rules! each_plain_point {
             fn watching();
             fn watched();
             fn dozing();
+            fn searching(worker: usize);
+            fn found(worker: usize);
+            fn sleeping(worker: usize);
+            fn awake(worker: usize);
+            fn retiring(worker: usize);
             fn initialised(pid: Pid);
             fn withdrawn(pid: Pid);
             fn shown(
@@ -193,6 +198,31 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn dozing(&self) {}
 
+    /// A worker that has begun to look for a process, or has found none at its first look.
+    #[inline(always)]
+    fn searching(&self, _worker: usize) {}
+
+    /// A worker that has found a process after [`searching`](Self::searching).
+    #[inline(always)]
+    fn found(&self, _worker: usize) {}
+
+    /// A worker, before it blocks.
+    #[inline(always)]
+    fn sleeping(&self, _worker: usize) {}
+
+    /// A worker that has been asleep.
+    #[inline(always)]
+    fn awake(&self, _worker: usize) {}
+
+    /// A thread that is that worker no longer, or not for the moment.
+    #[inline(always)]
+    fn retiring(&self, _worker: usize) {}
+
+    /// A thread that is about to fire the timers of a shard; `late` says by how many nanoseconds
+    /// the earliest is late.
+    #[inline(always)]
+    fn firing(&self, _worker: impl Fn() -> Option<usize> + Copy, _late: impl Fn() -> u64 + Copy) {}
+
     // The life of a process.
 
     /// A submitter, or a worker that upgrades: `init` has returned `Ok`.
@@ -203,13 +233,58 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn withdrawn(&self, _pid: Pid) {}
 
+    /// A submitter, before any other thread knows of the process, which has that id. `parent` calls
+    /// its argument with the process that has started it, if that lives.
+    #[inline(always)]
+    fn born(
+        &self,
+        _id: u64,
+        _process: &Self::Process,
+        _parent: impl Fn(&mut dyn FnMut(&Self::Process)) + Copy,
+    ) {
+    }
+
+    /// A process, or the process that starts it, says under which label it is accounted.
+    #[inline(always)]
+    fn labelled(&self, _process: &Self::Process, _label: &str) {}
+
+    /// The owner of the run token, before it queues a process that is new, or that waits and has
+    /// been woken without an event.
+    #[inline(always)]
+    fn readied(&self, _process: &Self::Process) {}
+
     /// The owner of the run token, at the begin of a turn.
     #[inline(always)]
     fn turn_begins(&self, _process: &Self::Process) {}
 
+    /// The owner of the run token, before a step that is given so many new events, of those that
+    /// have left the mailbox. The closures give the worker, and the process's type.
+    #[inline(always)]
+    fn step_begins(
+        &self,
+        _process: &Self::Process,
+        _events: usize,
+        _waiting: impl Fn() -> usize + Copy,
+        _worker: impl Fn() -> Option<usize> + Copy,
+        _of: impl Fn() -> &'static str + Copy,
+    ) {
+    }
+
     /// The owner of the run token, when the turn is over but for what becomes of the process.
     #[inline(always)]
     fn turn_ends(&self, _process: &Self::Process) {}
+
+    /// As that, with what has left the mailbox and still waits, where the process has not ended.
+    /// The closures are those of [`step_begins`](Self::step_begins).
+    #[inline(always)]
+    fn turn_over(
+        &self,
+        _process: &Self::Process,
+        _waiting: impl Fn() -> usize + Copy,
+        _worker: impl Fn() -> Option<usize> + Copy,
+        _of: impl Fn() -> &'static str + Copy,
+    ) {
+    }
 
     /// Before a step, with the events that the step sees. The closure gives the process's type.
     #[inline(always)]
@@ -269,6 +344,18 @@ pub(crate) trait Probe: Sized {
     /// A sender whose items the mailbox has accepted.
     #[inline(always)]
     fn accepted(&self, _pid: Pid, _sent: Self::Sent) {}
+
+    /// A sender that has put so many items into the mailbox of a process that does not wait.
+    #[inline(always)]
+    fn put_behind(&self, _process: &Self::Process, _items: usize) {}
+
+    /// A sender that owns the run token has put so many items where the next step finds them.
+    #[inline(always)]
+    fn put_first(&self, _process: &Self::Process, _items: usize) {}
+
+    /// The owner of the run token has taken so many items out of the mailbox.
+    #[inline(always)]
+    fn received(&self, _process: &Self::Process, _items: usize) {}
 
     /// A worker, before it hands the command of a yield to its handler.
     #[inline(always)]

@@ -74,6 +74,80 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 
     #[inline(always)]
+    fn born(
+        &self,
+        id: u64,
+        process: &Self::Process,
+        parent: impl Fn(&mut dyn FnMut(&Self::Process)) + Copy,
+    ) {
+        self.0
+            .born(id, &process.0, |f| parent(&mut |parent| f(&parent.0)));
+        self.1
+            .born(id, &process.1, |f| parent(&mut |parent| f(&parent.1)));
+    }
+
+    #[inline(always)]
+    fn labelled(&self, process: &Self::Process, label: &str) {
+        self.0.labelled(&process.0, label);
+        self.1.labelled(&process.1, label);
+    }
+
+    #[inline(always)]
+    fn readied(&self, process: &Self::Process) {
+        self.0.readied(&process.0);
+        self.1.readied(&process.1);
+    }
+
+    #[inline(always)]
+    fn step_begins(
+        &self,
+        process: &Self::Process,
+        events: usize,
+        waiting: impl Fn() -> usize + Copy,
+        worker: impl Fn() -> Option<usize> + Copy,
+        of: impl Fn() -> &'static str + Copy,
+    ) {
+        self.0.step_begins(&process.0, events, waiting, worker, of);
+        self.1.step_begins(&process.1, events, waiting, worker, of);
+    }
+
+    #[inline(always)]
+    fn turn_over(
+        &self,
+        process: &Self::Process,
+        waiting: impl Fn() -> usize + Copy,
+        worker: impl Fn() -> Option<usize> + Copy,
+        of: impl Fn() -> &'static str + Copy,
+    ) {
+        self.0.turn_over(&process.0, waiting, worker, of);
+        self.1.turn_over(&process.1, waiting, worker, of);
+    }
+
+    #[inline(always)]
+    fn put_behind(&self, process: &Self::Process, items: usize) {
+        self.0.put_behind(&process.0, items);
+        self.1.put_behind(&process.1, items);
+    }
+
+    #[inline(always)]
+    fn put_first(&self, process: &Self::Process, items: usize) {
+        self.0.put_first(&process.0, items);
+        self.1.put_first(&process.1, items);
+    }
+
+    #[inline(always)]
+    fn received(&self, process: &Self::Process, items: usize) {
+        self.0.received(&process.0, items);
+        self.1.received(&process.1, items);
+    }
+
+    #[inline(always)]
+    fn firing(&self, worker: impl Fn() -> Option<usize> + Copy, late: impl Fn() -> u64 + Copy) {
+        self.0.firing(worker, late);
+        self.1.firing(worker, late);
+    }
+
+    #[inline(always)]
     fn turn_ends(&self, process: &Self::Process) {
         self.0.turn_ends(&process.0);
         self.1.turn_ends(&process.1);

@@ -161,7 +161,7 @@ fn a_probe_sees_the_life_of_a_process_in_order() {
     };
     scheduler.register(ASK, "ask", answer).unwrap();
     let shared = Arc::clone(&scheduler.shared);
-    let watcher = &shared.probe.1;
+    let watcher = &shared.probe.1.1;
     watcher.watch();
     let process = scheduler.submit(Asker, "main", ()).unwrap();
     process.send(Message::new("go", ())).unwrap();

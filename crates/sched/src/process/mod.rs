@@ -7,6 +7,7 @@
 
 pub(crate) mod about;
 pub(crate) mod accepts;
+pub(crate) mod asked;
 pub(crate) mod cancel_signals;
 pub(crate) mod dropped;
 pub(crate) mod exit_action;

@@ -9,6 +9,7 @@
 //! A process may take yields back, by their tag: they leave the set, and their completions come too
 //! late. `revoked.rs` knows them until then.
 
+use crate::process::asked::Asked;
 use crate::process::revoked::OwnRevoked;
 use ganger_proc_api::Tag;
 use ganger_sync::shrink_after_burst;
@@ -30,6 +31,7 @@ pub(crate) struct Outstanding {
     /// One of the set, or [`NONE`]: most processes wait for one yield at a time.
     one: u64,
     one_tag: Tag,
+    one_asked: Asked,
     rest: Rest,
 }
 
@@ -62,6 +64,8 @@ enum Tokens {
 #[derive(Clone, Copy)]
 struct About {
     tag: Tag,
+    #[cfg_attr(not(feature = "observe"), expect(dead_code, reason = "nobody looks"))]
+    asked: Asked,
     /// Where a timer keeps its completer.
     ticket: Option<Ticket>,
 }
@@ -85,25 +89,28 @@ impl Outstanding {
     }
 
     /// Takes a yield in, which is not in the set. O(1).
-    pub(crate) fn insert(&mut self, token: u64, tag: Tag) {
+    pub(crate) fn insert(&mut self, token: u64, tag: Tag, asked: Asked) {
         if self.one == NONE {
             self.one = token;
             self.one_tag = tag;
+            self.one_asked = asked;
         } else {
-            self.insert_among_others(token, About { tag, ticket: None });
+            let ticket = None;
+            self.insert_among_others(token, About { tag, asked, ticket });
         }
     }
 
     /// Takes in a yield whose completer a timer keeps. O(1).
-    pub(crate) fn insert_held(&mut self, token: u64, tag: Tag, ticket: Ticket) {
+    pub(crate) fn insert_held(&mut self, token: u64, tag: Tag, asked: Asked, ticket: Ticket) {
         if self.one == NONE && matches!(self.rest, Rest::Nothing) {
             self.one = token;
             self.one_tag = tag;
+            self.one_asked = asked;
             let Ticket { shard, key } = ticket;
             self.rest = Rest::HeldByTimer { shard, key };
         } else {
             let ticket = Some(ticket);
-            self.insert_among_others(token, About { tag, ticket });
+            self.insert_among_others(token, About { tag, asked, ticket });
         }
     }
 
@@ -117,8 +124,12 @@ impl Outstanding {
         if !matches!(self.rest, Rest::Others(_)) {
             let mut others = Box::<Others>::default();
             if let Some(ticket) = self.ticket() {
-                let (tag, ticket) = (self.one_tag, Some(ticket));
-                others.tokens.insert(self.one, About { tag, ticket });
+                let about = About {
+                    tag: self.one_tag,
+                    asked: self.one_asked,
+                    ticket: Some(ticket),
+                };
+                others.tokens.insert(self.one, about);
                 self.one = NONE;
             }
             self.rest = Rest::Others(others);
@@ -147,11 +158,15 @@ impl Outstanding {
 
     /// Takes the one out.
     fn take_one(&mut self) -> (u64, About) {
-        let (tag, ticket) = (self.one_tag, self.ticket());
-        if ticket.is_some() {
+        let about = About {
+            tag: self.one_tag,
+            asked: self.one_asked,
+            ticket: self.ticket(),
+        };
+        if about.ticket.is_some() {
             self.rest = Rest::Nothing;
         }
-        (mem::replace(&mut self.one, NONE), About { tag, ticket })
+        (mem::replace(&mut self.one, NONE), about)
     }
 
     /// Takes the yield out; `false` when it has completed before, or was forgotten. O(1).
@@ -221,6 +236,24 @@ impl Outstanding {
                 others.tokens = Tokens::default();
             }
             rest => *rest = Rest::Nothing,
+        }
+    }
+
+    /// Calls `look` with the tag of each yield and with what was asked, the oldest first but for
+    /// the one. O(n).
+    #[cfg(feature = "observe")]
+    pub(crate) fn each(&self, mut look: impl FnMut(Tag, Asked)) {
+        if self.one != NONE {
+            look(self.one_tag, self.one_asked);
+        }
+        match self.others().map(|others| &others.tokens) {
+            Some(Tokens::Few(few)) => few.iter().for_each(|(_, it)| look(it.tag, it.asked)),
+            Some(Tokens::Many(many)) => {
+                let mut all: Vec<_> = many.iter().collect();
+                all.sort_unstable_by_key(|&(&token, _)| token);
+                all.into_iter().for_each(|(_, it)| look(it.tag, it.asked));
+            }
+            None => {}
         }
     }
 
@@ -348,7 +381,7 @@ mod tests {
                 match op {
                     Op::Begin(tag) => {
                         let token = set.number();
-                        set.insert(token, tag);
+                        set.insert(token, tag, Asked::default());
                         prop_assert!(!ever.contains(&token), "a number was used twice");
                         ever.push(token);
                         model.insert(token, tag);
@@ -356,7 +389,7 @@ mod tests {
                     Op::Keep(tag) => {
                         let token = set.number();
                         let shard = ShardId::OUTSIDE;
-                        set.insert_held(token, tag, Ticket { shard, key: token });
+                        set.insert_held(token, tag, Asked::default(), Ticket { shard, key: token });
                         ever.push(token);
                         model.insert(token, tag);
                         kept.insert(token, tag);

@@ -59,6 +59,11 @@
 //! terminator relies on one that is suspended before its own. Rejected: that the first alone
 //! pushes. While it is suspended, the process would sleep, although others terminate it.
 //!
+//! **A look** at what belongs to the owner of the token, while the process waits: the reader takes
+//! the token as a sender does, and parks the process again as a worker does. What comes meanwhile
+//! is pushed behind nothing, so that its sender owes no wake-up: the reader finds it when it parks,
+//! and queues the process.
+//!
 //! **A waker** wants one step more, and pushes no event. When the process waits, the waker takes
 //! the run token, as a sender does. Else it sets `WOKEN`, pushes an item that says so, and sets
 //! `IS_IN`. A waker that finds both set before does no more. The worker clears both when it has
@@ -267,6 +272,21 @@ impl<T> State<T> {
             self.enter(READY);
         }
         is_unparked
+    }
+
+    /// Takes the run token of a process that waits, for a look at what belongs to its owner. The
+    /// phase stays, so that no reader takes the process for ready. `true`: the caller owns the
+    /// token, and calls [`end_look`](Self::end_look).
+    #[cfg(any(test, feature = "observe"))]
+    pub(crate) fn begin_look(&self) -> bool {
+        self.mailbox.is_parked() && self.mailbox.cancel_park()
+    }
+
+    /// The look is over, and the process waits on as before, unless something has come meanwhile.
+    /// Then the caller still owns the token and must queue the process, also to have it ended.
+    #[cfg(any(test, feature = "observe"))]
+    pub(crate) fn end_look(&self, waiting: Waiting) -> Leave {
+        self.park(waiting)
     }
 
     /// Puts an event into the mailbox: `Blocked`, `Idle -> Ready`.

@@ -242,6 +242,13 @@ impl ProcessCell {
         unsafe { self.with_core(NonNull::from_mut) }
     }
 
+    /// Moves what has arrived into the core of this process.
+    #[inline(always)]
+    pub(crate) fn receive(&self, core: &mut Core) {
+        let see = |items| self.shared.probe.received(&self.probe, items);
+        core.receive(&self.state, see);
+    }
+
     /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be gone before this
     /// returns, so that there must be no reference to all of it.
     ///

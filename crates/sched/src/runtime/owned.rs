@@ -4,6 +4,7 @@
 use crate::base::contain::{contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
 use crate::process::about::About;
+use crate::process::asked::Asked;
 use crate::process::exit_action::ExitAction;
 use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::exit_signal::ExitSignal;
@@ -108,12 +109,14 @@ impl Core {
         }
     }
 
-    /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
+    /// Moves what has arrived into `pending`; `see` is told how much that is. One RMW when there is
+    /// something, none otherwise.
     #[inline(always)]
-    pub(crate) fn receive(&mut self, state: &State<Item>) {
+    pub(crate) fn receive(&mut self, state: &State<Item>, see: impl FnOnce(usize)) {
         if state.has_events() {
             self.expect_answers();
             let arrived = state.drain();
+            see(arrived.len());
             if state.may_hold_system() {
                 self.partition(arrived);
             } else {
@@ -148,7 +151,7 @@ impl Core {
         if self.has_answers_alone() {
             self.answers += 1;
         } else {
-            self.yields.insert(token, tag);
+            self.yields.insert(token, tag, Asked::default());
         }
         self.pending.append(answer.into_batch());
     }
@@ -172,7 +175,8 @@ impl Core {
         self.answers = 0;
         for item in &self.pending {
             if let Item::Event(Event::Completion(answer)) = item {
-                self.yields.insert(answer.token(), answer.tag);
+                self.yields
+                    .insert(answer.token(), answer.tag, Asked::default());
             }
         }
     }
@@ -228,14 +232,9 @@ impl Core {
     }
 
     /// The incarnation is over, and another one takes its place: takes out the exit actions that
-    /// belong to it, those that are in the mailbox included. O(mailbox).
+    /// belong to it, those that have just arrived included. O(mailbox).
     #[cold]
-    pub(crate) fn take_of_incarnation(
-        &mut self,
-        state: &State<Item>,
-        counters: &Counters,
-    ) -> Vec<Box<dyn ExitAction>> {
-        self.receive(state);
+    pub(crate) fn take_of_incarnation(&mut self, counters: &Counters) -> Vec<Box<dyn ExitAction>> {
         if self.pending.iter().any(|it| matches!(it, Item::Exit(_))) {
             let mut rest = Batch::new();
             for item in mem::take(&mut self.pending) {

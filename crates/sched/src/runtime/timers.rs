@@ -10,7 +10,7 @@
 use crate::base::clock::nanos;
 use crate::base::contain::contain_and_report;
 use crate::policy::{TIMER_BATCH, TIMER_NEAR};
-use crate::probe::{Decide, Decider};
+use crate::probe::{Decide, Decider, Probe};
 use crate::runtime::local::{self, LocalQueue};
 use crate::runtime::shared::Shared;
 use ganger_proc_api::{Envelope, Instant, Pid};
@@ -114,6 +114,11 @@ impl Shared {
     pub(crate) fn fire_at(&self, shard: ShardId, now: u64) -> bool {
         let is_due = self.timing.timer_waiter.dues.at(shard.index()) <= now;
         if is_due {
+            let late = || {
+                self.now()
+                    .saturating_sub(self.timing.timer_waiter.dues.at(shard.index()))
+            };
+            self.probe.firing(|| self.own_index(), late);
             local::firing(|| {
                 self.contain_timers(|| {
                     self.shards()

@@ -34,6 +34,7 @@ impl ProcessCell {
         let sent = self.shared.probe.sending(item.item().seen().into_iter());
         let wake = self.state.push_single(item)?;
         self.shared.probe.accepted(self.pid(), sent);
+        self.shared.probe.put_behind(&self.probe, 1);
         Ok(self.token_of(wake))
     }
 
@@ -227,11 +228,15 @@ impl ProcessCell {
             // registry.
             let token = unsafe {
                 self.with_core(Core::must_step);
+                self.shared.probe.readied(&self.probe);
                 Token::new(self)
             };
             self.shared.schedule(token);
         } else if !self.state.is_closed() {
-            let wake = self.state.wake_behind(|| Item::Wake);
+            let wake = self.state.wake_behind(|| {
+                self.shared.probe.put_behind(&self.probe, 1);
+                Item::Wake
+            });
             self.schedule(self.token_of(wake));
         }
     }
@@ -281,9 +286,10 @@ impl ProcessCell {
             self.shared.schedule(unsafe { self.put_first(items) });
             return Ok(());
         }
-        let sent = self.shared.probe.sending(seen(&items));
+        let (sent, count) = (self.shared.probe.sending(seen(&items)), items.len());
         let wake = self.state.push_batch(items)?;
         self.shared.probe.accepted(self.pid(), sent);
+        self.shared.probe.put_behind(&self.probe, count);
         self.schedule(self.token_of(wake));
         Ok(())
     }
@@ -292,9 +298,11 @@ impl ProcessCell {
     ///
     /// # Safety
     /// This thread owns the run token, and has not queued the process.
+    #[inline(always)]
     unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
         let sent = self.shared.probe.sending(seen(&items));
         self.shared.probe.accepted(self.pid(), sent);
+        self.shared.probe.put_first(&self.probe, items.len());
         // A waiting process has nothing pending, and later pushes come behind.
         // SAFETY: as this function's.
         unsafe { self.with_core(|core| core.pending.append(items)) };
@@ -333,6 +341,7 @@ impl ProcessCell {
         let sent = self.shared.probe.sending(item.seen().into_iter());
         let wake = self.state.push_system(item)?;
         self.shared.probe.accepted(self.pid(), sent);
+        self.shared.probe.put_behind(&self.probe, 1);
         self.settle_urgent(wake);
         Ok(())
     }

@@ -43,7 +43,8 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         let error = failure.map(|failure| self.error_of(failure, id));
         let answer = match answer {
             Answer::Sent => {
-                self.core.yields.insert(token, tag);
+                let asked = self.asked(id);
+                self.core.yields.insert(token, tag, asked);
                 if let Some(error) = error {
                     self.report_late(id, error);
                 }
@@ -62,7 +63,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
                 let probe = &self.task.shared.probe;
                 probe.answered_inline(self.task.pid(), tag, token);
                 // The completion comes after all messages that the handler has sent.
-                self.core.receive(&self.task.state);
+                self.task.receive(self.core);
                 of_completion(tag, token, Err(error.unwrap_or(CommandError::Dropped)))
             }
         };

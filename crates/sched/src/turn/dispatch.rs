@@ -16,6 +16,7 @@ use super::{Dispatch, Turn};
 use crate::base::contain::{contain, contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
 use crate::probe::Probe;
+use crate::process::asked::Asked;
 use crate::process::dropped;
 use crate::runtime::cell::{Core, ProcessCell, Task};
 use crate::runtime::item::{CommandResult, of_completion};
@@ -23,7 +24,8 @@ use crate::runtime::turn_place::TurnPlace;
 use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::internal::{First, Others, StepsCall, join};
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Instant, Payload, Pid, StepOutput, Tag, Yield,
+    CommandError, CommandId, Completer, CompletionSink, EndCall, Instant, Payload, Pid, StepOutput,
+    Tag, Yield,
 };
 #[cfg(feature = "sim")]
 use ganger_sync::scoped;
@@ -222,10 +224,10 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
             .probe
             .yielded(self.task.pid(), id, tag, token);
         // What has arrived before the answer stays before it.
-        self.core.receive(&self.task.state);
+        self.task.receive(self.core);
         let now = || Instant::from_nanos(self.task.shared.now());
         if let Some(moments) = due(command, now)
-            && self.sleep(moments, tag, token)
+            && self.sleep(moments, tag, token, self.asked(id))
         {
             *place = None;
             return;
@@ -251,7 +253,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
                 }
                 match answer {
                     Answer::Dropped => None,
-                    _ => return self.core.yields.insert(token, tag),
+                    _ => return self.core.yields.insert(token, tag, self.asked(id)),
                 }
             }
             Ok(Err(error)) => Some(Failure::Error(error)),
@@ -262,7 +264,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
 
     /// Has a timer complete the yield. Returns `false`, and does nothing, when the moment has come,
     /// or the scheduler has halted.
-    fn sleep(&mut self, moments: (Instant, Instant), tag: Tag, token: u64) -> bool {
+    fn sleep(&mut self, moments: (Instant, Instant), tag: Tag, token: u64, asked: Asked) -> bool {
         let shard = self.place.queue().map(|queue| queue.index);
         let shard = shard.map_or(ShardId::OUTSIDE, ShardId::of_worker);
         let shards = self.task.shared.timing.timers.shards();
@@ -274,9 +276,15 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         };
         let ticket = shards.sleep(shard, moments, completer);
         if let Some(ticket) = ticket {
-            self.core.yields.insert_held(token, tag, ticket);
+            self.core.yields.insert_held(token, tag, asked, ticket);
         }
         ticket.is_some()
+    }
+
+    /// What is known of a yield for those that look.
+    #[inline(always)]
+    pub(super) fn asked(&self, id: CommandId) -> Asked {
+        Asked::new(id, || self.task.shared.timing.time.nanos())
     }
 
     /// The reference to the process for a completer: the one that the core has, which stays there.

@@ -141,6 +141,11 @@ impl<'a> Runner<'a> {
             }
         };
         shared.probe.turn_ends(&task.probe);
+        let worker = || place.queue().map(|queue| queue.index);
+        // SAFETY: as above; the turn is over, and its reference to the core is gone.
+        let waiting = || unsafe { task.with_core(|core| core.pending.len()) };
+        let of = || task.about.type_name();
+        shared.probe.turn_over(&task.probe, waiting, worker, of);
         let end = &mut self.end;
         let end_turn = move || place.end(guard);
         let leave = match ends {

@@ -62,7 +62,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     pub(super) fn run(mut self, out: &mut StepOutput) -> TurnEnd {
         let batch = self.shared.config.event_batch;
         let mut catch_up = CatchUp::of(self.place, self.core.pending.len(), batch);
-        self.core.receive(&self.task.state);
+        self.task.receive(self.core);
         let mut steps = 1;
         loop {
             match self.advance(out) {
@@ -84,8 +84,9 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 && catch_up.goes_on(self.core.pending.len())
                 && !self.task.state.must_leave()
             {
+                self.note_turn();
                 self.place.count(&self.counters.turns);
-                self.core.receive(&self.task.state);
+                self.task.receive(self.core);
                 steps = 1;
             } else {
                 break;
@@ -93,6 +94,24 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
         self.core.expect_answers();
         TurnEnd::Ready
+    }
+
+    /// A step begins.
+    #[inline(always)]
+    fn note_step(&self, events: usize) {
+        let waiting = || self.core.pending.len() - events;
+        let worker = || self.place.queue().map(|queue| queue.index);
+        let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
+        probe.step_begins(&self.task.probe, events, waiting, worker, of);
+    }
+
+    /// A turn is over, and another one follows.
+    #[inline(always)]
+    fn note_turn(&self) {
+        let waiting = || self.core.pending.len();
+        let worker = || self.place.queue().map(|queue| queue.index);
+        let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
+        probe.turn_over(&self.task.probe, waiting, worker, of);
     }
 
     /// Whether the turn ends although answers wait.
@@ -269,6 +288,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     fn step(&mut self, events: usize, out: &mut StepOutput) -> bool {
         let (shared, task) = (self.shared, self.task);
         self.place.count(&self.counters.steps);
+        self.note_step(events);
         let cursor = self.core.cursor(events);
         let Some((process, mut events)) = self.core.begin_step(&cursor) else {
             // Only a completed process has none, and a completed process is not queued.

@@ -82,7 +82,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// at its end. What others have registered stays.
     fn end_incarnation(&mut self, cause: &ExitCause) {
         let (task, counters) = (self.task, self.counters);
-        let actions = self.core.take_of_incarnation(&task.state, counters);
+        task.receive(self.core);
+        let actions = self.core.take_of_incarnation(counters);
         task.origin.next_incarnation();
         failing::within(true, || run_all(actions, task.pid(), cause, counters));
         dropped::answer(|| CommandError::Ended(cause.clone()));

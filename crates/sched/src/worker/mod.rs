@@ -96,6 +96,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     if is_halted {
         shared.census.pool.close();
     }
+    shared.probe.retiring(index);
     shared.worker_slots.exit(index);
     if has_left {
         shared.worker_slots.leave(index, deque);
@@ -300,6 +301,7 @@ impl<'a> Worker<'a> {
             self.shared
                 .worker_slots
                 .set_looking(self.queue.index, false);
+            self.shared.probe.found(self.queue.index);
             self.hand_over_wait();
         }
         self.shared
@@ -318,6 +320,7 @@ impl<'a> Worker<'a> {
     fn mark_searching(&mut self) {
         if !mem::replace(&mut self.is_looking, true) {
             self.shared.worker_slots.set_looking(self.queue.index, true);
+            self.shared.probe.searching(self.queue.index);
         }
     }
 
@@ -375,10 +378,9 @@ impl<'a> Worker<'a> {
     fn fall_asleep(&self) {
         ganger_mpsc::node_cache::end_runs();
         self.shrink_after_burst();
-        let scheduler = &self.queue.shared;
-        self.shared
-            .probe
-            .falling_asleep(self.queue.index, scheduler);
+        let (probe, scheduler) = (&self.shared.probe, &self.queue.shared);
+        probe.falling_asleep(self.queue.index, scheduler);
+        probe.sleeping(self.queue.index);
     }
 
     /// Releases the memory of a deque that has grown.
@@ -394,6 +396,7 @@ impl<'a> Worker<'a> {
             self.shared.timing.timer_waiter.release(until);
         }
         self.shared.probe.looking(self.queue.index);
+        self.shared.probe.awake(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
             // Search again: pushers that saw this worker search may have queued more than the

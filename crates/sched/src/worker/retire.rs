@@ -17,6 +17,7 @@ impl Worker<'_> {
         }
         self.give_away();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
+        shared.probe.retiring(self.queue.index);
         let next = shared
             .worker_slots
             .retire(self.queue.index, keep, is_halted);
@@ -46,6 +47,7 @@ impl Worker<'_> {
         self.rotation.restart(self.shared.timing.time.nanos());
         if next == Next::Active {
             self.shared.probe.looking(self.queue.index);
+            self.shared.probe.searching(self.queue.index);
         }
     }
 }

@@ -39,6 +39,8 @@ mod monitors;
 mod names;
 mod not_started;
 mod notices;
+#[cfg(feature = "observe")]
+mod observed;
 mod on_end;
 mod overload;
 mod own_limits;

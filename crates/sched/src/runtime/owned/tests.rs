@@ -20,7 +20,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
     for _ in 0..ALL {
         assert!(state.push(Item::Exit(request())).is_ok());
     }
-    core.receive(&state);
+    core.receive(&state, |_| ());
     let mut before = ALL;
     while before > 0 {
         let gathered = core.gather_rare(&state, 0, LIMIT, &counters);

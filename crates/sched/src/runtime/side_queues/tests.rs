@@ -4,6 +4,7 @@ use crate::base::stats::Counters;
 use crate::limits::room::{CONTROL, MESSAGE};
 use crate::policy::SYSTEM_STREAK;
 use crate::process::about::About;
+use crate::process::asked::Asked;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use crate::runtime::item::Item;
@@ -183,7 +184,7 @@ impl Real {
             }
             Thing::Completion(tag) => {
                 let token = self.core.yields.number();
-                self.core.yields.insert(token, tag);
+                self.core.yields.insert(token, tag, Asked::default());
                 Item::Event(Event::Completion(completion(tag, token)))
             }
         };
@@ -197,7 +198,7 @@ impl Real {
 
     /// As a dispatch does it.
     fn answer(&mut self, tag: u64) {
-        self.core.receive(&self.state);
+        self.core.receive(&self.state, |_| ());
         let token = self.core.yields.number();
         let answer = Item::Event(Event::Completion(completion(tag, token)));
         self.core.push_answer(tag, token, Single::of(answer));
@@ -206,7 +207,7 @@ impl Real {
 
     /// The next batch, of which the step takes those places.
     fn turn(&mut self, limit: usize, lends: bool, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
-        self.core.receive(&self.state);
+        self.core.receive(&self.state, |_| ());
         let core = &mut self.core;
         let gathered = match core.gather(limit) {
             Frequent::Rare(events) => core.gather_rare(&self.state, events, limit, &self.counters),

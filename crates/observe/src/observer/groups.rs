@@ -1,0 +1,76 @@
+//! Processes that are alike, and how many they are.
+
+use super::Observer;
+use ganger_proc_api::Symbol;
+use ganger_sched::ProcessState;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Processes of one type and method, with one label, in one state, that wait for one kind of
+/// command. A leak shows in a group that only grows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Group {
+    /// The name of their type.
+    pub type_name: &'static str,
+    /// The method that they were submitted with.
+    pub method: Symbol,
+    /// The label under which they are accounted.
+    pub label: Option<Arc<str>>,
+    /// Where they are in their lives.
+    pub state: ProcessState,
+    /// The name of the handler of the first command that each waits for.
+    pub waits_for: Option<Symbol>,
+    /// How many they are.
+    pub count: u64,
+    /// How much waits in their mailboxes.
+    pub waiting: u64,
+}
+
+type Key = (
+    &'static str,
+    Symbol,
+    Option<Arc<str>>,
+    ProcessState,
+    Option<Symbol>,
+);
+
+impl Observer {
+    /// All live processes in groups, the largest first.
+    ///
+    /// O(processes), and memory for the groups. Blocks for as long as that takes.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Group> {
+        let mut groups = HashMap::<Key, (u64, u64)>::new();
+        self.each(|it| {
+            let mut waits_for = None;
+            it.each_wait(|wait| waits_for = waits_for.or(wait.name));
+            let key = (
+                it.type_name(),
+                it.method(),
+                it.label(),
+                it.state(),
+                waits_for,
+            );
+            let (count, waiting) = groups.entry(key).or_default();
+            *count += 1;
+            *waiting += it.counts().map_or(0, |counts| counts.waiting);
+        });
+        let group = |((type_name, method, label, state, waits_for), (count, waiting))| Group {
+            type_name,
+            method,
+            label,
+            state,
+            waits_for,
+            count,
+            waiting,
+        };
+        let mut all: Vec<_> = groups.into_iter().map(group).collect();
+        all.sort_by(|a, b| {
+            let key = |it: &Group| (Reverse(it.count), it.type_name, it.method);
+            key(a).cmp(&key(b)).then_with(|| a.label.cmp(&b.label))
+        });
+        all
+    }
+}

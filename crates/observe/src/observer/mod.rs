@@ -1,0 +1,122 @@
+//! Questions to a scheduler that is observed.
+//!
+//! **Problem.** A program with a million processes is asked which of them are busy while it is
+//! overloaded. An answer that allocates for each process, or that sorts them all, makes the load
+//! worse.
+//!
+//! **Protocol.** An observer goes through the processes one by one, by
+//! [`Handle::each_process`], and keeps the best `n` in a heap, by their PIDs. Names, types and
+//! labels are looked up for those `n` at the end. After each portion of [`PORTION`] processes the
+//! thread sleeps for nine times as long as the portion took. So the observer takes a tenth of a
+//! core at most, and the program goes on.
+
+mod groups;
+mod top;
+
+pub use groups::Group;
+pub use top::{By, Top};
+
+use ganger_sched::{Handle, Instant, ProcessLook};
+use std::thread;
+use std::time::Duration;
+
+/// So many processes are looked at before the thread looks at its pace.
+const PORTION: usize = 4_096;
+
+/// What a portion takes at most, if the thread has a processor.
+const LONGEST_PORTION: Duration = Duration::from_millis(10);
+
+/// Of so many parts of the time, an observer takes one.
+const PARTS: u32 = 10;
+
+/// Asks a scheduler that was built with `Builder::observe`. No question stops a worker, or waits
+/// for one: all are answered also while all workers are stuck.
+///
+/// ```
+/// use ganger_observe::{By, Observer};
+/// use ganger_proc_api::actor_fn;
+/// use ganger_sched::{Observe, Scheduler};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder().observe(Observe::Counts).start()?;
+/// let echo = scheduler.spawn(actor_fn(|_, (): (), _| Ok(())))?;
+/// echo.send(())?;
+///
+/// let observer = Observer::of(&scheduler);
+/// let top = observer.top(10, By::Events, Duration::ZERO);
+/// assert_eq!(top[0].pid, echo.pid());
+/// assert_eq!(observer.groups().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Observer {
+    handle: Handle,
+    is_gentle: bool,
+}
+
+impl Observer {
+    /// An observer of that scheduler. It keeps the scheduler's memory alive.
+    #[must_use]
+    pub fn of(handle: &Handle) -> Self {
+        Self {
+            handle: handle.clone(),
+            is_gentle: true,
+        }
+    }
+
+    /// The same, which takes all of a core that it gets: for answers as soon as possible, of a
+    /// program that has processors to spare.
+    #[must_use]
+    pub fn in_haste(self) -> Self {
+        Self {
+            is_gentle: false,
+            ..self
+        }
+    }
+
+    /// Calls `look` with each live process, at the observer's pace.
+    fn each(&self, mut look: impl FnMut(ProcessLook<'_>)) {
+        let mut pace = Pace::of(self);
+        self.handle.each_process(|process| {
+            look(process);
+            pace.step();
+        });
+    }
+}
+
+/// Takes a part of the time alone.
+struct Pace<'a> {
+    observer: &'a Observer,
+    left: usize,
+    begun: Instant,
+}
+
+impl<'a> Pace<'a> {
+    fn of(observer: &'a Observer) -> Self {
+        Self {
+            observer,
+            left: PORTION,
+            begun: observer.handle.now(),
+        }
+    }
+
+    /// A process has been looked at.
+    fn step(&mut self) {
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = PORTION;
+            self.rest();
+        }
+    }
+
+    #[cold]
+    fn rest(&mut self) {
+        if self.observer.is_gentle {
+            let handle = &self.observer.handle;
+            let taken = handle.now() - self.begun;
+            // The thread may have waited for a processor meanwhile.
+            thread::sleep(taken.min(LONGEST_PORTION) * (PARTS - 1));
+            self.begun = handle.now();
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Questions to a scheduler, beside plain answers.
+
+use ganger_observe::{By, Observer, Top};
+use ganger_proc_api::{Message, Pid, process_fn};
+use ganger_sched::{ContextExt, Observe, ProcessState, Scheduler};
+use std::thread;
+use std::time::Duration;
+
+fn observed() -> Scheduler {
+    let builder = Scheduler::builder().workers(1).observe(Observe::Counts);
+    builder.build().unwrap()
+}
+
+/// Takes all that comes.
+fn takes() -> impl ganger_proc_api::Process {
+    process_fn(|_, events, out| {
+        let _taken = events.count();
+        out.defer_cancel();
+        Ok(())
+    })
+}
+
+fn pids(top: &[Top]) -> Vec<(Pid, u64)> {
+    top.iter().map(|it| (it.pid, it.value)).collect()
+}
+
+// pins: V6
+#[test]
+fn the_top_ones_are_those_of_a_sort() {
+    let scheduler = observed();
+    let all: Vec<_> = (0..500_u64)
+        .map(|number| {
+            let process = scheduler.submit(takes(), "takes", ()).unwrap();
+            // Some have as much as others.
+            for _ in 0..number * 7 % 31 {
+                process.send(Message::new("n", ())).unwrap();
+            }
+            (process.pid(), number * 7 % 31)
+        })
+        .collect();
+    let observer = Observer::of(&scheduler).in_haste();
+    let mut expected = all.clone();
+    expected.sort_by_key(|&(pid, value)| (std::cmp::Reverse(value), pid));
+    for n in [0, 1, 10, 499, 500, 10_000] {
+        let top = observer.top(n, By::Mailbox, Duration::ZERO);
+        assert_eq!(pids(&top), expected[..n.min(500)]);
+        assert!(top.iter().all(|it| it.counts.waiting == it.value));
+    }
+    assert_eq!(
+        pids(&observer.top(3, By::Growth, Duration::ZERO)),
+        expected[..3]
+    );
+    let oldest = &observer.top(1, By::Age, Duration::ZERO)[0];
+    assert_eq!(oldest.pid, all[0].0);
+    drop(scheduler);
+}
+
+// pins: V5
+#[test]
+fn a_window_orders_by_what_was_done_in_it() {
+    let scheduler = observed();
+    let (old, new) = (takes(), takes());
+    let old = scheduler.submit(old, "old", ()).unwrap();
+    let new = scheduler
+        .spawner()
+        .labelled("fresh")
+        .submit(new, "new", ())
+        .unwrap();
+    scheduler.start().unwrap();
+    for _ in 0..50 {
+        old.send(Message::new("n", ())).unwrap();
+    }
+    let observer = Observer::of(&scheduler).in_haste();
+    let events = |n| observer.top(n, By::Events, Duration::ZERO);
+    while events(1)[0].value < 50 {
+        thread::yield_now();
+    }
+    let top = thread::scope(|scope| {
+        let window = Duration::from_millis(200);
+        let observer = &observer;
+        let top = scope.spawn(move || observer.top(2, By::Events, window));
+        // Before, in, and after the window: as long as this is not seen, it goes on.
+        while !top.is_finished() {
+            new.send(Message::new("n", ())).unwrap();
+            thread::sleep(Duration::from_millis(1));
+        }
+        top.join().unwrap()
+    });
+    assert_eq!((top[0].pid, top[1].pid), (new.pid(), old.pid()));
+    assert!(top[0].value > 0 && top[1].value == 0, "{top:?}");
+    assert_eq!(
+        (top[0].label.as_deref(), &*top[0].method),
+        (Some("fresh"), "new")
+    );
+    assert_eq!(top[1].counts.events, 50);
+}
+
+// pins: V7, V8
+#[test]
+fn groups_are_of_processes_that_are_alike() {
+    let scheduler = observed();
+    let sleeps = || {
+        process_fn(|_, events, out| {
+            if events.next().is_none() {
+                out.sleep(Duration::from_secs(3_600), 1);
+            }
+            Ok(())
+        })
+    };
+    for _ in 0..5 {
+        drop(
+            scheduler
+                .spawner()
+                .labelled("a")
+                .submit(sleeps(), "sleeps", ())
+                .unwrap(),
+        );
+    }
+    for _ in 0..3 {
+        drop(
+            scheduler
+                .spawner()
+                .labelled("b")
+                .submit(takes(), "takes", ())
+                .unwrap(),
+        );
+    }
+    let parent = process_fn(|ctx, _, out| {
+        ctx.set_label("b");
+        ctx.submit(takes(), "takes", ())?;
+        out.defer_cancel();
+        Ok(())
+    });
+    drop(scheduler.submit(parent, "parent", ()).unwrap());
+    scheduler.start().unwrap();
+    let observer = Observer::of(&scheduler).in_haste();
+    let groups = || -> Vec<_> {
+        let groups = observer.groups().into_iter();
+        let plain = groups.map(|it| {
+            let waits_for = it.waits_for.map(|name| name.to_string());
+            (
+                it.method.to_string(),
+                it.label,
+                it.state,
+                waits_for,
+                it.count,
+            )
+        });
+        plain.collect()
+    };
+    while groups()
+        .iter()
+        .any(|it| it.2 == ProcessState::Ready || it.2 == ProcessState::Running)
+    {
+        thread::yield_now();
+    }
+    let seen = groups();
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    let (method, label, state, waits_for, count) = &seen[0];
+    assert_eq!(
+        (&**method, label.as_deref(), *count),
+        ("sleeps", Some("a"), 5)
+    );
+    assert_eq!(*state, ProcessState::Blocked);
+    assert!(
+        waits_for.as_deref().is_some_and(|it| it.contains("sleep")),
+        "{seen:?}"
+    );
+    assert_eq!(
+        (&*seen[1].0, seen[1].4, seen[1].2),
+        ("takes", 4, ProcessState::Idle)
+    );
+    assert_eq!((seen[2].1.as_deref(), seen[2].4), (Some("b"), 1));
+}
+
+#[test]
+fn a_scheduler_that_is_not_observed_has_no_top_and_still_has_groups() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    drop(scheduler.submit(takes(), "takes", ()).unwrap());
+    let observer = Observer::of(&scheduler);
+    assert!(observer.top(5, By::Busy, Duration::ZERO).is_empty());
+    assert!(
+        observer
+            .top(5, By::Busy, Duration::from_secs(60))
+            .is_empty()
+    );
+    assert_eq!(observer.groups().len(), 1);
+}

@@ -1,0 +1,266 @@
+//! How a reader sees processes and workers.
+
+use super::{Distributions, Observation, ProcessCounts, Record};
+use crate::api::handle::Handle;
+use crate::base::clock::nanos;
+use crate::base::level::{NotAllowed, Observe};
+use crate::base::shares::WorkerTimes;
+use crate::probe::{Decide, Decider};
+use crate::process::asked::Asked;
+use crate::process::state::{Leave, ProcessState, Waiting};
+use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::shared::Shared;
+use crate::runtime::token::Token;
+use ganger_proc_api::{CommandId, Pid, Symbol, Tag};
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Shared {
+    fn observation(&self) -> &Observation {
+        &self.probe.1.0
+    }
+}
+
+impl ProcessCell {
+    fn record(&self) -> &Option<Box<Record>> {
+        &self.probe.1.0
+    }
+
+    /// What the process waits for, if it waits. The calling thread stands in for its worker
+    /// for that moment: see `process/state.rs`.
+    fn outstanding(self: &Task) -> SmallVec<[(Tag, Asked); 4]> {
+        let mut seen = SmallVec::new();
+        if !self.state.begin_look() {
+            return seen;
+        }
+        // SAFETY: this thread owns the run token until the look ends.
+        let is_blocked = unsafe {
+            self.with_core(|core| {
+                core.yields.each(|tag, asked| seen.push((tag, asked)));
+                !core.yields.is_empty()
+            })
+        };
+        let leave = self.state.end_look(match is_blocked {
+            true => Waiting::Blocked,
+            false => Waiting::Idle,
+        });
+        // SAFETY: the process has not been parked, so that this thread still owns the token. A
+        // process that can be looked at is in the registry.
+        let token = || unsafe { Token::new(self) };
+        match leave {
+            Leave::Parked => {}
+            // A worker ends what is to be terminated.
+            Leave::Requeue | Leave::Terminate => self.shared.schedule(token()),
+            Leave::RequeueUrgent => self.shared.schedule_urgent(token()),
+        }
+        seen
+    }
+}
+
+/// What a process waits for: a command that it has yielded and that has not completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wait {
+    /// The command; `None` where the answer has come, and the step that takes it has not.
+    pub command: Option<CommandId>,
+    /// The name under which its handler is registered, if there is one.
+    pub name: Option<Symbol>,
+    /// The tag of the yield.
+    pub tag: Tag,
+    /// How long ago the command was yielded. Exact to about two milliseconds.
+    pub since: Duration,
+}
+
+/// A live process, as [`Handle::each_process`] sees it. Each call reads what is true at that
+/// moment, without a lock but for the label.
+#[derive(Clone, Copy)]
+pub struct ProcessLook<'a>(&'a Task);
+
+impl fmt::Debug for ProcessLook<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessLook")
+            .field("pid", &self.pid())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+impl ProcessLook<'_> {
+    /// Its PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.0.pid()
+    }
+
+    /// Where it is in its life.
+    #[must_use]
+    pub fn state(&self) -> ProcessState {
+        self.0.state.snapshot().state()
+    }
+
+    /// The method that it was submitted with.
+    #[must_use]
+    pub fn method(&self) -> Symbol {
+        self.0.method
+    }
+
+    /// The name of its type.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        self.0.about.type_name()
+    }
+
+    /// The label under which it is accounted: its own, or that of the process that has started
+    /// it at the moment of the start.
+    #[must_use]
+    pub fn label(&self) -> Option<Arc<str>> {
+        self.0.shared.observation().label(self.0.record())
+    }
+
+    /// Calls `look` with each command that it has yielded and that has not completed, if it
+    /// waits.
+    ///
+    /// This thread stands in for the process's worker while it reads: some nanoseconds, in
+    /// which a sender does not wake the process and this thread does so afterwards.
+    pub fn each_wait(&self, look: impl FnMut(Wait)) {
+        let shared = &self.0.shared;
+        let now = nanos(Decider::time().unwrap_or_else(|| shared.timing.time.read()));
+        let wait = |(tag, asked): (Tag, Asked)| Wait {
+            command: asked.command(),
+            name: asked.command().and_then(|id| shared.commands.name(id)),
+            tag,
+            since: Duration::from_nanos(match asked.command() {
+                Some(_) => asked.before(now),
+                None => 0,
+            }),
+        };
+        self.0.outstanding().into_iter().map(wait).for_each(look);
+    }
+
+    fn mark(&self) -> u64 {
+        self.0.record().as_ref().map_or(0, |it| it.mark())
+    }
+
+    fn set_mark(&self, mark: u64) {
+        if let Some(record) = self.0.record() {
+            record.set_mark(mark);
+        }
+    }
+
+    /// What has been counted of it; `None` where the scheduler is not observed.
+    #[must_use]
+    pub fn counts(&self) -> Option<ProcessCounts> {
+        self.0.shared.observation().counts(self.0.record())
+    }
+}
+
+/// What a scheduler that is observed knows: see [`Builder::observe`](crate::Builder::observe).
+impl Handle {
+    /// How much is counted and measured at the moment.
+    #[must_use]
+    pub fn observes(&self) -> Observe {
+        self.shared.observation().level()
+    }
+
+    /// Counts and measures as much as that from now on.
+    ///
+    /// # Errors
+    /// [`NotAllowed`] when that is more than the scheduler was built with, or when counts that
+    /// have begun would end.
+    pub fn set_observe(&self, level: Observe) -> Result<(), NotAllowed> {
+        self.shared.observation().set_level(level)
+    }
+
+    /// Calls `look` with each live process. Those that start or end meanwhile may or may not
+    /// be among them.
+    ///
+    /// O(n), where n is the highest number of processes that have ever lived at once. No
+    /// worker waits for it, and nothing is allocated for a process, but for those with chosen
+    /// PIDs. A process that ends while `look` sees it is freed by this thread.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, actor_fn};
+    /// use ganger_sched::{Observe, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().observe(Observe::Counts).start()?;
+    /// let counter = scheduler.spawner().labelled("tenant-7");
+    /// let counter = counter.spawn(actor_fn(|_, (): (), out| Ok(out.done(()))))?;
+    /// let mut waiting = 0;
+    /// scheduler.each_process(|process| {
+    ///     assert_eq!(process.label().as_deref(), Some("tenant-7"));
+    ///     waiting += process.counts().map_or(0, |counts| counts.waiting);
+    /// });
+    /// assert_eq!(waiting, 0);
+    /// # counter.send(())?;
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn each_process(&self, mut look: impl FnMut(ProcessLook<'_>)) {
+        for task in self.shared.census.registry.all() {
+            if !task.state.is_closed() {
+                look(ProcessLook(&task));
+            }
+        }
+    }
+
+    /// Calls `look` with the live process that has that PID, if there is one. O(1).
+    pub fn look_at<R>(&self, pid: Pid, look: impl FnOnce(ProcessLook<'_>) -> R) -> Option<R> {
+        let task = self.shared.find(pid)?;
+        (!task.state.is_closed()).then(|| look(ProcessLook(&task)))
+    }
+
+    /// Calls `measure` with each live process, then `wait`, and then `look` with each live process,
+    /// its value now and the value of before, which is 0 for a process that was started since. So
+    /// the reader learns what each process has done in a window of time. Nothing is allocated for
+    /// a process.
+    ///
+    /// O(n) twice, as [`each_process`](Self::each_process). One reader at a time: another one that
+    /// calls it meanwhile waits. Does nothing, and returns `false`, where the scheduler is not
+    /// observed.
+    ///
+    /// ```
+    /// use ganger_sched::{Observe, Scheduler};
+    /// use std::thread::sleep;
+    /// use std::time::Duration;
+    ///
+    /// let scheduler = Scheduler::builder().observe(Observe::Counts).start()?;
+    /// let mut busiest = None;
+    /// scheduler.over_window(
+    ///     |process| process.counts().map_or(0, |it| it.events),
+    ///     || sleep(Duration::from_millis(1)),
+    ///     |process, now, before| busiest = busiest.max(Some((now - before, process.pid()))),
+    /// );
+    /// assert_eq!(busiest, None); // There is no process.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn over_window(
+        &self,
+        measure: impl Fn(ProcessLook<'_>) -> u64,
+        wait: impl FnOnce(),
+        mut look: impl FnMut(ProcessLook<'_>, u64, u64),
+    ) -> bool {
+        let marking = || {
+            self.each_process(|it| it.set_mark(measure(it)));
+            wait();
+            self.each_process(|it| look(it, measure(it), it.mark()));
+        };
+        self.shared.observation().marking(marking).is_some()
+    }
+
+    /// How each worker has spent its time, in the order of
+    /// [`worker_stats`](Self::worker_stats); empty where the scheduler is not observed. No
+    /// worker waits for it.
+    #[must_use]
+    pub fn worker_times(&self) -> Vec<WorkerTimes> {
+        let used = self.shared.worker_slots.used();
+        self.shared.observation().times(used)
+    }
+
+    /// How durations have been distributed since the scheduler was built; `None` where the
+    /// scheduler is not observed. No worker waits for it. O(workers and types).
+    #[must_use]
+    pub fn distributions(&self) -> Option<Distributions> {
+        self.shared.observation().distributions()
+    }
+}

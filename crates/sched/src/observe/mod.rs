@@ -1,0 +1,478 @@
+//! What a scheduler in production counts and measures of itself, where its builder asks for it.
+//!
+//! **Problem.** People that run a program ask which process is slow, whose mailbox grows, and how
+//! busy the workers are. A counter that all workers share, a clock at each step, or a lock at each
+//! message would make all processes slow.
+//!
+//! **Protocol.** The [`Observation`] is a probe. Each process has a [`Record`], which the owner of
+//! the run token writes by plain stores; a sender writes there only when the process does not wait.
+//! Each worker has a [`Place`] with the time that the worker has spent busy, in search and asleep.
+//! Counts are exact. Durations are sampled: a worker reads the clock at one of [`SAMPLE`] steps,
+//! and that step counts for all of them. So a step of 20 ns pays for two reads of the clock once
+//! in 64 times. Waits are sampled in the same way, at one of [`SAMPLE`] turns of each process.
+//!
+//! **Readers** wait for no worker, and no worker waits for a reader. Readers read records with
+//! relaxed loads. A reader of histograms takes those of a worker away and leaves empty ones. The
+//! worker drops a sample that comes in that moment.
+//!
+//! **What it costs where nothing is observed**: a process has a null pointer in the place of its
+//! record, and each point is a look at that.
+//!
+//! **What it may import.** All folders. But for `look.rs`, those from `base` to `probe` are enough.
+
+mod histograms;
+mod labels;
+mod look;
+mod record;
+
+pub use histograms::{Distributions, OfType};
+pub use look::{ProcessLook, Wait};
+pub use record::ProcessCounts;
+
+use crate::base::clock::{Clock, MonotonicClock, nanos};
+use crate::base::level::{NotAllowed, Observe};
+use crate::base::shares::{Shares, Spends, WorkerTimes};
+use crate::config::Config;
+use crate::probe::{Decide, Decider, Probe};
+use ganger_sync::CachePadded;
+use ganger_sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use ganger_sync::sync::{Mutex, lock};
+use histograms::Samples;
+use labels::{Label, Labels};
+pub(crate) use record::Record;
+use std::sync::Arc;
+
+/// A worker measures one of so many steps, and one of so many waits of a process.
+pub(crate) const SAMPLE: u32 = 64;
+
+/// The probe of a scheduler that may be observed.
+pub(crate) struct Observation(Option<Box<Observed>>);
+
+struct Observed {
+    /// The most that the builder allows.
+    most: Observe,
+    /// An [`Observe`] by its number, up to `most`.
+    level: AtomicU8,
+    clock: MonotonicClock,
+    places: Box<[CachePadded<Place>]>,
+    /// Of all threads that are no workers.
+    outside: Samples,
+    labels: Labels,
+    /// What readers have taken from the workers so far.
+    taken: Mutex<Distributions>,
+    /// The reader that marks processes holds it.
+    marks: Mutex<()>,
+}
+
+/// What there is of a worker, which alone writes there.
+struct Place {
+    shares: Shares,
+    /// How many steps are left before the next that is measured.
+    left: AtomicU32,
+    /// When the step that is measured has begun; 0 when none is.
+    begun: AtomicU64,
+    samples: Samples,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            shares: Shares::new(),
+            left: AtomicU32::new(0),
+            begun: AtomicU64::new(0),
+            samples: Samples::default(),
+        }
+    }
+
+    /// Whether this step is the one of [`SAMPLE`].
+    #[inline(always)]
+    fn is_sampled(&self) -> bool {
+        // Ordering: Relaxed here and below: one thread uses it.
+        let left = self.left.load(Ordering::Relaxed);
+        let next = left.checked_sub(1).unwrap_or(SAMPLE - 1);
+        self.left.store(next, Ordering::Relaxed);
+        left == 0
+    }
+}
+
+impl Observed {
+    fn new(most: Observe, config: &Config, slots: usize) -> Self {
+        let place = |_| CachePadded::new(Place::new());
+        Self {
+            most,
+            level: AtomicU8::new(most.number()),
+            clock: config.clock(),
+            places: (0..slots).map(place).collect(),
+            outside: Samples::default(),
+            labels: Labels::default(),
+            taken: Mutex::default(),
+            marks: Mutex::default(),
+        }
+    }
+
+    /// In nanoseconds, never 0.
+    fn now(&self) -> u64 {
+        let now = Decider::time().unwrap_or_else(|| self.clock.now());
+        nanos(now).max(1)
+    }
+
+    fn measures(&self) -> bool {
+        // Ordering: Relaxed: a worker may learn of a change a little later.
+        Observe::of(self.level.load(Ordering::Relaxed)) >= Observe::Histograms
+    }
+
+    fn place(&self, worker: Option<usize>) -> Option<&Place> {
+        self.places.get(worker?).map(|place| &**place)
+    }
+
+    fn spend(&self, worker: usize, on: Spends) {
+        if let Some(place) = self.place(Some(worker)) {
+            place.shares.spend(on, self.now());
+        }
+    }
+
+    /// The step that is measured is over, if there is one.
+    #[inline(always)]
+    fn end_step(&self, record: &Record, place: &Place, of: impl Fn() -> &'static str) {
+        // Ordering: Relaxed: the worker's own.
+        let begun = place.begun.load(Ordering::Relaxed);
+        if begun != 0 {
+            self.measure_step(record, place, begun, of());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn measure_step(&self, record: &Record, place: &Place, begun: u64, of: &'static str) {
+        let length = self.now().saturating_sub(begun);
+        // Ordering: Relaxed: the worker's own.
+        place.begun.store(0, Ordering::Relaxed);
+        record.spend(length, SAMPLE);
+        if self.measures() {
+            place.samples.add(|it| it.add_step(length, of));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_step(&self, place: &Place) {
+        // Ordering: Relaxed: the worker's own.
+        place.begun.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// A wait of the process was noted: the process was made ready, or a message was put into its
+    /// mailbox.
+    #[cold]
+    #[inline(never)]
+    fn end_waits(&self, record: &Record, place: Option<&Place>, events: usize, of: &'static str) {
+        let now = self.now();
+        let ready = record.take_ready().map(|since| now.saturating_sub(since));
+        let mail = record.take_mail(events, now);
+        if self.measures() {
+            place.map_or(&self.outside, |it| &it.samples).add(|it| {
+                if let Some(wait) = ready {
+                    it.add_ready(wait, of);
+                }
+                if let Some(wait) = mail {
+                    it.add_mail(wait);
+                }
+            });
+        }
+    }
+}
+
+impl Observation {
+    #[inline(always)]
+    fn with<'a>(&'a self, record: &'a Option<Box<Record>>) -> Option<(&'a Observed, &'a Record)> {
+        // The record first: where there is one, there is an observation.
+        let record = record.as_deref()?;
+        Some((self.0.as_deref()?, record))
+    }
+
+    #[inline(always)]
+    fn spend(&self, worker: usize, on: Spends) {
+        if let Some(observed) = &self.0 {
+            observed.spend(worker, on);
+        }
+    }
+
+    /// What is counted and measured at the moment.
+    pub(crate) fn level(&self) -> Observe {
+        let observed = self.0.as_ref();
+        // Ordering: Relaxed: nothing is read on the strength of it.
+        observed.map_or(Observe::Off, |it| {
+            Observe::of(it.level.load(Ordering::Relaxed))
+        })
+    }
+
+    /// Measures more, or less.
+    pub(crate) fn set_level(&self, level: Observe) -> Result<(), NotAllowed> {
+        let most = self.0.as_ref().map_or(Observe::Off, |it| it.most);
+        match &self.0 {
+            Some(observed) if level <= most && level != Observe::Off => {
+                // Ordering: Relaxed, as in `measures`.
+                observed.level.store(level.number(), Ordering::Relaxed);
+                Ok(())
+            }
+            None if level == Observe::Off => Ok(()),
+            _ => Err(NotAllowed { level, most }),
+        }
+    }
+
+    /// What has been counted of a process.
+    pub(crate) fn counts(&self, record: &Option<Box<Record>>) -> Option<ProcessCounts> {
+        let (observed, record) = self.with(record)?;
+        Some(record.counts(observed.now()))
+    }
+
+    /// How the first so many workers have spent their time.
+    pub(crate) fn times(&self, workers: usize) -> Vec<WorkerTimes> {
+        let times = |observed: &Observed| {
+            let now = observed.now();
+            let places = observed.places.iter().take(workers);
+            places.map(|place| place.shares.times(now)).collect()
+        };
+        self.0.as_deref().map_or_else(Vec::new, times)
+    }
+
+    /// All that has been measured since the scheduler was built.
+    pub(crate) fn distributions(&self) -> Option<Distributions> {
+        let observed = self.0.as_ref()?;
+        let mut taken = lock(&observed.taken);
+        let samples = observed.places.iter().map(|place| &place.samples);
+        for samples in samples.chain([&observed.outside]) {
+            samples.move_to(&mut taken);
+        }
+        Some(taken.clone())
+    }
+
+    /// Calls `f`, which alone may mark processes meanwhile; not where nothing is observed.
+    fn marking<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
+        let observed = self.0.as_ref()?;
+        let _marks = lock(&observed.marks);
+        Some(f())
+    }
+
+    /// The label of a process.
+    pub(crate) fn label(&self, record: &Option<Box<Record>>) -> Option<Arc<str>> {
+        let (observed, record) = self.with(record)?;
+        observed.labels.name(record.label())
+    }
+}
+
+impl Probe for Observation {
+    type Process = Option<Box<Record>>;
+    type Sent = ();
+    type Observed = ();
+    type Guard<'a> = ();
+
+    fn new(config: &Config, slots: usize) -> Self {
+        let new = || Box::new(Observed::new(config.observe, config, slots));
+        Self((config.observe > Observe::Off).then(new))
+    }
+
+    fn process(&self) -> Option<Box<Record>> {
+        self.0.is_some().then(Box::default)
+    }
+
+    #[inline(always)]
+    fn born(
+        &self,
+        id: u64,
+        process: &Self::Process,
+        parent: impl Fn(&mut dyn FnMut(&Self::Process)) + Copy,
+    ) {
+        if let Some(record) = process {
+            self.see_birth(id, record, parent);
+        }
+    }
+
+    fn labelled(&self, process: &Self::Process, label: &str) {
+        if let Some((observed, record)) = self.with(process) {
+            record.set_label(observed.labels.of(label));
+        }
+    }
+
+    #[inline(always)]
+    fn readied(&self, process: &Self::Process) {
+        if let Some(record) = process {
+            self.see_ready(record);
+        }
+    }
+
+    #[inline(always)]
+    fn put_first(&self, process: &Self::Process, items: usize) {
+        if let Some(record) = process {
+            self.see_first(record, items);
+        }
+    }
+
+    #[inline(always)]
+    fn put_behind(&self, process: &Self::Process, items: usize) {
+        if let Some(record) = process {
+            self.see_behind(record, items);
+        }
+    }
+
+    #[inline(always)]
+    fn received(&self, process: &Self::Process, items: usize) {
+        if let Some(record) = process {
+            see_received(record, items);
+        }
+    }
+
+    #[inline(always)]
+    fn step_begins(
+        &self,
+        process: &Self::Process,
+        events: usize,
+        waiting: impl Fn() -> usize + Copy,
+        worker: impl Fn() -> Option<usize> + Copy,
+        of: impl Fn() -> &'static str + Copy,
+    ) {
+        if let Some(record) = process {
+            self.see_step(record, events, waiting(), worker(), of);
+        }
+    }
+
+    #[inline(always)]
+    fn turn_over(
+        &self,
+        process: &Self::Process,
+        waiting: impl Fn() -> usize + Copy,
+        worker: impl Fn() -> Option<usize> + Copy,
+        of: impl Fn() -> &'static str + Copy,
+    ) {
+        if let Some(record) = process {
+            self.see_turn(record, waiting(), worker(), of);
+        }
+    }
+
+    #[inline(always)]
+    fn firing(&self, worker: impl Fn() -> Option<usize> + Copy, late: impl Fn() -> u64 + Copy) {
+        if let Some(observed) = &self.0
+            && observed.measures()
+        {
+            let place = observed.place(worker());
+            let samples = place.map_or(&observed.outside, |it| &it.samples);
+            samples.add(|it| it.add_timer(late()));
+        }
+    }
+
+    #[inline(always)]
+    fn searching(&self, worker: usize) {
+        self.spend(worker, Spends::Search);
+    }
+
+    #[inline(always)]
+    fn found(&self, worker: usize) {
+        self.spend(worker, Spends::Work);
+    }
+
+    #[inline(always)]
+    fn sleeping(&self, worker: usize) {
+        self.spend(worker, Spends::Sleep);
+    }
+
+    #[inline(always)]
+    fn awake(&self, worker: usize) {
+        self.spend(worker, Spends::Search);
+    }
+
+    #[inline(always)]
+    fn retiring(&self, worker: usize) {
+        self.spend(worker, Spends::Nothing);
+    }
+}
+
+/// The points, where there is a record. Each is a function apart, so that the hot code of a
+/// scheduler that is not observed is a look and stays in registers.
+impl Observation {
+    #[cold]
+    #[inline(never)]
+    fn see_birth(
+        &self,
+        id: u64,
+        record: &Record,
+        parent: impl Fn(&mut dyn FnMut(&Option<Box<Record>>)),
+    ) {
+        let Some(observed) = &self.0 else { return };
+        let mut label = Label::NONE;
+        parent(&mut |it| label = it.as_deref().map_or(Label::NONE, Record::label));
+        record.begin(id, label, observed.now());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn see_ready(&self, record: &Record) {
+        let Some(observed) = &self.0 else { return };
+        record.note_ready(|| observed.now());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn see_first(&self, record: &Record, items: usize) {
+        let Some(observed) = &self.0 else { return };
+        record.put_first(items);
+        if record.note_ready(|| observed.now()) {
+            record.note_mail(0, observed.now());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn see_behind(&self, record: &Record, items: usize) {
+        if let (Some(observed), Some(ahead)) = (&self.0, record.put_behind(items)) {
+            record.note_mail(ahead, observed.now());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn see_step(
+        &self,
+        record: &Record,
+        events: usize,
+        waiting: usize,
+        worker: Option<usize>,
+        of: impl Fn() -> &'static str,
+    ) {
+        let Some(observed) = &self.0 else { return };
+        record.step(events, waiting);
+        let place = observed.place(worker);
+        if record.has_waits() {
+            observed.end_waits(record, place, events, of());
+        }
+        if let Some(place) = place {
+            observed.end_step(record, place, of);
+            if place.is_sampled() {
+                observed.begin_step(place);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn see_turn(
+        &self,
+        record: &Record,
+        waiting: usize,
+        worker: Option<usize>,
+        of: impl Fn() -> &'static str,
+    ) {
+        let Some(observed) = &self.0 else { return };
+        record.end_turn(waiting);
+        // Of a process that is queued again at once. A sender that wakes one that waits notes
+        // another moment.
+        record.note_ready(|| observed.now());
+        if let Some(place) = observed.place(worker) {
+            observed.end_step(record, place, of);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn see_received(record: &Record, items: usize) {
+    record.receive(items);
+}
