@@ -1,6 +1,9 @@
 //! The answers.
 
 use super::counts::Counts;
+use super::measures::{Distributions, ProcessCounts, Wait, WorkerTimes};
+use super::state::State;
+use super::views::Alarm;
 use serde::{Deserialize, Serialize};
 
 /// The answer of `/api/v1/snapshot`: the observed schedulers at a moment.
@@ -47,6 +50,18 @@ pub struct Scheduler {
     pub longest_step_ns: u64,
     /// The last steps with processes waiting behind them, at most 16, the oldest first.
     pub long_steps: Vec<LongStep>,
+    /// How much is counted and measured: `off`, `counts` or `histograms`.
+    #[serde(default)]
+    pub observes: String,
+    /// How each worker has spent its time, where that is counted.
+    #[serde(default)]
+    pub worker_times: Vec<WorkerTimes>,
+    /// What has been measured, where it is measured.
+    #[serde(default)]
+    pub distributions: Option<Distributions>,
+    /// The raised alarms, the oldest first.
+    #[serde(default)]
+    pub alarms: Vec<Alarm>,
 }
 
 /// The threads of a scheduler.
@@ -142,36 +157,28 @@ pub struct Process {
     pub queued: Option<u64>,
     /// The time since its last turn began; none before the first turn.
     pub quiet_ns: Option<u64>,
-}
-
-/// The state of a process's life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// It waits in a queue for a worker.
-    Ready,
-    /// A worker is inside of its step.
-    Running,
-    /// It waits for the completion of a command.
-    Blocked,
-    /// It waits, and no command is outstanding.
-    Idle,
-    /// The endpoint does not know its state.
-    Other,
-}
-
-impl State {
-    /// The name of the state, as in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Running => "running",
-            Self::Blocked => "blocked",
-            Self::Idle => "idle",
-            Self::Other => "other",
-        }
-    }
+    /// The label under which it is accounted.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// What has been counted of it, where that is counted.
+    #[serde(default)]
+    pub counts: Option<ProcessCounts>,
+    /// The value that a list is ordered by; of steps, events, busy time and growth that of the
+    /// window, if there is one.
+    #[serde(default)]
+    pub value: Option<u64>,
+    /// The commands that it waits for.
+    #[serde(default)]
+    pub waits: Vec<Wait>,
+    /// The PIDs of the processes that it is linked to. Only of a single process.
+    #[serde(default)]
+    pub links: Vec<String>,
+    /// How many monitors it has of other processes. Only of a single process.
+    #[serde(default)]
+    pub monitors: Option<u64>,
+    /// How many processes and handles are told of its end. Only of a single process.
+    #[serde(default)]
+    pub watched_by: Option<u64>,
 }
 
 /// The answer of `/api/v1/letters`: messages without a taker.

@@ -16,14 +16,20 @@
 
 mod answers;
 mod counts;
+mod measures;
 mod query;
+mod state;
+mod views;
 
 pub use answers::{
-    Letter, Letters, LongStep, Process, Processes, Scheduler, SchedulerLetters, Snapshot, State,
-    Threads, Timers,
+    Letter, Letters, LongStep, Process, Processes, Scheduler, SchedulerLetters, Snapshot, Threads,
+    Timers,
 };
 pub use counts::Counts;
+pub use measures::{Distribution, Distributions, OfType, ProcessCounts, Wait, WorkerTimes};
 pub use query::{By, Field, Filter, ProcessesQuery, QueryError, Term};
+pub use state::State;
+pub use views::{Alarm, Group, Groups, Head, Tree, TreeNode, WaitFor, Waits};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

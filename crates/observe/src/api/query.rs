@@ -1,6 +1,6 @@
 //! The query of `/api/v1/processes`.
 
-use super::answers::State;
+use super::state::State;
 use std::fmt;
 use std::str::FromStr;
 

@@ -116,6 +116,13 @@ pub(super) fn process(scheduler: u64, info: &ProcessInfo) -> Process {
         left: count(info.left),
         queued: info.queued.map(count),
         quiet_ns: info.ran_before.map(nanos),
+        label: None,
+        counts: None,
+        value: None,
+        waits: Vec::new(),
+        links: Vec::new(),
+        monitors: None,
+        watched_by: None,
     }
 }
 
@@ -168,6 +175,10 @@ fn scheduler(shown: &Shown) -> Scheduler {
         },
         longest_step_ns: nanos(stats.longest_step),
         long_steps: handle.long_steps().into_iter().map(long_step).collect(),
+        observes: format!("{:?}", handle.observes()).to_lowercase(),
+        worker_times: Vec::new(),
+        distributions: None,
+        alarms: Vec::new(),
     }
 }
 
