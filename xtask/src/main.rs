@@ -9,6 +9,7 @@ mod features;
 mod fuzz;
 mod instructions;
 mod loom;
+mod metrics;
 mod mutants;
 mod packed;
 mod program;
@@ -52,6 +53,8 @@ enum Task {
     /// Each model has a bound on preemptions with which it takes seconds: the bounded set, which
     /// the gate runs. The deep set raises the bound of all models.
     Loom(loom::Options),
+    /// Writes `docs/METRICS.md` from the table of metrics
+    Metrics,
     /// Checks that the tests notice mistakes: applies each mistake of a list, alone, and runs the
     /// tests
     ///
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => return bench::run(&options),
         Task::Ci(options) => return ci::run(&options),
         Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
+        Task::Metrics => metrics::run(),
         Task::Mutants(options) => mutants::run(&options),
         Task::Sanitize(options) => sanitize::run(&options),
         Task::Soak(options) => return soak::run_in_place(&options),

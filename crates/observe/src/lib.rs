@@ -6,8 +6,12 @@
 pub mod api;
 #[cfg(feature = "serve")]
 mod endpoint;
+#[cfg(feature = "metrics")]
+mod every;
 #[cfg(feature = "serve")]
 mod letters;
+#[cfg(any(feature = "metrics", feature = "serve"))]
+mod metrics;
 #[cfg(feature = "observer")]
 mod observer;
 pub mod trace;
@@ -16,5 +20,7 @@ pub mod trace;
 pub use endpoint::{Endpoint, Serve, ServeError, serve};
 #[cfg(feature = "serve")]
 pub use letters::{keep_letters, keep_letters_and_tell};
+#[cfg(feature = "metrics")]
+pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
 pub use observer::{By, Group, Observer, Top};

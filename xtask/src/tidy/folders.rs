@@ -16,7 +16,7 @@ const CRATES: [Layers; 19] = [
     ("model", &MODEL),
     ("mpsc", &["list", "queue", "channel injector"]),
     ("net", &NET),
-    ("observe", &["api letters observer trace", "endpoint"]),
+    ("observe", &OBSERVE),
     ("os", &OS),
     ("proc-api", &PROC_API),
     ("relay", &RELAY),
@@ -36,6 +36,8 @@ const BENCHES: [&str; 3] = [
     "channels deque mailbox timers whole",
     "driver locks queues",
 ];
+
+const OBSERVE: [&str; 3] = ["api every letters observer trace", "metrics", "endpoint"];
 
 const LINK: [&str; 3] = [
     "contain dead_letters functions shrink target watch",
@@ -139,7 +141,7 @@ const WAIT: [&str; 3] = ["block watch", "until waiter", "queue wake_list"];
 
 const XTASK: [&str; 7] = [
     "totals root",
-    "cargo program",
+    "cargo metrics program",
     "instructions loom packed readme soak tidy wordfreq",
     "alone bench clippy mutants sanitize",
     "features fuzz",

@@ -21,6 +21,7 @@ mod switches;
 mod unfinished;
 mod walks;
 mod words;
+mod written;
 
 use crate::Failure;
 use crate::root::{files, root};
@@ -107,6 +108,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     models::check(&paths, &document, &mut findings);
     let document = fs::read_to_string(root().join(walks::DOCUMENT))?;
     walks::check(&paths, &document, &mut findings);
+    let document = fs::read_to_string(root().join(crate::metrics::DOCUMENT))?;
+    written::check(&document, &mut findings);
     dependencies::check(&mut findings)?;
     findings.sort();
     for finding in &findings {

@@ -59,6 +59,11 @@ pub(super) fn html(status: StatusCode, document: String) -> Answer {
     with_body(status, "text/html; charset=utf-8", document)
 }
 
+/// Metrics as Prometheus reads them.
+pub(super) fn metrics(text: Bytes) -> Answer {
+    with_body(StatusCode::OK, crate::metrics::TEXT, text)
+}
+
 /// An answer of the API that is written already.
 pub(super) fn json_bytes(json: Bytes) -> Answer {
     with_body(StatusCode::OK, "application/json", json)

@@ -7,6 +7,8 @@ use crate::api::{
     SchedulerLetters, Snapshot, State, Term, Threads, Timers, VERSION,
 };
 use crate::letters;
+use crate::metrics::{self, Families};
+use crate::observer::Observer;
 use ganger_proc_api::Pid;
 use ganger_sched::{DeadReason, LongStepKind, ProcessInfo, ProcessState};
 use std::cmp::Ordering;
@@ -180,6 +182,22 @@ fn scheduler(shown: &Shown) -> Scheduler {
         distributions: None,
         alarms: Vec::new(),
     }
+}
+
+/// All metrics of all schedulers. O(processes).
+pub(super) fn metrics(schedulers: &[Shown]) -> String {
+    let mut families = Families::new();
+    for Shown { number, handle } in schedulers {
+        let (host, node) = (handle.host_name(), handle.node_name());
+        let is_twin = |it: &&Shown| (it.handle.host_name(), it.handle.node_name()) == (host, node);
+        let name = match schedulers.iter().filter(is_twin).count() {
+            1 => host.to_string(),
+            // Two series with the same labels would be one.
+            _ => format!("{host}#{number}"),
+        };
+        families.add(&Observer::of(handle).in_haste(), name);
+    }
+    metrics::text(&families)
 }
 
 fn long_step(step: ganger_sched::LongStep) -> LongStep {

@@ -17,10 +17,12 @@ use ganger_proc_api::{BoxError, Reply};
 use ganger_task::Cx;
 use std::sync::Arc;
 
-/// A question for an answer in JSON.
+/// A question for a costly answer.
 pub(super) enum Ask {
     /// For a snapshot.
     Snapshot(Reply<Bytes>),
+    /// For the metrics.
+    Metrics(Reply<Bytes>),
     /// For a list of processes.
     Processes(ProcessesQuery, Reply<Bytes>),
 }
@@ -29,11 +31,12 @@ pub(super) enum Ask {
 pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxError> {
     let mut sequence = 0;
     while let Some(first) = cx.recv().await {
-        let (mut snapshots, mut lists) = (Vec::new(), Vec::new());
+        let (mut snapshots, mut lists, mut metrics) = (Vec::new(), Vec::new(), Vec::new());
         let mut next = Some(first);
         while let Some(ask) = next {
             match ask {
                 Ask::Snapshot(reply) => snapshots.push(reply),
+                Ask::Metrics(reply) => metrics.push(reply),
                 Ask::Processes(query, reply) => lists.push((query, reply)),
             }
             next = cx.try_recv();
@@ -45,6 +48,12 @@ pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxE
             let json = Bytes::from(json);
             for reply in snapshots {
                 reply.complete(json.clone());
+            }
+        }
+        if !metrics.is_empty() {
+            let text = Bytes::from(look::metrics(&schedulers));
+            for reply in metrics {
+                reply.complete(text.clone());
             }
         }
         if !lists.is_empty() {

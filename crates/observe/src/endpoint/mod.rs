@@ -58,6 +58,7 @@ use std::time::Duration;
 /// | `/` | a page that lists the paths |
 /// | `/healthz` | 200: alive |
 /// | `/readyz` | 200 when all schedulers are started and none stops, or 503 with the reason |
+/// | `/metrics` | all metrics, as Prometheus reads them |
 /// | `/api/v1/snapshot` | [`Snapshot`] |
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
 /// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |

@@ -9,12 +9,17 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 8] = [
+const PATHS: [(&str, &str, &str); 9] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
         "/readyz",
         "whether all schedulers are started, and none stops",
+    ),
+    (
+        "/metrics",
+        "/metrics",
+        "all metrics, as Prometheus reads them",
     ),
     (
         "/api/v1/snapshot",

@@ -26,6 +26,7 @@ enum Route<'a> {
     Health,
     Ready,
     LogIn,
+    Metrics,
     Snapshot,
     Processes,
     /// The text of a PID, as it is in the path.
@@ -40,6 +41,7 @@ impl<'a> Route<'a> {
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
             "/login" => Self::LogIn,
+            "/metrics" => Self::Metrics,
             "/api/v1/snapshot" => Self::Snapshot,
             "/api/v1/processes" => Self::Processes,
             "/api/v1/letters" => Self::Letters,
@@ -155,6 +157,12 @@ async fn read(
         Route::Health => Ok(text(StatusCode::OK, "alive")),
         Route::Ready => Ok(ready(&schedulers(site))),
         Route::LogIn => Ok(answer::html(StatusCode::OK, page::log_in(false))),
+        Route::Metrics => {
+            no_query(query)?;
+            Ok(answer::metrics(
+                ask(cx, site.maker.call(Ask::Metrics)).await?,
+            ))
+        }
         Route::Snapshot => {
             no_query(query)?;
             let json = ask(cx, site.maker.call(Ask::Snapshot)).await?;

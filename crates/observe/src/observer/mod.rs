@@ -74,8 +74,12 @@ impl Observer {
         }
     }
 
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     /// Calls `look` with each live process, at the observer's pace.
-    fn each(&self, mut look: impl FnMut(ProcessLook<'_>)) {
+    pub(crate) fn each(&self, mut look: impl FnMut(ProcessLook<'_>)) {
         let mut pace = Pace::of(self);
         self.handle.each_process(|process| {
             look(process);

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "serve")]
 mod endpoint;
+#[cfg(any(feature = "metrics", feature = "serve"))]
+mod metrics;
 #[cfg(feature = "observer")]
 mod observer;
 mod trace;

@@ -297,6 +297,12 @@ impl Handle {
         }
     }
 
+    /// The most processes that may be alive at a time, where the builder has a limit.
+    #[must_use]
+    pub fn max_processes(&self) -> Option<usize> {
+        self.shared.config.max_processes
+    }
+
     /// The last steps, at most 16, that kept processes waiting until a spare took the place of
     /// their worker. The oldest comes first. No worker waits for it.
     ///

@@ -6,4 +6,4 @@ mod limits;
 mod queries;
 mod query_checker;
 mod stuck;
-mod support;
+pub(crate) mod support;

@@ -1,0 +1,158 @@
+//! All metrics: their names, kinds, units, labels and meanings.
+//!
+//! The table is the only source of names. The exporters take them from it, and `cargo xtask
+//! metrics` writes `docs/METRICS.md` from it: so this file uses no other file of the crate.
+//!
+//! Names and units are in OpenTelemetry's form: `{process}` counts processes, `s` is seconds.
+
+/// What a metric's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A sum since the scheduler was built, which never falls.
+    Counter,
+    /// A value at the moment.
+    Gauge,
+    /// Durations since the scheduler was built, and how they are distributed.
+    Histogram,
+}
+
+/// Which schedulers have a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// All schedulers.
+    All,
+    /// Schedulers with a limit of processes.
+    Limited,
+    /// Schedulers that are built with `Observe::Counts` or more.
+    Counts,
+    /// Schedulers that are built with `Observe::Histograms`.
+    Histograms,
+}
+
+/// A metric.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Metric {
+    /// The name, with dots.
+    pub(crate) name: &'static str,
+    /// What its value is.
+    pub(crate) kind: Kind,
+    /// The unit.
+    pub(crate) unit: &'static str,
+    /// The labels beside `scheduler` and `node`.
+    pub(crate) labels: &'static [&'static str],
+    /// Which schedulers have it.
+    #[allow(
+        dead_code,
+        reason = "the documentation says it, and the reader knows it"
+    )]
+    pub(crate) of: Of,
+    /// The meaning, as a sentence.
+    pub(crate) help: &'static str,
+}
+
+macro_rules! metrics {
+    ($(
+        $id:ident: $name:literal, $kind:ident, $unit:literal, $labels:tt, $of:ident,
+            $help:literal;
+    )+) => {
+        $(
+            #[doc = $help]
+            pub(crate) static $id: Metric = Metric {
+                name: $name,
+                kind: Kind::$kind,
+                unit: $unit,
+                labels: &$labels,
+                of: Of::$of,
+                help: $help,
+            };
+        )+
+
+        /// All metrics, in the order in which they are shown.
+        pub(crate) static ALL: &[&Metric] = &[$(&$id),+];
+    };
+}
+
+metrics! {
+    UPTIME: "ganger.scheduler.uptime", Gauge, "s", [], All,
+        "The time since the scheduler was built.";
+    PROCESS_COUNT: "ganger.process.count", Gauge, "{process}", ["state"], All,
+        "Live processes, by state: ready, running, blocked, idle.";
+    TYPE_COUNT: "ganger.process.type.count", Gauge, "{process}", ["type"], All,
+        "Live processes, by type.";
+    PROCESS_LIMIT: "ganger.process.limit", Gauge, "{process}", [], Limited,
+        "The most processes that may be alive at a time.";
+    PROCESS_STARTED: "ganger.process.started", Counter, "{process}", [], All,
+        "Processes started.";
+    PROCESS_ENDED: "ganger.process.ended", Counter, "{process}", ["cause"], All,
+        "Processes ended, by cause: done, cancelled, failed, panicked, terminated, upgrade_failed.";
+    PROCESS_FORCED: "ganger.process.forced", Counter, "{process}", [], All,
+        "Of the terminated processes, those that the deadline of a stop has ended.";
+    PROCESS_UPGRADED: "ganger.process.upgraded", Counter, "{upgrade}", [], All,
+        "Upgrades that succeeded.";
+    WORKER_LIMIT: "ganger.worker.limit", Gauge, "{thread}", [], All,
+        "Worker threads.";
+    WORKER_COUNT: "ganger.worker.count", Gauge, "{thread}", ["state"], All,
+        "Worker threads, by state: busy, searching, asleep.";
+    WORKER_SPARE: "ganger.worker.spare", Gauge, "{thread}", [], All,
+        "Spare threads, which take the places of workers whose steps block or last long.";
+    WORKER_RELIEVED: "ganger.worker.relieved", Gauge, "{thread}", [], All,
+        "Threads inside of a step that blocks or lasts long, whose places spares have taken.";
+    WORKER_BUSY: "ganger.worker.busy", Counter, "s", ["worker"], Counts,
+        "The time that a worker has spent with processes.";
+    WORKER_SEARCHING: "ganger.worker.searching", Counter, "s", ["worker"], Counts,
+        "The time that a worker has spent in search of a process.";
+    WORKER_ASLEEP: "ganger.worker.asleep", Counter, "s", ["worker"], Counts,
+        "The time that a worker has spent asleep.";
+    WORKER_TURNS: "ganger.worker.turns", Counter, "{turn}", [], All,
+        "Turns: a worker has picked a process.";
+    WORKER_STEPS: "ganger.worker.steps", Counter, "{step}", [], All,
+        "Steps of processes.";
+    WORKER_PICKS: "ganger.worker.picks", Counter, "{process}", ["source"], All,
+        "Picks of processes, by queue: local, global, urgent, arrival.";
+    WORKER_ROTATIONS: "ganger.worker.rotations", Counter, "{look}", [], All,
+        "Looks at the global queue before the worker's own deque.";
+    WORKER_STEALS: "ganger.worker.steals", Counter, "{steal}", [], All,
+        "Successful steals.";
+    WORKER_STOLEN: "ganger.worker.stolen", Counter, "{process}", [], All,
+        "Processes that the steals have moved.";
+    WORKER_SLEEPS: "ganger.worker.sleeps", Counter, "{sleep}", [], All,
+        "Times that a worker has gone to sleep.";
+    QUEUE_GLOBAL: "ganger.queue.global", Gauge, "{process}", [], All,
+        "Processes in the global queue.";
+    SCHEDULE_DURATION: "ganger.schedule.duration", Histogram, "s", ["type"], Histograms,
+        "From the moment at which a process is ready to the begin of its step.";
+    STEP_DURATION: "ganger.step.duration", Histogram, "s", ["type"], Histograms,
+        "The length of a step.";
+    STEP_LONGEST: "ganger.step.longest", Gauge, "s", [], All,
+        "The longest finished step with processes waiting behind it.";
+    STEP_BLOCKED: "ganger.step.blocked", Counter, "{step}", [], All,
+        "Steps that blocked their thread while processes waited.";
+    STEP_LONG: "ganger.step.long", Counter, "{step}", [], All,
+        "Steps that computed for long while processes waited.";
+    MESSAGE_WAIT: "ganger.message.wait.duration", Histogram, "s", [], Histograms,
+        "From the moment at which an event is in a mailbox to the begin of its step.";
+    MESSAGE_WAITING: "ganger.message.waiting", Gauge, "{message}", [], Counts,
+        "Messages and events in all mailboxes together.";
+    MAILBOX_LONGEST: "ganger.mailbox.longest", Gauge, "{message}", [], Counts,
+        "Messages and events in the longest mailbox.";
+    MESSAGE_UNDELIVERED: "ganger.message.undelivered", Counter, "{message}", [], All,
+        "Dead letters: accepted messages that the end of their processes has dropped.";
+    COMMAND_YIELDED: "ganger.command.yielded", Counter, "{command}", [], All,
+        "Commands handed to handlers.";
+    COMPLETION_STALE: "ganger.completion.stale", Counter, "{completion}", [], All,
+        "Completions that came after the end or the upgrade of their processes.";
+    PANIC_CONTAINED: "ganger.panic.contained", Counter, "{panic}", [], All,
+        "Panics in the program's code, all contained.";
+    TIMER_PENDING: "ganger.timer.pending", Gauge, "{timer}", [], All,
+        "Timers that wait.";
+    TIMER_ARMED: "ganger.timer.armed", Counter, "{timer}", [], All,
+        "Timers set.";
+    TIMER_FIRED: "ganger.timer.fired", Counter, "{timer}", [], All,
+        "Timers expired.";
+    TIMER_CANCELLED: "ganger.timer.cancelled", Counter, "{timer}", [], All,
+        "Timers taken back.";
+    TIMER_REFUSED: "ganger.timer.refused", Counter, "{message}", [], All,
+        "Delayed messages that their processes have refused.";
+    TIMER_LATENESS: "ganger.timer.lateness", Histogram, "s", [], Histograms,
+        "By how much the earliest of the timers was late that were fired together.";
+}

@@ -1,0 +1,80 @@
+//! Metrics, as stores of them read them.
+
+#[cfg(feature = "metrics")]
+mod facade;
+#[cfg(feature = "serve")]
+mod reader;
+#[cfg(feature = "serve")]
+mod text;
+
+use ganger_proc_api::{BoxError, Message, Process, process_fn};
+use ganger_sched::{Builder, Handle, Scheduler};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// A name of a metric, with its kind and labels, as in the documentation.
+pub(crate) type Documented = (String, String, BTreeSet<String>);
+
+/// The list in `docs/METRICS.md`, which is written from the table of the exporters.
+pub(crate) fn documented() -> Vec<Documented> {
+    let document = include_str!("../../../../../docs/METRICS.md");
+    let rows = document.lines().filter(|line| line.starts_with("| `"));
+    let row = |line: &str| {
+        let cells: Vec<_> = line
+            .split('|')
+            .map(|it| it.trim().replace('`', ""))
+            .collect();
+        let labels = cells[4].split(", ").filter(|it| !it.is_empty());
+        let labels = labels.map(str::to_owned).collect();
+        (cells[1].clone(), cells[2].clone(), labels)
+    };
+    let all: Vec<_> = rows.map(row).collect();
+    assert!(all.len() > 30, "{document}");
+    all
+}
+
+/// Takes all that comes, and ends after 200 events.
+fn takes() -> impl Process {
+    let mut left = 200;
+    process_fn(move |_, events, out| {
+        left -= events.count().min(left);
+        if left == 0 {
+            out.done(());
+        }
+        Ok(())
+    })
+}
+
+fn fails() -> impl Process {
+    process_fn(|_, _, _| Err("it fails".into()))
+}
+
+/// A scheduler with all metrics that has worked and stopped: nothing changes any more.
+pub(crate) fn worked(builder: Builder) -> Result<Scheduler, BoxError> {
+    use ganger_sched::Observe;
+    let builder = builder.workers(2).max_processes(1_000).quiet_failures();
+    let scheduler = builder.observe(Observe::Histograms).start()?;
+    let timers: Vec<_> = (0..10).map(|_| set_timer(&scheduler)).collect();
+    for _ in 0..20 {
+        let process = scheduler.spawn(takes())?;
+        for _ in 0..200 {
+            process.send(Message::new("n", ()))?;
+        }
+        process.wait();
+        scheduler.spawn(fails())?.wait();
+    }
+    let end = Instant::now() + Duration::from_secs(60);
+    while scheduler.timers().stats().fired < 10 {
+        assert!(Instant::now() < end, "the timers do not fire");
+        std::thread::yield_now();
+    }
+    drop(timers);
+    scheduler.stop(Duration::from_secs(60))?;
+    Ok(scheduler)
+}
+
+fn set_timer(scheduler: &Handle) -> ganger_sched::Timer {
+    let nowhere = ganger_proc_api::Pid::new(scheduler.host_name(), 1 << 40);
+    let envelope = ganger_proc_api::Envelope::new(None, nowhere, "late", ());
+    scheduler.send_after(Duration::from_micros(10), envelope)
+}

@@ -1,0 +1,39 @@
+//! A document that a task writes is as the task would write it.
+
+use super::Finding;
+
+/// Compares the list of metrics with their table.
+pub(super) fn check(document: &str, findings: &mut Vec<Finding>) {
+    let should_be = crate::metrics::document();
+    if document == should_be {
+        return;
+    }
+    let lines = document.lines().zip(should_be.lines());
+    let same = lines.take_while(|(is, should_be)| is == should_be).count();
+    findings.push(Finding {
+        path: crate::metrics::DOCUMENT.to_owned(),
+        line: Some(same + 1),
+        what: "not as the table of metrics says: run `cargo xtask metrics`".to_owned(),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_other_line_is_found() {
+        let found = |document: &str| {
+            let mut findings = Vec::new();
+            check(document, &mut findings);
+            findings.first().and_then(|it| it.line)
+        };
+        let document = crate::metrics::document();
+        assert_eq!(found(&document), None);
+        assert_eq!(
+            found(&document.replace("Steps of processes", "Steps")),
+            Some(40)
+        );
+        assert_eq!(found(""), Some(1));
+    }
+}
