@@ -3,7 +3,7 @@
 //! The facade takes sums as they are, and durations one by one. So the publisher remembers the
 //! distributions that it has published, and records what is new.
 
-use super::read::{Families, Series, Value};
+use super::read::{Families, Labels, Series, Value};
 use super::table::{self, Kind, Metric};
 use crate::every::Every;
 use crate::observer::Observer;
@@ -40,7 +40,7 @@ pub struct Metrics {
 #[derive(Default)]
 struct Published {
     is_described: bool,
-    durations: HashMap<(&'static str, Vec<(&'static str, String)>), Histogram<u64>>,
+    durations: HashMap<(&'static str, Labels), Histogram<u64>>,
 }
 
 impl Metrics {

@@ -20,10 +20,13 @@ pub(crate) enum Value {
     Durations(Histogram<u64>),
 }
 
+/// The labels of a value.
+pub(crate) type Labels = Vec<(&'static str, String)>;
+
 /// A metric's value under its labels.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
-    pub(crate) labels: Vec<(&'static str, String)>,
+    pub(crate) labels: Labels,
     pub(crate) value: Value,
 }
 
@@ -40,7 +43,7 @@ pub(crate) struct Families(Vec<Family>);
 /// The values of one scheduler, as they are added to the families.
 struct Adding<'a> {
     families: &'a mut Families,
-    labels: Vec<(&'static str, String)>,
+    labels: Labels,
 }
 
 /// A sum over all processes.

@@ -177,7 +177,7 @@ fn check_histograms(scheduler: &Handle, families: &BTreeMap<String, Family>) {
             below(&|below| histogram.count_between(0, below - 1), &buckets);
         }
     }
-    assert!(all.step.len() > 0 && all.timer.len() > 0 && all.mail.len() > 0);
+    assert!(!all.step.is_empty() && !all.timer.is_empty() && !all.mail.is_empty());
 }
 
 // pins: V9
