@@ -74,7 +74,9 @@ impl Observer {
         }
     }
 
-    pub(crate) fn handle(&self) -> &Handle {
+    /// The scheduler that is asked.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
