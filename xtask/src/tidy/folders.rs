@@ -9,7 +9,7 @@ use super::arrows::{Crate, File};
 type Layers = (&'static str, &'static [&'static str]);
 
 /// The crates with folders.
-const CRATES: [Layers; 19] = [
+const CRATES: [Layers; 20] = [
     ("benches", &BENCHES),
     ("link", &LINK),
     ("lock", &LOCK),
@@ -27,6 +27,7 @@ const CRATES: [Layers; 19] = [
     ("task", &TASK),
     ("time", &TIME),
     ("tokio", &["driver in_tokio signal", "serve"]),
+    ("top", &TOP),
     ("wait", &WAIT),
     ("xtask", &XTASK),
 ];
@@ -135,6 +136,17 @@ const TASK: [&str; 9] = [
     "process",
     "scope",
     "answers",
+];
+
+const TOP: [&str; 8] = [
+    "text",
+    "fault",
+    "source",
+    "measure save",
+    "feed options",
+    "app",
+    "draw",
+    "once screen",
 ];
 
 const WAIT: [&str; 3] = ["block watch", "until waiter", "queue wake_list"];

@@ -1,0 +1,418 @@
+//! All that the screen knows.
+
+use super::edit::Edit;
+use super::folds::Folds;
+use super::view::{Cursor, View};
+use crate::feed::{Answer, News, Wish};
+use crate::measure::{Key, Pulse, Row, Rows, Sort};
+use crate::source::List;
+use crate::text;
+use ganger_observe::api::{
+    Filter, Group, Groups, Letter, Letters, Process, Scheduler, Snapshot, Waits,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The orders, as the keys go through them.
+pub(crate) const SORTS: [Sort; 10] = [
+    Sort::Pid,
+    Sort::Name,
+    Sort::State,
+    Sort::Mailbox,
+    Sort::Growth,
+    Sort::Messages,
+    Sort::Busy,
+    Sort::Steps,
+    Sort::Restarts,
+    Sort::Age,
+];
+
+/// The windows, in seconds; 0 is the time since the start of each process.
+const WINDOWS: [u64; 4] = [1, 5, 15, 0];
+
+/// The time for which a message stays.
+const SAID: Duration = Duration::from_secs(8);
+
+/// Whether the program answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// No answer yet.
+    Waiting,
+    /// It does.
+    Here,
+    /// It does not, since that moment. The next attempt is at `again`.
+    Lost {
+        since: Duration,
+        again: Duration,
+        why: String,
+    },
+}
+
+pub(crate) struct App {
+    /// The name of the source.
+    pub(crate) name: String,
+    pub(crate) view: View,
+    /// The view before that of a single process.
+    pub(crate) back: View,
+    pub(crate) link: Link,
+    pub(crate) is_paused: bool,
+    pub(crate) has_help: bool,
+    pub(crate) filter: Filter,
+    /// While a person edits the filter.
+    pub(crate) edit: Option<Edit>,
+    pub(crate) sort: Sort,
+    pub(crate) is_descending: bool,
+    /// A place in [`WINDOWS`].
+    window: usize,
+    /// The scheduler that a person has chosen.
+    chosen: Option<u64>,
+    /// The rows of a page.
+    pub(crate) page: usize,
+    cursors: HashMap<View, Cursor>,
+    said: Option<(String, Duration)>,
+    /// Why there is no answer to a wish.
+    note: Option<(Wish, String)>,
+    now: Duration,
+    snapshots: [Option<Snapshot>; 2],
+    pub(crate) pulse: Option<Pulse>,
+    pub(crate) rows: Rows,
+    /// The wish that the rows answer.
+    rows_of: Option<Wish>,
+    pub(crate) groups: Option<Groups>,
+    pub(crate) tree: Folds,
+    pub(crate) waits: Option<Waits>,
+    pub(crate) letters: Option<Letters>,
+    pub(crate) cycles: Option<usize>,
+    pub(crate) one: Option<Key>,
+    /// The newest answer about the single process.
+    pub(crate) process: Option<Process>,
+    /// Whether the single process has ended.
+    pub(crate) has_ended: bool,
+    /// The lines that its view has.
+    pub(crate) one_lines: usize,
+}
+
+impl App {
+    pub(crate) fn new(name: String) -> Self {
+        Self {
+            name,
+            view: View::Processes,
+            back: View::Processes,
+            link: Link::Waiting,
+            is_paused: false,
+            has_help: false,
+            filter: Filter::default(),
+            edit: None,
+            sort: Sort::Mailbox,
+            is_descending: true,
+            window: 0,
+            chosen: None,
+            page: 10,
+            cursors: HashMap::new(),
+            said: None,
+            note: None,
+            now: Duration::ZERO,
+            snapshots: [None, None],
+            pulse: None,
+            rows: Rows::default(),
+            rows_of: None,
+            groups: None,
+            tree: Folds::default(),
+            waits: None,
+            letters: None,
+            cycles: None,
+            one: None,
+            process: None,
+            has_ended: false,
+            one_lines: 0,
+        }
+    }
+
+    /// What the view needs.
+    pub(crate) fn wish(&self) -> Wish {
+        match self.view {
+            View::Processes => Wish::Processes(self.list()),
+            View::Groups => Wish::Groups,
+            View::Tree => Wish::Tree,
+            View::Waits => Wish::Waits,
+            View::Letters => Wish::Letters,
+            View::Alarms => Wish::Nothing,
+            View::One => self.one.clone().map_or(Wish::Nothing, Wish::Process),
+        }
+    }
+
+    fn list(&self) -> List {
+        let has_window = matches!(self.sort, Sort::Messages | Sort::Busy | Sort::Growth);
+        let several = self.schedulers().len() > 1;
+        List {
+            by: self.sort.by(),
+            window: self.window().filter(|_| has_window),
+            filter: self.filter.to_string(),
+            scheduler: self.pulse.as_ref().filter(|_| several).map(|it| it.number),
+            ..List::default()
+        }
+    }
+
+    pub(crate) fn window(&self) -> Option<Duration> {
+        let seconds = WINDOWS[self.window];
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    pub(super) fn next_window(&mut self) {
+        self.window = (self.window + 1) % WINDOWS.len();
+    }
+
+    /// The time since the start of this program.
+    pub(crate) fn now(&self) -> Duration {
+        self.now
+    }
+
+    pub(crate) fn tick(&mut self, now: Duration) {
+        self.now = now;
+        self.rows.tick(now);
+        self.said.take_if(|it| it.1 <= now);
+        self.follow();
+    }
+
+    pub(crate) fn say(&mut self, text: impl AsRef<str>) {
+        let text = text::clean(text.as_ref()).into_owned();
+        self.said = Some((text, self.now + SAID));
+    }
+
+    pub(crate) fn said(&self) -> Option<&str> {
+        self.said.as_ref().map(|it| it.0.as_str())
+    }
+
+    /// Why the view has no answer.
+    pub(crate) fn note(&self) -> Option<&str> {
+        let note = self.note.as_ref()?;
+        (note.0 == self.wish()).then_some(note.1.as_str())
+    }
+
+    pub(crate) fn schedulers(&self) -> &[Scheduler] {
+        let newest = self.snapshots[1].as_ref();
+        newest.map_or(&[], |it| it.schedulers.as_slice())
+    }
+
+    pub(super) fn next_scheduler(&mut self) {
+        let all: Vec<_> = self.schedulers().iter().map(|it| it.number).collect();
+        let shown = self.pulse.as_ref().map(|it| it.number);
+        let place = all.iter().position(|it| Some(*it) == shown);
+        let next = place.map_or(0, |it| (it + 1) % all.len());
+        self.chosen = all.get(next).copied();
+        self.look();
+    }
+
+    /// Takes what a thread of the feed tells.
+    pub(crate) fn take(&mut self, news: News) {
+        match news {
+            News::Snapshot(_) | News::Cycles(_) | News::Answer(..) if self.is_paused => {}
+            News::Snapshot(snapshot) => {
+                if matches!(self.link, Link::Lost { .. }) {
+                    self.say(format!("{} answers again", self.name));
+                }
+                self.link = Link::Here;
+                let [_, before] = &mut self.snapshots;
+                self.snapshots = [before.take(), Some(snapshot)];
+                self.look();
+            }
+            News::Lost(fault, pause) => {
+                let since = match &self.link {
+                    Link::Lost { since, .. } => *since,
+                    _ => self.now,
+                };
+                let why = text::clean(&fault.to_string()).into_owned();
+                let again = self.now + pause;
+                self.link = Link::Lost { since, again, why };
+            }
+            News::Cycles(cycles) => self.cycles = cycles,
+            News::Answer(wish, answer) if wish == self.wish() => self.answer(wish, answer),
+            News::Fault(wish, fault) if wish == self.wish() => {
+                self.note = Some((wish, text::clean(&fault.to_string()).into_owned()));
+            }
+            News::Answer(..) | News::Fault(..) | News::Died => {}
+        }
+        self.follow();
+    }
+
+    fn answer(&mut self, wish: Wish, answer: Answer) {
+        self.note = None;
+        match answer {
+            Answer::Processes(answer, gone) => {
+                if !self
+                    .rows_of
+                    .as_ref()
+                    .is_some_and(|it| is_same_list(it, &wish))
+                {
+                    self.rows.clear();
+                }
+                self.rows_of = Some(wish);
+                self.rows.take(answer, &gone, self.now);
+            }
+            Answer::Process(process) => {
+                self.has_ended = process.is_none();
+                self.process = process.map(|it| *it).or(self.process.take());
+            }
+            Answer::Groups(groups) => self.groups = Some(groups),
+            Answer::Tree(tree) => self.tree.take(tree),
+            Answer::Letters(letters) => self.letters = Some(letters),
+            Answer::Waits(waits) => {
+                self.cycles = Some(waits.cycles.len());
+                self.waits = Some(waits);
+            }
+        }
+    }
+
+    /// Makes the head of the two newest snapshots.
+    fn look(&mut self) {
+        let [before, Some(now)] = &self.snapshots else {
+            return;
+        };
+        let chosen = now
+            .schedulers
+            .iter()
+            .find(|it| Some(it.number) == self.chosen);
+        let shown = chosen.or(now.schedulers.first());
+        self.pulse = shown.map(|now| {
+            let before = before.iter().flat_map(|it| &it.schedulers);
+            Pulse::of(now, before.into_iter().find(|it| it.number == now.number))
+        });
+    }
+
+    /// Sorts the rows, and finds the selected row again.
+    pub(super) fn follow(&mut self) {
+        self.rows.sort(self.sort, self.is_descending);
+        let ids = self.ids();
+        self.cursor().follow(&ids);
+    }
+
+    pub(crate) fn cursor(&mut self) -> &mut Cursor {
+        self.cursors.entry(self.view).or_default()
+    }
+
+    /// The selected row.
+    pub(crate) fn at(&self) -> usize {
+        self.cursors.get(&self.view).map_or(0, Cursor::at)
+    }
+
+    /// The identities of the rows of the view.
+    pub(super) fn ids(&self) -> Vec<String> {
+        let key = |row: &Row| format!("{} {}", row.process.scheduler, row.process.pid);
+        match self.view {
+            View::Processes => self.rows.all().iter().map(key).collect(),
+            View::Groups => self.groups().iter().map(group_id).collect(),
+            View::Tree => (self.tree.visible().iter().map(|it| self.tree.id(*it))).collect(),
+            View::Waits => {
+                let waits = self.waits.iter().flat_map(|it| &it.waits);
+                waits
+                    .map(|it| format!("{} {}", it.waiter, it.kind))
+                    .collect()
+            }
+            View::Alarms => {
+                let pulse = self.pulse.as_ref();
+                let alarms = pulse.map_or(0, |it| it.alarms.len() + it.long_steps.len());
+                (0..alarms).map(|it| it.to_string()).collect()
+            }
+            View::Letters => {
+                let letters = self.letters().into_iter();
+                letters
+                    .map(|it| format!("{} {}", it.at_ns, it.target))
+                    .collect()
+            }
+            View::One => (0..self.one_lines).map(|it| it.to_string()).collect(),
+        }
+    }
+
+    /// The groups of the shown scheduler.
+    pub(crate) fn groups(&self) -> Vec<&Group> {
+        let number = self.pulse.as_ref().map(|it| it.number);
+        let groups = self.groups.iter().flat_map(|it| &it.groups);
+        groups
+            .filter(|it| number.is_none_or(|number| number == it.scheduler))
+            .collect()
+    }
+
+    /// The letters of the shown scheduler, the newest first.
+    pub(crate) fn letters(&self) -> Vec<&Letter> {
+        let number = self.pulse.as_ref().map(|it| it.number);
+        let all = self.letters.iter().flat_map(|it| &it.schedulers);
+        let shown = all.filter(|it| number.is_none_or(|number| number == it.scheduler));
+        shown
+            .flat_map(|it| it.last.iter().flatten())
+            .rev()
+            .collect()
+    }
+
+    /// The process of the selected row.
+    pub(super) fn selected(&self) -> Option<Key> {
+        let at = self.at();
+        let number = self.pulse.as_ref().map_or(1, |it| it.number);
+        let is_pid = |key: &Key| key.1.starts_with('{');
+        let key = match self.view {
+            View::Processes => self.rows.all().get(at).map(Row::key),
+            View::Tree => {
+                let node = self.tree.node(*self.tree.visible().get(at)?);
+                node.pid.clone().map(|pid| (node.scheduler, pid))
+            }
+            View::Waits => {
+                let wait = self.waits.as_ref()?.waits.get(at)?;
+                wait.scheduler.map(|it| (it, wait.waiter.clone()))
+            }
+            View::Alarms => {
+                let pulse = self.pulse.as_ref()?;
+                let step = || pulse.long_steps.iter().rev().nth(at - pulse.alarms.len());
+                let pid = match pulse.alarms.get(at) {
+                    Some(alarm) => alarm.pid.clone(),
+                    None => step().map(|it| it.pid.clone()),
+                };
+                pid.map(|pid| (number, pid))
+            }
+            View::Letters => {
+                let letters = self.letters();
+                letters.get(at).map(|it| (number, it.target.clone()))
+            }
+            View::Groups | View::One => None,
+        };
+        key.filter(is_pid)
+    }
+
+    /// Shows a single process.
+    pub(super) fn open(&mut self, key: Key) {
+        self.back = self.view;
+        self.view = View::One;
+        self.has_ended = false;
+        let is_it = |it: &&Row| it.key() == key;
+        let row = self.rows.all().iter().find(is_it);
+        self.process = row.map(|it| it.process.clone());
+        self.one = Some(key);
+    }
+
+    /// The row of the single process, with its rates, if the table has it.
+    pub(crate) fn one_row(&self) -> Option<&Row> {
+        let key = self.one.as_ref()?;
+        self.rows.all().iter().find(|it| it.key() == *key)
+    }
+}
+
+/// Whether two lists have the same processes to choose from: another order keeps the histories.
+fn is_same_list(one: &Wish, other: &Wish) -> bool {
+    match (one, other) {
+        (Wish::Processes(one), Wish::Processes(other)) => {
+            (&one.filter, one.scheduler) == (&other.filter, other.scheduler)
+        }
+        _ => false,
+    }
+}
+
+fn group_id(group: &&Group) -> String {
+    let Group {
+        scheduler,
+        type_name,
+        method,
+        label,
+        state,
+        waits_for,
+        ..
+    } = group;
+    format!("{scheduler} {type_name} {method} {label:?} {state:?} {waits_for:?}")
+}

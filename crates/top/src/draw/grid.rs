@@ -1,0 +1,247 @@
+//! A list in columns, with a selected row.
+
+use super::theme::Theme;
+use crate::text;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+/// A column. Where the screen is narrow, columns with the highest rank are left out first; those
+/// with rank 0 stay.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column {
+    title: &'static str,
+    /// The least width.
+    width: u16,
+    /// Whether it takes what is left of the width.
+    fills: bool,
+    is_right: bool,
+    rank: u8,
+}
+
+/// A text of a list. It has no control characters.
+#[derive(Debug, Clone)]
+pub(super) struct Cell {
+    text: String,
+    style: Style,
+}
+
+/// What a list shows.
+pub(super) struct Grid<'a> {
+    pub(super) columns: &'a [Column],
+    /// The column that the list is sorted by, and whether the most come first.
+    pub(super) sorted: Option<(usize, bool)>,
+    pub(super) count: usize,
+    pub(super) selected: Option<usize>,
+    pub(super) offset: usize,
+    pub(super) row: &'a dyn Fn(usize) -> Vec<Cell>,
+}
+
+impl Column {
+    pub(super) const fn left(title: &'static str, width: u16) -> Self {
+        Self {
+            title,
+            width,
+            fills: false,
+            is_right: false,
+            rank: 0,
+        }
+    }
+
+    pub(super) const fn right(title: &'static str, width: u16) -> Self {
+        Self {
+            is_right: true,
+            ..Self::left(title, width)
+        }
+    }
+
+    pub(super) const fn fill(title: &'static str, width: u16) -> Self {
+        Self {
+            fills: true,
+            ..Self::left(title, width)
+        }
+    }
+
+    pub(super) const fn rank(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+}
+
+impl Cell {
+    pub(super) fn new(text: impl AsRef<str>, style: Style) -> Self {
+        let text = text::clean(text.as_ref()).into_owned();
+        Self { text, style }
+    }
+
+    pub(super) fn plain(text: impl AsRef<str>) -> Self {
+        Self::new(text, Style::new())
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn styled(self, style: Style) -> Self {
+        Self { style, ..self }
+    }
+
+    /// A number, or a dash where it is not known.
+    pub(super) fn or_dash(text: Option<String>) -> Self {
+        Self::plain(text.as_deref().unwrap_or("-"))
+    }
+}
+
+impl Grid<'_> {
+    /// Draws the titles in the first line, and the rows below.
+    pub(super) fn draw(&self, area: Rect, theme: Theme, buffer: &mut Buffer) {
+        if area.height == 0 {
+            return;
+        }
+        let places = places(self.columns, area);
+        buffer.set_style(Rect { height: 1, ..area }, theme.header());
+        for (place, x, width) in &places {
+            let column = self.columns[*place];
+            let mark = match self.sorted {
+                Some((sorted, is_descending)) if sorted == *place => match is_descending {
+                    true => "▼",
+                    false => "▲",
+                },
+                _ => "",
+            };
+            let title = format!("{}{mark}", column.title);
+            put(
+                buffer,
+                *x,
+                area.y,
+                *width,
+                &title,
+                Style::new(),
+                column.is_right,
+            );
+        }
+        let rows = usize::from(area.height - 1).min(self.count.saturating_sub(self.offset));
+        for (line, row) in (self.offset..self.offset + rows).enumerate() {
+            let y = area.y + 1 + u16::try_from(line).unwrap_or(u16::MAX);
+            let cells = (self.row)(row);
+            for (place, x, width) in &places {
+                if let Some(cell) = cells.get(*place) {
+                    let is_right = self.columns[*place].is_right;
+                    put(buffer, *x, y, *width, &cell.text, cell.style, is_right);
+                }
+            }
+            if self.selected == Some(row) {
+                let line = Rect {
+                    y,
+                    height: 1,
+                    ..area
+                };
+                buffer.set_style(line, theme.selected());
+            }
+        }
+    }
+}
+
+/// The columns that have room, each with its place and width.
+fn places(columns: &[Column], area: Rect) -> Vec<(usize, u16, u16)> {
+    let mut kept: Vec<usize> = (0..columns.len()).collect();
+    let needed = |kept: &[usize]| {
+        let widths: u16 = kept.iter().map(|it| columns[*it].width + 1).sum();
+        widths.saturating_sub(1)
+    };
+    while needed(&kept) > area.width {
+        let ranks = kept.iter().map(|it| columns[*it].rank);
+        let Some(highest) = ranks.max().filter(|it| *it > 0) else {
+            break;
+        };
+        kept.retain(|it| columns[*it].rank != highest);
+    }
+    let fills = kept.iter().filter(|it| columns[**it].fills).count();
+    let fills = u16::try_from(fills).unwrap_or(1).max(1);
+    let more = area.width.saturating_sub(needed(&kept)) / fills;
+    let mut x = area.x;
+    let mut places = Vec::new();
+    for place in kept {
+        let column = columns[place];
+        let width = column.width + if column.fills { more } else { 0 };
+        let width = width.min(area.right().saturating_sub(x));
+        if width > 0 {
+            places.push((place, x, width));
+        }
+        x = x.saturating_add(width + 1);
+    }
+    places
+}
+
+/// Writes a text into a place, and cuts off what has no room.
+fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style, is_right: bool) {
+    let length = Span::raw(text).width();
+    let room = usize::from(width);
+    if length > room {
+        let (end, _) = buffer.set_stringn(x, y, text, room - 1, style);
+        buffer.set_stringn(end, y, "…", 1, style);
+        return;
+    }
+    let space = u16::try_from(room - length).unwrap_or(0);
+    let x = if is_right { x + space } else { x };
+    buffer.set_stringn(x, y, text, room, style);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [Column; 4] = [
+        Column::left("PID", 4),
+        Column::fill("NAME", 6),
+        Column::right("MORE", 5).rank(1),
+        Column::right("AGE", 4),
+    ];
+
+    fn drawn(width: u16, selected: Option<usize>) -> Vec<String> {
+        let area = Rect::new(0, 0, width, 3);
+        let mut buffer = Buffer::empty(area);
+        let row = |row: usize| {
+            ["123456", "a東京b\x1b", "7", "9"]
+                .map(|it| Cell::plain(it.replace('7', &row.to_string())))
+                .to_vec()
+        };
+        let grid = Grid {
+            columns: &COLUMNS,
+            sorted: Some((3, true)),
+            count: 4,
+            selected,
+            offset: 1,
+            row: &row,
+        };
+        grid.draw(area, Theme::new(false), &mut buffer);
+        let line = |y| {
+            (0..width)
+                .map(|x| buffer[(x, y)].symbol())
+                .collect::<String>()
+        };
+        (0..3).map(line).collect()
+    }
+
+    #[test]
+    fn columns_share_the_width_and_texts_are_cut() {
+        let lines = drawn(24, None);
+        assert_eq!(lines[0], "PID  NAME      MORE AGE▼");
+        assert_eq!(
+            lines[1].replace("  b", "b"),
+            "123… a東 京 b\u{fffd}      1    9"
+        );
+        assert!(lines[2].ends_with("2    9"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_narrow_screen_has_fewer_columns() {
+        let lines = drawn(17, Some(2));
+        assert_eq!(lines[0], "PID  NAME    AGE▼");
+        assert!(lines.iter().all(|line| !line.contains("MORE")));
+        // Narrower than what stays.
+        for width in 0..12 {
+            drawn(width, Some(1));
+        }
+    }
+}

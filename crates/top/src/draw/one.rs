@@ -1,0 +1,117 @@
+//! A single process.
+
+use super::processes::{self, sparkline};
+use super::theme::Theme;
+use crate::app::App;
+use crate::measure::SPARKS;
+use crate::text::{self, count, percent, rate, time};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+/// The width of the names.
+const NAMES: usize = 12;
+
+struct Lines {
+    lines: Vec<Line<'static>>,
+}
+
+impl Lines {
+    fn add(&mut self, name: &str, value: impl AsRef<str>) {
+        self.add_in(name, value, Style::new());
+    }
+
+    fn add_in(&mut self, name: &str, value: impl AsRef<str>, style: Style) {
+        let value = text::clean(value.as_ref()).into_owned();
+        let name = Span::raw(format!("{name:NAMES$} "));
+        self.lines
+            .push(Line::from(vec![name, Span::styled(value, style)]));
+    }
+}
+
+pub(super) fn lines(app: &App, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = Lines { lines: Vec::new() };
+    let Some((_, pid)) = &app.one else {
+        return lines.lines;
+    };
+    lines.add_in("PID", pid, theme.strong());
+    if app.has_ended {
+        lines.add_in(
+            "state",
+            "ended; below is the last that was seen",
+            theme.warning(),
+        );
+    }
+    let Some(process) = &app.process else {
+        return lines.lines;
+    };
+    if !app.has_ended {
+        lines.add("state", processes::state(process, false, theme).text());
+    }
+    if let Some(row) = app.one_row() {
+        for warning in &row.warnings {
+            lines.add_in("warning", warning.sentence(), theme.bad());
+        }
+    }
+    lines.add("type", format!("{}, {}", process.type_name, process.method));
+    let or_none = |text: Option<&str>| text.unwrap_or("none").to_owned();
+    let names = process.names.join(", ");
+    lines.add("names", or_none(Some(&*names).filter(|it| !it.is_empty())));
+    lines.add("label", or_none(process.label.as_deref()));
+    lines.add("parent", or_none(process.parent.as_deref()));
+    let age = process.counts.as_ref().map(|it| time(it.age_ns));
+    let age = age.as_deref().unwrap_or("not counted");
+    lines.add("age", format!("{age}, restarts {}", process.incarnation));
+    for (name, is_so) in [
+        ("asked to finish", process.is_cancelled),
+        ("takes no further step", process.is_terminating),
+    ] {
+        if is_so {
+            lines.add_in("", name, theme.warning());
+        }
+    }
+    numbers(app, &mut lines);
+    for wait in &process.waits {
+        let name = wait.name.as_deref().unwrap_or("a command");
+        let since = time(wait.since_ns);
+        lines.add(
+            "waits for",
+            format!("{name} (tag {}) since {since}", wait.tag),
+        );
+    }
+    if let (Some(monitors), Some(watched_by)) = (process.monitors, process.watched_by) {
+        let (monitors, watched_by) = (count(monitors), count(watched_by));
+        lines.add("monitors", format!("{monitors}, watched by {watched_by}"));
+    }
+    for link in &process.links {
+        lines.add("linked to", link);
+    }
+    lines.lines
+}
+
+fn numbers(app: &App, lines: &mut Lines) {
+    let Some(process) = &app.process else { return };
+    let Some(counts) = &process.counts else {
+        lines.add(
+            "counts",
+            "none: the program builds its scheduler without Builder::observe",
+        );
+        lines.add("left", count(process.left));
+        return;
+    };
+    let row = app.one_row();
+    let busy = row.and_then(|it| it.busy).map(percent);
+    let busy = busy.map(|it| format!(", {it}% now")).unwrap_or_default();
+    lines.add("mailbox", count(counts.waiting));
+    lines.add("busy", format!("{} in all{busy}", time(counts.busy_ns)));
+    lines.add("longest step", time(counts.longest_step_ns));
+    let (turns, steps, events) = (counts.turns, counts.steps, counts.events);
+    lines.add("turns", format!("{}, steps {}", count(turns), count(steps)));
+    let messages = row.and_then(|it| it.messages).map(rate);
+    let messages = messages
+        .map(|it| format!(", {it}/s now"))
+        .unwrap_or_default();
+    lines.add("messages", format!("{}{messages}", count(events)));
+    if let Some(row) = row {
+        lines.add("", sparkline(&row.sparks, SPARKS));
+    }
+}

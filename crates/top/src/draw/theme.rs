@@ -1,0 +1,60 @@
+//! Colours, and what stands for them where a terminal or a person wants none.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// The styles of the screen. Each differs from the others without colours too, or the text says
+/// the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Theme {
+    has_colours: bool,
+}
+
+impl Theme {
+    /// Without colours where the variable `NO_COLOR` has a value: see <https://no-color.org>.
+    pub(crate) fn of_environment() -> Self {
+        let no_colour = std::env::var_os("NO_COLOR");
+        Self::new(no_colour.is_none_or(|it| it.is_empty()))
+    }
+
+    pub(crate) fn new(has_colours: bool) -> Self {
+        Self { has_colours }
+    }
+
+    fn with(self, colour: Color, otherwise: Modifier) -> Style {
+        match self.has_colours {
+            true => Style::new().fg(colour),
+            false => Style::new().add_modifier(otherwise),
+        }
+    }
+
+    /// A number that matters.
+    pub(crate) fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// What has ended, and what explains.
+    pub(crate) fn dim(self) -> Style {
+        self.with(Color::DarkGray, Modifier::DIM)
+    }
+
+    pub(crate) fn good(self) -> Style {
+        self.with(Color::Green, Modifier::empty())
+    }
+
+    pub(crate) fn warning(self) -> Style {
+        self.with(Color::Yellow, Modifier::BOLD)
+    }
+
+    pub(crate) fn bad(self) -> Style {
+        let style = self.with(Color::Red, Modifier::BOLD);
+        style.add_modifier(Modifier::BOLD)
+    }
+
+    pub(crate) fn header(self) -> Style {
+        self.with(Color::Cyan, Modifier::UNDERLINED)
+    }
+
+    pub(crate) fn selected(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+}

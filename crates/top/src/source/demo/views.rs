@@ -1,0 +1,129 @@
+//! Groups, the tree, waits and letters of the shop.
+
+use super::crowd::{Member, nanos, pid};
+use crate::text::whole;
+use ganger_observe::api::{
+    Group, Groups, Head, Letter, Letters, SchedulerLetters, Tree, TreeNode, VERSION, WaitFor, Waits,
+};
+use std::cmp::Reverse;
+
+pub(super) fn groups(all: &[Member]) -> Groups {
+    let mut groups: Vec<Group> = Vec::new();
+    for member in all {
+        let process = &member.process;
+        let waits_for = process.waits.first().and_then(|it| it.name.clone());
+        let is_same = |it: &&mut Group| {
+            (it.scheduler, &it.type_name, &it.label)
+                == (member.scheduler, &process.type_name, &process.label)
+                && (it.state, &it.waits_for) == (process.state, &waits_for)
+        };
+        let waiting = process.counts.as_ref().map_or(0, |it| it.waiting);
+        if let Some(group) = groups.iter_mut().find(is_same) {
+            group.count += 1;
+            group.waiting += waiting;
+            continue;
+        }
+        groups.push(Group {
+            scheduler: member.scheduler,
+            type_name: process.type_name.clone(),
+            method: process.method.clone(),
+            label: process.label.clone(),
+            state: process.state,
+            waits_for,
+            count: 1,
+            waiting,
+        });
+    }
+    groups.sort_by_key(|it| Reverse(it.count));
+    Groups {
+        version: VERSION,
+        groups,
+        others: 0,
+    }
+}
+
+/// The members have their parents before them.
+pub(super) fn tree(all: &[Member]) -> Tree {
+    let place = |pid: &String| all.iter().position(|it| it.process.pid == *pid);
+    let node = |member: &Member| {
+        let process = &member.process;
+        TreeNode {
+            scheduler: member.scheduler,
+            pid: Some(process.pid.clone()),
+            parent: process.parent.as_ref().and_then(place).map(|it| it as u64),
+            name: process.names.first().cloned(),
+            kind: member.strategy.unwrap_or(&process.type_name).to_owned(),
+            is_supervisor: member.strategy.is_some(),
+            state: Some(process.state),
+            restarts: member.restarts,
+            last_cause: (member.restarts > 0).then(|| "failed: no such file".to_owned()),
+        }
+    };
+    Tree {
+        version: VERSION,
+        nodes: all.iter().map(node).collect(),
+        others: 0,
+    }
+}
+
+pub(super) fn waits(now: f64) -> Waits {
+    let transfer = |place: u64, behind: u64| WaitFor {
+        scheduler: Some(1),
+        waiter: pid(1, place),
+        waiter_name: Some("bank::Transfer".to_owned()),
+        kind: "mutex".to_owned(),
+        parties: vec![pid(1, behind)],
+        since_ns: nanos(now - 2.0),
+    };
+    let shelf = |place: u64| WaitFor {
+        scheduler: Some(1),
+        waiter: pid(1, 20 + place),
+        waiter_name: Some("store::Shelf".to_owned()),
+        kind: "sql".to_owned(),
+        parties: vec!["thread sql-1".to_owned()],
+        since_ns: nanos((now + place as f64 * 1.3) % 4.0),
+    };
+    let mut waits = vec![transfer(40, 41), transfer(41, 40), transfer(42, 40)];
+    waits.extend((0..4).map(shelf));
+    Waits {
+        version: VERSION,
+        waits,
+        cycles: vec![vec![0, 1]],
+        heads: vec![Head {
+            party: "thread sql-1".to_owned(),
+            party_name: None,
+            waiters: 4,
+            longest_ns: nanos(now % 4.0),
+        }],
+        others: 0,
+    }
+}
+
+pub(super) fn letters(now: f64) -> Letters {
+    let letter = |number: u64| Letter {
+        reason: "ended".to_owned(),
+        source: Some(pid(1, 10)),
+        target: pid(1, 5_000 + number),
+        topic: "web::Update".to_owned(),
+        at_ns: nanos(number as f64 / 2.0),
+    };
+    let newest = whole((now * 2.0).floor()).saturating_sub(20);
+    let shop = SchedulerLetters {
+        scheduler: 1,
+        host: "shop".to_owned(),
+        undelivered: whole(now * 2.0),
+        refused: whole(now / 20.0),
+        last: Some((newest.saturating_sub(20)..newest).map(letter).collect()),
+    };
+    let batch = SchedulerLetters {
+        scheduler: 2,
+        host: "batch".to_owned(),
+        undelivered: 0,
+        refused: 0,
+        last: None,
+    };
+    Letters {
+        version: VERSION,
+        schedulers: vec![shop, batch],
+    }
+}

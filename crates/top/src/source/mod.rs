@@ -1,0 +1,72 @@
+//! Where the answers come from: an endpoint over HTTP, or the demo.
+
+mod address;
+mod demo;
+mod http;
+mod remote;
+
+pub use address::Address;
+pub use demo::Demo;
+pub use remote::Remote;
+
+use crate::fault::Fault;
+use ganger_observe::api::{Groups, Letters, Processes, Snapshot, Tree, Waits};
+use std::io::Write;
+use std::time::Duration;
+
+/// A program whose schedulers are shown. Each question blocks until its answer.
+///
+/// # Errors
+/// Each returns a [`Fault`] where there is no answer, and [`Fault::NotHere`] where the program
+/// does not have what was asked for.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "they are in the trait's own documentation"
+)]
+pub trait Source: Send + Sync {
+    /// The name of the program for people, such as its address.
+    fn name(&self) -> String;
+    /// All schedulers.
+    fn snapshot(&self) -> Result<Snapshot, Fault>;
+    /// The first processes of a list.
+    fn processes(&self, list: &List) -> Result<Processes, Fault>;
+    /// A single process.
+    fn process(&self, scheduler: u64, pid: &str) -> Result<Processes, Fault>;
+    /// Processes that are alike.
+    fn groups(&self) -> Result<Groups, Fault>;
+    /// Supervisors and children.
+    fn tree(&self) -> Result<Tree, Fault>;
+    /// Waits for each other.
+    fn waits(&self) -> Result<Waits, Fault>;
+    /// Dead letters.
+    fn letters(&self) -> Result<Letters, Fault>;
+    /// Writes a trace of the last seconds, as a file for Perfetto.
+    fn trace(&self, time: Duration, to: &mut dyn Write) -> Result<(), Fault>;
+}
+
+/// A choice of processes, and their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// The number of processes.
+    pub top: u32,
+    /// The name of the order, as in the API.
+    pub by: &'static str,
+    /// The time over which the order counts; none for the time since the start of each process.
+    pub window: Option<Duration>,
+    /// The filter, as in the API.
+    pub filter: String,
+    /// The number of the scheduler; none for all.
+    pub scheduler: Option<u64>,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self {
+            top: 200,
+            by: "mailbox",
+            window: None,
+            filter: String::new(),
+            scheduler: None,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Beside an endpoint in the same process.
+
+use ganger_observe::{Endpoint, keep_letters, serve};
+use ganger_sched::Scheduler;
+use ganger_task::Cx;
+use ganger_top::{Fault, List, Once, Remote, Source as _, once, once_json};
+use std::time::Duration;
+
+const TOKEN: &str = "0123456789abcdef";
+
+fn remote(endpoint: &Endpoint, token: Option<&str>) -> Remote {
+    let address = endpoint.address().to_string().parse().unwrap();
+    Remote::new(address, token.map(str::to_owned)).unwrap()
+}
+
+fn look() -> Once {
+    Once {
+        every: Duration::ZERO,
+        ..Once::default()
+    }
+}
+
+/// A scheduler with a process that waits for messages, and its PID.
+fn program() -> (Scheduler, String) {
+    let builder = keep_letters(Scheduler::builder()).workers(1).host("shop");
+    let scheduler = builder.start().unwrap();
+    let waiting = scheduler.spawn(async |cx: Cx<u32>| {
+        cx.recv().await;
+        Ok(())
+    });
+    let pid = waiting.unwrap().pid().to_string();
+    (scheduler, pid)
+}
+
+#[test]
+fn an_endpoint_is_shown() {
+    let (scheduler, pid) = program();
+    let endpoint = serve("127.0.0.1:0").scheduler(&scheduler).start().unwrap();
+    let source = remote(&endpoint, None);
+    let snapshot = source.snapshot().unwrap();
+    assert_eq!(snapshot.schedulers[0].host, "shop");
+    let processes = source.processes(&List::default()).unwrap();
+    assert_eq!((processes.live, &processes.processes[0].pid), (1, &pid));
+    let one = source.process(1, &pid).unwrap();
+    assert_eq!(one.processes[0].pid, pid);
+    assert_eq!(source.letters().unwrap().schedulers[0].scheduler, 1);
+    let missing = source.process(1, "{shop|77}");
+    assert!(matches!(missing, Err(Fault::NotHere(_))), "{missing:?}");
+    let wrong = List {
+        by: "size",
+        ..List::default()
+    };
+    let refused = source.processes(&wrong).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("refused (400): by=\"size\" is no order"),
+        "{refused}"
+    );
+
+    let text = once(&source, &look()).unwrap();
+    assert!(text.contains("scheduler shop  up "), "{text}");
+    assert!(text.contains("Processes 1 of 1"), "{text}");
+    let json = once_json(&source, &look()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["processes"]["processes"][0]["pid"], *pid);
+    assert_eq!(json["rates"][0]["host"], "shop");
+    assert_eq!(json["snapshot"]["schedulers"][0]["live"], 1);
+}
+
+#[test]
+fn a_token_opens_an_endpoint() {
+    let (scheduler, _) = program();
+    let serve = serve("127.0.0.1:0").scheduler(&scheduler).token(TOKEN);
+    let endpoint = serve.start().unwrap();
+    assert_eq!(
+        remote(&endpoint, Some(TOKEN))
+            .snapshot()
+            .unwrap()
+            .schedulers
+            .len(),
+        1
+    );
+    for wrong in [None, Some("0123456789abcdeg")] {
+        let refused = remote(&endpoint, wrong).snapshot().unwrap_err();
+        assert!(matches!(refused, Fault::Token), "{refused}");
+    }
+}
