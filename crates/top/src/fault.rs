@@ -1,10 +1,10 @@
-//! What goes wrong between this program and an endpoint.
+//! Faults between this program and an endpoint.
 
 use ganger_observe::api::ReadError;
 use std::io;
 use std::time::Duration;
 
-/// Why there is no answer. The text says what to do.
+/// The reason for a missing answer. The text advises.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -23,7 +23,10 @@ pub enum Fault {
         error: io::Error,
     },
     /// The answer does not come in time.
-    #[error("no answer in {}: the program is stopped or overloaded; try again later", crate::text::duration(*.0))]
+    #[error(
+        "no answer in {}: the program is stopped or overloaded; try again later",
+        crate::text::duration(*.0)
+    )]
     Slow(Duration),
     /// The token is missing or wrong.
     #[error("the endpoint needs its token: give it by --token, or in GANGER_TOKEN")]

@@ -1,12 +1,12 @@
 //! The threads that ask a source, again and again, and tell the screen.
 //!
-//! **Problem.** An answer may take seconds, or may never come, and keys have to act at once. A
-//! list over a window takes as long as its window, and the head goes on meanwhile.
+//! **Problem.** An answer may take seconds, or may never come, and keys have to act at once. A list
+//! over a window takes as long as its window, and the head goes on meanwhile.
 //!
-//! **Protocol.** The screen writes its [`Wish`]. One thread asks for snapshots, and one for what
-//! the view shows; both sleep for a period between questions, and wake up for a new wish. After a
-//! fault that may pass they wait for longer each time. The screen takes [`News`], each with the
-//! wish that it answers, and drops those of an earlier wish.
+//! **Protocol.** The screen writes its [`Wish`]. The first thread asks for snapshots, and the
+//! second for the list of the view; both sleep for a period between questions, and wake up for a
+//! new wish. After a fault that may pass they wait for longer each time. The screen takes [`News`],
+//! each with the wish behind it, and drops news of an earlier wish.
 
 use crate::fault::Fault;
 use crate::measure::Key;
@@ -22,16 +22,16 @@ use std::time::{Duration, Instant};
 /// The first pause after a fault, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 
-/// The missing processes that are asked for, after each list.
+/// The most questions for missing processes after each list.
 const ASKED: usize = 16;
 
-/// After so many snapshots the waits are looked at for cycles.
+/// The snapshots between two looks for cycles.
 const CYCLES: u32 = 5;
 
-/// A wait that only a change ends.
+/// A wait for a change.
 const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a view needs.
+/// The needs of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
     Processes(List),
@@ -47,7 +47,7 @@ pub(crate) enum Wish {
 /// An answer to a wish.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// With those of the list before that have ended.
+    /// With the ended processes of the list before.
     Processes(Processes, Vec<Key>),
     /// None, where it has ended.
     Process(Option<Box<ganger_observe::api::Process>>),
@@ -57,7 +57,7 @@ pub(crate) enum Answer {
     Letters(Letters),
 }
 
-/// What the threads tell.
+/// The messages of the threads.
 #[derive(Debug)]
 pub(crate) enum News {
     Snapshot(Snapshot),
@@ -72,7 +72,7 @@ pub(crate) enum News {
     Died,
 }
 
-/// What the screen writes, and the threads read.
+/// The screen writes it, and the threads read it.
 struct Shared {
     wish: Wish,
     is_paused: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// Starts the threads, which end when the receiver has gone.
+    /// Starts the threads, until the receiver has gone.
     pub(crate) fn start<T: From<News> + Send + 'static>(
         source: &Arc<dyn Source>,
         every: Duration,
@@ -114,7 +114,7 @@ impl Feed {
         Ok(feed)
     }
 
-    /// Tells the threads what the screen shows.
+    /// Tells the threads the wish of the screen.
     pub(crate) fn wish(&self, wish: Wish, is_paused: bool) {
         let mut shared = self.lock();
         if (&shared.wish, shared.is_paused) != (&wish, is_paused) {
@@ -150,7 +150,7 @@ impl Feed {
     }
 }
 
-/// What a thread of the feed has.
+/// The parts of a thread of the feed.
 struct Task<T: From<News>> {
     feed: Arc<Feed>,
     source: Arc<dyn Source>,
@@ -173,7 +173,7 @@ impl<T: From<News>> Drop for Task<T> {
     }
 }
 
-/// A pause after each fault in a row, twice as long as the one before.
+/// A pause after each fault in a row, twice as long as the pause before.
 struct BackOff(Duration);
 
 impl BackOff {
@@ -214,7 +214,7 @@ fn head<T: From<News>>(task: &Task<T>) {
     }
 }
 
-/// Asks for what the view shows.
+/// Asks for the list of the view.
 fn list<T: From<News>>(task: &Task<T>) {
     let mut back_off = BackOff(PAUSES.0);
     let mut before = (Wish::Nothing, Vec::new());
@@ -245,7 +245,7 @@ fn list<T: From<News>>(task: &Task<T>) {
     }
 }
 
-/// Asks once. `before` has the processes of the list before, and afterwards those of this one.
+/// Asks once. `before` has the processes of the list before, and afterwards of this list.
 pub(crate) fn ask(
     source: &dyn Source,
     wish: &Wish,
@@ -272,7 +272,7 @@ pub(crate) fn ask(
     })
 }
 
-/// Of the processes that are missing in a list, those that have ended.
+/// The ended processes among the missing processes of a list.
 fn gone(source: &dyn Source, before: &[Key], now: &[Key]) -> Vec<Key> {
     let listed: HashSet<_> = now.iter().collect();
     let missing = before.iter().filter(|it| !listed.contains(it)).take(ASKED);

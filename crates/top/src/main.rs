@@ -50,7 +50,7 @@ fn shown(options: Options) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Prints a text with an end of line. A reader that has enough is no failure.
+/// Prints a text with an end of line. A reader with enough is no failure.
 fn print(text: &str) -> Result<(), Box<dyn Error>> {
     match writeln!(io::stdout(), "{}", text.trim_end()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,4 +1,4 @@
-//! One look, for scripts and logs.
+//! A single look, for scripts and logs.
 
 use crate::app::App;
 use crate::draw::{self, Theme};
@@ -15,14 +15,14 @@ use std::fmt::Write as _;
 use std::thread;
 use std::time::Duration;
 
-/// What one look asks for.
+/// The questions of a look.
 #[derive(Debug, Clone)]
 pub struct Once {
-    /// The time between the two looks that rates come from.
+    /// The time between two snapshots, for rates.
     pub every: Duration,
     /// The number of processes.
     pub top: u32,
-    /// Which processes.
+    /// The choice of processes.
     pub filter: Filter,
     /// The columns of the text.
     pub width: u16,
@@ -144,7 +144,7 @@ pub fn once_json(source: &dyn Source, look: &Once) -> Result<String, Fault> {
     Ok(escaped(&json))
 }
 
-/// JSON without the characters that a terminal would obey, which are inside of texts alone.
+/// JSON with escapes for control characters, inside of its texts.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 /// A live view of a running Ganger program, in the terminal
 ///
-/// Shows the schedulers of a program that has an endpoint (`ganger::observe::serve`): the workers,
-/// what is slow, which process is busy, who waits for whom, dead letters and alarms. `?` lists the
-/// keys. Reads only. Survives the end of the program, and goes on when the program is back.
+/// Shows the schedulers of a program with an endpoint (`ganger::observe::serve`): workers, busy
+/// processes, growing mailboxes, waits and deadlocks, dead letters and alarms. `?` lists the keys.
+/// Reads only. Survives the end of the program, and goes on when the program is back.
 ///
 /// Sort by busy, messages and growth over a window (`n`); filter with `/`, for instance
 /// `state:blocked -type:Supervisor sql`. The letters in the last column are warnings: Y never
@@ -40,7 +40,7 @@ pub struct Options {
     #[arg(long, requires = "once")]
     pub json: bool,
 
-    /// The number of processes that are printed once
+    /// The number of printed processes
     #[arg(long, value_name = "N", default_value_t = 20, requires = "once",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub top: u32,

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// The most files of one name in a folder.
 const FILES: u32 = 10_000;
 
-/// Saves a trace of the last time in a new file of a folder. Returns its path and size. Of a trace
-/// that fails no file stays.
+/// Saves a trace of the last time in a new file of a folder. Returns its path and size. A failed
+/// trace leaves no file.
 pub(crate) fn trace(
     source: &dyn Source,
     time: Duration,
@@ -52,7 +52,7 @@ fn create(host: &str, folder: &Path) -> io::Result<(PathBuf, File)> {
     ))
 }
 
-/// What a person is told.
+/// The message for a person.
 pub(crate) fn sentence(saved: &Result<(PathBuf, u64), Fault>) -> String {
     match saved {
         Ok((path, size)) => {

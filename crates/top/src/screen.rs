@@ -17,13 +17,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The screen is drawn at least so often: times go on, and what has ended disappears.
+/// The longest time between two drawings: times go on, and ended processes disappear.
 const REDRAW: Duration = Duration::from_millis(500);
 
-/// The time that a trace covers.
+/// The time of a trace.
 const TRACE: Duration = Duration::from_secs(5);
 
-/// What wakes the screen.
+/// A cause to draw again.
 enum Message {
     Event(Event),
     News(News),

@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// The mark in the place of a character that a terminal would obey.
+/// The mark in the place of a control character.
 const MARK: char = '\u{fffd}';
 
-/// Replaces control characters, and the invisible characters that move other text.
+/// Replaces control characters, and invisible characters with a direction.
 ///
 /// ```
 /// assert_eq!(ganger_top::text::clean("a\x1b[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
@@ -143,7 +143,7 @@ pub fn short_type(name: &str) -> String {
     shortened
 }
 
-/// The name of a closure is that of the function that has it.
+/// A closure has the name of its function.
 fn last_part(path: &str) -> &str {
     let named = path.trim_end_matches("::{{closure}}");
     named.rsplit("::").next().unwrap_or(named)

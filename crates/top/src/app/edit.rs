@@ -1,8 +1,8 @@
-//! A line that a person edits.
+//! The editor of a line.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The most bytes: those of a filter of the API.
+/// The most bytes, as in a filter of the API.
 const MOST: usize = 256;
 
 /// A line with a cursor.

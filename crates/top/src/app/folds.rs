@@ -3,7 +3,7 @@
 use ganger_observe::api::{Tree, TreeNode};
 use std::collections::HashSet;
 
-/// The tree of an answer, with the nodes that a person has folded.
+/// The tree of an answer, with the folded nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Folds {
     nodes: Vec<TreeNode>,
@@ -21,7 +21,7 @@ pub(crate) struct Branch {
     /// Its place in the answer.
     pub(crate) node: usize,
     pub(crate) depth: usize,
-    /// How many processes are below it, at all depths; of a folded one they are hidden.
+    /// The processes below it, at all depths; a fold hides them.
     pub(crate) below: usize,
     pub(crate) is_folded: bool,
 }
@@ -56,7 +56,7 @@ impl Folds {
         id(self.node(branch))
     }
 
-    /// Hides or shows what is below a visible row. Returns whether that changes the tree.
+    /// Hides or shows the nodes below a visible row. Returns whether the tree changes.
     pub(crate) fn fold(&mut self, row: usize, is_folded: bool) -> bool {
         let Some(&branch) = self.visible.get(row) else {
             return false;

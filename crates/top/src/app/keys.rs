@@ -1,4 +1,4 @@
-//! What each key does.
+//! The effect of each key.
 
 use super::edit::Edit;
 use super::state::{App, SORTS};
@@ -6,7 +6,7 @@ use super::view::View;
 use ganger_observe::api::Filter;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// What the screen does after a key, beside drawing.
+/// The task of the screen after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
     None,
@@ -112,7 +112,7 @@ impl App {
         Deed::None
     }
 
-    /// Each key changes the filter at once, if it is one.
+    /// Each key changes the filter at once, if the text is a filter.
     fn edit_key(&mut self, key: KeyEvent) {
         let Some(edit) = &mut self.edit else { return };
         match key.code {

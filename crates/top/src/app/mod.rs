@@ -1,4 +1,4 @@
-//! The state of the screen: what it shows, and what keys and answers change. It neither draws nor
+//! The state of the screen, and its changes by keys and answers. This folder neither draws nor
 //! asks.
 
 mod edit;

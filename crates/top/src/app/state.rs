@@ -1,4 +1,4 @@
-//! All that the screen knows.
+//! The knowledge of the screen.
 
 use super::edit::Edit;
 use super::folds::Folds;
@@ -30,7 +30,7 @@ pub(crate) const SORTS: [Sort; 10] = [
 /// The windows, in seconds; 0 is the time since the start of each process.
 const WINDOWS: [u64; 4] = [1, 5, 15, 0];
 
-/// The time for which a message stays.
+/// The life of a message.
 const SAID: Duration = Duration::from_secs(8);
 
 /// Whether the program answers.
@@ -38,9 +38,9 @@ const SAID: Duration = Duration::from_secs(8);
 pub(crate) enum Link {
     /// No answer yet.
     Waiting,
-    /// It does.
+    /// The program answers.
     Here,
-    /// It does not, since that moment. The next attempt is at `again`.
+    /// The program has not answered since that moment. The next attempt is at `again`.
     Lost {
         since: Duration,
         again: Duration,
@@ -52,7 +52,7 @@ pub(crate) struct App {
     /// The name of the source.
     pub(crate) name: String,
     pub(crate) view: View,
-    /// The view before that of a single process.
+    /// The view before the view of a single process.
     pub(crate) back: View,
     pub(crate) link: Link,
     pub(crate) is_paused: bool,
@@ -64,19 +64,19 @@ pub(crate) struct App {
     pub(crate) is_descending: bool,
     /// A place in [`WINDOWS`].
     window: usize,
-    /// The scheduler that a person has chosen.
+    /// The number of the scheduler, once a person has chosen.
     chosen: Option<u64>,
     /// The rows of a page.
     pub(crate) page: usize,
     cursors: HashMap<View, Cursor>,
     said: Option<(String, Duration)>,
-    /// Why there is no answer to a wish.
+    /// A wish without an answer, and the reason.
     note: Option<(Wish, String)>,
     now: Duration,
     snapshots: [Option<Snapshot>; 2],
     pub(crate) pulse: Option<Pulse>,
     pub(crate) rows: Rows,
-    /// The wish that the rows answer.
+    /// The wish behind the rows.
     rows_of: Option<Wish>,
     pub(crate) groups: Option<Groups>,
     pub(crate) tree: Folds,
@@ -88,7 +88,7 @@ pub(crate) struct App {
     pub(crate) process: Option<Process>,
     /// Whether the single process has ended.
     pub(crate) has_ended: bool,
-    /// The lines that its view has.
+    /// The lines of its view.
     pub(crate) one_lines: usize,
 }
 
@@ -128,7 +128,7 @@ impl App {
         }
     }
 
-    /// What the view needs.
+    /// The wish of the view.
     pub(crate) fn wish(&self) -> Wish {
         match self.view {
             View::Processes => Wish::Processes(self.list()),
@@ -203,7 +203,7 @@ impl App {
         self.look();
     }
 
-    /// Takes what a thread of the feed tells.
+    /// Takes news from a thread of the feed.
     pub(crate) fn take(&mut self, news: News) {
         match news {
             News::Snapshot(_) | News::Cycles(_) | News::Answer(..) if self.is_paused => {}

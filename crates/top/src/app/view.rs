@@ -1,6 +1,6 @@
 //! The views, and the cursor of each.
 
-/// What the lower part of the screen shows.
+/// The content of the lower part of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum View {
     Processes,
@@ -14,7 +14,7 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// The views that have a key, in the order of the key Tab.
+    /// The views with a key, in the order of the key Tab.
     pub(crate) const ALL: [Self; 6] = [
         Self::Processes,
         Self::Groups,
@@ -48,7 +48,7 @@ impl View {
         }
     }
 
-    /// The next view, or the one before.
+    /// The next view, or the view before.
     pub(crate) fn beside(self, is_forward: bool) -> Self {
         let count = Self::ALL.len();
         let Some(place) = Self::ALL.iter().position(|it| *it == self) else {
@@ -97,7 +97,7 @@ impl Cursor {
         self.id = ids.get(self.at).cloned();
     }
 
-    /// Moves the visible part so that it has the selected row. Returns the first visible row.
+    /// Moves the visible part to the selected row. Returns the first visible row.
     pub(crate) fn scroll(&mut self, height: usize, count: usize) -> usize {
         let last = self.offset + height.max(1) - 1;
         if self.at < self.offset {

@@ -7,30 +7,30 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-/// A column. Where the screen is narrow, columns with the highest rank are left out first; those
-/// with rank 0 stay.
+/// A column. Where the screen is narrow, columns with the highest rank are left out first;
+/// columns with rank 0 stay.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
     title: &'static str,
     /// The least width.
     width: u16,
-    /// Whether it takes what is left of the width.
+    /// Whether the column takes the rest of the width.
     fills: bool,
     is_right: bool,
     rank: u8,
 }
 
-/// A text of a list. It has no control characters.
+/// A text of a list, without control characters.
 #[derive(Debug, Clone)]
 pub(super) struct Cell {
     text: String,
     style: Style,
 }
 
-/// What a list shows.
+/// A list.
 pub(super) struct Grid<'a> {
     pub(super) columns: &'a [Column],
-    /// The column that the list is sorted by, and whether the most come first.
+    /// The column with the order, and whether the most come first.
     pub(super) sorted: Option<(usize, bool)>,
     pub(super) count: usize,
     pub(super) selected: Option<usize>,
@@ -142,7 +142,7 @@ impl Grid<'_> {
     }
 }
 
-/// The columns that have room, each with its place and width.
+/// The columns with room, each with its place and width.
 fn places(columns: &[Column], area: Rect) -> Vec<(usize, u16, u16)> {
     let mut kept: Vec<usize> = (0..columns.len()).collect();
     let needed = |kept: &[usize]| {
@@ -173,7 +173,7 @@ fn places(columns: &[Column], area: Rect) -> Vec<(usize, u16, u16)> {
     places
 }
 
-/// Writes a text into a place, and cuts off what has no room.
+/// Writes a text into a place, and cuts off the rest.
 fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style, is_right: bool) {
     let length = Span::raw(text).width();
     let room = usize::from(width);
@@ -239,7 +239,7 @@ mod tests {
         let lines = drawn(17, Some(2));
         assert_eq!(lines[0], "PID  NAME    AGE▼");
         assert!(lines.iter().all(|line| !line.contains("MORE")));
-        // Narrower than what stays.
+        // Narrower than the columns of rank 0.
         for width in 0..12 {
             drawn(width, Some(1));
         }

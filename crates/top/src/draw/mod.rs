@@ -173,7 +173,7 @@ pub(crate) fn title(app: &App, theme: Theme) -> Line<'static> {
     Line::from(vec![title, Span::raw(text::clean(&more).into_owned())])
 }
 
-/// The line at the bottom: the filter that a person edits, a message, or the keys.
+/// The line at the bottom: the filter in an edit, a message, or the keys.
 fn bottom(app: &App, theme: Theme) -> Line<'static> {
     if let Some(edit) = &app.edit {
         let (before, behind) = edit.parts();

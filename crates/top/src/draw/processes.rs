@@ -8,7 +8,7 @@ use crate::text::{count, percent, rate, short_type, time};
 use ganger_observe::api::{Process, State};
 use ratatui::style::Style;
 
-/// In the order of [`SORTS`](crate::app::SORTS), and then those without an order.
+/// In the order of [`SORTS`](crate::app::SORTS), and then the columns without an order.
 pub(super) const COLUMNS: [Column; 12] = [
     Column::left("PID", 10),
     Column::fill("NAME", 12),
@@ -70,7 +70,7 @@ fn name(row: &Row) -> String {
     }
 }
 
-/// The state, for how long, and for what.
+/// The state, since when, and the awaited command.
 pub(super) fn state(process: &Process, has_ended: bool, theme: Theme) -> Cell {
     if has_ended {
         return Cell::plain("ended");
@@ -103,7 +103,7 @@ fn signed(number: f64) -> String {
     }
 }
 
-/// The last values as bars, the highest as a full one.
+/// The last values as bars; the highest value is a full bar.
 pub(super) fn sparkline(values: &[f64], width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &values[values.len().saturating_sub(width)..];

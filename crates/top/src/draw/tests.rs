@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 50)];
 
-/// A screen beside the demo, without threads.
+/// A screen and the demo, without threads.
 struct Stage {
     app: App,
     demo: Demo,
@@ -55,7 +55,7 @@ impl Stage {
         }
     }
 
-    /// So many seconds pass, with a look after each.
+    /// Seconds pass, with a look after each.
     fn pass(&mut self, seconds: u64) {
         for _ in 0..seconds {
             *self.clock.lock().unwrap() += Duration::from_secs(1);
@@ -112,7 +112,7 @@ impl Stage {
         }
     }
 
-    /// The line that is marked, on a small screen.
+    /// The marked line, on a small screen.
     fn selected(&mut self) -> String {
         let buffer = self.buffer(SIZES[0]);
         let is_marked = |y: &u16| buffer[(0, *y)].modifier.contains(Modifier::REVERSED);

@@ -1,9 +1,8 @@
-//! Colours, and what stands for them where a terminal or a person wants none.
+//! Colours, and the styles in their place for terminals and people without colours.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// The styles of the screen. Each differs from the others without colours too, or the text says
-/// the same.
+/// The styles of the screen. Without colours, modifiers or the text itself tell them apart.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Theme {
     has_colours: bool,
@@ -27,12 +26,12 @@ impl Theme {
         }
     }
 
-    /// A number that matters.
+    /// An important number.
     pub(crate) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What has ended, and what explains.
+    /// Ended processes, and explanations.
     pub(crate) fn dim(self) -> Style {
         self.with(Color::DarkGray, Modifier::DIM)
     }

@@ -129,7 +129,7 @@ pub(super) fn wait(app: &App, theme: Theme, place: usize) -> Vec<Cell> {
     texts.into_iter().map(|it| Cell::new(it, style)).collect()
 }
 
-/// The parties for which most wait.
+/// The parties with the most waiters.
 pub(super) fn heads(app: &App) -> String {
     let heads = app.waits.iter().flat_map(|it| it.heads.iter().take(2));
     let text = heads.map(|it| {

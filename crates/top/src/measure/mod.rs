@@ -1,4 +1,4 @@
-//! What a viewer makes of two answers: rates, histories, warnings.
+//! The results of two answers: rates, histories, warnings.
 
 mod pulse;
 mod rows;

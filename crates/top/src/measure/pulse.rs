@@ -21,7 +21,7 @@ pub(crate) struct Pulse {
     pub(crate) relieved: u64,
     pub(crate) sleeping: u64,
     pub(crate) searching: u64,
-    /// The busy share of each worker; empty where that is not counted.
+    /// The busy share of each worker; empty without counts.
     pub(crate) busy: Vec<f64>,
     pub(crate) timers_pending: u64,
     /// None of the first snapshot.
@@ -58,8 +58,8 @@ pub(crate) struct Quantiles {
 }
 
 impl Pulse {
-    /// A scheduler since the snapshot before, if there is one. A scheduler that is younger than
-    /// that snapshot's is another one.
+    /// A scheduler since the snapshot before, if any. A scheduler younger than its
+    /// own snapshot before is a new scheduler.
     pub(crate) fn of(now: &Scheduler, before: Option<&Scheduler>) -> Self {
         let before = before.filter(|it| {
             (it.number, &it.host) == (now.number, &now.host) && it.uptime_ns < now.uptime_ns

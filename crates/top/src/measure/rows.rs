@@ -1,8 +1,8 @@
-//! The table of processes: rates from two answers, histories, and what has ended.
+//! The table of processes: rates from two answers, histories, and ended processes.
 //!
-//! **Protocol.** Each answer has the first processes of a list. A process of the answer before that
-//! is missing has ended, or has another place in the order. The source is asked for it, and tells
-//! which of the two. A process that has ended stays for [`GREY`], without colour.
+//! **Protocol.** Each answer has the first processes of a list. A missing process of the answer
+//! before has ended, or has another place in the order. The feed asks the source for it. An ended
+//! process stays for [`GREY`], without colour.
 
 use super::warning::{self, GROWTHS, Lately, Warning};
 use ganger_observe::api::{Process, ProcessCounts, Processes};
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The time for which a process that has ended stays.
+/// The time of an ended process in the table.
 const GREY: Duration = Duration::from_secs(5);
 
 /// The length of a sparkline.
@@ -19,7 +19,7 @@ pub(crate) const SPARKS: usize = 16;
 /// The number of a scheduler, and a PID.
 pub(crate) type Key = (u64, String);
 
-/// A process with what a viewer makes of its answers.
+/// A process, and the results of its answers.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) process: Process,
@@ -27,7 +27,7 @@ pub(crate) struct Row {
     pub(crate) messages: Option<f64>,
     /// How many messages more its mailbox has each second.
     pub(crate) growth: Option<f64>,
-    /// The share of the time that it was within steps.
+    /// The share of its time within steps.
     pub(crate) busy: Option<f64>,
     /// The new events for each second in the last answers, the newest last.
     pub(crate) sparks: Vec<f64>,
@@ -67,7 +67,7 @@ impl Sort {
         matches!(self, Self::Pid | Self::Name)
     }
 
-    /// The name of the order in the API, by which a source chooses the first processes.
+    /// The name of the order in the API: a source chooses the first processes by it.
     pub(crate) fn by(self) -> &'static str {
         match self {
             Self::Pid => "pid",
@@ -87,7 +87,7 @@ impl Row {
         (self.process.scheduler, self.process.pid.clone())
     }
 
-    /// The messages and events that wait for it.
+    /// The messages and events in its mailbox.
     pub(crate) fn mailbox(&self) -> u64 {
         mailbox(&self.process)
     }
@@ -159,7 +159,7 @@ impl Row {
         by.then_with(|| other.place().cmp(&self.place()))
     }
 
-    /// The order of PIDs is that of their numbers.
+    /// PIDs have the order of their numbers.
     fn place(&self) -> (u64, usize, &str) {
         let pid = &self.process.pid;
         (self.process.scheduler, pid.len(), pid)
@@ -167,7 +167,7 @@ impl Row {
 }
 
 impl Rows {
-    /// Takes an answer, and the processes of the answer before that have ended since.
+    /// Takes an answer, and the ended processes of the answer before.
     pub(crate) fn take(&mut self, answer: Processes, gone: &[Key], now: Duration) {
         let mut before: HashMap<Key, Row> =
             self.rows.drain(..).map(|row| (row.key(), row)).collect();
@@ -188,7 +188,7 @@ impl Rows {
         self.tick(now);
     }
 
-    /// Drops what has ended a while ago.
+    /// Drops processes after their time.
     pub(crate) fn tick(&mut self, now: Duration) {
         let is_there = |row: &Row| row.ended.is_none_or(|at| now.saturating_sub(at) < GREY);
         self.rows.retain(is_there);

@@ -3,22 +3,22 @@
 use ganger_observe::api::{Process, State};
 use serde::Serialize;
 
-/// A turn of this length keeps a worker from others.
+/// A turn of this length keeps its worker busy for too long.
 const LONG_TURN: u64 = 1_000_000_000;
 
 /// A wait of this length deserves a look.
 const LONG_WAIT: u64 = 10_000_000_000;
 
-/// The answers in which a mailbox grows before there is a warning.
+/// The answers with a growing mailbox before a warning.
 pub(super) const GROWTHS: usize = 5;
 
-/// The least growth that is a warning.
+/// The least growth for a warning.
 const GROWTH: u64 = 10;
 
 /// The least turns of a share.
 const TURNS: u64 = 50;
 
-/// Waits that are of the length that the process has asked for.
+/// Commands with a chosen length.
 const TIMERS: [&str; 4] = ["sleep", "after", "interval", "every"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -30,7 +30,7 @@ pub(crate) enum Warning {
     MailboxGrows,
     /// More than half of its turns began without a new event.
     WakesItself,
-    /// It has waited for a command for long.
+    /// A command is out for long.
     WaitsForLong,
 }
 
@@ -58,7 +58,7 @@ impl Warning {
     }
 }
 
-/// What a process has done since an earlier answer.
+/// The work of a process since an earlier answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lately {
     pub(super) turns: u64,

@@ -1,6 +1,6 @@
-//! A client of HTTP/1.1 that blocks: one connection for each request.
+//! A blocking client of HTTP/1.1: each request has a connection of its own.
 //!
-//! **Problem.** The other side may be any program, or a slow or hostile one. So each answer has a
+//! **Problem.** The other side may be any program, and may be slow or hostile. So each answer has a
 //! deadline, and a limit for its head and its body.
 //!
 //! **Protocol.** The client connects, sends the request with `connection: close`, reads the head,
@@ -34,8 +34,8 @@ enum Length {
 }
 
 impl Client {
-    /// Asks for a path, which is in ASCII, and writes the body of the answer, which has `limit`
-    /// bytes at most and comes within `time`.
+    /// Asks for a path in ASCII, and writes the body of the answer: `limit` bytes at most, within
+    /// `time`.
     pub(super) fn get(
         &self,
         path: &str,
@@ -104,7 +104,7 @@ impl Client {
             return body(&mut answer, &length, limit, to);
         }
         let mut sentence = Vec::new();
-        // A reason that is cut off is better than none.
+        // A short reason is better than none.
         let _ = body(&mut answer, &length, SENTENCE, &mut sentence);
         let sentence = String::from_utf8_lossy(&sentence).trim().to_owned();
         Err(Failed::Fault(match status {
@@ -147,7 +147,7 @@ fn head(from: &mut impl BufRead) -> Result<(u16, Length), Failed> {
     }
 }
 
-/// Reads a line without its end, and takes its bytes from those that are left.
+/// Reads a line without its end, and takes its bytes from `left`.
 fn line(from: &mut impl BufRead, left: &mut u64) -> Result<String, Failed> {
     let mut line = Vec::new();
     let count = from.take(*left).read_until(b'\n', &mut line)?;
@@ -199,7 +199,7 @@ fn body(
     }
 }
 
-/// Copies exactly so many bytes.
+/// Copies exactly `count` bytes.
 fn copy(from: &mut impl BufRead, count: u64, to: &mut dyn Write) -> Result<(), Failed> {
     let copied = pump(&mut from.take(count), to)?;
     if copied < count {
@@ -208,8 +208,8 @@ fn copy(from: &mut impl BufRead, count: u64, to: &mut dyn Write) -> Result<(), F
     Ok(())
 }
 
-/// Copies to the end. An error of the reader is one of the network, and one of the writer is one
-/// of a file.
+/// Copies to the end. An error of the reader is the network's, and an error of the writer the
+/// file's.
 fn pump(from: &mut impl BufRead, to: &mut dyn Write) -> Result<u64, Failed> {
     let mut copied = 0;
     loop {

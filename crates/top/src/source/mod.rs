@@ -17,8 +17,8 @@ use std::time::Duration;
 /// A program whose schedulers are shown. Each question blocks until its answer.
 ///
 /// # Errors
-/// Each returns a [`Fault`] where there is no answer, and [`Fault::NotHere`] where the program
-/// does not have what was asked for.
+/// Each returns a [`Fault`] in the place of an answer, and [`Fault::NotHere`] where the program
+/// has no such thing.
 #[expect(
     clippy::missing_errors_doc,
     reason = "they are in the trait's own documentation"
@@ -32,7 +32,7 @@ pub trait Source: Send + Sync {
     fn processes(&self, list: &List) -> Result<Processes, Fault>;
     /// A single process.
     fn process(&self, scheduler: u64, pid: &str) -> Result<Processes, Fault>;
-    /// Processes that are alike.
+    /// Groups of processes.
     fn groups(&self) -> Result<Groups, Fault>;
     /// Supervisors and children.
     fn tree(&self) -> Result<Tree, Fault>;

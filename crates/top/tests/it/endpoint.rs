@@ -1,4 +1,4 @@
-//! Beside an endpoint in the same process.
+//! With an endpoint in the same process.
 
 use ganger_observe::{Endpoint, keep_letters, serve};
 use ganger_sched::Scheduler;

@@ -1,4 +1,4 @@
-//! Servers that are no endpoint, or a broken or hostile one.
+//! Servers without an endpoint, and broken or hostile endpoints.
 
 use super::server::Server;
 use ganger_top::{Fault, List, Remote, Source as _};
@@ -155,7 +155,7 @@ fn an_endless_head_is_cut_off() {
         fault.to_string().contains("its head has more than 64 KiB"),
         "{fault}"
     );
-    // It ends, because the client has closed the connection.
+    // The server ends, because the client has closed the connection.
     server.request();
 }
 

@@ -1,5 +1,4 @@
-//! The behaviour of `ganger-top`: beside an endpoint, beside servers that are none, and as a
-//! program.
+//! The behaviour of `ganger-top`: with an endpoint, with other servers, and as a program.
 
 mod endpoint;
 mod hostile;

@@ -1,10 +1,10 @@
-//! A server that says what a test wants.
+//! A server with the answers of a test.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 
-/// A server of one connection.
+/// A server of a single connection.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     thread: JoinHandle<String>,

@@ -18,7 +18,7 @@ pub(super) struct Member {
     pub(super) restarts: u64,
 }
 
-/// What a process does all day.
+/// The daily work of a process.
 struct Work {
     type_name: &'static str,
     state: State,
@@ -125,7 +125,7 @@ fn stores(all: &mut Vec<Member>, now: f64) {
     }
 }
 
-/// One process for each kind of trouble.
+/// A process for each kind of trouble.
 fn faults(all: &mut Vec<Member>, now: f64) {
     let mailer = Work {
         type_name: "shop::Mailer",
@@ -188,7 +188,7 @@ fn faults(all: &mut Vec<Member>, now: f64) {
     all.push(member(1, 33, "", Some(0), clock, now));
 }
 
-/// Two processes that wait for each other, and one behind them.
+/// Two processes that wait for each other, and a third behind them.
 fn transfers(all: &mut Vec<Member>, now: f64) {
     for place in 0..3 {
         let work = Work {
@@ -281,7 +281,7 @@ fn member(
     }
 }
 
-/// A process with what is told of a single one alone.
+/// A process with its links and monitors.
 pub(super) fn with_links(process: Process) -> Process {
     Process {
         links: process.parent.clone().into_iter().collect(),
@@ -291,7 +291,7 @@ pub(super) fn with_links(process: Process) -> Process {
     }
 }
 
-/// What a process is ordered by.
+/// The value of a process in an order.
 pub(super) fn value(process: &Process, by: &str) -> u64 {
     let counts = process.counts.clone().unwrap_or_default();
     match by {
@@ -305,7 +305,7 @@ pub(super) fn value(process: &Process, by: &str) -> u64 {
     }
 }
 
-/// How much there is after a time, at a rate that goes up and down by a third.
+/// The sum after a time, at a rate with ups and downs of a third.
 pub(super) fn sum(rate: f64, time: f64, phase: u64) -> u64 {
     let phase = phase as f64;
     let wave = 1.0 / 3.0 * ((time + phase).sin() - phase.sin());

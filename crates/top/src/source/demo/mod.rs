@@ -1,6 +1,6 @@
-//! A program of the imagination, which needs no endpoint: a shop with a full set of faults.
+//! A program of the imagination, without an endpoint: a shop with a full set of faults.
 //!
-//! All that it shows is a function of the time since its start. So a test chooses the moment.
+//! All answers are functions of the time since its start. So a test chooses the moment.
 
 mod crowd;
 mod filter;
@@ -34,7 +34,7 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// A shop that has been open for a minute.
+    /// A shop, open for a minute.
     #[must_use]
     pub fn new() -> Self {
         let start = Instant::now();

@@ -5,7 +5,7 @@ use ganger_ring::event::{After, Event, Pick, WORDS};
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-/// Writes a trace that ends now.
+/// Writes a trace up to now.
 pub(super) fn write(now: Duration, time: Duration, to: &mut dyn Write) -> io::Result<()> {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let end = nanos(now);
