@@ -25,6 +25,7 @@ pub use groups::{
     AllMembers, Delivered, Group, GroupChange, GroupMonitor, GroupNotice, GroupRouting, Groups,
     JoinError,
 };
+pub use links::links_of;
 pub use lookup::{ByNameError, ByNameErrorKind, LookupError, Registry};
 pub use target::{Target, TargetError};
 pub use watch::{Lane, Watch};

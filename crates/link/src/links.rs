@@ -147,6 +147,27 @@ impl Shard {
     }
 }
 
+/// The processes that a process of that scheduler is linked to, in the order of their PIDs. O(links
+/// of the process), under a lock. Empty for a process that is not there, and that has no link.
+///
+/// ```
+/// use ganger_link::{LinkContext as _, links_of};
+/// use ganger_proc_api::{BoxError, process_fn};
+/// use ganger_sched::Scheduler;
+///
+/// let scheduler = Scheduler::start_default()?;
+/// let lonely = scheduler.spawn(process_fn(|_, _, _| Ok(())))?;
+/// assert!(links_of(&scheduler, lonely.pid()).is_empty());
+/// # Ok::<(), BoxError>(())
+/// ```
+#[must_use]
+pub fn links_of(scheduler: &Handle, process: Pid) -> Vec<Pid> {
+    let links = scheduler.find_extension::<Links>();
+    let mut peers = links.map_or_else(Vec::new, |it| it.peers(process.with_node(None)));
+    peers.sort_unstable();
+    peers
+}
+
 impl Links {
     /// Those of that scheduler.
     pub(crate) fn of(scheduler: &Handle) -> Arc<Self> {

@@ -318,14 +318,22 @@ impl<T> Slots<T> {
     /// Returns the ids of all values. Values that come or go meanwhile may or may not be included.
     /// O(slots).
     pub fn ids(&self) -> impl Iterator<Item = u64> {
+        self.ids_among(0..u32::MAX).0
+    }
+
+    /// As [`ids`](Self::ids), of the values in a range of slots. Returns also the first slot behind
+    /// the range, if there is one that was ever claimed. O(slots in the range).
+    pub fn ids_among(&self, slots: Range<u32>) -> (impl Iterator<Item = u64>, Option<u32>) {
         // Ordering: Relaxed: a slot claimed after this load is claimed meanwhile.
         let fresh = self.fresh.load(Ordering::Relaxed);
-        (0..fresh).filter_map(|index| {
+        let end = slots.end.min(fresh);
+        let ids = (slots.start..end).filter_map(|index| {
             // Ordering: Relaxed: no value is read here, and `read` checks again.
             let word = self.slot(index)?.word.load(Ordering::Relaxed);
             let is_filled = word & VACANT == 0 && word >= GENERATION;
             is_filled.then(|| word & !(GENERATION - 1) | u64::from(index))
-        })
+        });
+        (ids, (end < fresh).then_some(end))
     }
 }
 

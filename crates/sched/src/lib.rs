@@ -103,7 +103,7 @@ pub use ganger_time::{Timer, TimerStats, Timers};
 pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use handlers::factories::{Factory, FactoryError};
 #[cfg(feature = "observe")]
-pub use observe::{Distributions, OfType, ProcessCounts, ProcessLook, Wait};
+pub use observe::{Distributions, Marks, OfType, ProcessCounts, ProcessLook, Wait};
 pub use process::exit_action::{ExitAction, ExitKey};
 pub use process::exit_signal::{Arrived, ExitSignal};
 pub use process::state::ProcessState;

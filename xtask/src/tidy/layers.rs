@@ -46,7 +46,18 @@ const LAYERS: [(&str, &[&str]); 25] = [
     ),
     (
         "observe",
-        &["ring", "sync", "proc-api", "sched", "task", "net"],
+        &[
+            "ring",
+            "sync",
+            "proc-api",
+            "wait",
+            "sched",
+            "task",
+            "net",
+            "link",
+            "lock",
+            "supervise",
+        ],
     ),
     // Its tests have an endpoint of their own.
     ("top", &["observe", "ring", "sched", "task"]),

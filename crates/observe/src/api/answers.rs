@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Snapshot {
     /// [`VERSION`](super::VERSION).
     pub version: u32,
-    /// The number of the snapshot: each is one more than the snapshot before.
+    /// The number of the snapshot: each is one more than the snapshot before. A number that is no
+    /// higher tells a viewer that the endpoint has been started again.
     pub sequence: u64,
     /// The observed schedulers, in the order in which they were added.
     pub schedulers: Vec<Scheduler>,

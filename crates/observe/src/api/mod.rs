@@ -17,6 +17,8 @@
 mod answers;
 mod counts;
 mod measures;
+mod mistake;
+mod order;
 mod query;
 mod state;
 mod views;
@@ -27,7 +29,9 @@ pub use answers::{
 };
 pub use counts::Counts;
 pub use measures::{Distribution, Distributions, OfType, ProcessCounts, Wait, WorkerTimes};
-pub use query::{By, Field, Filter, ProcessesQuery, QueryError, Term};
+pub use mistake::QueryError;
+pub use order::By;
+pub use query::{Field, Filter, ProcessesQuery, Term};
 pub use state::State;
 pub use views::{Alarm, Group, Groups, Head, Tree, TreeNode, WaitFor, Waits};
 

@@ -1,8 +1,11 @@
 //! The query of `/api/v1/processes`.
 
+use super::mistake::{QueryError, shown};
+use super::order::{By, read_window, write_window};
 use super::state::State;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The number of processes without a wish.
 const TOP: u32 = 50;
@@ -31,22 +34,14 @@ pub struct ProcessesQuery {
     pub top: u32,
     /// The order. Default: by mailbox.
     pub by: By,
+    /// The time in which steps, events, busy time and growth are counted, from a millisecond to a
+    /// minute. It begins with the question. Default: none, so that all since the start of each
+    /// process counts. Other orders have no window.
+    pub window: Option<Duration>,
     /// The processes. Default: all.
     pub filter: Filter,
     /// The number of the scheduler. Default: all.
     pub scheduler: Option<u64>,
-}
-
-/// An order of processes; equal processes are in the order of their PIDs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub enum By {
-    /// By the waiting messages and events, the most first.
-    #[default]
-    Mailbox,
-    /// By the time since the last turn, the longest first. Processes without a turn come last.
-    Quiet,
-    /// By the PID.
-    Pid,
 }
 
 /// A condition for processes: all terms hold. The text has spaces between the terms.
@@ -83,49 +78,12 @@ pub enum Field {
     Parent,
 }
 
-/// A mistake in a query.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum QueryError {
-    /// A parameter has an unknown name.
-    #[error("no parameter is called {0:?}: use top, by, filter and scheduler")]
-    Unknown(String),
-    /// A parameter is there twice.
-    #[error("the parameter {0:?} is there twice: leave one out")]
-    Twice(String),
-    /// The number of processes is wrong.
-    #[error("top={0:?} is no number from 1 to 1000: ask for the next ones by a narrower filter")]
-    Top(String),
-    /// The order is unknown.
-    #[error("by={0:?} is no order: use mailbox, quiet or pid")]
-    By(String),
-    /// The number of a scheduler is wrong.
-    #[error("scheduler={0:?} is no number: /api/v1/snapshot has the numbers of the schedulers")]
-    Scheduler(String),
-    /// The filter is too long.
-    #[error("the filter has {0} bytes, and may have 256: leave terms out")]
-    LongFilter(usize),
-    /// A term has an unknown field.
-    #[error("no field is called {0:?}: use state, type, method, name, pid and parent")]
-    Field(String),
-    /// A term has no text.
-    #[error("the term {0:?} of the filter has no text: write field:text, or leave it out")]
-    NoText(String),
-    /// A state is unknown.
-    #[error("no state is called {0:?}: use ready, running, blocked and idle")]
-    State(String),
-}
-
-/// A text of a stranger, short enough for an answer.
-fn shown(text: &str) -> String {
-    text.chars().take(40).collect()
-}
-
 impl Default for ProcessesQuery {
     fn default() -> Self {
         Self {
             top: TOP,
             by: By::default(),
+            window: None,
             filter: Filter::default(),
             scheduler: None,
         }
@@ -138,7 +96,7 @@ impl FromStr for ProcessesQuery {
     /// Reads a query as it is in an address, behind the `?`. O(length).
     fn from_str(text: &str) -> Result<Self, QueryError> {
         let mut query = Self::default();
-        let mut seen = [false; 4];
+        let mut seen = [false; 5];
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             let place = match &*name {
                 "top" => {
@@ -161,6 +119,10 @@ impl FromStr for ProcessesQuery {
                     query.scheduler = Some(number.ok_or_else(wrong)?);
                     3
                 }
+                "window" => {
+                    query.window = Some(read_window(&value)?);
+                    4
+                }
                 _ => return Err(QueryError::Unknown(shown(&name))),
             };
             if std::mem::replace(&mut seen[place], true) {
@@ -177,6 +139,9 @@ impl fmt::Display for ProcessesQuery {
         let mut text = form_urlencoded::Serializer::new(String::new());
         text.append_pair("top", &self.top.to_string());
         text.append_pair("by", self.by.name());
+        if let Some(window) = self.window {
+            text.append_pair("window", &write_window(window));
+        }
         if !self.filter.terms.is_empty() {
             text.append_pair("filter", &self.filter.to_string());
         }
@@ -184,26 +149,6 @@ impl fmt::Display for ProcessesQuery {
             text.append_pair("scheduler", &scheduler.to_string());
         }
         f.write_str(&text.finish())
-    }
-}
-
-impl By {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Mailbox => "mailbox",
-            Self::Quiet => "quiet",
-            Self::Pid => "pid",
-        }
-    }
-}
-
-impl FromStr for By {
-    type Err = QueryError;
-
-    fn from_str(text: &str) -> Result<Self, QueryError> {
-        let all = [Self::Mailbox, Self::Quiet, Self::Pid];
-        let found = all.into_iter().find(|it| it.name() == text);
-        found.ok_or_else(|| QueryError::By(shown(text)))
     }
 }
 

@@ -36,8 +36,27 @@ pub(super) const LINGER: Duration = Duration::from_secs(1);
 /// The bytes dropped in this time.
 pub(super) const DROPPED: usize = 1 << 20;
 
-/// The time of a step without a report: a look at a million processes takes some hundred
-/// milliseconds. No spare takes the worker's place, so the endpoint costs a busy thread at most.
+/// The places for processes in a portion of a pass.
+pub(super) const PORTION: u32 = 4_096;
+
+/// What a portion takes at most, if the thread has a processor.
+pub(super) const PORTION_TIME: Duration = Duration::from_millis(10);
+
+/// A pass takes one of so many parts of a core.
+pub(super) const PARTS_OF_A_PASS: u32 = 10;
+
+/// All passes together take one of so many parts of a core, unless a pass takes so long that the
+/// rest behind it is too long for viewers.
+pub(super) const PARTS_OF_ALL: u32 = 50;
+
+/// The longest rest behind a pass.
+pub(super) const LONGEST_REST: Duration = Duration::from_secs(2);
+
+/// The time until the next look whether another reader has finished with the marks of processes.
+pub(super) const MARKED_BY_OTHERS: Duration = Duration::from_millis(20);
+
+/// The time of a step without a report: an answer of many processes takes some milliseconds. No
+/// spare takes the worker's place, so the endpoint costs a busy thread at most.
 pub(super) const STEP: Duration = Duration::from_secs(10);
 
 /// The bytes of a token.

@@ -6,8 +6,9 @@
 //! **Protocol.** The endpoint has a scheduler of its own, with one worker and its own network. A
 //! process accepts, and each connection is a process (`connection`), which hyper serves. A request
 //! passes the limits and the checks (`limits`, `access`), and has its answer from `routes`. Answers
-//! of the API come from handles (`look`), which wait for no worker. The maker makes the costly
-//! answers, once for all viewers at a moment (`maker`).
+//! of the API come from handles (`look`), which wait for no worker. Processes make the costly
+//! answers, once for all viewers at a moment: snapshots (`maker`), answers that take a look at all
+//! processes (`passes`), and those that take two looks (`windows`).
 //!
 //! **Memory** is bounded by the limits: connections, their buffers, an answer each.
 
@@ -19,10 +20,12 @@ mod look;
 mod maker;
 mod observed;
 mod page;
+mod passes;
 mod routes;
 mod site;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 use access::Access;
 use ganger_net::{Net, TcpListener};
@@ -50,8 +53,9 @@ use std::time::Duration;
 /// ```
 ///
 /// The endpoint has one thread and a network of its own, and answers while all workers of the
-/// observed schedulers are stuck. It only reads, and shows no payload of a message. A list of
-/// processes is O(live processes) each time, and other requests wait meanwhile.
+/// observed schedulers are stuck. It only reads, and shows no payload of a message. It looks
+/// at processes at a pace that takes a small part of a core, once for all viewers that ask at that
+/// moment.
 ///
 /// | path | answer |
 /// |---|---|
@@ -59,7 +63,7 @@ use std::time::Duration;
 /// | `/healthz` | 200: alive |
 /// | `/readyz` | 200 when all schedulers are started and none stops, or 503 with the reason |
 /// | `/metrics` | all metrics, as Prometheus reads them |
-/// | `/api/v1/snapshot` | [`Snapshot`] |
+/// | `/api/v1/snapshot` | [`Snapshot`], a new one; `?since=` may have the number of the last |
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
 /// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |
 /// | `/api/v1/letters` | [`Letters`] |
@@ -204,6 +208,9 @@ fn listen(net: &Net, addresses: &[SocketAddr], has_token: bool) -> Result<TcpLis
     Err(ServeError::Address(last))
 }
 
+/// The processes of an endpoint without connections.
+const OWN: usize = 4;
+
 /// The process of the endpoint.
 async fn run(
     cx: Cx,
@@ -211,13 +218,16 @@ async fn run(
     access: Access,
     observed: Arc<Observed>,
 ) -> Result<(), BoxError> {
-    let shown = Arc::clone(&observed);
-    let maker = cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, shown))?;
-    let site = Arc::new(Site {
+    let shown = || Arc::clone(&observed);
+    let (made, passed, windowed) = (shown(), shown(), shown());
+    let site = Site {
+        maker: cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, made))?,
+        passes: cx.spawn(move |cx: Cx<passes::Ask>| passes::run(cx, passed))?,
+        windows: cx.spawn(move |cx: Cx<windows::Ask>| windows::run(cx, windowed))?,
         access,
         observed,
-        maker,
-    });
+    };
+    let site = Arc::new(site);
     connection::accept(cx, listener, site).await
 }
 
@@ -249,7 +259,7 @@ impl fmt::Debug for Endpoint {
             .field("address", &self.address)
             .field(
                 "connections",
-                &self.scheduler.stats().live.saturating_sub(2),
+                &self.scheduler.stats().live.saturating_sub(OWN),
             )
             .finish_non_exhaustive()
     }

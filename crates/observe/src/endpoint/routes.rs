@@ -3,13 +3,13 @@
 use super::answer::{self, Answer, Refused, closing, refused, text, with_header};
 use super::limits::{BODY, HEAD, MAKE, REQUEST};
 use super::look;
-use super::maker::Ask;
 use super::observed::Shown;
 use super::page;
 use super::site::Site;
+use super::{maker, passes, windows};
 use crate::api::{Processes, ProcessesQuery, VERSION};
 use ganger_proc_api::{Pid, TypedCommand};
-use ganger_sched::ProcessInfo;
+use ganger_sched::Observe;
 use ganger_task::Cx;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes};
@@ -18,6 +18,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::error::Error;
+use std::time::Duration;
 
 /// A path of the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,20 +160,33 @@ async fn read(
         Route::LogIn => Ok(answer::html(StatusCode::OK, page::log_in(false))),
         Route::Metrics => {
             no_query(query)?;
-            Ok(answer::metrics(
-                ask(cx, site.maker.call(Ask::Metrics)).await?,
-            ))
+            let text = ask(cx, MAKE, site.maker.call(maker::Ask::Metrics)).await?;
+            Ok(answer::metrics(text))
         }
         Route::Snapshot => {
-            no_query(query)?;
-            let json = ask(cx, site.maker.call(Ask::Snapshot)).await?;
+            check_since(query)?;
+            let json = ask(cx, MAKE, site.maker.call(maker::Ask::Snapshot)).await?;
             Ok(answer::json_bytes(json))
         }
         Route::Processes => {
             let query: ProcessesQuery = query.parse().map_err(bad)?;
             check_scheduler(site, &query)?;
-            let question = site.maker.call(|reply| Ask::Processes(query, reply));
-            Ok(answer::json_bytes(ask(cx, question).await?))
+            check_counts(site, &query)?;
+            let window = query.window.filter(|_| query.by.has_window());
+            let json = if let Some(window) = window {
+                let ask_for = move |reply| windows::Ask {
+                    query,
+                    window,
+                    reply,
+                };
+                ask(cx, MAKE + window, site.windows.call(ask_for)).await?
+            } else {
+                let question = site
+                    .passes
+                    .call(|reply| passes::Ask::Processes(query, reply));
+                ask(cx, MAKE, question).await?
+            };
+            Ok(answer::json_bytes(json))
         }
         Route::Process(pid) => process(site, pid, query),
         Route::Letters => {
@@ -199,6 +213,34 @@ fn no_query(query: &str) -> Result<(), Refused> {
     ))
 }
 
+/// The number of the viewer's last snapshot, which may be there. Each snapshot is new.
+fn check_since(query: &str) -> Result<(), Refused> {
+    let mut parameters = form_urlencoded::parse(query.as_bytes());
+    let sentence = match (parameters.next(), parameters.next()) {
+        (None, _) => return Ok(()),
+        (Some((name, number)), None) if name == "since" => match number.parse::<u64>() {
+            Ok(_) => return Ok(()),
+            Err(_) => "since is no number: give the sequence of your last snapshot",
+        },
+        _ => "a snapshot has a single parameter, since: leave the others out",
+    };
+    Err(bad(sentence))
+}
+
+/// The order is known of one of the schedulers.
+fn check_counts(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
+    let is_asked = |it: &Shown| query.scheduler.is_none_or(|number| number == it.number);
+    let counts = |it: &Shown| is_asked(it) && it.handle.observes() != Observe::Off;
+    if !query.by.needs_counts() || schedulers(site).iter().any(counts) {
+        return Ok(());
+    }
+    let by = query.by.name();
+    Err(bad(format!(
+        "by={by} needs a scheduler that counts: build it with `Builder::observe`, or use mailbox, \
+         quiet or pid"
+    )))
+}
+
 fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
     let is_there = |number| schedulers(site).iter().any(|it| it.number == number);
     if query.scheduler.is_none_or(is_there) {
@@ -209,8 +251,12 @@ fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
 }
 
 /// Asks the maker, within the deadline of answers.
-async fn ask<C: TypedCommand>(cx: &Cx, question: C) -> Result<C::Answer, Refused> {
-    match cx.timeout(MAKE, cx.ask(question)).await {
+async fn ask<C: TypedCommand>(
+    cx: &Cx,
+    within: Duration,
+    question: C,
+) -> Result<C::Answer, Refused> {
+    match cx.timeout(within, cx.ask(question)).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(_)) => {
             let sentence = "the endpoint can't look at the schedulers any longer: its log says \
@@ -254,21 +300,20 @@ fn process(site: &Site, pid: &str, query: &str) -> Result<Answer, Refused> {
             return Err(bad(format!("{error}: write the PID as host|id")));
         }
     };
-    let find = |Shown { number, handle }| -> Option<(u64, ProcessInfo)> {
-        let is_asked = asked.is_none_or(|it| it == number) && handle.is_local(pid);
-        let info = is_asked.then(|| handle.process(pid)).flatten()?;
-        Some((number, info))
+    let find = |it: Shown| {
+        let is_asked = asked.is_none_or(|asked| asked == it.number) && it.handle.is_local(pid);
+        is_asked.then(|| look::single(&it, pid)).flatten()
     };
     let found: Vec<_> = schedulers(site).into_iter().filter_map(find).collect();
-    match &*found {
-        [] => Err(not_here("no live process has that PID")),
-        [(scheduler, info)] => Ok(answer::json(&Processes {
+    match found.len() {
+        0 => Err(not_here("no live process has that PID")),
+        1 => Ok(answer::json(&Processes {
             version: VERSION,
             live: 1,
             matched: 1,
-            processes: vec![look::process(*scheduler, info)],
+            processes: found,
         })),
-        [..] => Err(bad(
+        _ => Err(bad(
             "several schedulers have a process with that PID: add ?scheduler=NUMBER",
         )),
     }

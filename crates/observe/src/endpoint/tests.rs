@@ -3,10 +3,9 @@
 use super::access::Access;
 use super::connection;
 use super::limits::{ANSWER, CONNECTIONS, LINGER, MAKE, REFUSALS, REQUEST};
-use super::maker::Ask;
 use super::observed::Observed;
-use super::run;
 use super::site::Site;
+use super::{OWN, maker, passes, run, windows};
 use ganger_net::sim::{Faults, SimNet};
 use ganger_net::{TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, Pid};
@@ -23,9 +22,6 @@ const TOKEN: &str = "0123456789abcdef";
 
 /// A request of a client that then waits for the end.
 const HEALTH: &str = "GET /healthz HTTP/1.1\r\nhost: 10.0.0.1\r\nconnection: close\r\n\r\n";
-
-/// The processes of an endpoint without connections.
-const OWN: usize = 2;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -307,22 +303,26 @@ fn a_refused_client_that_stays_is_left() {
     });
 }
 
+/// Keeps all questions.
+async fn never<M: Send + 'static>(cx: Cx<M>) -> Result<(), BoxError> {
+    let mut all = Vec::new();
+    while let Some(ask) = cx.recv().await {
+        all.push(ask);
+    }
+    Ok(())
+}
+
 // pins: V3
 #[test]
 fn an_answer_that_can_not_be_made_in_time_is_refused() {
     within(3, &Faults::default(), |rt| {
         let server = rt.spawn(async |cx: Cx| {
-            let maker = cx.spawn(async |cx: Cx<Ask>| {
-                let mut never = Vec::new();
-                while let Some(ask) = cx.recv().await {
-                    never.push(ask);
-                }
-                Ok(())
-            })?;
             let site = Site {
                 access: Access::new(Vec::new(), None, 80),
                 observed: Arc::default(),
-                maker,
+                maker: cx.spawn(never::<maker::Ask>)?,
+                passes: cx.spawn(never::<passes::Ask>)?,
+                windows: cx.spawn(never::<windows::Ask>)?,
             };
             let listener = TcpListener::bind(ADDRESS)?;
             connection::accept(cx, listener, Arc::new(site)).await
@@ -347,7 +347,7 @@ fn an_endpoint_without_its_maker_says_so() {
         let processes = rt.processes();
         let maker = processes.iter().find(|it| it.type_name.contains("run"));
         let makers = processes.iter().filter(|it| it.parent.is_some());
-        assert_eq!(makers.clone().count(), 1, "{maker:?}");
+        assert_eq!(makers.clone().count(), OWN - 1, "{maker:?}");
         for maker in makers {
             rt.terminate(maker.pid).unwrap();
         }

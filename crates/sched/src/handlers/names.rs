@@ -88,6 +88,14 @@ impl Names {
         names
     }
 
+    /// Whether that holds of a name of that process. It is asked under the lock, and asks nothing
+    /// back.
+    #[cfg(feature = "observe")]
+    pub(crate) fn any_of(&self, pid: Pid, mut holds: impl FnMut(&str) -> bool) -> bool {
+        let of = lock(&self.of);
+        of.get(&pid).into_iter().flatten().any(|name| holds(name))
+    }
+
     /// All names, in the order of their texts, and whose they are.
     pub(crate) fn all(&self) -> Vec<(Box<str>, Pid)> {
         let names = self.holders.iter();

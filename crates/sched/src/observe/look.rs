@@ -1,7 +1,7 @@
 //! How a reader sees processes and workers.
 
 use super::{Distributions, Observation, ProcessCounts, Record};
-use crate::api::handle::Handle;
+use crate::api::handle::{Handle, ProcessInfo};
 use crate::base::clock::nanos;
 use crate::base::level::{NotAllowed, Observe};
 use crate::base::shares::WorkerTimes;
@@ -11,7 +11,7 @@ use crate::process::state::{Leave, ProcessState, Waiting};
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
-use ganger_proc_api::{CommandId, Pid, Symbol, Tag};
+use ganger_proc_api::{CommandId, Instant, Pid, Symbol, Tag};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -139,14 +139,55 @@ impl ProcessLook<'_> {
         self.0.outstanding().into_iter().map(wait).for_each(look);
     }
 
-    fn mark(&self) -> u64 {
-        self.0.record().as_ref().map_or(0, |it| it.mark())
+    /// The process that has started it: by its context, or in its step or `init`. That one may
+    /// have ended.
+    #[must_use]
+    pub fn parent(&self) -> Option<Pid> {
+        let parent = self.0.origin.parent()?;
+        Some(Pid::new(self.0.shared.host, parent))
     }
 
-    fn set_mark(&self, mark: u64) {
-        if let Some(record) = self.0.record() {
-            record.set_mark(mark);
-        }
+    /// Whether that holds of one of its names. `holds` is asked under a lock: it must be short, and
+    /// must not ask the scheduler.
+    pub fn any_name(&self, holds: impl FnMut(&str) -> bool) -> bool {
+        self.0.shared.names.any_of(self.0.pid(), holds)
+    }
+
+    /// How many events wait for it: what its steps have left, and, where mailboxes have a limit,
+    /// what is in its mailbox. [`counts`](Self::counts) know it without a limit, too.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let queued = self.0.limit().map(|_| self.0.room.messages());
+        self.0.about.left() + queued.unwrap_or(0)
+    }
+
+    /// How long ago its last turn began: see [`ProcessInfo::ran_before`].
+    #[must_use]
+    pub fn ran_before(&self) -> Option<Duration> {
+        let time = &self.0.shared.timing.time;
+        let now = nanos(Decider::time().unwrap_or_else(|| time.read()));
+        self.0.about.ran_before(now).map(Duration::from_nanos)
+    }
+
+    /// All that a scheduler without observation knows of it. Allocates for its names.
+    #[must_use]
+    pub fn info(&self) -> ProcessInfo {
+        ProcessInfo::of(self.0)
+    }
+
+    pub(super) fn is_of(&self, scheduler: &Shared) -> bool {
+        std::ptr::eq(&raw const *self.0.shared, scheduler)
+    }
+
+    pub(super) fn record(&self) -> Option<&Record> {
+        self.0.record().as_deref()
+    }
+
+    /// As [`counts`](Self::counts), with the age at that moment: so a reader of many processes
+    /// looks at the clock once.
+    #[must_use]
+    pub fn counts_at(&self, now: Instant) -> Option<ProcessCounts> {
+        Some(self.record()?.counts(now.as_nanos()))
     }
 
     /// What has been counted of it; `None` where the scheduler is not observed.
@@ -210,42 +251,40 @@ impl Handle {
         (!task.state.is_closed()).then(|| look(ProcessLook(&task)))
     }
 
-    /// Calls `measure` with each live process, then `wait`, and then `look` with each live process,
-    /// its value now and the value of before, which is 0 for a process that was started since. So
-    /// the reader learns what each process has done in a window of time. Nothing is allocated for
-    /// a process.
+    /// Calls `look` with the live processes of a portion, and returns where the next portion
+    /// begins: so a reader rests between two portions. The first begins at 0, and there is none
+    /// behind the last. All portions together are as [`each_process`](Self::each_process).
     ///
-    /// O(n) twice, as [`each_process`](Self::each_process). One reader at a time: another one that
-    /// calls it meanwhile waits. Does nothing, and returns `false`, where the scheduler is not
-    /// observed.
+    /// O(`most`): a portion is of so many places for processes. The first one has all processes
+    /// with chosen PIDs, too.
     ///
     /// ```
-    /// use ganger_sched::{Observe, Scheduler};
-    /// use std::thread::sleep;
-    /// use std::time::Duration;
+    /// use ganger_proc_api::{BoxError, actor_fn};
+    /// use ganger_sched::Scheduler;
     ///
-    /// let scheduler = Scheduler::builder().observe(Observe::Counts).start()?;
-    /// let mut busiest = None;
-    /// scheduler.over_window(
-    ///     |process| process.counts().map_or(0, |it| it.events),
-    ///     || sleep(Duration::from_millis(1)),
-    ///     |process, now, before| busiest = busiest.max(Some((now - before, process.pid()))),
-    /// );
-    /// assert_eq!(busiest, None); // There is no process.
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let actor = || actor_fn(|_, (): (), out| Ok(out.done(())));
+    /// let started = [scheduler.spawn(actor())?, scheduler.spawn(actor())?];
+    /// let (mut seen, mut from) = (0, Some(0));
+    /// while let Some(portion) = from {
+    ///     from = scheduler.each_process_from(portion, 1, |_| seen += 1);
+    /// }
+    /// assert_eq!(seen, started.len());
+    /// # Ok::<(), BoxError>(())
     /// ```
-    pub fn over_window(
+    pub fn each_process_from(
         &self,
-        measure: impl Fn(ProcessLook<'_>) -> u64,
-        wait: impl FnOnce(),
-        mut look: impl FnMut(ProcessLook<'_>, u64, u64),
-    ) -> bool {
-        let marking = || {
-            self.each_process(|it| it.set_mark(measure(it)));
-            wait();
-            self.each_process(|it| look(it, measure(it), it.mark()));
-        };
-        self.shared.observation().marking(marking).is_some()
+        from: u32,
+        most: u32,
+        mut look: impl FnMut(ProcessLook<'_>),
+    ) -> Option<u32> {
+        let (tasks, next) = self.shared.census.registry.portion(from, most);
+        for task in tasks {
+            if !task.state.is_closed() {
+                look(ProcessLook(&task));
+            }
+        }
+        next
     }
 
     /// How each worker has spent its time, in the order of

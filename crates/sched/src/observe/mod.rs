@@ -18,15 +18,18 @@
 //! **What it costs where nothing is observed**: a process has a null pointer in the place of its
 //! record, and each point is a look at that.
 //!
-//! **What it may import.** All folders. But for `look.rs`, those from `base` to `probe` are enough.
+//! **What it may import.** All folders. But for `look.rs` and `marks.rs`, those from `base` to
+//! `probe` are enough.
 
 mod histograms;
 mod labels;
 mod look;
+mod marks;
 mod record;
 
 pub use histograms::{Distributions, OfType};
 pub use look::{ProcessLook, Wait};
+pub use marks::Marks;
 pub use record::ProcessCounts;
 
 use crate::base::clock::{Clock, MonotonicClock, nanos};
@@ -39,6 +42,7 @@ use ganger_sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use histograms::Samples;
 use labels::{Label, Labels};
+use marks::Claim;
 pub(crate) use record::Record;
 use std::sync::Arc;
 
@@ -60,8 +64,8 @@ struct Observed {
     labels: Labels,
     /// What readers have taken from the workers so far.
     taken: Mutex<Distributions>,
-    /// The reader that marks processes holds it.
-    marks: Mutex<()>,
+    /// The reader that marks processes has it.
+    marks: Claim,
 }
 
 /// What there is of a worker, which alone writes there.
@@ -106,7 +110,7 @@ impl Observed {
             outside: Samples::default(),
             labels: Labels::default(),
             taken: Mutex::default(),
-            marks: Mutex::default(),
+            marks: Claim::default(),
         }
     }
 
@@ -244,13 +248,6 @@ impl Observation {
             samples.move_to(&mut taken);
         }
         Some(taken.clone())
-    }
-
-    /// Calls `f`, which alone may mark processes meanwhile; not where nothing is observed.
-    fn marking<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
-        let observed = self.0.as_ref()?;
-        let _marks = lock(&observed.marks);
-        Some(f())
     }
 
     /// The label of a process.

@@ -107,6 +107,21 @@ impl<T: Clone> Registry<T> {
     /// All visible processes, one after the other, chosen ids first and in their order. Those that
     /// start or end meanwhile may or may not be among them. O(n log n) in the chosen ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = T> {
+        self.portion(0, u32::MAX).0
+    }
+
+    /// The visible processes of a portion: of so many slots, the first portion with all chosen ids.
+    /// Returns also where the next portion begins, if there is one. As [`all`](Self::all).
+    pub(crate) fn portion(&self, from: u32, slots: u32) -> (impl Iterator<Item = T>, Option<u32>) {
+        let chosen = if from == 0 { self.chosen() } else { Vec::new() };
+        let (ids, next) = self.counted.ids_among(from..from.saturating_add(slots));
+        let counted = ids.filter_map(|id| self.counted.get(id));
+        let chosen = chosen.into_iter().map(|(_, task)| task);
+        (chosen.chain(counted), next)
+    }
+
+    /// The visible processes with chosen ids, in the order of these.
+    fn chosen(&self) -> Vec<(u64, T)> {
         let chosen = self.chosen.iter().filter_map(|entry| match entry.value() {
             Chosen::Process(task) => Some((*entry.key(), task.clone())),
             Chosen::Reserved => None,
@@ -115,8 +130,7 @@ impl<T: Clone> Registry<T> {
         let mut chosen: Vec<_> = chosen.collect();
         // The order of the map differs from run to run, and a simulation repeats from its seed.
         chosen.sort_unstable_by_key(|&(id, _)| id);
-        let counted = self.counted.ids().filter_map(|id| self.counted.get(id));
-        chosen.into_iter().map(|(_, task)| task).chain(counted)
+        chosen
     }
 }
 

@@ -268,7 +268,10 @@ fn a_wrong_path_method_or_query_gets_a_sentence() {
         ("top=0", "from 1 to 1000"),
         ("top=1001", "from 1 to 1000"),
         ("top=x", "from 1 to 1000"),
-        ("by=steps", "use mailbox, quiet or pid"),
+        (
+            "by=x",
+            "use mailbox, quiet, pid, steps, events, busy, growth or age",
+        ),
         (
             "filter=x:y",
             "use state, type, method, name, pid and parent",
@@ -276,15 +279,23 @@ fn a_wrong_path_method_or_query_gets_a_sentence() {
         ("filter=state:gone", "use ready, running, blocked and idle"),
         ("filter=type:", "field:text"),
         ("scheduler=x", "/api/v1/snapshot"),
-        ("window=5", "use top, by, filter and scheduler"),
+        ("window=5", "write 500ms or 5s"),
+        ("window=61s", "write 500ms or 5s"),
+        ("window=1s&window=1s", "leave one out"),
+        ("since=5", "use top, by, window, filter and scheduler"),
         ("top=1&top=2", "leave one out"),
     ] {
         let answer = get(&endpoint, &format!("/api/v1/processes?{query}"));
         answer.refuses(400, part);
     }
-    for path in ["snapshot", "letters"] {
-        let answer = get(&endpoint, &format!("/api/v1/{path}?x=y"));
-        answer.refuses(400, "leave out the ?");
+    get(&endpoint, "/api/v1/letters?x=y").refuses(400, "leave out the ?");
+    for (query, part) in [
+        ("x=y", "a single parameter, since"),
+        ("since=1&since=1", "a single parameter, since"),
+        ("since=", "since is no number"),
+        ("since=-1", "since is no number"),
+    ] {
+        get(&endpoint, &format!("/api/v1/snapshot?{query}")).refuses(400, part);
     }
 }
 

@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod limits;
+mod observed;
 mod queries;
 mod query_checker;
 mod stuck;

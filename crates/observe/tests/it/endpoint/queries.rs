@@ -15,9 +15,10 @@ fn config() -> ProptestConfig {
 /// Texts near to queries.
 fn texts() -> impl Strategy<Value = String> {
     let part = prop_oneof![
-        "(top|by|filter|scheduler|x)=[a-z0-9:%+ -]{0,12}",
+        "(top|by|window|filter|scheduler|x)=[a-z0-9:%+ -]{0,12}",
         "filter=(-?(state|type|method|name|pid|parent):?[a-z:]{0,6}[+ ]?){0,4}",
-        "(top=[0-9]{1,5}|by=(mailbox|quiet|pid)|scheduler=[0-9]{1,21})",
+        "(top=[0-9]{1,5}|by=(mailbox|quiet|pid|busy|age)|scheduler=[0-9]{1,21})",
+        "window=[0-9]{1,5}m?s",
         ".{0,10}",
     ];
     proptest::collection::vec(part, 0..4).prop_map(|parts| parts.join("&"))

@@ -1,0 +1,42 @@
+//! Mistakes in queries.
+
+/// A mistake in a query.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// A parameter has an unknown name.
+    #[error("no parameter is called {0:?}: use top, by, window, filter and scheduler")]
+    Unknown(String),
+    /// A parameter is there twice.
+    #[error("the parameter {0:?} is there twice: leave one out")]
+    Twice(String),
+    /// The number of processes is wrong.
+    #[error("top={0:?} is no number from 1 to 1000: ask for the next ones by a narrower filter")]
+    Top(String),
+    /// The order is unknown.
+    #[error("by={0:?} is no order: use mailbox, quiet, pid, steps, events, busy, growth or age")]
+    By(String),
+    /// The window is wrong.
+    #[error("window={0:?} is no time from 1ms to 60s: write 500ms or 5s, for example")]
+    Window(String),
+    /// The number of a scheduler is wrong.
+    #[error("scheduler={0:?} is no number: /api/v1/snapshot has the numbers of the schedulers")]
+    Scheduler(String),
+    /// The filter is too long.
+    #[error("the filter has {0} bytes, and may have 256: leave terms out")]
+    LongFilter(usize),
+    /// A term has an unknown field.
+    #[error("no field is called {0:?}: use state, type, method, name, pid and parent")]
+    Field(String),
+    /// A term has no text.
+    #[error("the term {0:?} of the filter has no text: write field:text, or leave it out")]
+    NoText(String),
+    /// A state is unknown.
+    #[error("no state is called {0:?}: use ready, running, blocked and idle")]
+    State(String),
+}
+
+/// A text of a stranger, short enough for an answer.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
+}

@@ -1,0 +1,227 @@
+//! Passes: looks at all processes, for all viewers at the same moment.
+//!
+//! **Problem.** Ten pages ask for a list of a hundred thousand processes each second. A list of all
+//! processes for each question takes a core, and a long look keeps other requests waiting.
+//!
+//! **Rejected.** To keep a list for later viewers: it is old, and keeps its memory while no viewer
+//! asks.
+//!
+//! **Protocol.** A process takes all waiting questions, and goes once through the processes of all
+//! schedulers. Each question sees each process, and equal questions are one. Nothing is allocated
+//! for a process that is in no answer.
+//!
+//! **Pace.** Between two portions of a pass it rests for nine times as long as a portion takes: a
+//! pass takes a tenth of a core at most, and other requests have their turns. Behind a pass it
+//! rests until passes have taken a fiftieth of a core, or for two seconds. Later questions wait for
+//! the next pass. So an answer is never older than its question, and a flood of questions costs as
+//! much as one viewer in haste.
+
+use super::limits::{LONGEST_REST, PARTS_OF_A_PASS, PARTS_OF_ALL, PORTION, PORTION_TIME};
+use super::look::{List, Live};
+use super::observed::{Observed, Shown};
+use crate::api::ProcessesQuery;
+use bytes::Bytes;
+use ganger_proc_api::{BoxError, Reply};
+use ganger_task::Cx;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A question for an answer in JSON, which takes a look at all processes.
+pub(super) enum Ask {
+    /// For a list of processes.
+    Processes(ProcessesQuery, Reply<Bytes>),
+}
+
+/// All questions of a pass.
+#[derive(Default)]
+struct Asked {
+    lists: Vec<(ProcessesQuery, List, Vec<Reply<Bytes>>)>,
+}
+
+impl Asked {
+    fn add(&mut self, ask: Ask) {
+        match ask {
+            Ask::Processes(query, reply) => {
+                let same = self.lists.iter_mut().find(|it| it.0 == query);
+                if let Some((_, _, replies)) = same {
+                    replies.push(reply);
+                } else {
+                    let list = List::new(query.clone());
+                    self.lists.push((query, list, vec![reply]));
+                }
+            }
+        }
+    }
+
+    fn see(&mut self, scheduler: u64, process: Live<'_>) {
+        for (_, list, _) in &mut self.lists {
+            list.see(scheduler, &process, 0);
+        }
+    }
+
+    async fn answer<M: Send + 'static>(
+        self,
+        cx: &Cx<M>,
+        schedulers: &[Shown],
+    ) -> Result<(), BoxError> {
+        for (_, list, replies) in self.lists {
+            reply_all(replies, &list.finish(schedulers))?;
+            cx.yield_now().await;
+        }
+        Ok(())
+    }
+}
+
+/// Answers all that have asked the same.
+pub(super) fn reply_all(
+    replies: Vec<Reply<Bytes>>,
+    answer: &impl Serialize,
+) -> Result<(), BoxError> {
+    let json = Bytes::from(serde_json::to_vec(answer)?);
+    for reply in replies {
+        reply.complete(json.clone());
+    }
+    Ok(())
+}
+
+/// The body of the process.
+pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxError> {
+    while let Some(first) = cx.recv().await {
+        let mut asked = Asked::default();
+        let mut next = Some(first);
+        while let Some(ask) = next {
+            asked.add(ask);
+            next = cx.try_recv();
+        }
+        let schedulers = observed.schedulers();
+        let taken = pass(&cx, &schedulers, |at, it| asked.see(at, it)).await;
+        asked.answer(&cx, &schedulers).await?;
+        // A scheduler that is dropped meanwhile keeps no memory.
+        drop(schedulers);
+        cx.sleep(rest_after(taken)).await?;
+    }
+    Ok(())
+}
+
+/// The rest behind a pass that has taken so much time of a core.
+pub(super) fn rest_after(taken: Duration) -> Duration {
+    (taken * (PARTS_OF_ALL - 1)).min(LONGEST_REST)
+}
+
+/// Calls `look` with all processes of all schedulers, portion by portion. Returns the time of a
+/// core that it has taken.
+pub(super) async fn pass<M: Send + 'static>(
+    cx: &Cx<M>,
+    schedulers: &[Shown],
+    mut look: impl FnMut(u64, Live<'_>),
+) -> Duration {
+    let mut taken = Duration::ZERO;
+    for Shown { number, handle } in schedulers {
+        let mut portion = Some(0);
+        while let Some(from) = portion {
+            let now = handle.now();
+            portion = handle.each_process_from(from, PORTION, |look_at| {
+                look(*number, Live { look: look_at, now });
+            });
+            // The thread may have waited for a processor meanwhile.
+            let time = (handle.now() - now).min(PORTION_TIME);
+            taken += time;
+            if portion.is_some() {
+                // It fails for a process that is to end.
+                let _ = cx.sleep(time * (PARTS_OF_A_PASS - 1)).await;
+            }
+        }
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{self, By, Processes};
+    use ganger_proc_api::process_fn;
+    use ganger_sched::{ContextExt as _, Observe, Scheduler};
+
+    // pins: V1
+    #[test]
+    fn all_that_ask_at_a_moment_get_the_same_look() {
+        let scheduler = Scheduler::builder().workers(1).start().unwrap();
+        let observed = Arc::new(Observed::default());
+        observed.add(&scheduler);
+        let task = scheduler.spawn(async move |cx: Cx| {
+            let passes = cx.spawn(move |cx: Cx<Ask>| run(cx, observed))?;
+            // All are asked in a step, before the next of the passes.
+            let list = |top: u32| {
+                let query = ProcessesQuery {
+                    top,
+                    by: By::Quiet,
+                    ..ProcessesQuery::default()
+                };
+                cx.ask(passes.call(|reply| Ask::Processes(query, reply)))
+            };
+            let (first, again, both) = cx.join((list(1), list(1), list(2))).await;
+            let (first, again, both) = (first?, again?, both?);
+            // The same bytes, also of the times: a single look.
+            assert_eq!(first.as_ptr(), again.as_ptr());
+            let read = |json: Bytes| api::from_json::<Processes>(&json);
+            let (first, both) = (read(first)?, read(both)?);
+            assert_eq!((first.live, both.live), (2, 2));
+            assert_eq!((first.processes.len(), both.processes.len()), (1, 2));
+            assert_eq!(read(list(5).await?)?.matched, 2);
+            cx.terminate(passes.pid())?;
+            Ok(())
+        });
+        task.unwrap().wait().into_result().unwrap();
+    }
+
+    // pins: V11
+    #[test]
+    fn passes_take_a_small_part_of_the_time() {
+        let ms = Duration::from_millis;
+        assert_eq!(rest_after(Duration::ZERO), Duration::ZERO);
+        assert_eq!(rest_after(ms(10)), ms(490));
+        assert_eq!(rest_after(ms(10_000)), LONGEST_REST);
+    }
+
+    // pins: V6
+    #[test]
+    fn a_pass_sees_each_process_of_all_schedulers_once() {
+        let idle = || process_fn(|_, _, _| Ok(()));
+        let small = Scheduler::builder().build().unwrap();
+        let large = Scheduler::builder()
+            .observe(Observe::Counts)
+            .build()
+            .unwrap();
+        let of_small = small.submit(idle(), "idle", ()).unwrap();
+        let chosen = ganger_proc_api::Pid::new(large.host_name(), 7);
+        drop(large.submit_as(chosen, idle(), "idle", ()).unwrap());
+        let mut expected = vec![(1, of_small.pid()), (2, chosen)];
+        // Some slots are free again.
+        for number in 0..3 * PORTION {
+            let process = large.submit(idle(), "idle", ()).unwrap();
+            match number % 3 {
+                0 => drop(large.terminate(process.pid())),
+                _ => expected.push((2, process.pid())),
+            }
+        }
+        large.start().unwrap();
+        while large.stats().live + 1 > expected.len() {
+            std::thread::yield_now();
+        }
+        let observed = Arc::new(Observed::default());
+        observed.add(&small);
+        observed.add(&large);
+        let looker = Scheduler::builder().workers(1).start().unwrap();
+        let task = looker.spawn(async move |cx: Cx| {
+            let mut seen = Vec::new();
+            let see = |at, it: Live<'_>| seen.push((at, it.look.pid()));
+            pass(&cx, &observed.schedulers(), see).await;
+            seen.sort_unstable();
+            expected.sort_unstable();
+            assert!(seen == expected, "{} of {}", seen.len(), expected.len());
+            Ok(())
+        });
+        task.unwrap().wait().into_result().unwrap();
+    }
+}

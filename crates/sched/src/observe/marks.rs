@@ -1,0 +1,157 @@
+//! Marks: a number that a reader keeps of each process, without memory of its own.
+//!
+//! **Problem.** What processes do in a window of time is the difference of two looks at each. A
+//! reader that keeps the first look of a million processes allocates for all of them.
+//!
+//! **Protocol.** Each record has a place for a number. One reader at a time has the [`Marks`], from
+//! its first look to its last. Others wait, or ask again. A new process has the mark 0.
+
+use super::Observation;
+use super::look::ProcessLook;
+use crate::api::handle::Handle;
+use crate::runtime::shared::Shared;
+use ganger_sync::sync::{Condvar, Mutex, lock};
+use std::fmt;
+use std::sync::Arc;
+
+/// Whether a reader has the marks.
+#[derive(Default)]
+pub(super) struct Claim {
+    is_claimed: Mutex<bool>,
+    is_free: Condvar,
+}
+
+impl Claim {
+    fn try_claim(&self) -> bool {
+        !std::mem::replace(&mut *lock(&self.is_claimed), true)
+    }
+
+    fn claim(&self) {
+        let mut is_claimed = lock(&self.is_claimed);
+        while *is_claimed {
+            is_claimed = match self.is_free.wait(is_claimed) {
+                Ok(is_claimed) => is_claimed,
+                Err(poisoned) => poisoned.into_inner(),
+            };
+        }
+        *is_claimed = true;
+    }
+
+    fn give(&self) {
+        *lock(&self.is_claimed) = false;
+        self.is_free.notify_one();
+    }
+}
+
+/// The right to mark the processes of a scheduler, until it is dropped: see
+/// [`Handle::try_marks`].
+#[must_use = "a drop gives them to other readers"]
+pub struct Marks(Arc<Shared>);
+
+impl Marks {
+    /// Keeps a number of a process, in place of an earlier one. It has no effect on a process of
+    /// another scheduler.
+    pub fn set(&self, process: ProcessLook<'_>, mark: u64) {
+        if let Some(record) = process.record()
+            && process.is_of(&self.0)
+        {
+            record.set_mark(mark);
+        }
+    }
+
+    /// The number that was kept of a process; 0 of one that was started since, and of a process
+    /// that no reader has marked.
+    #[must_use]
+    pub fn of(&self, process: ProcessLook<'_>) -> u64 {
+        process.record().map_or(0, |record| record.mark())
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        if let Some(claim) = self.0.probe.1.0.claim() {
+            claim.give();
+        }
+    }
+}
+
+impl fmt::Debug for Marks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Marks").finish_non_exhaustive()
+    }
+}
+
+impl Observation {
+    fn claim(&self) -> Option<&Claim> {
+        self.0.as_deref().map(|it| &it.marks)
+    }
+}
+
+/// Windows of time, where the scheduler is observed: see
+/// [`Builder::observe`](crate::Builder::observe).
+impl Handle {
+    /// Waits for the marks; none where nothing is observed.
+    fn marks(&self) -> Option<Marks> {
+        self.shared.probe.1.0.claim()?.claim();
+        Some(Marks(Arc::clone(&self.shared)))
+    }
+
+    /// The marks of the processes, if no other reader has them; none where the scheduler is not
+    /// observed. Never blocks. A reader that rests between the portions of its looks uses them; for
+    /// others there is [`over_window`](Self::over_window).
+    ///
+    /// ```
+    /// use ganger_sched::{Observe, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().observe(Observe::Counts).start()?;
+    /// let marks = scheduler.try_marks().expect("no other reader is there");
+    /// assert!(scheduler.try_marks().is_none());
+    /// scheduler.each_process(|it| marks.set(it, 7));
+    /// drop(marks);
+    /// assert!(scheduler.try_marks().is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_marks(&self) -> Option<Marks> {
+        let is_claimed = self.shared.probe.1.0.claim()?.try_claim();
+        is_claimed.then(|| Marks(Arc::clone(&self.shared)))
+    }
+
+    /// Calls `measure` with each live process, then `wait`, and then `look` with each live process,
+    /// its value now and the value of before, which is 0 for a process that was started since. So
+    /// the reader learns what each process has done in a window of time. Nothing is allocated for
+    /// a process.
+    ///
+    /// O(n) twice, as [`each_process`](Self::each_process). One reader at a time: another one that
+    /// calls it meanwhile waits. Does nothing, and returns `false`, where the scheduler is not
+    /// observed.
+    ///
+    /// ```
+    /// use ganger_sched::{Observe, Scheduler};
+    /// use std::thread::sleep;
+    /// use std::time::Duration;
+    ///
+    /// let scheduler = Scheduler::builder().observe(Observe::Counts).start()?;
+    /// let mut busiest = None;
+    /// scheduler.over_window(
+    ///     |process| process.counts().map_or(0, |it| it.events),
+    ///     || sleep(Duration::from_millis(1)),
+    ///     |process, now, before| busiest = busiest.max(Some((now - before, process.pid()))),
+    /// );
+    /// assert_eq!(busiest, None); // There is no process.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn over_window(
+        &self,
+        measure: impl Fn(ProcessLook<'_>) -> u64,
+        wait: impl FnOnce(),
+        mut look: impl FnMut(ProcessLook<'_>, u64, u64),
+    ) -> bool {
+        let Some(marks) = self.marks() else {
+            return false;
+        };
+        self.each_process(|it| marks.set(it, measure(it)));
+        wait();
+        self.each_process(|it| look(it, measure(it), marks.of(it)));
+        true
+    }
+}
