@@ -15,7 +15,7 @@ pub enum Fault {
     #[error("the endpoint speaks no TLS: write http://, and reach another machine by `ssh -L`")]
     Tls,
     /// No program answers.
-    #[error("no answer at {address}: {error}; start the program, or check the address")]
+    #[error("no answer at {address}: start the program, or check the address ({error})")]
     Unreachable {
         /// The address.
         address: String,

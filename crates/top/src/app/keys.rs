@@ -17,37 +17,25 @@ pub(crate) enum Deed {
 
 /// The keys, for the help.
 pub(crate) const HELP: [(&str, &str); 16] = [
-    ("Up Down PgUp PgDn Home End", "move, also j and k"),
+    ("arrows PgUp PgDn Home End", "move, also j and k"),
     ("Enter", "show the process, or the processes of a group"),
-    ("Esc", "back; clear the filter"),
+    ("Esc", "back; in the processes, clear the filter"),
     (
         "p g e w a l, Tab",
-        "processes, groups, tree, waits, alarms, letters",
+        "processes groups tree waits alarms letters",
     ),
-    (
-        "< > Left Right",
-        "sort by another column; in the tree fold and unfold",
-    ),
+    ("< >, Left Right", "sort by another column; fold the tree"),
     ("r", "turn the order around"),
-    (
-        "/",
-        "filter: text, field:text, -term; state type method name pid parent",
-    ),
-    (
-        "n",
-        "the window of messages, busy and growth: 1 s, 5 s, 15 s, all time",
-    ),
+    ("/", "filter: text, field:text, -term; fields: state"),
+    ("", "type method name pid parent"),
+    ("n", "window of busy, messages and growth"),
     ("s", "the next scheduler of the program"),
     ("Space", "pause, and go on"),
-    (
-        "t",
-        "save a trace of the last five seconds, for ui.perfetto.dev",
-    ),
-    ("? h", "this help"),
-    ("q Ctrl-C", "quit"),
+    ("t", "save the last 5 s as a trace, for Perfetto"),
+    ("? h, q Ctrl-C", "this help; quit"),
     ("", ""),
-    ("Y  never yields", "M  mailbox grows"),
-    ("S  wakes itself", "W  waits for long"),
+    ("Y never yields", "M mailbox grows"),
+    ("S wakes itself", "W waits for long"),
 ];
 
 impl App {

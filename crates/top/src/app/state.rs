@@ -227,6 +227,12 @@ impl App {
             }
             News::Cycles(cycles) => self.cycles = cycles,
             News::Answer(wish, answer) if wish == self.wish() => self.answer(wish, answer),
+            // The head tells that the program has gone, and the last rows stay.
+            News::Fault(_, fault) if fault.may_pass() => {
+                if self.link == Link::Here {
+                    self.say(fault.to_string());
+                }
+            }
             News::Fault(wish, fault) if wish == self.wish() => {
                 self.note = Some((wish, text::clean(&fault.to_string()).into_owned()));
             }

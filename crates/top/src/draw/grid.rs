@@ -7,6 +7,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
+/// The width from which a screen is wide.
+const WIDE: u16 = 120;
+
 /// A column. Where the screen is narrow, columns with the highest rank are left out first;
 /// columns with rank 0 stay.
 #[derive(Debug, Clone, Copy)]
@@ -14,10 +17,14 @@ pub(super) struct Column {
     title: &'static str,
     /// The least width.
     width: u16,
+    /// The width on a wide screen.
+    wide: u16,
     /// Whether the column takes the rest of the width.
     fills: bool,
     is_right: bool,
     rank: u8,
+    /// Whether the end of a long text matters more than its begin.
+    keeps_end: bool,
 }
 
 /// A text of a list, without control characters.
@@ -43,9 +50,11 @@ impl Column {
         Self {
             title,
             width,
+            wide: width,
             fills: false,
             is_right: false,
             rank: 0,
+            keeps_end: false,
         }
     }
 
@@ -60,6 +69,17 @@ impl Column {
         Self {
             fills: true,
             ..Self::left(title, width)
+        }
+    }
+
+    pub(super) const fn wide(self, wide: u16) -> Self {
+        Self { wide, ..self }
+    }
+
+    pub(super) const fn end(self) -> Self {
+        Self {
+            keeps_end: true,
+            ..self
         }
     }
 
@@ -110,14 +130,16 @@ impl Grid<'_> {
                 _ => "",
             };
             let title = format!("{}{mark}", column.title);
+            let title = Cell::plain(title);
             put(
                 buffer,
-                *x,
-                area.y,
+                (*x, area.y),
                 *width,
                 &title,
-                Style::new(),
-                column.is_right,
+                &Column {
+                    keeps_end: false,
+                    ..column
+                },
             );
         }
         let rows = usize::from(area.height - 1).min(self.count.saturating_sub(self.offset));
@@ -126,8 +148,7 @@ impl Grid<'_> {
             let cells = (self.row)(row);
             for (place, x, width) in &places {
                 if let Some(cell) = cells.get(*place) {
-                    let is_right = self.columns[*place].is_right;
-                    put(buffer, *x, y, *width, &cell.text, cell.style, is_right);
+                    put(buffer, (*x, y), *width, cell, &self.columns[*place]);
                 }
             }
             if self.selected == Some(row) {
@@ -145,8 +166,12 @@ impl Grid<'_> {
 /// The columns with room, each with its place and width.
 fn places(columns: &[Column], area: Rect) -> Vec<(usize, u16, u16)> {
     let mut kept: Vec<usize> = (0..columns.len()).collect();
+    let width = |column: &Column| match area.width {
+        WIDE.. => column.wide,
+        _ => column.width,
+    };
     let needed = |kept: &[usize]| {
-        let widths: u16 = kept.iter().map(|it| columns[*it].width + 1).sum();
+        let widths: u16 = kept.iter().map(|it| width(&columns[*it]) + 1).sum();
         widths.saturating_sub(1)
     };
     while needed(&kept) > area.width {
@@ -163,7 +188,7 @@ fn places(columns: &[Column], area: Rect) -> Vec<(usize, u16, u16)> {
     let mut places = Vec::new();
     for place in kept {
         let column = columns[place];
-        let width = column.width + if column.fills { more } else { 0 };
+        let width = width(&column) + if column.fills { more } else { 0 };
         let width = width.min(area.right().saturating_sub(x));
         if width > 0 {
             places.push((place, x, width));
@@ -174,17 +199,25 @@ fn places(columns: &[Column], area: Rect) -> Vec<(usize, u16, u16)> {
 }
 
 /// Writes a text into a place, and cuts off the rest.
-fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style, is_right: bool) {
+fn put(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, cell: &Cell, column: &Column) {
+    let (text, style) = (cell.text.as_str(), cell.style);
     let length = Span::raw(text).width();
     let room = usize::from(width);
-    if length > room {
+    if length > room && column.keeps_end {
+        let cut = text.char_indices().rev().map(|it| it.0);
+        let kept = cut
+            .take_while(|at| Span::raw(&text[*at..]).width() < room)
+            .last();
+        let (end, _) = buffer.set_stringn(x, y, "…", room, style);
+        buffer.set_stringn(end, y, &text[kept.unwrap_or(text.len())..], room - 1, style);
+    } else if length > room {
         let (end, _) = buffer.set_stringn(x, y, text, room - 1, style);
         buffer.set_stringn(end, y, "…", 1, style);
-        return;
+    } else {
+        let space = u16::try_from(room - length).unwrap_or(0);
+        let x = if column.is_right { x + space } else { x };
+        buffer.set_stringn(x, y, text, room, style);
     }
-    let space = u16::try_from(room - length).unwrap_or(0);
-    let x = if is_right { x + space } else { x };
-    buffer.set_stringn(x, y, text, room, style);
 }
 
 #[cfg(test)]
@@ -232,6 +265,16 @@ mod tests {
             "123… a東 京 b\u{fffd}      1    9"
         );
         assert!(lines[2].ends_with("2    9"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_long_number_keeps_its_end() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 8, 1));
+        let column = Column::left("PID", 6).end();
+        put(&mut buffer, (0, 0), 6, &Cell::plain("12345678"), &column);
+        put(&mut buffer, (7, 0), 1, &Cell::plain("12"), &column);
+        let line: String = (0..8).map(|x| buffer[(x, 0)].symbol()).collect();
+        assert_eq!(line, "…45678 …");
     }
 
     #[test]

@@ -134,6 +134,9 @@ fn single(app: &mut App, theme: Theme, area: Rect, buffer: &mut Buffer) {
 
 /// The line above the list.
 pub(crate) fn title(app: &App, theme: Theme) -> Line<'static> {
+    if app.has_help {
+        return Line::styled("Keys", theme.strong());
+    }
     let title = Span::styled(format!("{} ", app.view.title()), theme.strong());
     let more = match app.view {
         View::Processes => {
@@ -143,7 +146,9 @@ pub(crate) fn title(app: &App, theme: Theme) -> Line<'static> {
                 count(listed.min(rows.matched)),
                 count(rows.live)
             );
-            if let Some(window) = app.window() {
+            if app.pulse.as_ref().is_some_and(|it| it.observes == "off") {
+                more += ", not counted: build the scheduler with Builder::observe";
+            } else if let Some(window) = app.window() {
                 more += &format!(", window {}", text::duration(window));
             }
             if !app.filter.terms().is_empty() {

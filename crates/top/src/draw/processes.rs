@@ -10,9 +10,9 @@ use ratatui::style::Style;
 
 /// In the order of [`SORTS`](crate::app::SORTS), and then the columns without an order.
 pub(super) const COLUMNS: [Column; 12] = [
-    Column::left("PID", 10),
+    Column::left("PID", 10).wide(20).end(),
     Column::fill("NAME", 12),
-    Column::left("STATE", 18),
+    Column::left("STATE", 18).wide(26),
     Column::right("MAIL", 6),
     Column::right("GROW/s", 7).rank(4),
     Column::right("MSG/s", 6),

@@ -179,7 +179,7 @@ fn each_view_has_its_key_and_its_content() {
     stage.press(KeyCode::Char('p'));
     stage.shows(&["Processes 42 of 42"]);
     stage.press(KeyCode::Char('?'));
-    stage.shows(&["never yields", "save a trace", "Ctrl-C"]);
+    stage.shows(&["Keys", "never yields", "as a trace, for Perfetto", "Ctrl-C"]);
     assert_eq!(stage.press(KeyCode::Char('x')), Deed::None);
     stage.shows(&["mailer"]);
     stage.press(KeyCode::Tab);
@@ -338,6 +338,7 @@ fn another_scheduler_has_its_own_head_and_table() {
     stage.shows(&[
         "scheduler batch (2 of 2)",
         "busy not counted",
+        "build the scheduler with Builder::observe",
         "Processes 3 of 3",
         "Job",
     ]);
@@ -369,6 +370,8 @@ fn a_program_that_goes_away_is_told_and_comes_back() {
         .take(News::Lost(fault(), Duration::from_millis(250)));
     stage.app.tick(Duration::from_secs(73));
     stage.app.take(News::Lost(fault(), Duration::from_secs(2)));
+    let unreachable = News::Fault(stage.app.wish(), fault());
+    stage.app.take(unreachable);
     stage.shows(&[
         "NO ANSWER for 3.0 s, asks again in 2 s",
         "start the program",

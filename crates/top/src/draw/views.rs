@@ -12,9 +12,9 @@ pub(super) const GROUPS: [Column; 6] = [
     Column::right("COUNT", 7),
     Column::right("MAIL", 7),
     Column::left("STATE", 8),
-    Column::left("WAITS FOR", 14),
+    Column::left("WAITS FOR", 14).wide(24),
     Column::fill("TYPE", 18),
-    Column::left("LABEL", 14),
+    Column::left("LABEL", 14).wide(24),
 ];
 
 pub(super) fn group(app: &App, place: usize) -> Vec<Cell> {
@@ -88,9 +88,9 @@ fn branch_text(app: &App, node: &TreeNode, branch: Branch) -> String {
 
 pub(super) const WAITS: [Column; 6] = [
     Column::left("CYCLE", 5),
-    Column::left("WAITER", 14),
+    Column::left("WAITER", 14).wide(20).end(),
     Column::fill("NAME", 12),
-    Column::left("FOR", 10),
+    Column::left("FOR", 10).wide(20),
     Column::fill("BEHIND", 16),
     Column::right("SINCE", 7),
 ];
@@ -145,8 +145,8 @@ pub(super) fn heads(app: &App) -> String {
 
 pub(super) const ALARMS: [Column; 4] = [
     Column::right("SINCE", 7),
-    Column::left("KIND", 12),
-    Column::left("PID", 11),
+    Column::left("KIND", 12).wide(20),
+    Column::left("PID", 11).wide(20).end(),
     Column::fill("WHAT", 30),
 ];
 
@@ -205,8 +205,8 @@ fn long_step(app: &App, step: &LongStep) -> Vec<Cell> {
 pub(super) const LETTERS: [Column; 5] = [
     Column::right("AGO", 7),
     Column::left("REASON", 12),
-    Column::left("TARGET", 14),
-    Column::left("SOURCE", 14),
+    Column::left("TARGET", 14).wide(20).end(),
+    Column::left("SOURCE", 14).wide(20).end(),
     Column::fill("TOPIC", 16),
 ];
 

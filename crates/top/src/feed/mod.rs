@@ -125,6 +125,12 @@ impl Feed {
         }
     }
 
+    /// Ends the pauses of the thread of the lists: the program is back.
+    fn nudge(&self) {
+        self.lock().change += 1;
+        self.changed.notify_all();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -191,6 +197,9 @@ fn head<T: From<News>>(task: &Task<T>) {
     loop {
         let (news, pause) = match task.source.snapshot() {
             Ok(snapshot) => {
+                if back_off.0 > PAUSES.0 {
+                    task.feed.nudge();
+                }
                 back_off = BackOff(PAUSES.0);
                 (News::Snapshot(snapshot), task.every)
             }
@@ -279,3 +288,6 @@ fn gone(source: &dyn Source, before: &[Key], now: &[Key]) -> Vec<Key> {
     let has_ended = |it: &&Key| matches!(source.process(it.0, &it.1), Err(Fault::NotHere(_)));
     missing.filter(has_ended).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests;
