@@ -11,6 +11,7 @@ use ganger_observe::api::Filter;
 use ratatui::crossterm::event::{self, Event};
 use ratatui::{DefaultTerminal, Frame};
 use std::io::{self, IsTerminal as _};
+use std::panic;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -28,6 +29,8 @@ enum Message {
     Event(Event),
     News(News),
     Saved(Result<(PathBuf, u64), Fault>),
+    /// A panic of a thread.
+    Panicked(String),
     /// A signal, or the end of the input.
     Quit,
 }
@@ -38,12 +41,14 @@ impl From<News> for Message {
     }
 }
 
-/// Restores the terminal at the end, however it comes.
+/// Restores the terminal at the end. At a panic the hook has done so, before the print.
 struct Restored;
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        ratatui::restore();
+        if !thread::panicking() {
+            ratatui::restore();
+        }
     }
 }
 
@@ -61,9 +66,9 @@ pub fn run(source: Arc<dyn Source>, every: Duration, filter: Filter) -> io::Resu
     // Without the handler, a signal leaves the terminal as it is.
     let handled = ctrlc::set_handler(move || drop(quit.send(Message::Quit)));
     handled.map_err(io::Error::other)?;
-    // Its hook restores the terminal before a panic is printed.
     let terminal = ratatui::try_init()?;
     let restored = Restored;
+    hook_panics(tell.clone());
     let keys = tell.clone();
     thread::Builder::new()
         .name("keys".to_owned())
@@ -74,6 +79,23 @@ pub fn run(source: Arc<dyn Source>, every: Duration, filter: Filter) -> io::Resu
     let ended = show(terminal, &mut app, &feed, &told, &source, &tell);
     drop(restored);
     ended
+}
+
+/// A panic of this thread is printed on a restored terminal. A panic of another thread is told to
+/// this thread, which would draw over the print.
+fn hook_panics(tell: Sender<Message>) {
+    let screen = thread::current().id();
+    let restore_and_print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if thread::current().id() == screen {
+            restore_and_print(info);
+        } else {
+            let text = info.to_string();
+            let lines: Vec<_> = text.lines().map(str::trim).collect();
+            // The screen may have gone.
+            let _ = tell.send(Message::Panicked(lines.join(" ")));
+        }
+    }));
 }
 
 /// Reads events until the screen has gone.
@@ -118,8 +140,9 @@ fn show(
         for message in std::iter::once(first).chain(told.try_iter().take(256)) {
             match message {
                 Message::Quit => return Ok(()),
-                Message::News(News::Died) => {
-                    return Err(io::Error::other("a thread has panicked: report it"));
+                Message::Panicked(what) => {
+                    let what = format!("a thread has {what}: report it");
+                    return Err(io::Error::other(what));
                 }
                 Message::News(news) => app.take(news),
                 Message::Saved(saved) => {

@@ -236,7 +236,7 @@ impl App {
             News::Fault(wish, fault) if wish == self.wish() => {
                 self.note = Some((wish, text::clean(&fault.to_string()).into_owned()));
             }
-            News::Answer(..) | News::Fault(..) | News::Died => {}
+            News::Answer(..) | News::Fault(..) => {}
         }
         self.follow();
     }

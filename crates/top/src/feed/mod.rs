@@ -68,8 +68,6 @@ pub(crate) enum News {
     Answer(Wish, Answer),
     /// No answer.
     Fault(Wish, Fault),
-    /// A thread of the feed has panicked.
-    Died,
 }
 
 /// The screen writes it, and the threads read it.
@@ -168,14 +166,6 @@ impl<T: From<News>> Task<T> {
     /// False, when the screen has gone.
     fn tell(&self, news: News) -> bool {
         self.tell.send(news.into()).is_ok()
-    }
-}
-
-impl<T: From<News>> Drop for Task<T> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.tell(News::Died);
-        }
     }
 }
 

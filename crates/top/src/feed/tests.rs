@@ -172,9 +172,7 @@ fn a_fault_of_a_list_has_its_wish() {
 }
 
 #[test]
-fn a_panic_is_told_and_the_threads_end_with_the_screen() {
-    let (_feed, told) = start(LONG, || panic!("a test's own panic"));
-    next(&told, |it| matches!(it, News::Died).then_some(()));
+fn the_threads_end_with_the_screen() {
     let (feed, told) = start(Duration::from_millis(1), || Ok(()));
     feed.wish(Wish::Groups, false);
     next(&told, answer);
