@@ -7,6 +7,8 @@ mod errors;
 mod first_programs;
 #[cfg(feature = "relay")]
 mod in_front;
+#[cfg(all(feature = "lock", feature = "observe", feature = "signals"))]
+mod observed;
 mod pipeline;
 mod pool;
 #[cfg(feature = "relay")]

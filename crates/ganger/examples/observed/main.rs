@@ -1,0 +1,120 @@
+//! A living program to look into: a shop with a supervision tree, a pool, timers and sockets, and
+//! four faults on demand. `cargo run --release --example observed --features observe` prints which
+//! page to open, and what to try. `-- --help` tells what else the program can do.
+
+mod faults;
+mod options;
+mod shop;
+
+pub(crate) use faults::Fault;
+use faults::Faults;
+use ganger::observe::{Endpoint, keep_letters, serve};
+use ganger::prelude::*;
+use ganger::supervise::TreeHandle;
+use ganger::{Observe, net::Net};
+pub(crate) use options::Options;
+use std::io::{IsTerminal as _, stdin};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What runs until the end of `main`.
+pub(crate) struct Observed {
+    pub(crate) scheduler: Scheduler,
+    /// Keeps the tree.
+    #[allow(dead_code, reason = "its drop stops the shop")]
+    pub(crate) tree: TreeHandle,
+    pub(crate) faults: Arc<Faults>,
+    pub(crate) endpoint: Endpoint,
+}
+
+/// Builds the scheduler, opens the shop, and starts the endpoint.
+pub(crate) fn start(options: &Options) -> Result<Observed, BoxError> {
+    let scheduler = build(options)?;
+    let endpoint = serve(&*options.listen)
+        .scheduler(&scheduler)
+        .start()
+        .map_err(|error| format!("{}: {error}", options.listen))?;
+    let tree = shop::tree(options.sessions).start(&scheduler)?;
+    let faults = Arc::new(Faults::new(&scheduler, &tree));
+    if let Some(fault) = options.fault {
+        faults.begin(fault)?;
+    }
+    if let Some(time) = options.time {
+        let handle = scheduler.handle();
+        let clock = async move |cx: Cx| {
+            cx.sleep(time).await?;
+            handle.begin_stop(Duration::from_secs(5));
+            Ok(())
+        };
+        scheduler.named("closing time").spawn(clock)?;
+    }
+    Ok(Observed {
+        scheduler,
+        tree,
+        faults,
+        endpoint,
+    })
+}
+
+/// A scheduler that counts and measures, keeps dead letters and has sockets.
+fn build(options: &Options) -> Result<Scheduler, BoxError> {
+    let mut builder = keep_letters(Scheduler::builder())
+        .host("shop")
+        .observe(Observe::Histograms)
+        .driver(Net::new()?)
+        .quiet_failures();
+    if let Some(workers) = options.workers {
+        builder = builder.workers(workers);
+    }
+    #[cfg(all(feature = "backtraces", target_os = "linux"))]
+    {
+        builder = builder.long_step_backtraces(true);
+    }
+    Ok(builder.start()?)
+}
+
+fn main() -> Result<(), BoxError> {
+    let Some(options) = Options::parse(std::env::args().skip(1))? else {
+        print!("{}", options::HELP);
+        return Ok(());
+    };
+    let observed = start(&options)?;
+    let address = observed.endpoint.address();
+    println!("The shop is open. Look into it at http://{address}/\n");
+    println!("{}", faults::HELP);
+    if stdin().is_terminal() {
+        println!("  quit      ends the program, as Ctrl-C does");
+    }
+    let (faults, handle) = (Arc::clone(&observed.faults), observed.scheduler.handle());
+    // The end of the input leaves the shop open.
+    std::thread::spawn(move || {
+        for line in stdin().lines().map_while(Result::ok) {
+            match line.trim() {
+                "" => {}
+                "quit" => handle.begin_stop(Duration::from_secs(5)),
+                word => match faults.obey(word) {
+                    Ok(done) => println!("{done}"),
+                    Err(error) => println!("{error}"),
+                },
+            }
+        }
+    });
+    let report = observed
+        .scheduler
+        .run_until_interrupted(Duration::from_secs(5))?;
+    println!("the shop is closed: {report}");
+    Ok(())
+}
+
+impl Faults {
+    /// Carries out a line of the input. Returns what to look at.
+    pub(crate) fn obey(&self, line: &str) -> Result<&'static str, BoxError> {
+        if line == "calm" {
+            self.calm()?;
+            return Ok("the faults have ended");
+        }
+        let fault: Fault = line.parse()?;
+        self.begin(fault)?;
+        Ok(fault.where_to_look())
+    }
+}
