@@ -23,6 +23,8 @@ pub(crate) struct Config {
     pub(crate) blocked_step: Duration,
     pub(crate) long_step: Duration,
     pub(crate) report_interval: Duration,
+    /// Between two lines; zero for none, and nothing where the environment says it.
+    pub(crate) report_every: Option<Duration>,
     pub(crate) long_step_backtraces: bool,
     pub(crate) backtrace_signal: Option<i32>,
     pub(crate) max_spares: usize,
@@ -160,6 +162,7 @@ impl Default for Config {
             blocked_step: policy::BLOCKED_STEP,
             long_step: policy::LONG_STEP,
             report_interval: Duration::from_secs(1),
+            report_every: None,
             long_step_backtraces: false,
             backtrace_signal: None,
             max_spares: 64,

@@ -174,6 +174,7 @@ impl Serve {
             .max_spares(0)
             .step_limits(limits::STEP, limits::STEP)
             .thread_name("ganger-observe")
+            .report_every(Duration::ZERO)
             .shutdown_deadline(Duration::from_secs(1))
             .driver(net)
             .build()

@@ -164,6 +164,25 @@ impl Builder {
         self.with(|config| config.report_interval = interval)
     }
 
+    /// Writes one line a period to the standard error stream: what the scheduler is doing, and what
+    /// it has done since the line before. The guide says what each column means. Default: the
+    /// period in the environment's `GANGER_REPORT`, such as `1s` or `500ms`, or else no line. Zero
+    /// is no line, whatever the environment says.
+    ///
+    /// A thread of its own wakes once a period; without a period there is none. A simulation writes
+    /// no line.
+    ///
+    /// ```
+    /// use ganger_sched::Scheduler;
+    /// use std::time::Duration;
+    ///
+    /// let scheduler = Scheduler::builder().report_every(Duration::from_secs(10)).start()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report_every(self, period: Duration) -> Self {
+        self.with(|config| config.report_every = Some(period))
+    }
+
     /// Whether the report of a step that keeps others waiting says where the step is, on Linux, on
     /// x86-64 and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no. Needs the
     /// feature `backtraces`.

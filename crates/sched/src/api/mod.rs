@@ -15,6 +15,7 @@ pub(crate) mod internals;
 #[cfg(feature = "signals")]
 pub(crate) mod interrupt;
 pub(crate) mod into_process;
+mod line;
 pub(crate) mod process_handle;
 pub(crate) mod register_for;
 pub(crate) mod scheduler;

@@ -2,6 +2,7 @@
 
 use crate::api::builder::Builder;
 use crate::api::handle::Handle;
+use crate::api::line;
 use crate::blocking;
 use crate::config::BuildError;
 use std::ops::Deref;
@@ -160,6 +161,7 @@ impl Scheduler {
             }
             shared.start.begin_to_serve();
         }
+        line::start(&self.handle);
         Ok(())
     }
 

@@ -75,12 +75,12 @@ mod unseen {
 
     /// Of no size: there is no reader.
     #[derive(Debug, Clone, Copy, Default)]
-    pub(crate) struct Asked;
+    pub(crate) struct Asked(());
 
     impl Asked {
         #[inline(always)]
         pub(crate) fn new(_: CommandId, _: impl Fn() -> u64) -> Self {
-            Self
+            Self(())
         }
     }
 }
