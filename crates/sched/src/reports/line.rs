@@ -15,6 +15,9 @@ pub(crate) struct Sample {
     pub(crate) timers: TimerStats,
 }
 
+/// A count of a scheduler.
+type Count = fn(&WorkerStats) -> u64;
+
 /// What the scheduler is doing, and what it has done since the sample before.
 pub(crate) struct Line<'a> {
     pub(crate) host: &'a str,
@@ -45,7 +48,7 @@ impl fmt::Display for Line<'_> {
         )?;
         let (new, old) = (&stats.total, &before.stats.total);
         write!(f, " in {}ms:", ms(now.at - before.at))?;
-        let counts: [(&str, fn(&WorkerStats) -> u64); 11] = [
+        let counts: [(&str, Count); 11] = [
             ("turns", |it| it.turns),
             ("steps", |it| it.steps),
             ("commands", |it| it.yields),
