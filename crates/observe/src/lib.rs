@@ -14,6 +14,8 @@ mod letters;
 mod metrics;
 #[cfg(feature = "observer")]
 mod observer;
+#[cfg(feature = "spans")]
+mod spans;
 pub mod trace;
 
 #[cfg(feature = "serve")]
@@ -24,3 +26,5 @@ pub use letters::{keep_letters, keep_letters_and_tell};
 pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
 pub use observer::{By, Group, Observer, Top};
+#[cfg(feature = "spans")]
+pub use spans::{StepSpans, Steps, trace_steps};

@@ -2,6 +2,7 @@
 
 use crate::base::clock::MonotonicClock;
 use crate::base::level::Observe;
+use crate::base::tracer::StepTracer;
 use crate::policy;
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::OnFailure;
@@ -50,6 +51,12 @@ pub(crate) struct Config {
         expect(dead_code, reason = "nothing is observed")
     )]
     pub(crate) observe: Observe,
+    /// Traces steps.
+    #[cfg_attr(
+        not(feature = "observe"),
+        expect(dead_code, reason = "nothing is observed")
+    )]
+    pub(crate) tracer: Option<Arc<dyn StepTracer>>,
 }
 
 /// The most worker threads that a scheduler may have.
@@ -181,6 +188,7 @@ impl Default for Config {
             is_checked: false,
             clock_is_still: false,
             observe: Observe::Off,
+            tracer: None,
         }
     }
 }

@@ -40,6 +40,7 @@ mod sim;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::api::call::CALLS_ITSELF;
+    pub use crate::api::carried::Carried;
     pub use crate::api::internals::{AddressInternals, ContextInternals, HandleInternals};
     pub use crate::api::into_process::TaskContext;
     pub use crate::api::standard::own_command;
@@ -96,6 +97,8 @@ pub use base::level::{NotAllowed, Observe};
 #[cfg(feature = "observe")]
 pub use base::shares::WorkerTimes;
 pub use base::stats::{Stats, WorkerStats};
+#[cfg(feature = "observe")]
+pub use base::tracer::{Cause, StepTracer, TracedStep};
 pub use config::BuildError;
 pub use ganger_os::Pinning;
 pub use ganger_proc_api::{Instant, NotFound};

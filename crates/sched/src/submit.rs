@@ -2,7 +2,7 @@
 
 use crate::base::contain::{contain, discard, log, text_of_chain};
 use crate::limits::room::Limit;
-use crate::probe::Probe;
+use crate::probe::{Carry, Probe};
 use crate::process::dropped;
 use crate::process::exit_actions::ExitActions;
 use crate::process::exit_slot::ExitSlot;
@@ -151,6 +151,10 @@ impl Shared {
                 (self.census.registry).read(parent, |it| look(&it.probe));
             }
         });
+        if let Some(cause) = self.carrier().cause() {
+            // SAFETY: the submitter owns the run token.
+            unsafe { task.with_core(|core| core.causes().add(cause)) };
+        }
         if place.is_left_alone {
             let _told = task.state.claim_shutdown_notice();
         }

@@ -1,6 +1,7 @@
 //! What a timer does when it is due.
 
 use ganger_proc_api::{Completer, EndWatch, Envelope, Instant, Pid};
+use std::any::Any;
 use std::sync::Arc;
 
 /// Code that a timer calls, without a lock.
@@ -20,6 +21,8 @@ pub(crate) enum Entry {
     Watched(Box<(Completer, Option<EndWatch>)>),
     /// A message is sent.
     Send(Box<Message>),
+    /// The same, with the message's cause. So messages without a cause have no place for a cause.
+    SendCaused(Box<(Box<Message>, Arc<dyn Any + Send + Sync>)>),
     /// A call is made.
     Call(Arc<dyn OnTime>),
 }
@@ -40,6 +43,7 @@ pub(crate) enum Due {
     Call(Arc<dyn OnTime>),
     /// The shard keeps the message until its process is about to be shown it.
     Send(Number, Pid),
+    SendCaused(Number, Pid, Arc<dyn Any + Send + Sync>),
 }
 
 impl Entry {

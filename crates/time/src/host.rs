@@ -17,7 +17,12 @@
 //! [`Shards::fire`]: crate::internal::Shards::fire
 
 use ganger_proc_api::{BoxError, Command, Completer, Instant, Pid};
+use std::any::Any;
 use std::num::NonZeroU16;
+use std::sync::Arc;
+
+/// The cause of a message, which the host alone understands.
+pub type Cause = Arc<dyn Any + Send + Sync>;
 
 /// A scheduler, as its timers see it.
 ///
@@ -53,6 +58,13 @@ pub trait TimerHost: Send + Sync {
     /// [`Shards::take_envelope`]: crate::internal::Shards::take_envelope
     #[must_use = "a refused message is counted"]
     fn send_held(&self, target: Pid, ticket: Ticket) -> bool;
+
+    /// Sends a message with its cause, as [`send_held`](Self::send_held) does without.
+    #[must_use = "a refused message is counted"]
+    fn send_caused(&self, target: Pid, ticket: Ticket, cause: Cause) -> bool {
+        let _ = cause;
+        self.send_held(target, ticket)
+    }
 
     /// Has a command carried out whose answer the completer takes.
     ///

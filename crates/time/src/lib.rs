@@ -29,6 +29,6 @@ pub use timers::Timers;
 pub mod internal {
     pub use crate::commands::{COMMANDS, Commands, due};
     pub use crate::entry::OnTime;
-    pub use crate::host::{ShardId, Ticket, TimerHost};
+    pub use crate::host::{Cause, ShardId, Ticket, TimerHost};
     pub use crate::shards::{NotSet, Shards, TimerKey};
 }

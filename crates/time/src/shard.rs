@@ -15,7 +15,7 @@
 //! back. So there is no moment at which it can't be taken back before it is shown.
 
 use crate::entry::{Due, Entry, Message, Number};
-use crate::host::{ShardId, TimerHost};
+use crate::host::{Cause, ShardId, TimerHost};
 use ganger_proc_api::{Envelope, Instant};
 use ganger_wheel::{Key, Wheel};
 use smallvec::SmallVec;
@@ -127,13 +127,16 @@ impl Shard {
     pub(crate) fn put_message(
         &mut self,
         place: Place<'_>,
-        now: Instant,
-        at: Instant,
+        (now, at): (Instant, Instant),
         envelope: Envelope,
+        cause: Option<Cause>,
     ) -> (Number, Key, Earlier) {
         let message = self.number(at, envelope);
         let number = message.number;
-        let (key, is_earlier) = self.put(place, now, at, |_| Entry::Send(message));
+        let (key, is_earlier) = self.put(place, now, at, |_| match cause {
+            None => Entry::Send(message),
+            Some(cause) => Entry::SendCaused(Box::new((message, cause))),
+        });
         (number, key, is_earlier)
     }
 
@@ -179,10 +182,11 @@ impl Shard {
         place: Place<'_>,
         key: Option<Key>,
         number: Number,
-    ) -> Option<Box<Message>> {
+    ) -> Option<(Box<Message>, Option<Cause>)> {
         match key.and_then(|key| self.take(place, key)) {
-            Some(Entry::Send(message)) => Some(message),
-            _ => self.sent.remove(&number),
+            Some(Entry::Send(message)) => Some((message, None)),
+            Some(Entry::SendCaused(caused)) => Some((caused.0, Some(caused.1))),
+            _ => self.sent.remove(&number).map(|message| (message, None)),
         }
     }
 
@@ -216,6 +220,12 @@ impl Shard {
                     let (number, target) = (message.number, message.envelope.target);
                     sent.insert(number, message);
                     Due::Send(number, target)
+                }
+                Entry::SendCaused(caused) => {
+                    let (message, cause) = *caused;
+                    let (number, target) = (message.number, message.envelope.target);
+                    sent.insert(number, message);
+                    Due::SendCaused(number, target, cause)
                 }
             });
         });

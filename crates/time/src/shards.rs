@@ -1,7 +1,7 @@
 //! All timers of a scheduler.
 
 use crate::entry::{Due, Entry, Message, Number, OnTime};
-use crate::host::{ShardId, Ticket, TimerHost};
+use crate::host::{Cause, ShardId, Ticket, TimerHost};
 use crate::shard::{AllDue, Earlier, Place, Shard, TimerStats};
 use ganger_proc_api::{BoxError, Command, Completer, Envelope, Instant, Payload, Pid};
 use ganger_sync::CachePadded;
@@ -154,14 +154,21 @@ impl Shards {
         for_each(due, |due| match due {
             Due::Complete(completer) => completer.complete(Payload::UNIT),
             Due::Call(call) => call.fire(),
-            Due::Send(number, target) => self.send(shard, number, target),
+            Due::Send(number, target) => self.send(shard, number, target, None),
+            Due::SendCaused(number, target, cause) => {
+                self.send(shard, number, target, Some(cause));
+            }
         });
     }
 
     /// Sends a message that the shard keeps until it is shown.
-    fn send(&self, shard: ShardId, number: Number, target: Pid) {
+    fn send(&self, shard: ShardId, number: Number, target: Pid, cause: Option<Cause>) {
         let ticket = Ticket { shard, key: number };
-        if !self.host.send_held(target, ticket) {
+        let is_sent = match cause {
+            None => self.host.send_held(target, ticket),
+            Some(cause) => self.host.send_caused(target, ticket, cause),
+        };
+        if !is_sent {
             drop(self.take_envelope(ticket, |_| true));
             // Ordering: Relaxed: a count.
             self.refused.fetch_add(1, Ordering::Relaxed);
@@ -187,7 +194,13 @@ impl Shards {
     }
 
     /// Has an envelope sent, by a timer at the shard of this thread.
-    pub(crate) fn send_at(&self, now: Instant, at: Instant, envelope: Envelope) -> Sending {
+    pub(crate) fn send_at(
+        &self,
+        now: Instant,
+        at: Instant,
+        envelope: Envelope,
+        cause: Option<Cause>,
+    ) -> Sending {
         let shard = self.host.own_shard();
         let mut locked = self.lock(shard);
         if locked.is_closed() {
@@ -203,14 +216,15 @@ impl Shards {
             let target = envelope.target;
             let number = locked.put_sent(at, envelope);
             drop(locked);
-            self.send(shard, number, target);
+            self.send(shard, number, target, cause);
             return Sending {
                 shard,
                 key: None,
                 number,
             };
         }
-        let (number, key, is_earlier) = locked.put_message(self.place(shard), now, at, envelope);
+        let (number, key, is_earlier) =
+            locked.put_message(self.place(shard), (now, at), envelope, cause);
         drop(locked);
         if is_earlier {
             self.host.announce(at);
@@ -220,7 +234,7 @@ impl Shards {
     }
 
     /// Takes a message back, unless a step has been shown it.
-    pub(crate) fn take_back(&self, sending: Sending) -> Option<Box<Message>> {
+    pub(crate) fn take_back(&self, sending: Sending) -> Option<(Box<Message>, Option<Cause>)> {
         let Sending { shard, key, number } = sending;
         self.lock(shard).take_back(self.place(shard), key, number)
     }

@@ -1,6 +1,7 @@
 //! A handle to an envelope that is sent later.
 
 use crate::entry::Message;
+use crate::host::Cause;
 use crate::shards::{Sending, Shards};
 use ganger_proc_api::Instant;
 use std::fmt;
@@ -30,7 +31,7 @@ impl Timer {
     /// `None` when a step has been shown the message, or it was refused, or was cancelled before.
     /// So it is when it was sent to another scheduler. O(1).
     pub fn cancel(&self) -> Option<Instant> {
-        let message = self.take()?;
+        let (message, _cause) = self.take()?;
         Some(message.at)
     }
 
@@ -44,9 +45,9 @@ impl Timer {
     /// As [`reset`](Self::reset), to that moment.
     pub fn reset_at(&mut self, at: Instant) -> bool {
         match self.take() {
-            Some(message) => {
+            Some((message, cause)) => {
                 let now = self.shards.now();
-                self.sending = self.shards.send_at(now, at, message.envelope);
+                self.sending = self.shards.send_at(now, at, message.envelope, cause);
                 true
             }
             None => false,
@@ -61,7 +62,7 @@ impl Timer {
     }
 
     /// The message, which nothing else has from now on.
-    fn take(&self) -> Option<Box<Message>> {
+    fn take(&self) -> Option<(Box<Message>, Option<Cause>)> {
         self.shards.take_back(self.sending)
     }
 }

@@ -1,6 +1,7 @@
 //! The timers of a scheduler, for its users.
 
 use crate::entry::OnTime;
+use crate::host::Cause;
 use crate::shard::TimerStats;
 use crate::shards::{NotSet, Shards, TimerKey};
 use crate::timer::Timer;
@@ -65,13 +66,23 @@ impl Timers {
     /// A delay of zero sends it at once. One that is too long for the clock is never over.
     pub fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
         let now = self.now();
-        let sending = self.shards.send_at(now, now.after(delay), envelope);
+        let sending = self.shards.send_at(now, now.after(delay), envelope, None);
+        Timer::new(&self.shards, sending)
+    }
+
+    /// Sends an envelope later, as [`send_after`](Self::send_after) does, with a cause: for the
+    /// scheduler.
+    #[doc(hidden)]
+    pub fn send_caused_after(&self, delay: Duration, envelope: Envelope, cause: Cause) -> Timer {
+        let now = self.now();
+        let at = now.after(delay);
+        let sending = self.shards.send_at(now, at, envelope, Some(cause));
         Timer::new(&self.shards, sending)
     }
 
     /// Has the envelope sent at that moment: see [`send_after`](Self::send_after).
     pub fn send_at(&self, at: Instant, envelope: Envelope) -> Timer {
-        let sending = self.shards.send_at(self.now(), at, envelope);
+        let sending = self.shards.send_at(self.now(), at, envelope, None);
         Timer::new(&self.shards, sending)
     }
 

@@ -38,7 +38,11 @@ const BENCHES: [&str; 3] = [
     "driver locks queues",
 ];
 
-const OBSERVE: [&str; 3] = ["api every letters observer trace", "metrics", "endpoint"];
+const OBSERVE: [&str; 3] = [
+    "api every letters observer spans trace",
+    "metrics",
+    "endpoint",
+];
 
 const LINK: [&str; 3] = [
     "contain dead_letters functions shrink target watch",

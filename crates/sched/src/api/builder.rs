@@ -3,6 +3,8 @@
 use crate::api::handle::Handle;
 #[cfg(feature = "observe")]
 use crate::base::level::Observe;
+#[cfg(feature = "observe")]
+use crate::base::tracer::StepTracer;
 use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::{FailureReport, OnFailure};
@@ -400,6 +402,17 @@ impl Builder {
     #[cfg(feature = "observe")]
     pub fn observe(self, level: Observe) -> Self {
         self.with(|config| config.observe = level)
+    }
+
+    /// Shows each step to a tracer, before the step begins and when the step is over. A later call
+    /// takes the place of this one. The scheduler counts, too: see
+    /// [`observe`](Self::observe).
+    ///
+    /// What a traced step sends, starts, wakes and yields is known to come from there: the steps
+    /// that this leads to have it as a [`Cause`](crate::Cause).
+    #[cfg(feature = "observe")]
+    pub fn trace_steps(self, tracer: Arc<dyn StepTracer>) -> Self {
+        self.with(|config| config.tracer = Some(tracer))
     }
 
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see

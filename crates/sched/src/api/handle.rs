@@ -70,7 +70,7 @@ impl Handle {
 
     /// Has the envelope sent after that time: see [`Timers::send_after`].
     pub fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
-        self.shared.timing.timers.send_after(delay, envelope)
+        self.shared.send_after(delay, envelope)
     }
 
     /// Registers `handler` for the command `id`, under a name for messages to people. The id is

@@ -7,6 +7,7 @@
 
 pub(crate) mod builder;
 pub(crate) mod call;
+pub(crate) mod carried;
 pub(crate) mod context;
 pub(crate) mod dump;
 pub(crate) mod exit_actions;

@@ -23,7 +23,10 @@ fn no_scheduler(pid: Pid) -> ! {
 /// Sends a message of the context's process after that time.
 pub(super) fn send_after(ctx: &Context, delay: Duration, envelope: Envelope) -> Timer {
     let target = envelope.target;
-    let timer = of(ctx).send_after(delay, envelope);
+    let timer = match ctx.backend_ref::<ProcessCell>() {
+        Some(task) => task.shared.send_after(delay, envelope),
+        None => no_scheduler(ctx.pid()),
+    };
     if target == ctx.pid()
         && let Some(task) = ctx.backend::<ProcessCell>()
     {

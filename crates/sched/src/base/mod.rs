@@ -11,3 +11,8 @@ pub(crate) mod level;
 #[cfg(any(test, feature = "observe"))]
 pub(crate) mod shares;
 pub(crate) mod stats;
+#[cfg_attr(
+    not(feature = "observe"),
+    expect(dead_code, unreachable_pub, reason = "the feature makes it public")
+)]
+pub(crate) mod tracer;

@@ -26,6 +26,7 @@ mod labels;
 mod look;
 mod marks;
 mod record;
+mod steps;
 
 pub use histograms::{Distributions, OfType};
 pub use look::{ProcessLook, Wait};
@@ -35,6 +36,7 @@ pub use record::ProcessCounts;
 use crate::base::clock::{Clock, MonotonicClock, nanos};
 use crate::base::level::{NotAllowed, Observe};
 use crate::base::shares::{Shares, Spends, WorkerTimes};
+use crate::base::tracer::StepTracer;
 use crate::config::Config;
 use crate::probe::{Decide, Decider, Probe};
 use ganger_sync::CachePadded;
@@ -66,6 +68,7 @@ struct Observed {
     taken: Mutex<Distributions>,
     /// The reader that marks processes has it.
     marks: Claim,
+    tracer: Option<Arc<dyn StepTracer>>,
 }
 
 /// What there is of a worker, which alone writes there.
@@ -111,6 +114,7 @@ impl Observed {
             labels: Labels::default(),
             taken: Mutex::default(),
             marks: Claim::default(),
+            tracer: config.tracer.clone(),
         }
     }
 
@@ -264,8 +268,9 @@ impl Probe for Observation {
     type Guard<'a> = ();
 
     fn new(config: &Config, slots: usize) -> Self {
-        let new = || Box::new(Observed::new(config.observe, config, slots));
-        Self((config.observe > Observe::Off).then(new))
+        let most = || config.observe.max(Observe::Counts);
+        let new = || Box::new(Observed::new(most(), config, slots));
+        Self((config.observe > Observe::Off || config.tracer.is_some()).then(new))
     }
 
     fn process(&self) -> Option<Box<Record>> {

@@ -5,6 +5,15 @@ use cfg::{Observation, Observers, Watcher};
 /// The probe of each scheduler, of no size where no feature asks for one.
 pub(crate) type Active = (Observers, (Observation, Watcher));
 
+/// The part of it that carries causes from step to step.
+pub(crate) type Carrier = Observation;
+
+/// What has caused a step.
+pub(crate) type Cause = <Carrier as super::Carry>::Cause;
+
+/// A step that may be traced, and the turn that it is in.
+pub(crate) type TracedStep = <Carrier as super::Carry>::Step;
+
 /// What decides in the place of chance, clock and threads.
 pub(crate) type Decider = cfg::Simulation;
 

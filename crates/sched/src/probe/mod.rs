@@ -62,6 +62,7 @@ macro_rules! each_plain_point {
 }
 
 mod active;
+mod carry;
 mod decide;
 #[cfg(feature = "check")]
 mod on_demand;
@@ -69,7 +70,8 @@ mod pair;
 #[cfg(all(test, not(ganger_loom)))]
 mod tests;
 
-pub(crate) use active::{Active, Decider};
+pub(crate) use active::{Active, Carrier, Cause, Decider, TracedStep};
+pub(crate) use carry::{Carry, StepFacts};
 pub(crate) use decide::Decide;
 #[cfg(feature = "check")]
 pub(crate) use on_demand::OnDemand;

@@ -4,7 +4,7 @@
 mod token;
 
 use crate::limits::room::{Limit, Room};
-use crate::probe::{Active, Probe};
+use crate::probe::{Active, Carrier, Probe};
 use crate::process::about::About;
 use crate::process::accepts::Accepts;
 use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage, Left};
@@ -189,6 +189,12 @@ impl ProcessCell {
     #[inline]
     pub(crate) fn pid(&self) -> Pid {
         Pid::new(self.shared.host, self.id)
+    }
+
+    /// What the probe that carries causes keeps of the process.
+    #[inline(always)]
+    pub(crate) fn carried(&self) -> &<Carrier as Probe>::Process {
+        &self.probe.1.0
     }
 
     /// How many messages its mailbox takes, if there is a limit.

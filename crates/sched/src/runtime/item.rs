@@ -1,7 +1,7 @@
 //! What a mailbox holds: items, which go into nodes, and come out of them again when the receiver
 //! refuses them.
 
-use crate::probe::Arrival;
+use crate::probe::{Arrival, Cause};
 use crate::process::exit_actions::ExitRequest;
 use crate::process::exit_signal::ExitSignal;
 use ganger_mpsc::{Batch, Single};
@@ -30,6 +30,8 @@ pub(crate) enum Item {
     Call(Box<StepsCall>),
     /// A message that a timer has sent, and keeps until then, unless it has been taken back.
     HeldByTimer(Ticket),
+    /// No step sees it: what has caused the item behind it.
+    Cause(Cause),
 }
 
 // An event is moved out of the mailbox as it is: nothing is written beside it.
@@ -52,7 +54,8 @@ impl Item {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
             Self::Signal(_) => Some(Arrival::Signal),
-            Self::Exit(_) | Self::Nudge | Self::Wake | Self::Call(_) | Self::HeldByTimer(_) => None,
+            Self::Exit(_) | Self::Nudge | Self::Wake | Self::Call(_) => None,
+            Self::HeldByTimer(_) | Self::Cause(_) => None,
         }
     }
 }

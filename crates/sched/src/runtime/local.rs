@@ -3,6 +3,8 @@
 use crate::base::stats::Counters;
 use crate::handlers::commands::OwnHandlers;
 use crate::policy::EXPOSED_AT_ONCE;
+#[cfg(feature = "sim")]
+use crate::probe::{Carrier, Carry};
 use crate::probe::{Probe, Push};
 #[cfg(feature = "sim")]
 use crate::process::dropped;
@@ -244,7 +246,7 @@ pub(crate) fn take_aside(shared: &Shared, token: Token) -> Result<bool, Token> {
 #[cfg(feature = "sim")]
 pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
     scoped(&CURRENT, ptr::null(), || {
-        frames::outside(|| dropped::outside(f))
+        frames::outside(|| dropped::outside(|| Carrier::uncaused(f)))
     })
 }
 

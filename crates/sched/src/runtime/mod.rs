@@ -5,6 +5,7 @@
 //!
 //! **What it may import.** The folders from `base` to `queues` (`docs/ARCHITECTURE.md`).
 
+pub(crate) mod causes;
 pub(crate) mod cell;
 pub(crate) mod census;
 pub(crate) mod driver;

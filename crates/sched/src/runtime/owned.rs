@@ -3,6 +3,7 @@
 
 use crate::base::contain::{contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
+use crate::probe::Cause;
 use crate::process::about::About;
 use crate::process::asked::Asked;
 use crate::process::exit_action::ExitAction;
@@ -12,6 +13,7 @@ use crate::process::outstanding::{Outstanding, Taken, Tickets};
 use crate::process::process_box::ProcessBox;
 use crate::process::revoked::{OwnRevoked, Revoked};
 use crate::process::state::State;
+use crate::runtime::causes::Causes;
 use crate::runtime::ending::Ending;
 use crate::runtime::item::Item;
 use crate::runtime::side_queues::{BatchPlan, SideQueues};
@@ -198,6 +200,7 @@ impl Core {
             return (Vec::new(), tickets);
         }
         state.mark_taking_back();
+        self.settle_causes(|causes| causes.forget(&tokens));
         (self.take_calls(&tokens), tickets)
     }
 
@@ -420,6 +423,7 @@ impl Core {
                     contain_and_report("call between steps", None, counters, call);
                 }
                 Item::Exit(request) => spent += self.apply(request, counters),
+                Item::Cause(cause) => self.causes().add(cause),
                 Item::Event(Event::Completion(completion))
                     if !self.yields.finish(completion.token()) =>
                 {
@@ -475,6 +479,41 @@ impl Core {
         Frequent::Step(events)
     }
 
+    /// The causes of the next steps, to which the caller adds another cause.
+    #[cold]
+    pub(crate) fn causes(&mut self) -> &mut Causes {
+        let aside = self.aside.get_or_insert_default();
+        &mut aside.rare.get_or_insert_default().causes
+    }
+
+    /// The causes of the next step, which is shown so many new events.
+    #[cold]
+    pub(crate) fn take_causes(&mut self, events: usize) -> Vec<Cause> {
+        let pending = mem::take(&mut self.pending);
+        let taken = self.settle_causes(|causes| causes.take(&pending, events));
+        self.pending = pending;
+        taken.unwrap_or_default()
+    }
+
+    /// Calls `f` with the causes, if there are any, and keeps no memory for none.
+    fn settle_causes<R>(&mut self, f: impl FnOnce(&mut Causes) -> R) -> Option<R> {
+        let aside = self.aside.as_mut()?;
+        let rare = aside.rare.as_mut()?;
+        let result = f(&mut rare.causes);
+        if rare.causes.is_empty() && rare.ending.is_none() {
+            aside.rare = None;
+            if aside.is_empty() {
+                self.aside = None;
+            }
+        }
+        Some(result)
+    }
+
+    /// How many events a step sees that is shown so many new ones.
+    pub(crate) fn visible(&self, events: usize) -> usize {
+        events + self.aside.as_ref().map_or(0, |aside| aside.untaken())
+    }
+
     /// A cursor over the new events of the next step, as many as have been gathered.
     pub(crate) fn cursor(&self, events: usize) -> EventCursor {
         // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links.
@@ -513,6 +552,7 @@ impl Core {
     /// The process has been replaced: what its predecessor had asked for is none of its business.
     pub(crate) fn forget_yields(&mut self, pid: Pid, counters: &Counters) {
         self.yields.forget_all();
+        self.settle_causes(Causes::forget_all);
         self.answers = 0;
         self.drop_left(pid, counters, |_| true);
     }
@@ -545,12 +585,13 @@ impl Core {
 
     /// Keeps what is left of the end for the next turn.
     pub(crate) fn put_off(&mut self, ending: Box<Ending>) {
-        self.aside.get_or_insert_default().ending = Some(ending);
+        let aside = self.aside.get_or_insert_default();
+        aside.rare.get_or_insert_default().ending = Some(ending);
     }
 
     /// What is left of the end.
     pub(crate) fn take_ending(&mut self) -> Option<Box<Ending>> {
-        self.aside.as_mut()?.ending.take()
+        self.aside.as_mut()?.rare.take()?.ending
     }
 }
 

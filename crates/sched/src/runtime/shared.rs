@@ -7,7 +7,7 @@ use crate::handlers::commands::CommandRegistry;
 use crate::handlers::factories::Factories;
 use crate::handlers::names::Names;
 use crate::limits::rooms::Rooms;
-use crate::probe::{Active, Probe, Scheduler};
+use crate::probe::{Active, Carrier, Probe, Scheduler};
 use crate::process::cancel_signals::CancelSignals;
 use crate::process::exit_actions::ExitRequest;
 use crate::process::revoked::Revoked;
@@ -166,6 +166,12 @@ impl Shared {
 impl Scheduler for Arc<Shared> {}
 
 impl Shared {
+    /// The probe that carries causes.
+    #[inline(always)]
+    pub(crate) fn carrier(&self) -> &Carrier {
+        &self.probe.1.0
+    }
+
     /// The scheduler that a probe is told of.
     #[cfg(feature = "check")]
     pub(crate) fn of(scheduler: &dyn Scheduler) -> &Arc<Self> {

@@ -12,6 +12,7 @@
 use crate::policy::SYSTEM_STREAK;
 use crate::process::exit_actions::ExitActions;
 use crate::process::exit_signal::ExitSignal;
+use crate::runtime::causes::Causes;
 use crate::runtime::ending::Ending;
 use crate::runtime::item::Item;
 use ganger_mpsc::Batch;
@@ -35,8 +36,16 @@ pub(crate) struct SideQueues {
     streak: u8,
     /// They are no business of its steps.
     pub(crate) exit_actions: Option<Box<ExitActions>>,
+    /// What is rarer still.
+    pub(crate) rare: Option<Box<Rare>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Rare {
     /// What is left of its end, when that takes several turns.
     pub(crate) ending: Option<Box<Ending>>,
+    /// Where steps are traced.
+    pub(crate) causes: Causes,
 }
 
 /// What the system lane leaves of a batch to the others.
@@ -138,7 +147,7 @@ impl SideQueues {
 
     /// Whether there is nothing to keep it for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.is_quiet() && self.exit_actions.is_none()
+        self.is_quiet() && self.exit_actions.is_none() && self.rare.is_none()
     }
 }
 

@@ -4,10 +4,10 @@
 use crate::base::contain::{contain_and_report, discard};
 use crate::config::MAX_LIMIT;
 use crate::limits::room::{Given, Room};
-use crate::probe::Probe;
+use crate::probe::{Carry, Cause, Probe};
 use crate::process::state::Wake;
+use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
-use crate::runtime::cell::{Core, ProcessCell};
 use crate::runtime::item;
 use crate::runtime::item::{Item, seen};
 use crate::runtime::token::Token;
@@ -22,11 +22,18 @@ use std::ptr;
 pub(crate) type Accepted = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
 
 impl ProcessCell {
-    /// Puts an item in, without a look at the room. Returns the token if the caller has to queue
-    /// the process, which lives until then. Short, and calls no user code. Inlined, because its
-    /// result would go through memory.
+    /// Puts an item in, behind its cause, without a look at the room. Returns the token if the
+    /// caller has to queue the process, which lives until then. Short, and calls no user code.
+    /// Inlined, because its result would go through memory.
     #[inline(always)]
-    fn put(self: &Task, item: Single<Item>) -> Result<Option<Token>, Single<Item>> {
+    fn put(
+        self: &Task,
+        cause: Option<Cause>,
+        item: Single<Item>,
+    ) -> Result<Option<Token>, Single<Item>> {
+        if let Some(cause) = cause {
+            return self.put_caused(cause, item);
+        }
         if self.state.unpark() {
             // SAFETY: this thread owns the run token, and has not queued the process.
             return Ok(Some(unsafe { self.put_first(item.into_batch()) }));
@@ -38,14 +45,31 @@ impl ProcessCell {
         Ok(self.token_of(wake))
     }
 
-    /// The way of all messages: takes room, and puts the message in. The caller has checked the
-    /// type.
+    /// Puts an item in, and its cause before it.
+    #[cold]
+    #[inline(never)]
+    fn put_caused(
+        self: &Task,
+        cause: Cause,
+        item: Single<Item>,
+    ) -> Result<Option<Token>, Single<Item>> {
+        let mut items = Batch::of(Item::Cause(cause));
+        items.append(item.into_batch());
+        self.put_batch(items).map_err(|mut refused| {
+            drop(refused.pop_front());
+            let item = refused.pop_front();
+            Single::of(item.unwrap_or_else(|| unreachable!("the mailbox gives back both")))
+        })
+    }
+
+    /// The way of all messages: takes room, and puts the message in, behind its cause. The caller
+    /// has checked the type.
     #[inline(always)]
-    pub(crate) fn accept(self: &Task, message: Single<Item>) -> Accepted {
+    pub(crate) fn accept(self: &Task, cause: Option<Cause>, message: Single<Item>) -> Accepted {
         if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
-        self.put(message)
+        self.put(cause, message)
             .map_err(|message| (self.closed(), message))
     }
 
@@ -60,7 +84,8 @@ impl ProcessCell {
     /// As [`push`](Self::push), for an item in its node.
     #[inline(never)]
     pub(crate) fn push_single(self: &Task, item: Single<Item>) -> Result<(), Single<Item>> {
-        self.put(item).map(|token| self.schedule(token))
+        let cause = self.shared.carrier().cause();
+        self.put(cause, item).map(|token| self.schedule(token))
     }
 
     /// As [`accept`](Self::accept), and queues the process. Never blocks.
@@ -69,7 +94,9 @@ impl ProcessCell {
         self: &Task,
         message: Single<Item>,
     ) -> Result<(), (SendErrorKind, Single<Item>)> {
-        self.accept(message).map(|token| self.schedule(token))
+        let cause = self.shared.carrier().cause();
+        self.accept(cause, message)
+            .map(|token| self.schedule(token))
     }
 
     fn schedule(&self, token: Option<Token>) {
@@ -227,17 +254,36 @@ impl ProcessCell {
             // SAFETY: this thread owns the run token. A process that can be woken is in the
             // registry.
             let token = unsafe {
-                self.with_core(Core::must_step);
+                self.with_core(|core| {
+                    core.must_step();
+                    if let Some(cause) = self.shared.carrier().cause() {
+                        core.causes().add(cause);
+                    }
+                });
                 self.shared.probe.readied(&self.probe);
                 Token::new(self)
             };
             self.shared.schedule(token);
         } else if !self.state.is_closed() {
             let wake = self.state.wake_behind(|| {
+                self.push_cause();
                 self.shared.probe.put_behind(&self.probe, 1);
                 Item::Wake
             });
             self.schedule(self.token_of(wake));
+        }
+    }
+
+    /// What has caused that which is pushed next, if it is known.
+    #[inline(always)]
+    fn push_cause(self: &Task) {
+        if let Some(cause) = self.shared.carrier().cause() {
+            // A process that has ended takes neither.
+            let _has_ended = self
+                .put(None, self.state.single(Item::Cause(cause)))
+                .map(|token| {
+                    self.schedule(token);
+                });
         }
     }
 
@@ -281,17 +327,31 @@ impl ProcessCell {
 
     /// As [`push`](Self::push), for many items.
     pub(crate) fn push_batch(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
+        let put = match self.shared.carrier().cause() {
+            None => self.put_batch(items),
+            Some(cause) => {
+                let mut caused = Batch::of(Item::Cause(cause));
+                caused.append(items);
+                self.put_batch(caused).map_err(|mut refused| {
+                    drop(refused.pop_front());
+                    refused
+                })
+            }
+        };
+        put.map(|token| self.schedule(token))
+    }
+
+    /// As [`put`](Self::put), for many items, without a cause.
+    fn put_batch(self: &Task, items: Batch<Item>) -> Result<Option<Token>, Batch<Item>> {
         if self.state.unpark() {
             // SAFETY: this thread owns the run token.
-            self.shared.schedule(unsafe { self.put_first(items) });
-            return Ok(());
+            return Ok(Some(unsafe { self.put_first(items) }));
         }
         let (sent, count) = (self.shared.probe.sending(seen(&items)), items.len());
         let wake = self.state.push_batch(items)?;
         self.shared.probe.accepted(self.pid(), sent);
         self.shared.probe.put_behind(&self.probe, count);
-        self.schedule(self.token_of(wake));
-        Ok(())
+        Ok(self.token_of(wake))
     }
 
     /// Puts items into a process that was waiting. Returns its token.
@@ -338,6 +398,7 @@ impl ProcessCell {
     /// Puts a system event in, always by way of the mailbox: the worker sorts it out when it
     /// leaves.
     pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
+        self.push_cause();
         let sent = self.shared.probe.sending(item.seen().into_iter());
         let wake = self.state.push_system(item)?;
         self.shared.probe.accepted(self.pid(), sent);

@@ -1,6 +1,7 @@
 //! Which process, or which router, an envelope goes to.
 
 use crate::base::contain::log;
+use crate::probe::{Carry, Cause};
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
 use crate::runtime::item;
@@ -122,8 +123,10 @@ impl Shared {
         let id = envelope.target.id();
         // The message is in its node before the look-up, which the end of the process waits for.
         let message = item::of_message(envelope.message);
+        // So is its cause, which this thread keeps meanwhile: its drop may call foreign code.
+        let cause = self.carrier().cause();
         local::with_either(self, |queue| {
-            match self.put(id, message) {
+            match self.put(id, cause.clone(), message) {
                 Ok(None) => {}
                 Ok(Some(token)) => self.schedule_on(queue, token),
                 Err((kind, message)) => {
@@ -136,7 +139,7 @@ impl Shared {
 
     /// Puts a message into the process with that id: see
     /// [`ProcessCell::accept`].
-    fn put(&self, id: u64, message: Single<Item>) -> Accepted {
+    fn put(&self, id: u64, mut cause: Option<Cause>, message: Single<Item>) -> Accepted {
         let mut message = Some(message);
         let put = self.census.registry.read(id, |task| {
             let message = message.take();
@@ -146,7 +149,7 @@ impl Shared {
             {
                 return Err((kind, message));
             }
-            task.accept(message)
+            task.accept(cause.take(), message)
         });
         match (put, message) {
             (Some(put), _) => put,

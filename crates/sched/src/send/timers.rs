@@ -2,7 +2,7 @@
 
 use crate::base::clock::{Clock, MonotonicClock, nanos};
 use crate::base::contain::contain_and_report;
-use crate::probe::{Decide, Decider};
+use crate::probe::{Carrier, Carry, Decide, Decider};
 use crate::queues::timer_waiter::Dues;
 use crate::reports::dead_letters::{DeadLetter, DeadReason};
 use crate::runtime::local::{self, LocalQueue};
@@ -10,10 +10,11 @@ use crate::runtime::shared::Shared;
 use crate::runtime::timers::{Cover, announce_here};
 use ganger_proc_api::{BoxError, Command, Completer, Envelope, Instant, Pid};
 use ganger_sync::atomic::{Ordering, fence};
-use ganger_time::Timers;
-use ganger_time::internal::{ShardId, Shards, Ticket, TimerHost};
+use ganger_time::internal::{Cause, ShardId, Shards, Ticket, TimerHost};
+use ganger_time::{Timer, Timers};
 use std::ptr;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// The timers of a scheduler with so many shards.
 pub(crate) fn make_timers(
@@ -70,6 +71,10 @@ impl TimerHost for Host {
     fn send_held(&self, target: Pid, ticket: Ticket) -> bool {
         let shared = self.shared.upgrade();
         shared.is_some_and(|shared| send_held(&shared, target, ticket))
+    }
+
+    fn send_caused(&self, target: Pid, ticket: Ticket, cause: Cause) -> bool {
+        Carrier::within(cause, || self.send_held(target, ticket))
     }
 
     fn carry_out(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
@@ -135,6 +140,15 @@ fn send_held(shared: &Arc<Shared>, target: Pid, ticket: Ticket) -> bool {
 }
 
 impl Shared {
+    /// Has the envelope sent after that time, with the cause of what this thread does now.
+    pub(crate) fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
+        let timers = &self.timing.timers;
+        match self.carrier().cause().and_then(Carrier::outwards) {
+            None => timers.send_after(delay, envelope),
+            Some(cause) => timers.send_caused_after(delay, envelope, cause),
+        }
+    }
+
     /// Tells the sink of dead letters, if there is one, of a message that is dropped.
     pub(crate) fn tell_of_dead_letter(&self, letter: &DeadLetter) {
         if let Some(sink) = &self.config.dead_letters {

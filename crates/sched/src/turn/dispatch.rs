@@ -15,7 +15,7 @@ use super::conclude::{Answer, Failure};
 use super::{Dispatch, Turn};
 use crate::base::contain::{contain, contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
-use crate::probe::Probe;
+use crate::probe::{Carry, Probe};
 use crate::process::asked::Asked;
 use crate::process::dropped;
 use crate::runtime::cell::{Core, ProcessCell, Task};
@@ -223,6 +223,9 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
             .shared
             .probe
             .yielded(self.task.pid(), id, tag, token);
+        if let Some(cause) = self.task.shared.carrier().own_cause() {
+            self.core.causes().keep(token, cause);
+        }
         // What has arrived before the answer stays before it.
         self.task.receive(self.core);
         let now = || Instant::from_nanos(self.task.shared.now());

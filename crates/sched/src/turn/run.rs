@@ -5,7 +5,7 @@ use super::steps::TurnEnd;
 use crate::base::contain::{contain, discard, discard_each};
 use crate::base::stats::Counters;
 use crate::handlers::commands::OwnHandlers;
-use crate::probe::{Decide, Decider, Probe};
+use crate::probe::{Carry, Decide, Decider, Probe};
 use crate::process::dropped;
 use crate::process::state::{Begin, Leave};
 use crate::runtime::cell::Task;
@@ -109,6 +109,7 @@ impl<'a> Runner<'a> {
         let task = token.into_task();
         let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
         shared.probe.turn_begins(&task.probe);
+        let _traced = shared.carrier().turn();
         task.about.run(shared.timing.time.nanos());
         place.count(&counters.turns);
         // Turns lie within each other in the simulation, and on threads that are no workers.

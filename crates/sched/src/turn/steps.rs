@@ -9,7 +9,7 @@ use super::catch_up::CatchUp;
 use crate::base::contain::{contain, contain_and_report, discard, discard_each, log};
 use crate::limits::room::MESSAGE;
 use crate::policy::INLINE_STEPS;
-use crate::probe::{Decide, Decider, Probe};
+use crate::probe::{Carrier, Carry, Decide, Decider, Probe, StepFacts, TracedStep};
 use crate::process::dropped;
 use crate::process::exit_signal::{Arrived, ExitSignal};
 use crate::process::state::Waiting;
@@ -103,6 +103,32 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let worker = || self.place.queue().map(|queue| queue.index);
         let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
         probe.step_begins(&self.task.probe, events, waiting, worker, of);
+    }
+
+    /// A step begins that may be traced.
+    #[inline(always)]
+    fn trace(&mut self, events: usize) -> TracedStep {
+        if self.shared.carrier().traces() {
+            self.apart().begin_trace(events)
+        } else {
+            TracedStep::default()
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_trace(self, events: usize) -> TracedStep {
+        let Self { core, task, .. } = self;
+        let facts = StepFacts {
+            pid: task.pid(),
+            method: task.method,
+            type_name: task.about.type_name(),
+            events: core.visible(events),
+            worker: self.place.queue().map(|queue| queue.index),
+        };
+        let causes = core.take_causes(events);
+        let carrier = self.shared.carrier();
+        carrier.begin(task.carried(), facts, causes)
     }
 
     /// A turn is over, and another one follows.
@@ -289,6 +315,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let (shared, task) = (self.shared, self.task);
         self.place.count(&self.counters.steps);
         self.note_step(events);
+        let traced = self.trace(events);
         let cursor = self.core.cursor(events);
         let Some((process, mut events)) = self.core.begin_step(&cursor) else {
             // Only a completed process has none, and a completed process is not queued.
@@ -309,14 +336,20 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             Err(message) => Some(ExitReason::Panicked(message)),
         };
         if let Some(reason) = failed {
+            Carrier::fail(&traced, &reason);
             let left = end_failed_step(shared, task, &mut events);
             self.apart().fail(left, reason, out);
+            Carrier::is_last(traced);
             return false;
         }
         let left = end_step(shared, task, &mut events);
         self.core.keep(left, &task.about);
         shared.probe.interleave(&task.shared);
         self.dispatch(out);
+        if !out.is_final() {
+            return true;
+        }
+        Carrier::is_last(traced);
         true
     }
 

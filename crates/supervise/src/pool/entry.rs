@@ -5,6 +5,7 @@ use super::policy::Overload;
 use crate::plan::BackOff;
 use ganger_proc_api::{EndWatch, Reply};
 use ganger_sched::Instant;
+use ganger_sched::internal::Carried;
 use std::time::Duration;
 
 /// The admission time of a job in a pool without time limits.
@@ -31,6 +32,8 @@ pub(crate) struct Entry<J, A> {
     pub(super) worker: Option<usize>,
     /// Reports when the caller leaves, while the job waits.
     pub(super) watch: Option<EndWatch>,
+    /// What has caused it, where steps are traced.
+    pub(super) cause: Carried,
 }
 
 impl<J, A> Entry<J, A> {
@@ -44,6 +47,7 @@ impl<J, A> Entry<J, A> {
             since: START,
             number: 0,
             watch: None,
+            cause: Carried::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::inline::Inline;
 use super::queue::Queue;
 use crate::tree::{Tree, TreeHandle};
 use ganger_proc_api::{ExitReason, Reply};
-use ganger_sched::internal::HashKey;
+use ganger_sched::internal::{Carried, HashKey};
 use ganger_sched::{Call, Handle, WeakHandle};
 use std::fmt;
 use std::hash::Hash;
@@ -138,6 +138,7 @@ impl<J: Send + 'static, A: Send + 'static> Inner<J, A> {
     ) -> Result<(), Refusal<J, A>> {
         let mut entry = Box::new(Entry::new(job, reply));
         entry.rank = self.queue.rank(self.priority);
+        entry.cause = Carried::here();
         match &self.inline {
             None => self.queue.try_admit(entry, key),
             Some(inline) => {

@@ -121,7 +121,7 @@ impl<A: Send + 'static> Done<A> {
 
 impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
     /// Runs a job. A panic is the worker's failure. `None` if the job waits for another try.
-    fn serve(&mut self, entry: Entry<J, A>) -> Result<Option<Done<A>>, BoxError> {
+    fn serve(&mut self, ctx: &Context, entry: Entry<J, A>) -> Result<Option<Done<A>>, BoxError> {
         let Entry {
             job,
             reply,
@@ -130,6 +130,7 @@ impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
             number,
             rank,
             worker,
+            cause,
             ..
         } = entry;
         let Some(work) = &mut self.work else {
@@ -139,7 +140,7 @@ impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
         let mut copied = None;
         let done = contain(|| {
             copied = copy.map(|copy| copy(&job));
-            work(job)
+            cause.clone().step(ctx, || work(job))
         });
         let again = |job, reply| {
             let entry = Entry {
@@ -148,6 +149,7 @@ impl<J: Send + 'static, A: Send + 'static> Worker<J, A> {
                 number,
                 rank,
                 worker,
+                cause: cause.clone(),
                 ..Entry::new(job, reply)
             };
             self.queue.again(self.index, Box::new(entry));
@@ -215,7 +217,7 @@ impl<J: Send + 'static, A: Send + 'static> Process for Worker<J, A> {
                 out.cancel(IDLE);
                 self.is_armed = false;
             }
-            done = self.serve(*entry)?;
+            done = self.serve(ctx, *entry)?;
             if ctx.should_yield() || ctx.is_cancelled() {
                 break;
             }

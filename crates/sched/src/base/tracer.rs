@@ -1,0 +1,131 @@
+//! How a tracer sees the steps of a scheduler.
+
+use ganger_proc_api::{ExitReason, Pid, Symbol};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// The source of messages, answers, starts and wake-ups, as a tracer knows it: a traced step, for
+/// example. Clones are of the same source.
+#[derive(Clone)]
+pub struct Cause(pub(crate) Arc<dyn Any + Send + Sync>);
+
+impl Cause {
+    /// A cause in which a tracer finds this value.
+    #[must_use]
+    pub fn new(value: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(value))
+    }
+
+    /// The value, if the value is a `T`.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+/// Two causes are equal when they are clones.
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Cause {}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cause").finish_non_exhaustive()
+    }
+}
+
+/// Traces steps: see [`Builder::trace_steps`](crate::Builder::trace_steps).
+///
+/// The worker makes all calls of a step on its own thread, and contains their panics.
+pub trait StepTracer: Send + Sync + 'static {
+    /// A step is about to begin. Returns the cause of all that the step does, or `None` for a step
+    /// that is not traced and hands nothing on.
+    ///
+    /// `causes` are the known causes of the step's events, the earliest first. The first step of a
+    /// process has the cause of the start.
+    fn begin(&self, step: &TracedStep<'_>, causes: &[Cause]) -> Option<Cause>;
+
+    /// The step has failed or panicked. [`end`](Self::end) follows.
+    fn fail(&self, step: &Cause, reason: &ExitReason) {
+        let _ = (step, reason);
+    }
+
+    /// The step is over for which [`begin`](Self::begin) has returned this cause.
+    fn end(&self, step: &Cause);
+
+    /// The cause of the calling thread's acts outside of traced steps: the program's own span, for
+    /// example. A thread asks at each send, spawn and wake-up.
+    fn outside(&self) -> Option<Cause> {
+        None
+    }
+}
+
+/// A step that is about to begin.
+#[derive(Clone, Copy)]
+pub struct TracedStep<'a> {
+    pub(crate) pid: Pid,
+    pub(crate) method: Symbol,
+    pub(crate) type_name: &'static str,
+    pub(crate) events: usize,
+    pub(crate) worker: Option<usize>,
+    pub(crate) label_number: u16,
+    pub(crate) label: &'a dyn Fn() -> Option<Arc<str>>,
+}
+
+impl TracedStep<'_> {
+    /// The process's PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// The method with which the process was submitted.
+    #[must_use]
+    pub fn method(&self) -> Symbol {
+        self.method
+    }
+
+    /// The name of the process's type.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        self.type_name
+    }
+
+    /// The number of events that the step sees.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.events
+    }
+
+    /// The number of the worker; `None` on another thread.
+    #[must_use]
+    pub fn worker(&self) -> Option<usize> {
+        self.worker
+    }
+
+    /// The label under which the process is accounted. O(1), under a lock.
+    #[must_use]
+    pub fn label(&self) -> Option<Arc<str>> {
+        (self.label)()
+    }
+
+    /// The number of the label among the scheduler's labels; 0 without a label.
+    #[must_use]
+    pub fn label_number(&self) -> u16 {
+        self.label_number
+    }
+}
+
+impl fmt::Debug for TracedStep<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TracedStep")
+            .field("pid", &self.pid)
+            .field("type_name", &self.type_name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,68 @@
+//! What has caused the next steps of a process, where that is traced: see `probe/carry.rs`.
+
+use crate::probe::Cause;
+use ganger_mpsc::Batch;
+use ganger_proc_api::Event;
+use std::collections::BTreeMap;
+use std::mem;
+
+use super::item::Item;
+
+/// The most that are kept for one step. Exporters of traces have such a limit themselves.
+const MOST: usize = 128;
+
+#[derive(Default)]
+pub(crate) struct Causes {
+    /// Of the next step.
+    next: Vec<Cause>,
+    /// Of the step that is shown the completion, by the numbers of the yields.
+    of_yields: BTreeMap<u64, Cause>,
+}
+
+impl Causes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next.is_empty() && self.of_yields.is_empty()
+    }
+
+    /// The next step has that cause.
+    pub(crate) fn add(&mut self, cause: Cause) {
+        if self.next.len() < MOST && self.next.last() != Some(&cause) {
+            self.next.push(cause);
+        }
+    }
+
+    /// The step that is shown the completion of that yield has that cause.
+    pub(crate) fn keep(&mut self, token: u64, cause: Cause) {
+        self.of_yields.insert(token, cause);
+    }
+
+    /// The yields are not outstanding any longer.
+    pub(crate) fn forget(&mut self, tokens: &[u64]) {
+        for token in tokens {
+            self.of_yields.remove(token);
+        }
+    }
+
+    /// No yield is outstanding any longer.
+    pub(crate) fn forget_all(&mut self) {
+        self.of_yields.clear();
+    }
+
+    /// What has caused a step that is shown the first so many of these.
+    pub(crate) fn take(&mut self, pending: &Batch<Item>, events: usize) -> Vec<Cause> {
+        let mut taken = mem::take(&mut self.next);
+        if self.of_yields.is_empty() {
+            return taken;
+        }
+        for item in pending.iter().take(events) {
+            if let Item::Event(Event::Completion(completion)) = item
+                && let Some(cause) = self.of_yields.remove(&completion.token())
+                && taken.last() != Some(&cause)
+                && taken.len() < MOST
+            {
+                taken.push(cause);
+            }
+        }
+        taken
+    }
+}
