@@ -14,9 +14,12 @@ mod letters;
 mod metrics;
 #[cfg(feature = "observer")]
 mod observer;
+#[cfg(feature = "profile")]
+mod profile;
 #[cfg(feature = "spans")]
 mod spans;
 pub mod trace;
+mod wire;
 
 #[cfg(feature = "serve")]
 pub use endpoint::{Endpoint, Serve, ServeError, serve};
@@ -26,5 +29,7 @@ pub use letters::{keep_letters, keep_letters_and_tell};
 pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
 pub use observer::{By, Group, Observer, Top};
+#[cfg(feature = "profile")]
+pub use profile::{Profile, ProfileError};
 #[cfg(feature = "spans")]
 pub use spans::{StepSpans, Steps, trace_steps};

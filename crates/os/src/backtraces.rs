@@ -10,12 +10,13 @@
 //! trace itself.
 //!
 //! **Protocol.**
-//! 1. A thread that enters sets a sample aside, with room for its registers and the innermost part
-//!    of its stack, and notes the bounds of its stack (`sample.rs`).
+//! 1. A thread that becomes available sets a sample aside, with room for its registers and the
+//!    innermost part of its stack, and notes the bounds of its stack (`sample.rs`).
 //! 2. The asker checks that the step still runs, and sends the signal (`signal.rs`).
 //! 3. The handler copies registers and stack into the thread's sample, by loads and stores alone.
-//! 4. The asker waits for the copy, for at most [`PATIENCE`], and checks again that the step still
-//!    runs.
+//! 4. The asker waits for the copy, for at most 10 ms, and checks again that the step still runs.
+//!    A profile needs no check: the handler also copies what the thread does, which is exact
+//!    however short the step is (`stacks.rs`).
 //! 5. The asker unwinds the copy with the unwind tables of the program's modules, which it copies
 //!    as well (`unwind.rs`), and looks the symbols up (`symbols.rs`). The thread runs on meanwhile.
 //!
@@ -25,18 +26,17 @@
 
 mod sample;
 mod signal;
+mod stacks;
 mod symbols;
 mod unwind;
 
-use crate::sampler::{Entered, Sampler, SamplerError, WithId};
-use sample::{Copied, Sample};
+use crate::sampler::{Doing, Functions, Sampler, SamplerError, Stacks, WithId};
+use sample::{Copied, Patience, Sample};
+use signal::Here;
+use stacks::Looker;
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// How long the asker waits for the answer. A thread without a processor may take longer.
-const PATIENCE: Duration = Duration::from_millis(10);
+use unwind::Tables;
 
 /// Creates a sampler for threads in slots `0..slots`. It uses the real-time signal `signal`, or by
 /// default the last but one.
@@ -92,39 +92,41 @@ impl Backtraces {
         is_current: impl Fn() -> bool,
         send: impl FnOnce() -> bool,
     ) -> Option<Copied> {
-        let sample = &self.samples[slot];
-        let sample = sample
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()?;
-        let asked = sample.ask()?;
+        let sample = self.sample(slot)?;
+        let asked = sample.ask_in_turn()?;
         let is_sent = is_current() && send();
-        asked
-            .answer(if is_sent { PATIENCE } else { Duration::ZERO })
+        // A question that is not sent is taken back.
+        is_sent
+            .then(|| asked.answer(&Patience::for_answers()))?
             .filter(|_| is_current())
+    }
+
+    /// Returns the sample of the slot's thread, if there is one.
+    fn sample(&self, slot: usize) -> Option<Arc<Sample>> {
+        let place = self.samples[slot].lock();
+        place.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns a line for each function, the innermost first; `None` if the text is empty.
     fn text(&self, copied: &Copied) -> Option<Arc<str>> {
-        let text = symbols::text(&unwind::frames(copied), self.ends);
+        let text = symbols::text(&Tables::copy().frames(copied), self.ends);
         (!text.is_empty()).then(|| text.into())
     }
 }
 
 impl Sampler for Backtraces {
-    fn enter(&self, slot: usize) -> Box<dyn Entered + '_> {
-        let sample = Sample::of_this_thread().map(Arc::new);
-        signal::set_sample(sample.as_deref());
-        let place = &self.samples[slot];
-        place
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone_from(&sample);
-        Box::new(Guard {
-            place,
-            _sample: sample,
-            _on_its_thread: PhantomData,
-        })
+    fn while_available(&self, slot: usize, doing: &dyn Doing, f: &mut dyn FnMut()) {
+        let Some(sample) = Sample::of_this_thread().map(Arc::new) else {
+            return f();
+        };
+        let here = Here {
+            sample: &sample,
+            doing,
+        };
+        signal::with_here(&here, || {
+            let _listed = Listed::new(&self.samples[slot], &sample);
+            f();
+        });
     }
 
     fn backtrace(
@@ -136,29 +138,30 @@ impl Sampler for Backtraces {
         let send = || with_thread(&|id| signal::send(self.signal, id));
         self.text(&self.copy(slot, is_current, send)?)
     }
-}
 
-/// Keeps the sample as long as the handler may use it.
-struct Guard<'a> {
-    place: &'a Place,
-    _sample: Option<Arc<Sample>>,
-    /// Not `Send`: the thread that entered must remove its sample.
-    _on_its_thread: PhantomData<*const ()>,
-}
+    fn stacks(&self) -> Box<dyn Stacks + '_> {
+        Box::new(Looker::new(self))
+    }
 
-impl fmt::Debug for Guard<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entered").finish_non_exhaustive()
+    fn functions(&self, address: u64) -> Functions {
+        symbols::functions(address, self.ends)
     }
 }
 
-impl Entered for Guard<'_> {}
+/// The sample is among those of the sampler.
+struct Listed<'a>(&'a Place);
 
-impl Drop for Guard<'_> {
+impl<'a> Listed<'a> {
+    fn new(place: &'a Place, sample: &Arc<Sample>) -> Self {
+        let sample = Some(Arc::clone(sample));
+        *place.lock().unwrap_or_else(PoisonError::into_inner) = sample;
+        Self(place)
+    }
+}
+
+impl Drop for Listed<'_> {
     fn drop(&mut self) {
-        // Removes the handler's pointer before the sample may be freed.
-        signal::set_sample(None);
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 

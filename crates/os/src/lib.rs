@@ -18,5 +18,5 @@ mod system;
 
 pub use backtraces::backtraces;
 pub use pinning::{PinError, Pinning, Pins, Ranges};
-pub use sampler::{Entered, Sampler, SamplerError, WithId};
+pub use sampler::{Doing, Function, Functions, Sampler, SamplerError, Stack, Stacks, WithId};
 pub use system::{ThreadFiles, thread_id};

@@ -14,7 +14,7 @@ pub fn thread_id() -> u32 {
 
 /// What the system says of a thread again and again: its files stay open, and a look is one call.
 ///
-/// It keeps two files at most, those of the thread that it was asked about last.
+/// Two files are kept at most, those of the thread that it was asked about last.
 #[derive(Debug, Default)]
 pub struct ThreadFiles {
     thread: u32,

@@ -27,6 +27,7 @@ pub(crate) struct Config {
     /// Between two lines; zero for none, and nothing where the environment says it.
     pub(crate) report_every: Option<Duration>,
     pub(crate) long_step_backtraces: bool,
+    pub(crate) profiles: bool,
     pub(crate) backtrace_signal: Option<i32>,
     pub(crate) max_spares: usize,
     pub(crate) keep_spares: Duration,
@@ -102,16 +103,17 @@ pub enum BuildError {
     /// The system does not say which cores the process may use. Only Linux does.
     #[error("pin_workers: can't pin threads on this system ({0}); use `Pinning::Off`")]
     Affinity(std::io::Error),
-    /// There are no backtraces of long steps on this system: only on Linux, on x86-64 and AArch64.
+    /// There are no backtraces of long steps and no profiles on this system: only on Linux, on
+    /// x86-64 and AArch64.
     #[error(
-        "long_step_backtraces: the system can't interrupt a thread to see where it is ({0}); \
-         turn it off"
+        "long_step_backtraces and profiles: the system can't interrupt a thread to see where it is \
+         ({0}); turn them off"
     )]
     Backtraces(std::io::Error),
-    /// The signal that backtraces of long steps need has a handler, or is ignored.
+    /// The signal that backtraces of long steps and profiles need has a handler, or is ignored.
     #[error(
-        "long_step_backtraces: another part of this program handles or ignores signal {signal}; \
-         choose another real-time signal with `backtrace_signal`"
+        "long_step_backtraces and profiles: another part of this program handles or ignores signal \
+         {signal}; choose another real-time signal with `backtrace_signal`"
     )]
     SignalTaken {
         /// Its number.
@@ -171,6 +173,7 @@ impl Default for Config {
             report_interval: Duration::from_secs(1),
             report_every: None,
             long_step_backtraces: false,
+            profiles: false,
             backtrace_signal: None,
             max_spares: 64,
             keep_spares: Duration::from_secs(10),

@@ -91,6 +91,7 @@ pub use api::process_handle::{Address, ProcessHandle};
 pub use api::scheduler::{Scheduler, StartError};
 pub use api::sending::SendAsync;
 pub use api::spawner::Spawner;
+pub use api::step_looks::{StepLooks, StepLooksRefused, StepStack};
 pub use api::typed::{ContextExt, Recipient, WrongAddress};
 #[cfg(feature = "observe")]
 pub use base::level::{NotAllowed, Observe};
@@ -100,7 +101,7 @@ pub use base::stats::{Stats, WorkerStats};
 #[cfg(feature = "observe")]
 pub use base::tracer::{Cause, StepTracer, TracedStep};
 pub use config::BuildError;
-pub use ganger_os::Pinning;
+pub use ganger_os::{Function, Functions, Pinning};
 pub use ganger_proc_api::{Instant, NotFound};
 pub use ganger_time::{Timer, TimerStats, Timers};
 pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};

@@ -39,8 +39,8 @@ const BENCHES: [&str; 3] = [
 ];
 
 const OBSERVE: [&str; 3] = [
-    "api every letters observer spans trace",
-    "metrics",
+    "api every letters observer spans wire",
+    "metrics profile trace",
     "endpoint",
 ];
 

@@ -64,6 +64,17 @@ pub(super) fn metrics(text: Bytes) -> Answer {
     with_body(StatusCode::OK, crate::metrics::TEXT, text)
 }
 
+/// A file; with a name, for a browser to keep.
+#[cfg(feature = "profile")]
+pub(super) fn file(kind: &'static str, name: Option<&str>, bytes: Vec<u8>) -> Answer {
+    let mut answer = with_body(StatusCode::OK, kind, bytes);
+    let value = name.map(|name| format!("attachment; filename=\"{name}\""));
+    if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+        (answer.headers_mut()).insert(header::CONTENT_DISPOSITION, value);
+    }
+    answer
+}
+
 /// An answer of the API that is written already.
 pub(super) fn json_bytes(json: Bytes) -> Answer {
     with_body(StatusCode::OK, "application/json", json)

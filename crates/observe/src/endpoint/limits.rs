@@ -26,6 +26,10 @@ pub(super) const REQUEST: Duration = Duration::from_secs(5);
 /// The time for an answer to be made.
 pub(super) const MAKE: Duration = Duration::from_secs(10);
 
+/// The time of a profile.
+#[cfg(feature = "profile")]
+pub(super) const PROFILE: Duration = Duration::from_secs(60);
+
 /// The time for an answer to be read by the client.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 

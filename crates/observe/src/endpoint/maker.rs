@@ -4,9 +4,11 @@
 //! nothing. Later questions wait for the next look. So an answer is never older than its question,
 //! and a flood of questions keeps a single thread busy.
 
+use super::answer::{Answer, Refused};
 use super::look;
 use super::observed::Observed;
 use super::passes::reply_all;
+use super::profile::Wanted;
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Reply};
 use ganger_task::Cx;
@@ -18,6 +20,8 @@ pub(super) enum Ask {
     Snapshot(Reply<Bytes>),
     /// For the metrics.
     Metrics(Reply<Bytes>),
+    /// For a profile, which another thread makes.
+    Profile(Box<Wanted>, Reply<Result<Answer, Refused>>),
 }
 
 /// The body of the process.
@@ -30,6 +34,7 @@ pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxE
             match ask {
                 Ask::Snapshot(reply) => snapshots.push(reply),
                 Ask::Metrics(reply) => metrics.push(reply),
+                Ask::Profile(wanted, reply) => wanted.begin(reply),
             }
             next = cx.try_recv();
         }

@@ -21,6 +21,8 @@ mod maker;
 mod observed;
 mod page;
 mod passes;
+#[cfg_attr(not(feature = "profile"), path = "no_profile.rs")]
+mod profile;
 mod routes;
 mod site;
 #[cfg(test)]
@@ -67,6 +69,7 @@ use std::time::Duration;
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
 /// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |
 /// | `/api/v1/letters` | [`Letters`] |
+/// | `/profile` | a file for pprof, or folded stacks, by the feature `profile` |
 /// | `/login` | takes the token, and gives a cookie for it |
 ///
 /// **Access.** On a loopback address all users of the machine may ask, unless a
@@ -77,7 +80,8 @@ use std::time::Duration;
 ///
 /// **Limits.** 64 connections; others get 503. Heads of 8 KiB (431) and bodies of 64 KiB (413),
 /// each within 5 s (408). The endpoint makes an answer within 10 s (503), and the client reads the
-/// answer within 10 s. A refused request gets a sentence that says what to do.
+/// answer within 10 s. A profile takes its seconds, 60 at the most, and a scheduler has one at a
+/// time (409). A refused request gets a sentence that says what to do.
 ///
 /// [`Snapshot`]: crate::api::Snapshot
 /// [`Processes`]: crate::api::Processes

@@ -9,7 +9,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 9] = [
+const PATHS: [(&str, &str, &str); 10] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
@@ -47,6 +47,12 @@ const PATHS: [(&str, &str, &str); 9] = [
         "/api/v1/letters",
         "/api/v1/letters",
         "messages that no process has taken",
+    ),
+    (
+        "/profile",
+        "/profile?seconds=5&hz=99&format=folded",
+        "where steps spend their time: seconds=1 to 60; hz=1 to 1000; format=pprof, a file, or \
+         folded; scheduler=NUMBER",
     ),
     ("/login", "", "takes the token, where the endpoint has one"),
 ];

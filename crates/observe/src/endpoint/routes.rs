@@ -5,11 +5,12 @@ use super::limits::{BODY, HEAD, MAKE, REQUEST};
 use super::look;
 use super::observed::Shown;
 use super::page;
+use super::profile;
 use super::site::Site;
 use super::{maker, passes, windows};
 use crate::api::{Processes, ProcessesQuery, VERSION};
 use ganger_proc_api::{Pid, TypedCommand};
-use ganger_sched::Observe;
+use ganger_sched::{Handle, Observe};
 use ganger_task::Cx;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes};
@@ -33,6 +34,7 @@ enum Route<'a> {
     /// The text of a PID, as it is in the path.
     Process(&'a str),
     Letters,
+    Profile,
 }
 
 impl<'a> Route<'a> {
@@ -46,6 +48,7 @@ impl<'a> Route<'a> {
             "/api/v1/snapshot" => Self::Snapshot,
             "/api/v1/processes" => Self::Processes,
             "/api/v1/letters" => Self::Letters,
+            "/profile" => Self::Profile,
             _ => Self::Process(path.strip_prefix("/api/v1/process/")?),
         })
     }
@@ -193,6 +196,7 @@ async fn read(
             no_query(query)?;
             Ok(answer::json(&look::letters(&schedulers(site))))
         }
+        Route::Profile => profile(cx, site, query).await,
     }
 }
 
@@ -246,8 +250,24 @@ fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
     if query.scheduler.is_none_or(is_there) {
         return Ok(());
     }
+    Err(no_scheduler())
+}
+
+fn no_scheduler() -> Refused {
     let sentence = "no scheduler has that number: /api/v1/snapshot has those that are observed";
-    Err(refused(StatusCode::NOT_FOUND, sentence))
+    refused(StatusCode::NOT_FOUND, sentence)
+}
+
+/// The scheduler with that number, or the only one.
+fn find_scheduler(site: &Site, number: Option<u64>) -> Result<Handle, Refused> {
+    let mut found = schedulers(site);
+    found.retain(|it| number.is_none_or(|number| it.number == number));
+    if found.len() > 1 {
+        let sentence = "several schedulers are observed: add ?scheduler=NUMBER";
+        return Err(bad(sentence));
+    }
+    let found = found.pop().ok_or_else(no_scheduler)?;
+    Ok(found.handle)
 }
 
 /// Asks the maker, within the deadline of answers.
@@ -268,6 +288,14 @@ async fn ask<C: TypedCommand>(
             Err(refused(StatusCode::SERVICE_UNAVAILABLE, sentence))
         }
     }
+}
+
+/// A profile of a scheduler.
+async fn profile(cx: &Cx, site: &Site, query: &str) -> Result<Answer, Refused> {
+    let wanted = profile::wanted(query, |number| find_scheduler(site, number))?;
+    let time = wanted.time() + MAKE;
+    let question = (site.maker).call(|reply| maker::Ask::Profile(Box::new(wanted), reply));
+    ask(cx, time, question).await?
 }
 
 /// A single process; the query names the scheduler where the PID is ambiguous.

@@ -7,4 +7,10 @@ mod endpoint;
 mod metrics;
 #[cfg(feature = "observer")]
 mod observer;
+#[cfg(all(
+    feature = "profile",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod profile;
 mod trace;

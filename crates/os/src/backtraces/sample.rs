@@ -12,15 +12,22 @@
 //! A late or foreign signal finds a word other than `ASKED`, and its handler does nothing; or the
 //! handler answers the next question, asked meanwhile.
 
+use crate::sampler::Doing;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 /// How much of the stack is copied, in words. Frames further out are lost.
 const WORDS: usize = 64 * 1024 / 8;
 
+/// How long the asker waits for the answer. A thread without a processor may take longer.
+const PATIENCE: Duration = Duration::from_millis(10);
+
 /// How long the asker sleeps between two looks.
 const POLL: Duration = Duration::from_micros(50);
+
+/// How long an asker waits for its turn: another one has asked before, and reads the answer.
+const TURN: Duration = Duration::from_millis(15);
 
 const IDLE: u32 = 0;
 const ASKED: u32 = 1;
@@ -46,6 +53,8 @@ pub(super) struct Sample {
     stack_start: u64,
     /// `ip`, `sp`, `fp` and `lr`.
     registers: [AtomicU64; 4],
+    /// What the thread was doing.
+    doing: AtomicU64,
     /// How many words of the stack have been copied.
     copied: AtomicUsize,
     stack: Box<[AtomicU64]>,
@@ -54,6 +63,8 @@ pub(super) struct Sample {
 /// A thread's answer.
 pub(super) struct Copied {
     pub(super) registers: Registers,
+    /// What the thread was doing at the interruption.
+    pub(super) doing: u64,
     /// The stack from the stack pointer on, outwards.
     pub(super) stack: Vec<u64>,
 }
@@ -67,6 +78,7 @@ impl Sample {
             stack_start,
             stack_end,
             registers: Default::default(),
+            doing: AtomicU64::new(0),
             copied: AtomicUsize::new(0),
             stack: (0..WORDS).map(|_| AtomicU64::new(0)).collect(),
         })
@@ -83,13 +95,25 @@ impl Sample {
         asked.is_ok().then(|| Asked(self))
     }
 
+    /// Asks when no other thread asks any longer; `None` if that takes long.
+    pub(super) fn ask_in_turn(&self) -> Option<Asked<'_>> {
+        let patience = Patience::new(TURN);
+        loop {
+            let asked = self.ask();
+            if asked.is_some() || patience.is_over() {
+                return asked;
+            }
+            thread::sleep(POLL);
+        }
+    }
+
     /// Copies the calling thread's state, if an asker waits for it. For the signal handler: takes
-    /// no lock, allocates nothing, and makes no call outside of its own code.
+    /// no lock, allocates nothing, and makes no call outside of its own code but for [`Doing`].
     ///
     /// # Safety
     /// The calling thread is the thread of [`of_this_thread`](Self::of_this_thread), and the
     /// registers are its registers at the interruption.
-    pub(super) unsafe fn answer(&self, registers: Registers) {
+    pub(super) unsafe fn answer(&self, registers: Registers, doing: &dyn Doing) {
         // Ordering: Acquire pairs with the Release in `ask`. Relaxed on failure: nothing is read.
         let asked =
             self.word
@@ -102,6 +126,8 @@ impl Sample {
             // Ordering: Relaxed: published by the Release below.
             to.store(from, Ordering::Relaxed);
         }
+        // Ordering: Relaxed: published by the Release below.
+        self.doing.store(doing.read(), Ordering::Relaxed);
         let mut copied = 0;
         // A step may run on a stack of its own, with unknown bounds.
         if sp % 8 == 0 && (self.stack_start..self.stack_end).contains(&sp) {
@@ -122,17 +148,39 @@ impl Sample {
     }
 }
 
-/// A question. No other thread can ask at the same time.
+/// How long an asker waits.
+pub(super) struct Patience {
+    began: Instant,
+    lasts: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(lasts: Duration) -> Self {
+        let began = Instant::now();
+        Self { began, lasts }
+    }
+
+    /// For answers.
+    pub(super) fn for_answers() -> Self {
+        Self::new(PATIENCE)
+    }
+
+    fn is_over(&self) -> bool {
+        self.began.elapsed() >= self.lasts
+    }
+}
+
+/// A question, which its drop takes back. No other thread can ask at the same time.
 pub(super) struct Asked<'a>(&'a Sample);
 
 impl Asked<'_> {
     /// Returns the answer, if the handler begins it within `patience`. Blocks.
-    pub(super) fn answer(self, patience: Duration) -> Option<Copied> {
+    pub(super) fn answer(self, patience: &Patience) -> Option<Copied> {
         let sample = self.0;
-        let began = Instant::now();
         // Ordering: Acquire pairs with the Release in `Sample::answer`.
         while sample.word.load(Ordering::Acquire) != COPIED {
-            if began.elapsed() >= patience && self.take_back() {
+            if patience.is_over() && self.take_back() {
+                mem::forget(self);
                 return None;
             }
             thread::sleep(POLL);
@@ -147,6 +195,8 @@ impl Asked<'_> {
         let stack = sample.stack[..copied].iter();
         Some(Copied {
             registers: Registers { ip, sp, fp, lr },
+            // Ordering: Relaxed: the Acquire above orders this load.
+            doing: sample.doing.load(Ordering::Relaxed),
             // Ordering: Relaxed: the Acquire above orders these loads.
             stack: stack.map(|word| word.load(Ordering::Relaxed)).collect(),
         })
@@ -165,10 +215,14 @@ impl Asked<'_> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         // Ordering: Relaxed: only this asker leaves `COPIED`.
-        if self.0.word.load(Ordering::Relaxed) == COPIED {
-            // Ordering: Release pairs with the Acquire in `ask`.
-            self.0.word.store(IDLE, Ordering::Release);
+        while self.0.word.load(Ordering::Relaxed) != COPIED {
+            if self.take_back() {
+                return;
+            }
+            thread::yield_now();
         }
+        // Ordering: Release pairs with the Acquire in `ask`.
+        self.0.word.store(IDLE, Ordering::Release);
     }
 }
 

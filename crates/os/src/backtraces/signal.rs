@@ -1,7 +1,7 @@
 //! The signal: its handler, shared by all samplers of the program, and its sending.
 
 use super::sample::{Registers, Sample};
-use crate::sampler::SamplerError;
+use crate::sampler::{Doing, SamplerError};
 use std::ffi::c_void;
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
@@ -10,20 +10,40 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 thread_local! {
-    /// The sample for the handler on this thread, or null. A constant without a destructor, so that
-    /// a handler may read it at any time; each thread sets it before it is asked.
-    static SAMPLE: AtomicPtr<Sample> = const { AtomicPtr::new(ptr::null_mut()) };
+    /// What the handler needs on this thread, or null. A constant without a destructor, so that a
+    /// handler may read it at any time; each thread sets it before it is asked.
+    static HERE: AtomicPtr<Here<'static>> = const { AtomicPtr::new(ptr::null_mut()) };
+}
+
+/// What the handler needs on a thread.
+pub(super) struct Here<'a> {
+    pub(super) sample: &'a Sample,
+    pub(super) doing: &'a dyn Doing,
 }
 
 /// Held while a handler is looked for and installed.
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// Sets the calling thread's sample, which lives until another sample or `None` is set.
-pub(super) fn set_sample(sample: Option<&Sample>) {
-    let sample = sample.map_or(ptr::null(), ptr::from_ref).cast_mut();
+/// Calls `f`. Meanwhile the handler on this thread finds `here`.
+pub(super) fn with_here<R>(here: &Here<'_>, f: impl FnOnce() -> R) -> R {
+    set_here(ptr::from_ref(here).cast());
+    let _reset = Reset;
+    f()
+}
+
+/// Removes the handler's pointer, also when `f` panics.
+struct Reset;
+
+impl Drop for Reset {
+    fn drop(&mut self) {
+        set_here(ptr::null());
+    }
+}
+
+fn set_here(here: *const Here<'static>) {
     // Ordering: SeqCst: the handler, which runs on the same thread, must not see a sample before it
     // is made or after it is gone.
-    SAMPLE.with(|it| it.swap(sample, Ordering::SeqCst));
+    HERE.with(|it| it.swap(here.cast_mut(), Ordering::SeqCst));
 }
 
 /// Installs the handler for the real-time signal `signal`, or for the last but one, unless it is
@@ -92,16 +112,17 @@ fn action(signal: i32, new: Option<&libc::sigaction>) -> io::Result<libc::sighan
     }
 }
 
-/// The handler, which may interrupt any code. It only loads and stores, and so also keeps `errno`.
+/// The handler, which may interrupt any code. As it only loads and stores, `errno` stays as well;
+/// what it calls by [`Doing`] only loads.
 extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    // Ordering: Acquire pairs with the swap in `set_sample`, on the same thread.
-    let sample = SAMPLE.with(|it| it.load(Ordering::Acquire));
-    // SAFETY: not null while the thread's sample lives; the handler runs on the sample's thread,
-    // which frees it only after it has set another or none. The system gives a handler with
-    // `SA_SIGINFO` the registers.
+    // Ordering: Acquire pairs with the swap in `set_here`, on the same thread.
+    let here = HERE.with(|it| it.load(Ordering::Acquire));
+    // SAFETY: null, or what `with_here` on this thread borrows until it has set null again. The
+    // handler runs on the sample's thread. The system gives a handler with `SA_SIGINFO` the
+    // registers.
     unsafe {
-        if let Some(sample) = sample.as_ref() {
-            sample.answer(registers(&*context.cast()));
+        if let Some(here) = here.as_ref() {
+            here.sample.answer(registers(&*context.cast()), here.doing);
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Turns addresses into text.
+//! Turns addresses into functions, and these into text.
 
+use crate::sampler::{Function, Functions};
 use std::ffi::c_void;
 use std::fmt::Write;
 
@@ -10,38 +11,44 @@ use std::fmt::Write;
 pub(super) fn text(frames: &[u64], ends: &[&str]) -> String {
     let mut text = String::new();
     for &address in frames {
-        let lines = lines(address);
-        let own = lines
-            .iter()
-            .position(|line| ends.iter().any(|part| line.contains(part)));
-        for line in &lines[..own.unwrap_or(lines.len())] {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(line);
+        let Functions { inner, is_end } = functions(address, ends);
+        for function in inner {
+            let separator = if text.is_empty() { "" } else { "\n" };
+            let _ = write!(text, "{separator}{function}");
         }
-        if own.is_some() {
+        if is_end {
             break;
         }
     }
     text
 }
 
-/// Returns lines for the function at the address, and for the functions into which it is inlined.
-fn lines(address: u64) -> Vec<String> {
-    let mut lines = Vec::new();
+/// Returns the function at the address, after the functions inlined into it. Ends before the first
+/// function whose name contains an element of `ends`.
+pub(super) fn functions(address: u64, ends: &[&str]) -> Functions {
+    let mut functions = Functions::default();
+    let mut is_known = false;
     // `resolve` looks up the address before, so that a return address means its call.
     backtrace::resolve((address + 1) as *mut c_void, |symbol| {
         let Some(name) = symbol.name() else { return };
+        is_known = true;
         // Formats the name without its hash.
-        let mut line = format!("{name:#}");
-        if let (Some(file), Some(number)) = (symbol.filename(), symbol.lineno()) {
-            let _ = write!(line, " at {}:{number}", file.display());
+        let name = format!("{name:#}");
+        functions.is_end |= ends.iter().any(|part| name.contains(part));
+        if !functions.is_end {
+            functions.inner.push(Function {
+                name,
+                file: symbol.filename().map(|it| it.display().to_string()),
+                line: symbol.lineno(),
+            });
         }
-        lines.push(line);
     });
-    if lines.is_empty() {
-        lines.push(format!("{address:#x}"));
+    if !is_known {
+        functions.inner.push(Function {
+            name: format!("{address:#x}"),
+            file: None,
+            line: None,
+        });
     }
-    lines
+    functions
 }

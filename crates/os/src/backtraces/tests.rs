@@ -1,6 +1,19 @@
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
+
+/// The thread does 7.
+struct Seven;
+
+const DOING: Seven = Seven;
+
+// SAFETY: reads nothing.
+unsafe impl Doing for Seven {
+    fn read(&self) -> u64 {
+        7
+    }
+}
 
 fn backtraces() -> Backtraces {
     Backtraces::new(None, 1, &[]).unwrap()
@@ -22,9 +35,10 @@ fn with_thread(backtraces: &Backtraces, f: impl FnOnce(u32)) {
     let (tell, told) = std::sync::mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| {
-            let _entered = backtraces.enter(0);
             let id = crate::thread_id();
-            waits_on_purpose(|| tell.send(id).unwrap(), &is_over);
+            backtraces.while_available(0, &DOING, &mut || {
+                waits_on_purpose(|| tell.send(id).unwrap(), &is_over);
+            });
         });
         let f = std::panic::AssertUnwindSafe(|| f(told.recv().unwrap()));
         let result = std::panic::catch_unwind(f);
@@ -96,16 +110,79 @@ fn one_asks_at_a_time() {
     let sample = Sample::of_this_thread().unwrap();
     let first = sample.ask().unwrap();
     assert!(sample.ask().is_none());
-    assert!(first.answer(Duration::ZERO).is_none());
+    assert!(first.answer(&Patience::new(Duration::ZERO)).is_none());
     let second = sample.ask().unwrap();
     let registers = sample::Registers {
         ip: 1,
         ..sample::Registers::default()
     };
     // SAFETY: this is the sample's thread; a stack pointer of 0 is outside of its stack.
-    unsafe { sample.answer(registers) };
+    unsafe { sample.answer(registers, &DOING) };
     assert!(sample.ask().is_none(), "the answer has not been read");
-    let copied = second.answer(Duration::ZERO).unwrap();
+    let copied = second.answer(&Patience::new(Duration::ZERO)).unwrap();
     assert_eq!((copied.registers, copied.stack.len()), (registers, 0));
     assert!(sample.ask().is_some());
+}
+
+// pins: G6
+#[test]
+fn a_question_that_is_dropped_is_taken_back() {
+    let sample = Sample::of_this_thread().unwrap();
+    drop(sample.ask().unwrap());
+    let registers = sample::Registers::default();
+    // SAFETY: this is the sample's thread; a stack pointer of 0 is outside of its stack.
+    unsafe { sample.answer(registers, &DOING) };
+    let second = sample.ask().unwrap();
+    assert!(
+        second.answer(&Patience::new(Duration::ZERO)).is_none(),
+        "no answer to the first"
+    );
+    assert!(sample.ask().is_some());
+}
+
+// pins: V14
+#[test]
+fn a_look_says_what_each_thread_does_where_and_leaves_out_those_that_are_gone() {
+    let backtraces = Backtraces::new(None, 3, &["std::"]).unwrap();
+    with_thread(&backtraces, |id| {
+        let mut stacks = backtraces.stacks();
+        let mut found = Vec::new();
+        while found.len() < 20 {
+            let mut each = |stack: crate::Stack<'_>| {
+                found.push((stack.slot, stack.doing, stack.frames.to_vec()));
+            };
+            let with = |_, f: &WithId<'_>| f(id);
+            // The other slots have no thread.
+            assert_eq!(stacks.look(&mut (0..3), &with, &mut each), 1);
+        }
+        for (slot, doing, frames) in found {
+            assert_eq!((slot, doing), (0, 7));
+            let mut functions = frames.iter().map(|&it| backtraces.functions(it));
+            let is_on_purpose = |it: &crate::Function| it.name.contains("waits_on_purpose");
+            assert!(functions.any(|it| it.inner.iter().any(is_on_purpose)));
+        }
+        // Two looks at once, or a look and a backtrace, wait for one another or go without.
+        let other = std::cell::RefCell::new(backtraces.stacks());
+        let mut answers = 0;
+        let with = |_, f: &WithId<'_>| {
+            let sees_nothing = &mut |_: crate::Stack<'_>| unreachable!("it has been asked already");
+            assert_eq!(
+                other
+                    .borrow_mut()
+                    .look(&mut (0..1), &|_, _| unreachable!(), sees_nothing),
+                1
+            );
+            f(id)
+        };
+        while answers == 0 {
+            stacks.look(&mut (0..1), &with, &mut |_| answers += 1);
+        }
+        // A thread that has ended is not asked.
+        let none = &mut |_: crate::Stack<'_>| unreachable!();
+        assert_eq!(stacks.look(&mut (0..1), &|_, _| false, none), 1);
+        let _ = copy(&backtraces, id);
+    });
+    let none = &mut |_: crate::Stack<'_>| unreachable!();
+    let mut stacks = backtraces.stacks();
+    assert_eq!(stacks.look(&mut (0..3), &|_, _| unreachable!(), none), 0);
 }

@@ -1,12 +1,14 @@
 //! Unwinds a copy of a stack into the addresses of its frames.
 //!
-//! The modules' unwind tables are copied for each backtrace, while the dynamic linker holds them: a
-//! library may be unloaded at any time afterwards. A large program has some megabytes of tables,
-//! which take about a millisecond, for a report written at most once for each method and interval.
+//! The modules' unwind tables are copied while the dynamic linker holds them: a library may be
+//! unloaded at any time afterwards. A large program has some megabytes of tables, which take about
+//! a millisecond: for a report written at most once for each method and interval, and once for a
+//! profile.
 
 use super::sample::{Copied, Registers};
 use framehop::{
-    CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative,
+    CacheNative, ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, UnwindRegsNative,
+    Unwinder, UnwinderNative,
 };
 use std::ffi::c_void;
 use std::ops::Range;
@@ -18,25 +20,40 @@ const MOST: usize = 128;
 /// The encoding in `.eh_frame_hdr` of the address of `.eh_frame`: four bytes, relative to itself.
 const RELATIVE_4_BYTES: u8 = 0x1b;
 
-/// Returns the instruction addresses of the frames, the innermost first. For a frame that has
-/// called, this is the address of the call.
-pub(super) fn frames(copied: &Copied) -> Vec<u64> {
-    let mut unwinder = UnwinderNative::<Vec<u8>, _>::new();
-    for module in modules() {
-        unwinder.add_module(module);
+/// The unwind tables, as they were at a moment.
+pub(super) struct Tables {
+    unwinder: UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>,
+    cache: CacheNative<MayAllocateDuringUnwind>,
+}
+
+impl Tables {
+    /// Copies the tables of all modules.
+    pub(super) fn copy() -> Self {
+        let mut unwinder = UnwinderNative::new();
+        for module in modules() {
+            unwinder.add_module(module);
+        }
+        let cache = CacheNative::new();
+        Self { unwinder, cache }
     }
-    let mut cache = CacheNative::new();
-    let Registers { ip, sp, .. } = copied.registers;
-    let mut read = |address: u64| {
-        let offset = address.checked_sub(sp).filter(|offset| offset % 8 == 0);
-        let index = usize::try_from(offset.ok_or(())? / 8).map_err(drop)?;
-        copied.stack.get(index).copied().ok_or(())
-    };
-    let mut walk = unwinder.iter_frames(ip, registers(copied), &mut cache, &mut read);
-    let walk = std::iter::from_fn(|| walk.next().ok().flatten());
-    walk.take(MOST)
-        .map(|frame| frame.address_for_lookup())
-        .collect()
+
+    /// Returns the instruction addresses of the frames, the innermost first. For a frame that has
+    /// called, this is the address of the call.
+    pub(super) fn frames(&mut self, copied: &Copied) -> Vec<u64> {
+        let Registers { ip, sp, .. } = copied.registers;
+        let mut read = |address: u64| {
+            let offset = address.checked_sub(sp).filter(|offset| offset % 8 == 0);
+            let index = usize::try_from(offset.ok_or(())? / 8).map_err(drop)?;
+            copied.stack.get(index).copied().ok_or(())
+        };
+        let mut walk = self
+            .unwinder
+            .iter_frames(ip, registers(copied), &mut self.cache, &mut read);
+        let walk = std::iter::from_fn(|| walk.next().ok().flatten());
+        walk.take(MOST)
+            .map(|frame| frame.address_for_lookup())
+            .collect()
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

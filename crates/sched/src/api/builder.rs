@@ -222,8 +222,31 @@ impl Builder {
         self.with(|config| config.long_step_backtraces = are_taken)
     }
 
-    /// Which real-time signal asks a thread where it is, when backtraces are taken: from `SIGRTMIN`
-    /// to `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63. Needs the feature `backtraces`.
+    /// Whether profiles of the steps may be made, on Linux, on x86-64 and AArch64; elsewhere
+    /// [`build`](Self::build) refuses it. Default: no. Needs the feature `backtraces`.
+    ///
+    /// A thread that makes a profile, by `Observer::profile` of `ganger-observe`, asks the workers
+    /// that are not idle where they are, some 99 times a second. A worker copies its registers and
+    /// its stack in the handler of a signal;
+    /// [`long_step_backtraces`](Self::long_step_backtraces) says what a step has to know of the
+    /// signal. While no profile is made, there is no signal. Each thread of the scheduler needs 64
+    /// KiB for it.
+    ///
+    /// ```
+    /// use ganger_sched::{BuildError, Scheduler};
+    /// match Scheduler::builder().profiles(true).build() {
+    ///     Ok(scheduler) => assert!(scheduler.step_looks().is_ok()),
+    ///     Err(error) => assert!(matches!(error, BuildError::Backtraces(_))),
+    /// }
+    /// ```
+    #[cfg(feature = "backtraces")]
+    pub fn profiles(self, are_allowed: bool) -> Self {
+        self.with(|config| config.profiles = are_allowed)
+    }
+
+    /// Which real-time signal asks a thread where it is, when backtraces are taken or profiles
+    /// made: from `SIGRTMIN` to `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63. Needs the feature
+    /// `backtraces`.
     ///
     /// The handler is the whole program's; all schedulers share it, and it stays when they are
     /// gone. [`build`](Self::build) refuses a signal that other code handles or ignores.
@@ -442,8 +465,8 @@ impl Builder {
             workers + self.config.max_spares,
             self.config.backtrace_signal,
         );
-        let backtraces =
-            (self.config.long_step_backtraces).then(|| backtraces(signal, slots, &RUNS_PROCESSES));
+        let are_needed = self.config.long_step_backtraces || self.config.profiles;
+        let backtraces = are_needed.then(|| backtraces(signal, slots, &RUNS_PROCESSES));
         let host = HostName::new(&self.host).map_err(|error| BuildError::Name {
             what: "host",
             name: self.host,

@@ -23,6 +23,7 @@ pub(crate) mod scheduler;
 pub(crate) mod sending;
 pub(crate) mod spawner;
 pub(crate) mod standard;
+pub(crate) mod step_looks;
 pub(crate) mod system_send;
 mod timers;
 pub(crate) mod typed;

@@ -31,7 +31,7 @@ use tracing::field::display;
 impl Shared {
     /// Reports a step that keeps others waiting.
     pub(crate) fn report_step(self: &Arc<Self>, noticed: NoticedStep) {
-        if self.reporting.backtraces.is_some() || is_heard(level_of(&noticed.step)) {
+        if self.config.long_step_backtraces || is_heard(level_of(&noticed.step)) {
             let interval = self.config.report_interval;
             self.reporting.reports.queue_step(noticed, interval);
             self.start_reporter();
@@ -106,7 +106,8 @@ impl Reporter {
     /// Where the step is, if backtraces are taken and its turn goes on; the record has it as well.
     fn backtrace(&self, NoticedStep { turn, step }: &NoticedStep) -> Option<Arc<str>> {
         let shared = self.shared.upgrade()?;
-        let backtraces = shared.reporting.backtraces.as_ref()?;
+        let backtraces = shared.reporting.backtraces.as_ref();
+        let backtraces = backtraces.filter(|_| shared.config.long_step_backtraces)?;
         let is_current = || shared.is_in_turn(step.worker, *turn, step.pid);
         let with_thread = |f: &WithId<'_>| shared.worker_slots.with_thread(step.worker, f);
         // It is much code of others that looks at what others have compiled.

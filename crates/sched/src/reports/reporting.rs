@@ -4,6 +4,7 @@ use crate::reports::failures::Lines;
 use crate::reports::long_steps::LongSteps;
 use crate::reports::queue::Reports;
 use ganger_os::Sampler;
+use ganger_sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 #[derive(Default)]
@@ -11,6 +12,8 @@ pub(crate) struct Reporting {
     pub(crate) long_steps: LongSteps,
     pub(crate) reports: Arc<Reports>,
     pub(crate) failure_lines: Lines,
-    /// Of threads, where they are asked for.
+    /// Of threads, where reports are to have them, or profiles are allowed.
     pub(crate) backtraces: Option<Box<dyn Sampler>>,
+    /// A profile is being made.
+    pub(crate) is_profiled: AtomicBool,
 }

@@ -5,6 +5,7 @@ use crate::handlers::commands::OwnHandlers;
 use crate::runtime::local::LocalQueue;
 use crate::runtime::shared::Shared;
 use crate::runtime::turns::{NOTHING, Running};
+use ganger_os::Doing;
 use ganger_proc_api::{CommandId, Handler, Pid};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 
@@ -42,6 +43,15 @@ pub(crate) trait TurnPlace<'a>: Copy {
 pub(crate) struct OnWorker<'a> {
     queue: &'a LocalQueue,
     running: &'a AtomicU64,
+}
+
+// SAFETY: reads by one load.
+unsafe impl Doing for OnWorker<'_> {
+    /// The id of the process whose turn it is, or [`NOTHING`].
+    fn read(&self) -> u64 {
+        // Ordering: Relaxed: for the thread that writes it.
+        self.running.load(Ordering::Relaxed)
+    }
 }
 
 impl<'a> OnWorker<'a> {

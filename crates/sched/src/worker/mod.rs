@@ -70,15 +70,19 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
         let place = OnWorker::new(&queue);
-        let backtraces = queue.shared.reporting.backtraces.as_ref();
-        let _entered = backtraces.map(|it| it.enter(index));
-        if or_abort(|| worker.begin()) == Next::Active {
-            let mut turns = |runner: &mut Runner<'_>| {
-                while let Some(token) = or_abort(|| worker.next_while_active()) {
-                    runner.turn(place, token);
-                }
-            };
-            or_abort(|| runner.contain_turns(&mut turns));
+        let mut turns = || {
+            if or_abort(|| worker.begin()) == Next::Active {
+                let mut turns = |runner: &mut Runner<'_>| {
+                    while let Some(token) = or_abort(|| worker.next_while_active()) {
+                        runner.turn(place, token);
+                    }
+                };
+                or_abort(|| runner.contain_turns(&mut turns));
+            }
+        };
+        match &queue.shared.reporting.backtraces {
+            Some(sampler) => sampler.while_available(index, &place, &mut turns),
+            None => turns(),
         }
         has_left = worker.has_left;
     };

@@ -11,7 +11,6 @@
 
 mod fields;
 mod read;
-mod wire;
 mod write;
 
 pub use read::ReadTraceError;

@@ -1,11 +1,11 @@
 //! The reader, of files of ours alone.
 
 use super::fields::{FIRST, PROCESSES, ROOT, annotation, event, interned, packet, trace, track};
-use super::wire::{Damage, Field, Fields, damage};
 use crate::trace::model::{
     Argument, Category, Entry, FORMAT, Flow, Form, Key, Name, Names, Shows, Trace, Track, Value,
     number,
 };
+use crate::wire::{Damage, Field, Fields, damage};
 use std::io;
 
 /// A trace was not read.

@@ -3,10 +3,10 @@
 use super::fields::{
     FIRST, ONLY, PROCESSES, ROOT, annotation, event, interned, packet, trace, track,
 };
-use super::wire::Message;
 use crate::trace::model::{
     Argument, Category, Entry, FORMAT, Flow, Form, Key, Name, Shows, Trace, Value,
 };
+use crate::wire::Message;
 use std::io::{self, Write};
 
 pub(in crate::trace) fn write(trace: &Trace, to: impl Write) -> io::Result<()> {

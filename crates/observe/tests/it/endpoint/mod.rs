@@ -4,6 +4,12 @@ mod access;
 mod answers;
 mod limits;
 mod observed;
+#[cfg(all(
+    feature = "profile",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod profile;
 mod queries;
 mod query_checker;
 mod stuck;

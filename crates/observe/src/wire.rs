@@ -7,41 +7,47 @@ const FIXED32: u64 = 5;
 
 /// The bytes of a message.
 #[derive(Default)]
-pub(super) struct Message(Vec<u8>);
+pub(crate) struct Message(Vec<u8>);
 
 impl Message {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    pub(super) fn varint(&mut self, field: u32, value: u64) {
+    pub(crate) fn varint(&mut self, field: u32, value: u64) {
         self.key(field, VARINT);
         self.raw(value);
     }
 
-    pub(super) fn fixed64(&mut self, field: u32, value: u64) {
+    pub(crate) fn fixed64(&mut self, field: u32, value: u64) {
         self.key(field, FIXED64);
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn text(&mut self, field: u32, text: &str) {
+    pub(crate) fn text(&mut self, field: u32, text: &str) {
         self.length(field, text.as_bytes());
     }
 
-    pub(super) fn message(&mut self, field: u32, message: &Self) {
+    pub(crate) fn message(&mut self, field: u32, message: &Self) {
         self.length(field, &message.0);
     }
 
+    /// The fields of another message, behind those of this one.
+    #[cfg(feature = "profile")]
+    pub(crate) fn append(&mut self, fields: &Self) {
+        self.0.extend_from_slice(&fields.0);
+    }
+
     /// The key and the length of a field whose bytes come next.
-    pub(super) fn head(&mut self, field: u32, length: usize) {
+    pub(crate) fn head(&mut self, field: u32, length: usize) {
         self.key(field, LENGTH);
         self.raw(length as u64);
     }
@@ -67,32 +73,32 @@ impl Message {
 
 /// A place in the file, and the expectation there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Damage {
-    pub(super) at: usize,
-    pub(super) what: &'static str,
+pub(crate) struct Damage {
+    pub(crate) at: usize,
+    pub(crate) what: &'static str,
 }
 
 /// A part of a file: the fields of a message.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     bytes: &'a [u8],
     /// Where the first byte is in the file.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Field<'a> {
+pub(crate) enum Field<'a> {
     Number(u64),
     Part(Fields<'a>),
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// The next field, with its number.
-    pub(super) fn next(&mut self) -> Result<Option<(u32, Field<'a>)>, Damage> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u32, Field<'a>)>, Damage> {
         if self.bytes.is_empty() {
             return Ok(None);
         }
@@ -163,12 +169,12 @@ impl<'a> Fields<'a> {
 
 const SHORT: &str = "the end: the file has been cut off";
 
-pub(super) const fn damage(at: usize, what: &'static str) -> Damage {
+pub(crate) const fn damage(at: usize, what: &'static str) -> Damage {
     Damage { at, what }
 }
 
 impl<'a> Field<'a> {
-    pub(super) fn number(self) -> Result<u64, Damage> {
+    pub(crate) fn number(self) -> Result<u64, Damage> {
         match self {
             Self::Number(number) => Ok(number),
             Self::Part(fields) => Err(damage(fields.at, "a number where a message is")),
@@ -176,14 +182,14 @@ impl<'a> Field<'a> {
     }
 
     /// The field as a message; `at` is the place of a field with a number instead.
-    pub(super) fn part(self, at: usize) -> Result<Fields<'a>, Damage> {
+    pub(crate) fn part(self, at: usize) -> Result<Fields<'a>, Damage> {
         match self {
             Self::Part(fields) => Ok(fields),
             Self::Number(_) => Err(damage(at, "a message where a number is")),
         }
     }
 
-    pub(super) fn text(self, at: usize) -> Result<&'a str, Damage> {
+    pub(crate) fn text(self, at: usize) -> Result<&'a str, Damage> {
         let fields = self.part(at)?;
         std::str::from_utf8(fields.bytes).map_err(|_| damage(fields.at, "a text that is not UTF-8"))
     }
