@@ -18,4 +18,4 @@ pub use fault::Fault;
 pub use once::{Once, once, once_json};
 pub use options::Options;
 pub use screen::run;
-pub use source::{Address, Demo, List, Remote, Source};
+pub use source::{Address, Demo, Remote, Source};

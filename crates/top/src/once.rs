@@ -5,15 +5,15 @@ use crate::draw::{self, Theme};
 use crate::fault::Fault;
 use crate::feed::{Answer, News, Wish};
 use crate::measure::Pulse;
-use crate::source::{List, Source};
+use crate::source::Source;
 use crate::text;
-use ganger_observe::api::{Filter, Processes, Snapshot};
+use ganger_observe::api::{By, Filter, Processes, ProcessesQuery, Snapshot};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The questions of a look.
 #[derive(Debug, Clone)]
@@ -39,6 +39,17 @@ impl Default for Once {
     }
 }
 
+/// The most processes of an answer of the API.
+const MOST: u32 = 1_000;
+
+impl Once {
+    /// The window of the API: from a millisecond to a minute.
+    fn window(&self) -> Duration {
+        let millis = self.every.as_millis().clamp(1, 60_000);
+        Duration::from_millis(u64::try_from(millis).unwrap_or(60_000))
+    }
+}
+
 /// The document of `--once --json`.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -56,7 +67,7 @@ struct Document<'a> {
 ///
 /// ```
 /// use ganger_top::{Demo, Once, once};
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 ///
 /// let look = Once { every: Duration::from_millis(1), ..Once::default() };
 /// let text = once(&Demo::new(), &look)?;
@@ -69,29 +80,32 @@ struct Document<'a> {
 pub fn once(source: &dyn Source, look: &Once) -> Result<String, Fault> {
     let mut app = App::new(source.name());
     app.filter = look.filter.clone();
-    let list = |app: &App| match app.wish() {
-        Wish::Processes(list) => List {
-            top: look.top,
-            window: None,
-            ..list
-        },
-        _ => List::default(),
+    app.leave_window();
+    app.take(News::Snapshot(source.snapshot()?));
+    let Wish::Processes(mut query) = app.wish() else {
+        return Ok(String::new());
     };
-    for round in 0..2 {
-        if round > 0 {
-            thread::sleep(look.every);
-        }
-        app.take(News::Snapshot(source.snapshot()?));
-        let processes = source.processes(&list(&app))?;
-        app.take(News::Answer(
-            app.wish(),
-            Answer::Processes(processes, Vec::new()),
-        ));
+    query.top = MOST;
+    take(&mut app, source.processes(&query)?);
+    if app.rows.matched > MOST.into() && app.sort.has_window() {
+        // The busiest of many may be others at each look.
+        query.window = Some(look.window());
+    } else {
+        thread::sleep(look.every);
     }
+    let processes = source.processes(&query)?;
+    app.take(News::Snapshot(source.snapshot()?));
+    take(&mut app, processes);
     let cycles = source.waits().ok().map(|it| it.cycles.len());
     app.take(News::Cycles(cycles));
-    let height = u16::try_from(app.rows.all().len()).unwrap_or(u16::MAX);
+    let rows = app.rows.all().len().min(look.top as usize);
+    let height = u16::try_from(rows).unwrap_or(u16::MAX);
     Ok(print(&mut app, look.width, height.saturating_add(1)))
+}
+
+fn take(app: &mut App, processes: Processes) {
+    let answer = Answer::Processes(processes, Vec::new());
+    app.take(News::Answer(app.wish(), answer));
 }
 
 /// The head, the title and the list as lines of text.
@@ -114,21 +128,26 @@ fn print(app: &mut App, width: u16, height: u16) -> String {
 }
 
 /// Two looks, as a JSON document: `version` of the API, `rates` of each scheduler, and the answers
-/// `snapshot` and `processes` of the API. A terminal can print the text.
+/// `snapshot` and `processes` of the API. The processes are the busiest within `every`, where they
+/// are counted, and otherwise those with most messages. A terminal can print the text.
 ///
 /// Blocks for `every`, and until the answers are there.
 ///
 /// # Errors
 /// [`Fault`], as the source has it.
 pub fn once_json(source: &dyn Source, look: &Once) -> Result<String, Fault> {
+    let start = Instant::now();
     let before = source.snapshot()?;
-    thread::sleep(look.every);
+    let mut query = ProcessesQuery::default();
+    query.top = look.top;
+    query.filter = look.filter.clone();
+    if before.schedulers.iter().any(|it| it.observes != "off") {
+        query.by = By::Busy;
+        query.window = Some(look.window());
+    }
+    let processes = source.processes(&query)?;
+    thread::sleep(look.every.saturating_sub(start.elapsed()));
     let snapshot = source.snapshot()?;
-    let processes = source.processes(&List {
-        top: look.top,
-        filter: look.filter.to_string(),
-        ..List::default()
-    })?;
     let rates = snapshot.schedulers.iter().map(|now| {
         let mut old = before.schedulers.iter();
         Pulse::of(now, old.find(|it| it.number == now.number))

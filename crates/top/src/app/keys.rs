@@ -147,6 +147,7 @@ impl App {
         };
         if let Some(sort) = SORTS.get(next) {
             self.sort = *sort;
+            self.is_sorted = true;
             self.is_descending = !self.sort.is_text();
         }
     }

@@ -5,10 +5,9 @@ use super::folds::Folds;
 use super::view::{Cursor, View};
 use crate::feed::{Answer, News, Wish};
 use crate::measure::{Key, Pulse, Row, Rows, Sort};
-use crate::source::List;
 use crate::text;
 use ganger_observe::api::{
-    Filter, Group, Groups, Letter, Letters, Process, Scheduler, Snapshot, Waits,
+    Filter, Group, Groups, Letter, Letters, Process, ProcessesQuery, Scheduler, Snapshot, Waits,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -26,6 +25,9 @@ pub(crate) const SORTS: [Sort; 10] = [
     Sort::Restarts,
     Sort::Age,
 ];
+
+/// The processes in the table.
+const TOP: u32 = 200;
 
 /// The windows, in seconds; 0 is the time since the start of each process.
 const WINDOWS: [u64; 4] = [1, 5, 15, 0];
@@ -62,6 +64,8 @@ pub(crate) struct App {
     pub(crate) edit: Option<Edit>,
     pub(crate) sort: Sort,
     pub(crate) is_descending: bool,
+    /// Whether a person has chosen the order.
+    pub(super) is_sorted: bool,
     /// A place in [`WINDOWS`].
     window: usize,
     /// The number of the scheduler, once a person has chosen.
@@ -105,6 +109,7 @@ impl App {
             edit: None,
             sort: Sort::Mailbox,
             is_descending: true,
+            is_sorted: false,
             window: 0,
             chosen: None,
             page: 10,
@@ -131,7 +136,7 @@ impl App {
     /// The wish of the view.
     pub(crate) fn wish(&self) -> Wish {
         match self.view {
-            View::Processes => Wish::Processes(self.list()),
+            View::Processes => Wish::Processes(self.query()),
             View::Groups => Wish::Groups,
             View::Tree => Wish::Tree,
             View::Waits => Wish::Waits,
@@ -141,21 +146,25 @@ impl App {
         }
     }
 
-    fn list(&self) -> List {
-        let has_window = matches!(self.sort, Sort::Messages | Sort::Busy | Sort::Growth);
+    fn query(&self) -> ProcessesQuery {
         let several = self.schedulers().len() > 1;
-        List {
-            by: self.sort.by(),
-            window: self.window().filter(|_| has_window),
-            filter: self.filter.to_string(),
-            scheduler: self.pulse.as_ref().filter(|_| several).map(|it| it.number),
-            ..List::default()
-        }
+        let mut query = ProcessesQuery::default();
+        query.top = TOP;
+        query.by = self.sort.by();
+        query.window = self.window().filter(|_| self.sort.has_window());
+        query.filter = self.filter.clone();
+        query.scheduler = self.pulse.as_ref().filter(|_| several).map(|it| it.number);
+        query
     }
 
     pub(crate) fn window(&self) -> Option<Duration> {
         let seconds = WINDOWS[self.window];
         (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// Takes the whole life of each process for the window.
+    pub(crate) fn leave_window(&mut self) {
+        self.window = WINDOWS.len() - 1;
     }
 
     pub(super) fn next_window(&mut self) {
@@ -283,6 +292,14 @@ impl App {
             let before = before.iter().flat_map(|it| &it.schedulers);
             Pulse::of(now, before.into_iter().find(|it| it.number == now.number))
         });
+        if let Some(pulse) = &self.pulse
+            && !self.is_sorted
+        {
+            self.sort = match &*pulse.observes {
+                "off" | "" => Sort::Mailbox,
+                _ => Sort::Busy,
+            };
+        }
     }
 
     /// Sorts the rows, and finds the selected row again.

@@ -36,6 +36,10 @@ impl Stage {
         };
         stage.look();
         stage.pass(1);
+        for _ in 0..3 {
+            // From busy to messages, growth and mailbox.
+            stage.press(KeyCode::Char('<'));
+        }
         stage
     }
 
@@ -396,8 +400,8 @@ fn an_endpoint_without_a_view_says_so_in_its_place() {
 #[test]
 fn a_hostile_name_stays_a_name() {
     let mut stage = Stage::new();
-    let list = crate::List::default();
-    let mut answer = stage.demo.processes(&list).unwrap();
+    let query = ganger_observe::api::ProcessesQuery::default();
+    let mut answer = stage.demo.processes(&query).unwrap();
     for process in &mut answer.processes {
         process.names = vec!["evil\u{1b}]0;x\u{7}\u{202e}\n".to_owned()];
         process.type_name = "\u{9b}2J".to_owned();
@@ -428,4 +432,25 @@ fn a_tiny_screen_says_what_it_needs_and_all_sizes_are_drawn() {
             }
         }
     }
+}
+
+#[test]
+fn the_busy_come_first_where_they_are_counted() {
+    let stage = Stage::new();
+    let mut fresh = App::new("demo".to_owned());
+    fresh.take(News::Snapshot(stage.demo.snapshot().unwrap()));
+    assert_eq!(fresh.sort, crate::measure::Sort::Busy);
+    fresh.key(KeyEvent::from(KeyCode::Char('s')));
+    assert_eq!(
+        fresh.sort,
+        crate::measure::Sort::Mailbox,
+        "the second counts nothing"
+    );
+    fresh.key(KeyEvent::from(KeyCode::Char('<')));
+    fresh.key(KeyEvent::from(KeyCode::Char('s')));
+    assert_eq!(
+        fresh.sort,
+        crate::measure::Sort::State,
+        "a person has chosen"
+    );
 }

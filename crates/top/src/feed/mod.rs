@@ -10,8 +10,8 @@
 
 use crate::fault::Fault;
 use crate::measure::Key;
-use crate::source::{List, Source};
-use ganger_observe::api::{Groups, Letters, Processes, Snapshot, Tree, Waits};
+use crate::source::Source;
+use ganger_observe::api::{Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits};
 use std::collections::HashSet;
 use std::io;
 use std::sync::mpsc::Sender;
@@ -34,7 +34,7 @@ const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 /// The needs of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
-    Processes(List),
+    Processes(ProcessesQuery),
     Process(Key),
     Groups,
     Tree,
@@ -261,7 +261,7 @@ pub(crate) fn ask(
             Err(Fault::NotHere(_)) => Ok(Answer::Process(None)),
             Err(fault) => Err(fault),
         },
-        Wish::Processes(list) => source.processes(list).map(|answer| {
+        Wish::Processes(query) => source.processes(query).map(|answer| {
             let processes = answer.processes.iter();
             let keys: Vec<Key> = processes.map(|it| (it.scheduler, it.pid.clone())).collect();
             let gone = gone(source, before, &keys);

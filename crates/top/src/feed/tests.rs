@@ -15,8 +15,8 @@ impl<F: Fn() -> Result<(), Fault> + Send + Sync> Source for Scripted<F> {
     fn snapshot(&self) -> Result<Snapshot, Fault> {
         self.1().and_then(|()| self.0.snapshot())
     }
-    fn processes(&self, list: &List) -> Result<Processes, Fault> {
-        self.0.processes(list)
+    fn processes(&self, query: &ProcessesQuery) -> Result<Processes, Fault> {
+        self.0.processes(query)
     }
     fn process(&self, scheduler: u64, pid: &str) -> Result<Processes, Fault> {
         self.0.process(scheduler, pid)
@@ -80,7 +80,7 @@ fn a_new_wish_is_answered_at_once() {
         Wish::Tree,
         Wish::Waits,
         Wish::Letters,
-        Wish::Processes(List::default()),
+        Wish::Processes(ProcessesQuery::default()),
         Wish::Process((1, "{shop|4294967326}".to_owned())),
     ] {
         feed.wish(wish.clone(), false);
@@ -190,11 +190,9 @@ fn missing_processes_are_asked_for_up_to_a_number() {
     let mut before: Vec<Key> = (0..40).map(|it| (1, format!("{{shop|{it}}}"))).collect();
     let alive = (1, "{shop|4294967326}".to_owned());
     before.insert(0, alive.clone());
-    let list = List {
-        filter: "type:shelf".to_owned(),
-        ..List::default()
-    };
-    let answer = ask(&demo, &Wish::Processes(list), &mut before).unwrap();
+    let mut query = ProcessesQuery::default();
+    query.filter = "type:shelf".parse().unwrap();
+    let answer = ask(&demo, &Wish::Processes(query), &mut before).unwrap();
     let Ok(Answer::Processes(answer, gone)) = answer else {
         panic!("{answer:?}");
     };

@@ -5,7 +5,7 @@
 //! process stays for [`GREY`], without colour.
 
 use super::warning::{self, GROWTHS, Lately, Warning};
-use ganger_observe::api::{Process, ProcessCounts, Processes};
+use ganger_observe::api::{By, Process, ProcessCounts, Processes};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -67,17 +67,22 @@ impl Sort {
         matches!(self, Self::Pid | Self::Name)
     }
 
-    /// The name of the order in the API: a source chooses the first processes by it.
-    pub(crate) fn by(self) -> &'static str {
+    /// Whether a window changes the order. All steps count, as their column says.
+    pub(crate) fn has_window(self) -> bool {
+        self != Self::Steps && self.by().has_window()
+    }
+
+    /// The order in the API: a source chooses the first processes by it.
+    pub(crate) fn by(self) -> By {
         match self {
-            Self::Pid => "pid",
-            Self::State => "quiet",
-            Self::Name | Self::Mailbox | Self::Restarts => "mailbox",
-            Self::Growth => "growth",
-            Self::Messages => "events",
-            Self::Busy => "busy",
-            Self::Steps => "steps",
-            Self::Age => "age",
+            Self::Pid => By::Pid,
+            Self::State => By::Quiet,
+            Self::Name | Self::Mailbox | Self::Restarts => By::Mailbox,
+            Self::Growth => By::Growth,
+            Self::Messages => By::Events,
+            Self::Busy => By::Busy,
+            Self::Steps => By::Steps,
+            Self::Age => By::Age,
         }
     }
 }
@@ -242,11 +247,12 @@ fn keep<T>(values: &mut Vec<T>, value: T, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Demo, List, Source as _};
+    use crate::source::{Demo, Source as _};
+    use ganger_observe::api::ProcessesQuery;
 
     fn answer(millis: u64) -> Processes {
         let demo = Demo::by(move || Duration::from_millis(millis));
-        demo.processes(&List::default()).unwrap()
+        demo.processes(&ProcessesQuery::default()).unwrap()
     }
 
     fn find<'a>(rows: &'a Rows, name: &str) -> &'a Row {

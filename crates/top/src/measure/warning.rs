@@ -102,16 +102,15 @@ fn grows(mailboxes: &[u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Demo, List, Source as _};
+    use crate::source::{Demo, Source as _};
+    use ganger_observe::api::ProcessesQuery;
     use std::time::Duration;
 
     fn named(filter: &str) -> Process {
         let demo = Demo::by(|| Duration::from_mins(1));
-        let list = List {
-            filter: filter.to_owned(),
-            ..List::default()
-        };
-        demo.processes(&list).unwrap().processes.remove(0)
+        let mut query = ProcessesQuery::default();
+        query.filter = filter.parse().unwrap();
+        demo.processes(&query).unwrap().processes.remove(0)
     }
 
     fn quiet(process: &Process) -> Vec<Warning> {

@@ -10,7 +10,7 @@ pub use demo::Demo;
 pub use remote::Remote;
 
 use crate::fault::Fault;
-use ganger_observe::api::{Groups, Letters, Processes, Snapshot, Tree, Waits};
+use ganger_observe::api::{Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits};
 use std::io::Write;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub trait Source: Send + Sync {
     /// All schedulers.
     fn snapshot(&self) -> Result<Snapshot, Fault>;
     /// The first processes of a list.
-    fn processes(&self, list: &List) -> Result<Processes, Fault>;
+    fn processes(&self, query: &ProcessesQuery) -> Result<Processes, Fault>;
     /// A single process.
     fn process(&self, scheduler: u64, pid: &str) -> Result<Processes, Fault>;
     /// Groups of processes.
@@ -42,31 +42,4 @@ pub trait Source: Send + Sync {
     fn letters(&self) -> Result<Letters, Fault>;
     /// Writes a trace of the last seconds, as a file for Perfetto.
     fn trace(&self, time: Duration, to: &mut dyn Write) -> Result<(), Fault>;
-}
-
-/// A choice of processes, and their order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct List {
-    /// The number of processes.
-    pub top: u32,
-    /// The name of the order, as in the API.
-    pub by: &'static str,
-    /// The time over which the order counts; none for the time since the start of each process.
-    pub window: Option<Duration>,
-    /// The filter, as in the API.
-    pub filter: String,
-    /// The number of the scheduler; none for all.
-    pub scheduler: Option<u64>,
-}
-
-impl Default for List {
-    fn default() -> Self {
-        Self {
-            top: 200,
-            by: "mailbox",
-            window: None,
-            filter: String::new(),
-            scheduler: None,
-        }
-    }
 }

@@ -1,11 +1,12 @@
 //! An endpoint over HTTP.
 
+use super::Source;
 use super::address::Address;
 use super::http::Client;
-use super::{List, Source};
 use crate::fault::Fault;
-use form_urlencoded::Serializer;
-use ganger_observe::api::{self, Groups, Letters, Processes, Snapshot, Tree, Waits};
+use ganger_observe::api::{
+    self, Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits,
+};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use std::io::Write;
@@ -63,9 +64,9 @@ impl Source for Remote {
         self.ask("/api/v1/snapshot", Duration::ZERO)
     }
 
-    fn processes(&self, list: &List) -> Result<Processes, Fault> {
-        let path = format!("/api/v1/processes?{}", query(list));
-        self.ask(&path, list.window.unwrap_or_default())
+    fn processes(&self, query: &ProcessesQuery) -> Result<Processes, Fault> {
+        let path = format!("/api/v1/processes?{query}");
+        self.ask(&path, query.window.unwrap_or_default())
     }
 
     fn process(&self, scheduler: u64, pid: &str) -> Result<Processes, Fault> {
@@ -94,21 +95,4 @@ impl Source for Remote {
         let path = format!("/trace?seconds={}", time.as_secs());
         self.client.get(&path, TRACE, TIME + time, to)
     }
-}
-
-/// The query of a list, without the parts that have no wish.
-fn query(list: &List) -> String {
-    let mut query = Serializer::new(String::new());
-    query.append_pair("top", &list.top.to_string());
-    query.append_pair("by", list.by);
-    if !list.filter.is_empty() {
-        query.append_pair("filter", &list.filter);
-    }
-    if let Some(window) = list.window {
-        query.append_pair("window", &format!("{}s", window.as_secs()));
-    }
-    if let Some(scheduler) = list.scheduler {
-        query.append_pair("scheduler", &scheduler.to_string());
-    }
-    query.finish()
 }

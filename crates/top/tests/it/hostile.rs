@@ -1,8 +1,10 @@
 //! Servers without an endpoint, and broken or hostile endpoints.
 
 use super::server::Server;
-use ganger_top::{Fault, List, Remote, Source as _};
+use ganger_observe::api::{By, ProcessesQuery};
+use ganger_top::{Fault, Remote, Source as _};
 use std::io::Write as _;
+use std::time::Duration;
 
 const LETTERS: &str = r#"{"version":1,"schedulers":[]}"#;
 
@@ -44,16 +46,15 @@ fn a_body_has_a_length_or_chunks_or_an_end() {
 fn a_request_names_its_host_and_its_token() {
     let server = Server::of("HTTP/1.1 401 Unauthorized\r\ncontent-length: 3\r\n\r\nno\n");
     let address = server.address;
-    let list = List {
-        filter: "state:ready -a&b=c".to_owned(),
-        by: "busy",
-        scheduler: Some(2),
-        ..List::default()
-    };
-    let refused = remote(&server, Some("0123456789abcdef")).processes(&list);
+    let mut query = ProcessesQuery::default();
+    query.by = By::Busy;
+    query.window = Some(Duration::from_secs(1));
+    query.filter = "state:ready -a&b=c".parse().unwrap();
+    query.scheduler = Some(2);
+    let refused = remote(&server, Some("0123456789abcdef")).processes(&query);
     assert!(matches!(refused, Err(Fault::Token)));
     let request = server.request();
-    let expected = "GET /api/v1/processes?top=200&by=busy&filter=state%3Aready+-a%26b%3Dc\
+    let expected = "GET /api/v1/processes?top=50&by=busy&window=1000ms&filter=state%3Aready+-a%26b%3Dc\
                     &scheduler=2 HTTP/1.1\r\n";
     assert!(request.starts_with(expected), "{request}");
     assert!(

@@ -33,7 +33,7 @@ fn failed(arguments: &[&str]) -> String {
 fn once_is_text_for_logs_and_json_for_scripts() {
     let text = printed(&["--demo", "--once", "--every", "100ms", "--top", "3"]);
     assert!(
-        text.contains("scheduler shop") && text.contains("mailer Mailer"),
+        text.contains("scheduler shop") && text.contains("report Report"),
         "{text}"
     );
     assert_eq!(text.lines().count(), 5 + 1 + 1 + 3, "{text}");

@@ -1,7 +1,7 @@
 //! The processes of the shop.
 
 use crate::text::whole;
-use ganger_observe::api::{Process, ProcessCounts, State, Wait};
+use ganger_observe::api::{By, Process, ProcessCounts, State, Wait};
 
 /// The id of the first process of a scheduler.
 const FIRST: u64 = 1 << 32;
@@ -292,15 +292,15 @@ pub(super) fn with_links(process: Process) -> Process {
 }
 
 /// The value of a process in an order.
-pub(super) fn value(process: &Process, by: &str) -> u64 {
+pub(super) fn value(process: &Process, by: By) -> u64 {
     let counts = process.counts.clone().unwrap_or_default();
     match by {
-        "quiet" => process.quiet_ns.unwrap_or_default(),
-        "events" => counts.events,
-        "busy" => counts.busy_ns,
-        "steps" => counts.steps,
-        "age" => counts.age_ns,
-        "pid" => 0,
+        By::Quiet => process.quiet_ns.unwrap_or_default(),
+        By::Events => counts.events,
+        By::Busy => counts.busy_ns,
+        By::Steps => counts.steps,
+        By::Age => counts.age_ns,
+        By::Pid => 0,
         _ => counts.waiting,
     }
 }

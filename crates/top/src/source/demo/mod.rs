@@ -8,11 +8,11 @@ mod head;
 mod recording;
 mod views;
 
-use super::{List, Source};
+use super::Source;
 use crate::fault::Fault;
 use crowd::Member;
 use ganger_observe::api::{
-    Filter, Groups, Letters, Process, Processes, Snapshot, Tree, VERSION, Waits,
+    Groups, Letters, Process, Processes, ProcessesQuery, Snapshot, Tree, VERSION, Waits,
 };
 use std::cmp::Reverse;
 use std::io::Write;
@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 /// process that wakes itself, a child that crashes every seven seconds, and a deadlock.
 ///
 /// ```
-/// use ganger_top::{Demo, List, Source as _};
+/// use ganger_observe::api::ProcessesQuery;
+/// use ganger_top::{Demo, Source as _};
 ///
 /// let shop = Demo::new();
-/// let list = List::default();
-/// assert_eq!(shop.processes(&list)?.processes[0].names, ["mailer"]);
+/// assert_eq!(shop.processes(&ProcessesQuery::default())?.processes[0].names, ["mailer"]);
 /// # Ok::<(), ganger_top::Fault>(())
 /// ```
 pub struct Demo {
@@ -67,21 +67,16 @@ impl Source for Demo {
         Ok(head::snapshot(self.now()))
     }
 
-    fn processes(&self, list: &List) -> Result<Processes, Fault> {
-        let refused = |sentence: String| Fault::Refused {
-            status: 400,
-            sentence,
-        };
-        let filter: Filter = list.filter.parse().map_err(|it| refused(format!("{it}")))?;
-        let is_asked = |it: &Member| list.scheduler.is_none_or(|asked| asked == it.scheduler);
+    fn processes(&self, query: &ProcessesQuery) -> Result<Processes, Fault> {
+        let is_asked = |it: &Member| query.scheduler.is_none_or(|asked| asked == it.scheduler);
         let all = crowd::all(self.now()).into_iter().filter(is_asked);
         let all: Vec<_> = all.map(|it| it.process).collect();
         let live = all.len() as u64;
         let mut found = all;
-        found.retain(|it| filter::passes(&filter, it));
+        found.retain(|it| filter::passes(&query.filter, it));
         let matched = found.len() as u64;
-        found.sort_by_key(|it| Reverse(crowd::value(it, list.by)));
-        found.truncate(list.top as usize);
+        found.sort_by_key(|it| Reverse(crowd::value(it, query.by)));
+        found.truncate(query.top as usize);
         Ok(Processes {
             version: VERSION,
             live,
