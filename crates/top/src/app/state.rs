@@ -7,7 +7,7 @@ use crate::feed::{Answer, News, Wish};
 use crate::measure::{Key, Pulse, Row, Rows, Sort};
 use crate::text;
 use ganger_observe::api::{
-    Filter, Group, Groups, Letter, Letters, Process, ProcessesQuery, Scheduler, Snapshot, Waits,
+    Filter, Group, Groups, Letter, Letters, ProcessesQuery, Scheduler, Snapshot, Waits,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -88,8 +88,8 @@ pub(crate) struct App {
     pub(crate) letters: Option<Letters>,
     pub(crate) cycles: Option<usize>,
     pub(crate) one: Option<Key>,
-    /// The newest answer about the single process.
-    pub(crate) process: Option<Process>,
+    /// The single process, as it was the last time.
+    pub(crate) single: Option<Row>,
     /// Whether the single process has ended.
     pub(crate) has_ended: bool,
     /// The lines of its view.
@@ -127,7 +127,7 @@ impl App {
             letters: None,
             cycles: None,
             one: None,
-            process: None,
+            single: None,
             has_ended: false,
             one_lines: 0,
         }
@@ -266,7 +266,9 @@ impl App {
             }
             Answer::Process(process) => {
                 self.has_ended = process.is_none();
-                self.process = process.map(|it| *it).or(self.process.take());
+                if let Some(process) = process {
+                    self.single = Some(Row::new(*process, self.single.take()));
+                }
             }
             Answer::Groups(groups) => self.groups = Some(groups),
             Answer::Tree(tree) => self.tree.take(tree),
@@ -406,14 +408,8 @@ impl App {
         self.has_ended = false;
         let is_it = |it: &&Row| it.key() == key;
         let row = self.rows.all().iter().find(is_it);
-        self.process = row.map(|it| it.process.clone());
+        self.single = row.cloned();
         self.one = Some(key);
-    }
-
-    /// The row of the single process, with its rates, if the table has it.
-    pub(crate) fn one_row(&self) -> Option<&Row> {
-        let key = self.one.as_ref()?;
-        self.rows.all().iter().find(|it| it.key() == *key)
     }
 }
 

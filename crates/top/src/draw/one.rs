@@ -3,7 +3,7 @@
 use super::processes::{self, sparkline};
 use super::theme::Theme;
 use crate::app::App;
-use crate::measure::SPARKS;
+use crate::measure::{Row, SPARKS};
 use crate::text::{self, count, percent, rate, time};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -41,16 +41,15 @@ pub(super) fn lines(app: &App, theme: Theme) -> Vec<Line<'static>> {
             theme.warning(),
         );
     }
-    let Some(process) = &app.process else {
+    let Some(row) = &app.single else {
         return lines.lines;
     };
+    let process = &row.process;
     if !app.has_ended {
         lines.add("state", processes::state(process, false, theme).text());
     }
-    if let Some(row) = app.one_row() {
-        for warning in &row.warnings {
-            lines.add_in("warning", warning.sentence(), theme.bad());
-        }
+    for warning in &row.warnings {
+        lines.add_in("warning", warning.sentence(), theme.bad());
     }
     lines.add("type", format!("{}, {}", process.type_name, process.method));
     let or_none = |text: Option<&str>| text.unwrap_or("none").to_owned();
@@ -69,7 +68,7 @@ pub(super) fn lines(app: &App, theme: Theme) -> Vec<Line<'static>> {
             lines.add_in("", name, theme.warning());
         }
     }
-    numbers(app, &mut lines);
+    numbers(row, &mut lines);
     for wait in &process.waits {
         let name = wait.name.as_deref().unwrap_or("a command");
         let since = time(wait.since_ns);
@@ -88,8 +87,8 @@ pub(super) fn lines(app: &App, theme: Theme) -> Vec<Line<'static>> {
     lines.lines
 }
 
-fn numbers(app: &App, lines: &mut Lines) {
-    let Some(process) = &app.process else { return };
+fn numbers(row: &Row, lines: &mut Lines) {
+    let process = &row.process;
     let Some(counts) = &process.counts else {
         lines.add(
             "counts",
@@ -98,20 +97,17 @@ fn numbers(app: &App, lines: &mut Lines) {
         lines.add("left", count(process.left));
         return;
     };
-    let row = app.one_row();
-    let busy = row.and_then(|it| it.busy).map(percent);
+    let busy = row.busy.map(percent);
     let busy = busy.map(|it| format!(", {it}% now")).unwrap_or_default();
     lines.add("mailbox", count(counts.waiting));
     lines.add("busy", format!("{} in all{busy}", time(counts.busy_ns)));
     lines.add("longest step", time(counts.longest_step_ns));
     let (turns, steps, events) = (counts.turns, counts.steps, counts.events);
     lines.add("turns", format!("{}, steps {}", count(turns), count(steps)));
-    let messages = row.and_then(|it| it.messages).map(rate);
+    let messages = row.messages.map(rate);
     let messages = messages
         .map(|it| format!(", {it}/s now"))
         .unwrap_or_default();
     lines.add("messages", format!("{}{messages}", count(events)));
-    if let Some(row) = row {
-        lines.add("", sparkline(&row.sparks, SPARKS));
-    }
+    lines.add("", sparkline(&row.sparks, SPARKS));
 }

@@ -5,7 +5,7 @@
 //! process stays for [`GREY`], without colour.
 
 use super::warning::{self, GROWTHS, Lately, Warning};
-use ganger_observe::api::{By, Process, ProcessCounts, Processes};
+use ganger_observe::api::{By, Process, ProcessCounts, Processes, State};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -103,7 +103,8 @@ impl Row {
         self.process.names.first().map(String::as_str).or(label)
     }
 
-    fn new(process: Process, before: Option<Self>) -> Self {
+    /// The row of an answer, with the row of the answer before.
+    pub(crate) fn new(process: Process, before: Option<Self>) -> Self {
         let mut row = Self {
             messages: None,
             growth: None,
@@ -127,7 +128,8 @@ impl Row {
                     let rate = lately.events as f64 / seconds;
                     row.messages = Some(rate);
                     row.growth = Some((now.waiting as f64 - old.waiting as f64) / seconds);
-                    row.busy = Some((more(|it| it.busy_ns) as f64 / 1e9 / seconds).min(1.0));
+                    let busy = more(|it| it.busy_ns) as f64 / 1e9;
+                    row.busy = Some((busy.max(in_turn(&row.process)) / seconds).min(1.0));
                     keep(&mut row.sparks, rate, SPARKS);
                 }
             }
@@ -226,6 +228,12 @@ impl Rows {
     }
 }
 
+/// The length of a turn that goes on, in seconds. Its step is counted at the end alone.
+fn in_turn(process: &Process) -> f64 {
+    let quiet = process.quiet_ns.filter(|_| process.state == State::Running);
+    quiet.unwrap_or(0) as f64 / 1e9
+}
+
 fn mailbox(process: &Process) -> u64 {
     let counted = process.counts.as_ref().map(|it| it.waiting);
     counted.unwrap_or(process.left + process.queued.unwrap_or(0))
@@ -277,6 +285,20 @@ mod tests {
         assert_eq!((mailer.sparks.len(), mailer.sparks[5]), (6, messages));
         assert_eq!(mailer.warnings, [Warning::MailboxGrows]);
         assert_eq!(find(&rows, "poller").warnings, [Warning::WakesItself]);
+    }
+
+    #[test]
+    fn a_turn_that_goes_on_is_busy() {
+        let mut rows = Rows::default();
+        for second in 0..2 {
+            let mut answer = answer(60_000 + 1_000 * second);
+            for process in &mut answer.processes {
+                process.counts.as_mut().unwrap().busy_ns = 7;
+            }
+            rows.take(answer, &[], Duration::from_secs(second));
+        }
+        assert_eq!(find(&rows, "report").busy, Some(1.0));
+        assert_eq!(find(&rows, "mailer").busy, Some(0.0));
     }
 
     #[test]
