@@ -13,6 +13,9 @@ use std::time::Duration;
 /// The time of an ended process in the table.
 const GREY: Duration = Duration::from_secs(5);
 
+/// The least time between two answers for rates, in nanoseconds.
+const LEAST: u32 = 50_000_000;
+
 /// The length of a sparkline.
 pub(crate) const SPARKS: usize = 16;
 
@@ -120,18 +123,24 @@ impl Row {
             row.sparks = before.sparks;
             row.mailboxes = before.mailboxes;
             if let (Some(now), Some(old)) = (&row.process.counts, &before.process.counts) {
-                let seconds = now.age_ns.saturating_sub(old.age_ns) as f64 / 1e9;
+                let age = now.age_ns.saturating_sub(old.age_ns);
+                if age < LEAST.into() {
+                    row.messages = before.messages;
+                    row.growth = before.growth;
+                    row.busy = before.busy;
+                    row.warnings = before.warnings;
+                    return row;
+                }
+                let seconds = age as f64 / 1e9;
                 let more = |of: fn(&ProcessCounts) -> u64| of(now).saturating_sub(of(old));
                 lately.turns = more(|it| it.turns);
                 lately.events = more(|it| it.events);
-                if seconds > 0.0 {
-                    let rate = lately.events as f64 / seconds;
-                    row.messages = Some(rate);
-                    row.growth = Some((now.waiting as f64 - old.waiting as f64) / seconds);
-                    let busy = more(|it| it.busy_ns) as f64 / 1e9;
-                    row.busy = Some((busy.max(in_turn(&row.process)) / seconds).min(1.0));
-                    keep(&mut row.sparks, rate, SPARKS);
-                }
+                let rate = lately.events as f64 / seconds;
+                row.messages = Some(rate);
+                row.growth = Some((now.waiting as f64 - old.waiting as f64) / seconds);
+                let busy = more(|it| it.busy_ns) as f64 / 1e9;
+                row.busy = Some((busy.max(in_turn(&row.process)) / seconds).min(1.0));
+                keep(&mut row.sparks, rate, SPARKS);
             }
         }
         keep(&mut row.mailboxes, mailbox(&row.process), GROWTHS + 1);
