@@ -54,8 +54,8 @@ fn a_request_names_its_host_and_its_token() {
     let refused = remote(&server, Some("0123456789abcdef")).processes(&query);
     assert!(matches!(refused, Err(Fault::Token)));
     let request = server.request();
-    let expected = "GET /api/v1/processes?top=50&by=busy&window=1000ms&filter=state%3Aready+-a%26b%3Dc\
-                    &scheduler=2 HTTP/1.1\r\n";
+    let expected = "GET /api/v1/processes?top=50&by=busy&window=1000ms\
+                    &filter=state%3Aready+-a%26b%3Dc&scheduler=2 HTTP/1.1\r\n";
     assert!(request.starts_with(expected), "{request}");
     assert!(
         request.contains(&format!("\r\nhost: {address}\r\n")),
