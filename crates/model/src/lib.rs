@@ -65,6 +65,8 @@ mod guide {
     struct TooMuch;
     #[doc = include_str!("../../../docs/guide/seeing.md")]
     struct Seeing;
+    #[doc = include_str!("../../../docs/guide/slow.md")]
+    struct Slow;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/guide/testing-time.md")]

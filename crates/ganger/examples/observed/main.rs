@@ -8,6 +8,7 @@ mod shop;
 
 pub(crate) use faults::Fault;
 use faults::Faults;
+use ganger::lock::{DeadlockWatch, Watch};
 use ganger::observe::{Endpoint, keep_letters, serve};
 use ganger::prelude::*;
 use ganger::supervise::TreeHandle;
@@ -25,11 +26,16 @@ pub(crate) struct Observed {
     pub(crate) tree: TreeHandle,
     pub(crate) faults: Arc<Faults>,
     pub(crate) endpoint: Endpoint,
+    /// Knows of waits from their begin on.
+    #[allow(dead_code, reason = "its drop ends the watch")]
+    watch: Watch,
 }
 
 /// Builds the scheduler, opens the shop, and starts the endpoint.
 pub(crate) fn start(options: &Options) -> Result<Observed, BoxError> {
     let scheduler = build(options)?;
+    let watch = DeadlockWatch::new(Duration::from_secs(1)).on_report(|report| println!("{report}"));
+    let watch = watch.start(&scheduler)?;
     let endpoint = serve(&*options.listen)
         .scheduler(&scheduler)
         .start()
@@ -53,6 +59,7 @@ pub(crate) fn start(options: &Options) -> Result<Observed, BoxError> {
         tree,
         faults,
         endpoint,
+        watch,
     })
 }
 

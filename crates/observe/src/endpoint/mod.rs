@@ -61,7 +61,8 @@ use std::time::Duration;
 ///
 /// | path | answer |
 /// |---|---|
-/// | `/` | a page that lists the paths |
+/// | `/` | a page that shows all of this live |
+/// | `/paths` | a list of the paths |
 /// | `/healthz` | 200: alive |
 /// | `/readyz` | 200 when all schedulers are started and none stops, or 503 with the reason |
 /// | `/metrics` | all metrics, as Prometheus reads them |

@@ -1,6 +1,12 @@
-//! The documents for browsers: the list of paths, and the login.
+//! The documents for browsers: the page, the list of paths, and the login.
 
+mod document;
+
+use super::answer::{self, Answer};
 use super::observed::Shown;
+use document::DOCUMENT;
+use hyper::StatusCode;
+use hyper::header::CONTENT_SECURITY_POLICY;
 use std::fmt::Write as _;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;\
@@ -65,7 +71,13 @@ fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// The page of the endpoint.
+/// The page, with its policy.
+pub(super) fn page() -> Answer {
+    let page = answer::html(StatusCode::OK, DOCUMENT.text.clone());
+    answer::with_header(page, CONTENT_SECURITY_POLICY, DOCUMENT.policy.clone())
+}
+
+/// The list of the paths.
 pub(super) fn list(schedulers: &[Shown]) -> String {
     let mut body = String::from("<p>Schedulers of this program:</p><ul>");
     for scheduler in schedulers {
@@ -77,7 +89,7 @@ pub(super) fn list(schedulers: &[Shown]) -> String {
             "<li><b>{host}</b>, number {number}, {live} processes</li>"
         );
     }
-    body.push_str("</ul><p>Paths:</p><table>");
+    body.push_str("</ul><p>The <a href=\"/\">page</a> shows them live. Paths:</p><table>");
     for (path, example, what) in PATHS {
         let (path, example) = (escaped(path), escaped(example));
         let path = match &*example {

@@ -25,6 +25,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route<'a> {
     Page,
+    Paths,
     Health,
     Ready,
     LogIn,
@@ -41,6 +42,7 @@ impl<'a> Route<'a> {
     fn of(path: &'a str) -> Option<Self> {
         Some(match path {
             "/" => Self::Page,
+            "/paths" => Self::Paths,
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
             "/login" => Self::LogIn,
@@ -65,6 +67,12 @@ impl<'a> Route<'a> {
             _ => "GET, HEAD",
         }
     }
+}
+
+/// Whether the endpoint has the path.
+#[cfg(test)]
+pub(super) fn is_path(path: &str) -> bool {
+    Route::of(path).is_some()
 }
 
 /// Answers a request, in the process of its connection.
@@ -121,13 +129,13 @@ fn check<'a>(site: &Site, head: &'a Parts) -> Result<Route<'a>, Refused> {
     if !route.is_some_and(Route::is_open) {
         let checked = site.access.check_token(&head.headers);
         checked.map_err(|refused| match route {
-            Some(Route::Page) if wants_html(head) => Box::new(answer::see("/login")),
+            Some(Route::Page | Route::Paths) if wants_html(head) => Box::new(answer::see("/login")),
             _ => refused,
         })?;
     }
     let route = route.filter(|it| *it != Route::LogIn || site.access.has_token());
     let route = route.ok_or_else(|| {
-        let sentence = "nothing is here: / has a list of all paths";
+        let sentence = "nothing is here: /paths has a list of all paths";
         refused(StatusCode::NOT_FOUND, sentence)
     })?;
     let is_read = [Method::GET, Method::HEAD].contains(&head.method);
@@ -157,7 +165,8 @@ async fn read(
 ) -> Result<Answer, Refused> {
     let query = query.unwrap_or_default();
     match route {
-        Route::Page => Ok(answer::html(StatusCode::OK, page::list(&schedulers(site)))),
+        Route::Page => Ok(page::page()),
+        Route::Paths => Ok(answer::html(StatusCode::OK, page::list(&schedulers(site)))),
         Route::Health => Ok(text(StatusCode::OK, "alive")),
         Route::Ready => Ok(ready(&schedulers(site))),
         Route::LogIn => Ok(answer::html(StatusCode::OK, page::log_in(false))),

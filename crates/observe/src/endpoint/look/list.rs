@@ -60,14 +60,16 @@ impl Seen for Live<'_> {
 
     fn value(&self, by: By) -> Option<u64> {
         let of = |value: fn(ProcessCounts) -> u64| self.look.counts_at(self.now).map(value);
+        // A task takes all events at once, and leaves the later events for later waits.
+        let left = count(self.look.waiting());
         match by {
-            By::Mailbox => of(|it| it.waiting).or_else(|| Some(count(self.look.waiting()))),
+            By::Mailbox => Some(of(|it| it.waiting).map_or(left, |it| it.max(left))),
             By::Quiet => self.look.ran_before().map(nanos),
             By::Pid => None,
             By::Steps => of(|it| it.steps),
             By::Events => of(|it| it.events),
             By::Busy => of(|it| nanos(it.busy)),
-            By::Growth => of(|it| it.waiting),
+            By::Growth => of(|it| it.waiting).map(|it| it.max(left)),
             By::Age => of(|it| nanos(it.age)),
         }
     }

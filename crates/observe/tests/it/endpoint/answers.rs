@@ -216,10 +216,10 @@ fn an_orchestrator_is_told_whether_to_send_work() {
 }
 
 #[test]
-fn the_page_lists_the_paths() {
+fn a_list_has_all_paths() {
     let scheduler = Scheduler::builder().host("page_host").start().unwrap();
     let endpoint = serve("127.0.0.1:0").scheduler(&scheduler).start().unwrap();
-    let page = get(&endpoint, "/");
+    let page = get(&endpoint, "/paths");
     assert_eq!(page.status, 200);
     assert_eq!(
         page.header("content-type"),
@@ -255,7 +255,7 @@ fn a_wrong_path_method_or_query_gets_a_sentence() {
         "//",
         "/healthz/",
     ] {
-        get(&endpoint, path).refuses(404, "/ has a list of all paths");
+        get(&endpoint, path).refuses(404, "/paths has a list of all paths");
     }
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "X"] {
         let answer = ask(&endpoint, method, "/api/v1/snapshot", &[]);
@@ -324,4 +324,30 @@ fn a_dropped_endpoint_leaves_its_port_and_ends_its_connections() {
     drop(endpoint);
     assert_eq!(read(&stream).status, 0);
     assert_eq!(serve(address).start().unwrap().address(), address);
+}
+
+// pins: V2
+#[test]
+fn the_page_is_one_document_that_may_ask_the_endpoint_alone() {
+    let scheduler = Scheduler::builder().host("page_host").start().unwrap();
+    let endpoint = serve("127.0.0.1:0").scheduler(&scheduler).start().unwrap();
+    let page = get(&endpoint, "/");
+    assert_eq!(page.status, 200);
+    let kind = page.header("content-type");
+    assert_eq!(kind, Some("text/html; charset=utf-8"));
+    assert_eq!(page.header("cache-control"), Some("no-store"));
+    let policies = page.head.matches("content-security-policy").count();
+    assert_eq!(policies, 1);
+    let policy = page.header("content-security-policy").unwrap();
+    for part in [
+        "default-src 'none';",
+        "script-src 'sha256-",
+        "connect-src 'self';",
+    ] {
+        assert!(policy.contains(part), "{policy}");
+    }
+    assert!(page.body.starts_with("<!doctype html>"));
+    assert!(page.body.contains("/api/v1/snapshot"));
+    // Names of the program come as data alone.
+    assert!(!page.body.contains("page_host"));
 }
