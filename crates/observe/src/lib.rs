@@ -16,6 +16,8 @@ mod metrics;
 mod observer;
 #[cfg(feature = "profile")]
 mod profile;
+#[cfg(feature = "observer")]
+mod recording;
 #[cfg(feature = "spans")]
 mod spans;
 pub mod trace;
@@ -33,3 +35,5 @@ pub use observer::{By, Group, Observer, Top};
 pub use profile::{Profile, ProfileError};
 #[cfg(feature = "spans")]
 pub use spans::{StepSpans, Steps, trace_steps};
+#[cfg(feature = "observer")]
+pub use {ganger_sched::mark, recording::NotRecording};

@@ -109,6 +109,10 @@ codes! {
         Timer = 2, "timer";
         /// A system event: an exit, a cancellation, an upgrade.
         System = 3, "system event";
+        /// A waker.
+        Waker = 4, "waker";
+        /// An event that came as the process was about to wait.
+        Event = 5, "event at the last moment";
     }
 
     /// How a process has ended.

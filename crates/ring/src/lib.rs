@@ -5,4 +5,4 @@ pub mod event;
 
 mod ring;
 
-pub use ring::{Reader, Snapshot, Writer, ring};
+pub use ring::{Reader, SharedWriter, Snapshot, Writer, ring};

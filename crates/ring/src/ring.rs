@@ -92,6 +92,21 @@ impl<const WORDS: usize> Ring<WORDS> {
         let slot = number as usize & (self.slots.len() - 1);
         &self.slots[slot]
     }
+
+    /// Writes the record with that number: the next.
+    #[inline]
+    fn write(&self, number: u64, record: [u64; WORDS]) {
+        // Ordering: Release pairs with the Acquire fence in `snapshot`: a reader with one of
+        // the words below sees this record's number, or a later number, in `next`.
+        fence(Ordering::Release);
+        for (word, value) in self.slot(number).iter().zip(record) {
+            // Ordering: Relaxed, because the fence above and the store below publish the words.
+            word.store(value, Ordering::Relaxed);
+        }
+        // Ordering: Release pairs with the Acquire load in `snapshot`: a reader of the number
+        // sees all words of the records before it.
+        self.next.store(number + 1, Ordering::Release);
+    }
 }
 
 /// The writing end. A writer may move to another thread, and belongs to a single thread at a time.
@@ -111,17 +126,8 @@ impl<const WORDS: usize> Writer<WORDS> {
     #[inline]
     pub fn push(&self, record: [u64; WORDS]) {
         let number = self.next.get();
-        // Ordering: Release pairs with the Acquire fence in `snapshot`: a reader with one of
-        // the words below sees this record's number, or a later number, in `next`.
-        fence(Ordering::Release);
-        for (word, value) in self.ring.slot(number).iter().zip(record) {
-            // Ordering: Relaxed, because the fence above and the store below publish the words.
-            word.store(value, Ordering::Relaxed);
-        }
+        self.ring.write(number, record);
         self.next.set(number + 1);
-        // Ordering: Release pairs with the Acquire load in `snapshot`: a reader of the number
-        // sees all words of the records before it.
-        self.ring.next.store(number + 1, Ordering::Release);
     }
 
     /// Returns another reader of the same ring.
@@ -130,6 +136,53 @@ impl<const WORDS: usize> Writer<WORDS> {
         Reader {
             ring: Arc::clone(&self.ring),
         }
+    }
+}
+
+/// The writing end of a place that threads have one after another: [`Writer::share`].
+///
+/// Each thread has to see what the last thread in the place has done before: it was started by
+/// that thread, say, or has taken a lock that the last thread has released. Threads that write at
+/// once mix up their records: readers see records that no thread has written, and count wrongly.
+/// No memory is at risk.
+///
+/// ```
+/// let writer = ganger_ring::ring::<2>(64).0.share();
+/// std::thread::scope(|scope| scope.spawn(|| writer.push([1, 2])).join());
+/// writer.push([3, 4]);
+/// assert_eq!(writer.reader().snapshot().records, [[1, 2], [3, 4]]);
+/// ```
+pub struct SharedWriter<const WORDS: usize>(Reader<WORDS>);
+
+impl<const WORDS: usize> Writer<WORDS> {
+    /// Lets threads write one after another.
+    #[must_use]
+    pub fn share(self) -> SharedWriter<WORDS> {
+        SharedWriter(self.reader())
+    }
+}
+
+impl<const WORDS: usize> SharedWriter<WORDS> {
+    /// As [`Writer::push`]. O(`WORDS`).
+    #[inline]
+    pub fn push(&self, record: [u64; WORDS]) {
+        let ring = &*self.0.ring;
+        // Ordering: Relaxed: this thread, or one that it has seen the end of, has written it.
+        ring.write(ring.next.load(Ordering::Relaxed), record);
+    }
+
+    /// Returns a reader of the ring.
+    #[must_use]
+    pub fn reader(&self) -> Reader<WORDS> {
+        self.0.clone()
+    }
+}
+
+impl<const WORDS: usize> fmt::Debug for SharedWriter<WORDS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (f.debug_struct("SharedWriter")
+            .field("written", &self.0.written()))
+        .finish_non_exhaustive()
     }
 }
 
@@ -161,7 +214,7 @@ impl<const WORDS: usize> Reader<WORDS> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<WORDS> {
         let slots = self.ring.slots.len() as u64;
-        // Ordering: Acquire pairs with the Release store in `push`: the words of all records below
+        // Ordering: Acquire pairs with the Release store in `write`: the words of all records below
         // are visible.
         let next = self.ring.next.load(Ordering::Acquire);
         let first = next.saturating_sub(slots);
@@ -171,7 +224,7 @@ impl<const WORDS: usize> Reader<WORDS> {
             std::array::from_fn(|word| slot[word].load(Ordering::Relaxed))
         };
         let mut records: Vec<[u64; WORDS]> = (first..next).map(copy).collect();
-        // Ordering: Acquire pairs with the Release fence in `push`: if a load above gave a
+        // Ordering: Acquire pairs with the Release fence in `write`: if a load above gave a
         // word of a later record, the load below gives the number of this record at least.
         fence(Ordering::Acquire);
         // Ordering: Relaxed, because the fence above orders it.

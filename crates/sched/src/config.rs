@@ -2,6 +2,7 @@
 
 use crate::base::clock::MonotonicClock;
 use crate::base::level::Observe;
+use crate::base::recorder::Recorder;
 use crate::base::tracer::StepTracer;
 use crate::policy;
 use crate::reports::dead_letters::DeadLetters;
@@ -58,6 +59,12 @@ pub(crate) struct Config {
         expect(dead_code, reason = "nothing is observed")
     )]
     pub(crate) tracer: Option<Arc<dyn StepTracer>>,
+    /// Set when events are recorded.
+    #[cfg_attr(
+        not(feature = "observe"),
+        expect(dead_code, reason = "nothing is observed")
+    )]
+    pub(crate) record: Option<Recorder>,
 }
 
 /// The most worker threads that a scheduler may have.
@@ -192,6 +199,7 @@ impl Default for Config {
             clock_is_still: false,
             observe: Observe::Off,
             tracer: None,
+            record: None,
         }
     }
 }

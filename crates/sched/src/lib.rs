@@ -96,6 +96,8 @@ pub use api::typed::{ContextExt, Recipient, WrongAddress};
 #[cfg(feature = "observe")]
 pub use base::level::{NotAllowed, Observe};
 #[cfg(feature = "observe")]
+pub use base::recorder::Recorder;
+#[cfg(feature = "observe")]
 pub use base::shares::WorkerTimes;
 pub use base::stats::{Stats, WorkerStats};
 #[cfg(feature = "observe")]
@@ -107,7 +109,9 @@ pub use ganger_time::{Timer, TimerStats, Timers};
 pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use handlers::factories::{Factory, FactoryError};
 #[cfg(feature = "observe")]
-pub use observe::{Distributions, Marks, OfType, ProcessCounts, ProcessLook, Wait};
+pub use observe::{
+    Distributions, Marks, OfType, ProcessCounts, ProcessLook, Recording, Wait, mark,
+};
 pub use process::exit_action::{ExitAction, ExitKey};
 pub use process::exit_signal::{Arrived, ExitSignal};
 pub use process::state::ProcessState;

@@ -120,6 +120,8 @@ impl Shared {
             task.terminate();
         }
         let pid = place.pid();
+        let of = || task.about.type_name();
+        (self.probe).spawned(task.id, &task.probe, place.parent, of);
         self.probe.readied(&task.probe);
         // SAFETY: the submitter owns the token, and has registered the process.
         self.schedule(unsafe { Token::new(task) });

@@ -5,6 +5,11 @@ use crate::choices::{Decision, Source};
 use crate::plan::Plan;
 use crate::shrink::{cost, shrink};
 use crate::trace::Trace;
+use ganger_observe::trace;
+use ganger_sched::Recording;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
 use std::{env, fmt, thread};
 
 /// The seed to run alone, in the environment.
@@ -12,6 +17,9 @@ pub(crate) const SEED: &str = "GANGER_SIM_SEED";
 
 /// The decisions to make, in the environment: numbers with commas between them.
 pub(crate) const DECISIONS: &str = "GANGER_SIM_DECISIONS";
+
+/// The file for the trace of a failed run, in the environment.
+const TRACE: &str = "GANGER_SIM_TRACE";
 
 /// How many runs the search for a simpler run may take.
 const TRIES: u64 = 2_000;
@@ -44,6 +52,13 @@ pub(crate) struct Outcome {
     pub(crate) moves: u64,
     pub(crate) trace: Trace,
     pub(crate) audits: u64,
+    /// The scheduler's recording, of a failed run with a file for its trace.
+    pub(crate) recording: Option<Recording>,
+}
+
+/// The file for the trace of a failed run, if the environment has a file.
+pub(crate) fn trace_file() -> Option<OsString> {
+    env::var_os(TRACE).filter(|file| !file.is_empty())
 }
 
 /// Why a run has failed.
@@ -83,8 +98,9 @@ impl Outcome {
         self.made.iter().map(|it| it.chose).collect()
     }
 
-    /// The faults, the last moves, and for a stuck run the processes that are left.
-    pub(crate) fn shown(&self) -> String {
+    /// The faults, the last moves, and for a stuck run the processes that are left. Writes the
+    /// file of the trace.
+    pub(crate) fn shown(&mut self) -> String {
         let mut shown = String::new();
         let wrong = self.trace.wrong();
         if !wrong.is_empty() {
@@ -101,6 +117,13 @@ impl Outcome {
         shown += &format!("Its last moves:\n{}", self.trace.last_lines(SHOWN));
         if let Some(dump) = self.failure.as_ref().and_then(|it| it.stuck.as_ref()) {
             shown += &format!("\nWhat is left:\n{dump}\n\n{HINT}\n");
+        }
+        if let (Some(file), Some(recording)) = (trace_file(), self.recording.take()) {
+            let file = file.display();
+            shown += &match write(&recording.into()) {
+                Ok(()) => format!("\nIts trace is in {file}, for https://ui.perfetto.dev\n"),
+                Err(error) => format!("\nIts trace can't be written to {file}: {error}\n"),
+            };
         }
         shown
     }
@@ -140,7 +163,7 @@ impl std::error::Error for FailedRun {}
 /// `attempt` makes a run of given decisions, of a given number of moves at the most.
 pub(crate) fn report(
     seed: Option<u64>,
-    outcome: &Outcome,
+    outcome: &mut Outcome,
     failure: &Failure,
     announce: impl FnOnce(&str),
     attempt: impl Fn(Source, u64) -> Outcome,
@@ -198,6 +221,13 @@ pub(crate) fn report(
     let shown = last.shown();
     let text = format!("{what}: {failure}\n\n{repeat}{simpler}{shown}");
     (text, simplest)
+}
+
+/// Writes a trace to the file of the environment.
+fn write(trace: &trace::Trace) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(trace_file().unwrap_or_default())?);
+    trace.write_perfetto(&mut file)?;
+    file.flush()
 }
 
 /// The decisions of the simplest run that fails like that one, which is found in so many tries.
@@ -293,6 +323,7 @@ mod tests {
             moves,
             trace: Trace::default(),
             audits: 0,
+            recording: None,
         }
     }
 
@@ -302,11 +333,11 @@ mod tests {
         decisions: &[u32],
         attempt: impl Fn(&[u32], u64) -> Outcome,
     ) -> (String, String) {
-        let first = outcome(true, decisions, moves);
+        let mut first = outcome(true, decisions, moves);
         let failure = first.failure.clone().unwrap();
         let announced = RefCell::default();
         let announce = |text: &str| _ = announced.replace(text.to_owned());
-        let (report, _) = super::report(Some(7), &first, &failure, announce, |source, most| {
+        let (report, _) = super::report(Some(7), &mut first, &failure, announce, |source, most| {
             assert_ne!(*announced.borrow(), "", "it is announced first");
             attempt(&numbers(source), most)
         });

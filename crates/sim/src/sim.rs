@@ -11,7 +11,7 @@ use crate::strategy::Strategy;
 use crate::trace::Trace;
 use ganger_sched::internal::here;
 use ganger_sched::internal::sim::{self, Driver};
-use ganger_sched::{Builder, Dump, Scheduler};
+use ganger_sched::{Builder, Dump, Recorder, Scheduler};
 use ganger_wait::watch::{self, Watching};
 use std::any::Any;
 use std::cell::RefCell;
@@ -19,7 +19,11 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{env, fmt, mem};
+
+/// The bytes of the recorder of a run with a file for its trace.
+const RECORDED: usize = 4 << 20;
 
 /// A simulation: a scheduler whose workers are no threads, and the decisions of a seed.
 ///
@@ -249,9 +253,9 @@ impl Sim {
     fn try_each(&self, seeds: u64, test: &Test<'_>) -> Result<(), FailedRun> {
         for nth in 0..seeds {
             let seed = self.seed.wrapping_add(nth);
-            let outcome = self.attempt_quietly(Source::Seed(seed), test);
-            if let Some(failure) = &outcome.failure {
-                let (text, decisions) = self.failed(Some(seed), &outcome, failure, test);
+            let mut outcome = self.attempt_quietly(Source::Seed(seed), test);
+            if let Some(failure) = outcome.failure.clone() {
+                let (text, decisions) = self.failed(Some(seed), &mut outcome, &failure, test);
                 return Err(FailedRun {
                     seed,
                     decisions,
@@ -288,9 +292,9 @@ impl Sim {
         let mut next = Some(Vec::new());
         while let Some(given) = next.filter(|_| runs < max_runs) {
             runs += 1;
-            let outcome = self.attempt_quietly(Source::Given(given), test);
-            if let Some(failure) = &outcome.failure {
-                let (text, _) = self.failed(None, &outcome, failure, test);
+            let mut outcome = self.attempt_quietly(Source::Given(given), test);
+            if let Some(failure) = outcome.failure.clone() {
+                let (text, _) = self.failed(None, &mut outcome, &failure, test);
                 panic!("{text}");
             }
             next = successor(&outcome.made);
@@ -311,7 +315,7 @@ impl Sim {
     fn failed(
         &self,
         seed: Option<u64>,
-        outcome: &Outcome,
+        outcome: &mut Outcome,
         failure: &Failure,
         test: &Test<'_>,
     ) -> (String, Vec<u32>) {
@@ -324,8 +328,8 @@ impl Sim {
     }
 
     #[track_caller]
-    fn report(&self, outcome: Outcome) -> Report {
-        if let Some(failure) = &outcome.failure {
+    fn report(&self, mut outcome: Outcome) -> Report {
+        if let Some(failure) = outcome.failure.clone() {
             let shown = outcome.shown();
             panic!("the run fails: {failure}\n\n{shown}");
         }
@@ -365,6 +369,10 @@ impl Sim {
             None => builder,
         };
         let builder = builder.workers(self.workers).max_spares(self.spares);
+        let builder = match failure::trace_file() {
+            Some(_) => builder.record(Recorder::new().bytes(RECORDED)),
+            None => builder,
+        };
         let scheduler = match builder.check_promises().build() {
             Ok(scheduler) => scheduler,
             Err(error) => panic!("the scheduler can't be built: {error}"),
@@ -391,7 +399,7 @@ impl Sim {
         };
         let (mut trace, mut moves, mut audits) = (Trace::default(), 0, 0);
         let (mut made, mut plan) = (Vec::new(), Plan::default());
-        let mut failure = None;
+        let (mut failure, mut recording) = (None, None);
         let mut is_clean = false;
         quiet::install();
         let started = sim::drive(Box::new(driver), || {
@@ -428,6 +436,9 @@ impl Sim {
                         stuck: is_stuck.then(|| what_is_left(&handle.dump(), &watching)),
                     }
                 });
+                if failure.is_some() && failure::trace_file().is_some() {
+                    recording = handle.recording(Duration::MAX);
+                }
                 (trace, moves, audits) = (rt.trace.take(), rt.moves(), rt.audits.get());
                 made = rt.choices.borrow().made().to_vec();
                 plan = rt.choices.borrow().done().clone();
@@ -463,6 +474,7 @@ impl Sim {
             moves,
             trace,
             audits,
+            recording,
         }
     }
 }

@@ -38,9 +38,10 @@ const BENCHES: [&str; 3] = [
     "driver locks queues",
 ];
 
-const OBSERVE: [&str; 3] = [
+const OBSERVE: [&str; 4] = [
     "api every letters observer spans wire",
     "metrics profile trace",
+    "recording",
     "endpoint",
 ];
 

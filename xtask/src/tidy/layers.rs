@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 25] = [
     (
         "sched",
         &[
-            "time", "sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay", "wait",
+            "time", "sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay", "ring", "wait",
         ],
     ),
     ("task", &["sync", "proc-api", "sched", "time"]),

@@ -65,7 +65,6 @@ pub(super) fn metrics(text: Bytes) -> Answer {
 }
 
 /// A file; with a name, for a browser to keep.
-#[cfg(feature = "profile")]
 pub(super) fn file(kind: &'static str, name: Option<&str>, bytes: Vec<u8>) -> Answer {
     let mut answer = with_body(StatusCode::OK, kind, bytes);
     let value = name.map(|name| format!("attachment; filename=\"{name}\""));

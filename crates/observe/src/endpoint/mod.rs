@@ -27,6 +27,7 @@ mod routes;
 mod site;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod windows;
 
 use access::Access;
@@ -230,6 +231,7 @@ async fn run(
         maker: cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, made))?,
         passes: cx.spawn(move |cx: Cx<passes::Ask>| passes::run(cx, passed))?,
         windows: cx.spawn(move |cx: Cx<windows::Ask>| windows::run(cx, windowed))?,
+        tracing: Arc::default(),
         access,
         observed,
     };

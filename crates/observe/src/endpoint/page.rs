@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 10] = [
+const PATHS: [(&str, &str, &str); 11] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
@@ -43,6 +43,12 @@ const PATHS: [(&str, &str, &str); 10] = [
         "/api/v1/processes?by=quiet&filter=state:blocked",
         "/api/v1/processes?by=quiet&filter=state:blocked",
         "for example: processes that wait for a command, the longest first",
+    ),
+    (
+        "/trace?seconds=5",
+        "",
+        "a file for ui.perfetto.dev: the last seconds, event by event, of a scheduler that \
+         records; format=json for chrome://tracing; scheduler=NUMBER",
     ),
     (
         "/api/v1/process/{pid}",

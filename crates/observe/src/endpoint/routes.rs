@@ -7,7 +7,7 @@ use super::observed::Shown;
 use super::page;
 use super::profile;
 use super::site::Site;
-use super::{maker, passes, windows};
+use super::{maker, passes, traces, windows};
 use crate::api::{Processes, ProcessesQuery, VERSION};
 use ganger_proc_api::{Pid, TypedCommand};
 use ganger_sched::{Handle, Observe};
@@ -36,6 +36,7 @@ enum Route<'a> {
     Process(&'a str),
     Letters,
     Profile,
+    Trace,
 }
 
 impl<'a> Route<'a> {
@@ -51,6 +52,7 @@ impl<'a> Route<'a> {
             "/api/v1/processes" => Self::Processes,
             "/api/v1/letters" => Self::Letters,
             "/profile" => Self::Profile,
+            "/trace" => Self::Trace,
             _ => Self::Process(path.strip_prefix("/api/v1/process/")?),
         })
     }
@@ -206,6 +208,11 @@ async fn read(
             Ok(answer::json(&look::letters(&schedulers(site))))
         }
         Route::Profile => profile(cx, site, query).await,
+        Route::Trace => {
+            let query: traces::TraceQuery = query.parse().map_err(bad)?;
+            check_number(site, query.scheduler)?;
+            traces::answer(cx, &site.observed, &site.tracing, query).await
+        }
     }
 }
 
@@ -255,8 +262,12 @@ fn check_counts(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
 }
 
 fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
+    check_number(site, query.scheduler)
+}
+
+fn check_number(site: &Site, scheduler: Option<u64>) -> Result<(), Refused> {
     let is_there = |number| schedulers(site).iter().any(|it| it.number == number);
-    if query.scheduler.is_none_or(is_there) {
+    if scheduler.is_none_or(is_there) {
         return Ok(());
     }
     Err(no_scheduler())

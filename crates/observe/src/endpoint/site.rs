@@ -4,6 +4,7 @@ use super::access::Access;
 use super::observed::Observed;
 use super::{maker, passes, windows};
 use ganger_sched::Address;
+use ganger_sync::TryLock;
 use std::sync::Arc;
 
 pub(super) struct Site {
@@ -12,4 +13,6 @@ pub(super) struct Site {
     pub(super) maker: Address<maker::Ask>,
     pub(super) passes: Address<passes::Ask>,
     pub(super) windows: Address<windows::Ask>,
+    /// The thread that makes a trace has it.
+    pub(super) tracing: Arc<TryLock<()>>,
 }

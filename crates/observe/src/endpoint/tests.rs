@@ -323,6 +323,7 @@ fn an_answer_that_can_not_be_made_in_time_is_refused() {
                 maker: cx.spawn(never::<maker::Ask>)?,
                 passes: cx.spawn(never::<passes::Ask>)?,
                 windows: cx.spawn(never::<windows::Ask>)?,
+                tracing: Arc::default(),
             };
             let listener = TcpListener::bind(ADDRESS)?;
             connection::accept(cx, listener, Arc::new(site)).await

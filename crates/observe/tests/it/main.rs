@@ -13,4 +13,6 @@ mod observer;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod profile;
+#[cfg(feature = "observer")]
+mod recorder;
 mod trace;

@@ -195,7 +195,7 @@ fn the_layout_is_that_of_version_1() {
     assert!(kinds.into_iter().eq(1..=17), "{kinds:?}");
     assert!(Pick::ALL.iter().map(|it| *it as u8).eq(0..6));
     assert!(After::ALL.iter().map(|it| *it as u8).eq(0..3));
-    assert!(Cause::ALL.iter().map(|it| *it as u8).eq(0..4));
+    assert!(Cause::ALL.iter().map(|it| *it as u8).eq(0..6));
     assert!(End::ALL.iter().map(|it| *it as u8).eq(0..7));
 }
 

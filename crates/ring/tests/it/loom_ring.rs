@@ -76,3 +76,22 @@ fn a_writer_may_move() {
         assert_eq!((snapshot.lost, snapshot.records), (2, vec![[2, 102]]));
     });
 }
+
+/// Threads share a place for a writer, one after another, while another thread copies.
+#[test]
+fn threads_may_write_one_after_another() {
+    model::check(4, || {
+        let (writer, reader) = ring::<2>(2 * 16);
+        let writer = std::sync::Arc::new(writer.share());
+        let copier = thread::spawn(move || reader.snapshot());
+        let first = {
+            let writer = std::sync::Arc::clone(&writer);
+            thread::spawn(move || (0..2).for_each(|number| writer.push([number, number + 100])))
+        };
+        first.join().unwrap();
+        writer.push([2, 102]);
+        check(&copier.join().unwrap(), 3);
+        let snapshot = writer.reader().snapshot();
+        assert_eq!((snapshot.lost, snapshot.records), (2, vec![[2, 102]]));
+    });
+}

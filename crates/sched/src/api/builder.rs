@@ -4,6 +4,8 @@ use crate::api::handle::Handle;
 #[cfg(feature = "observe")]
 use crate::base::level::Observe;
 #[cfg(feature = "observe")]
+use crate::base::recorder::Recorder;
+#[cfg(feature = "observe")]
 use crate::base::tracer::StepTracer;
 use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::reports::dead_letters::DeadLetters;
@@ -436,6 +438,14 @@ impl Builder {
     #[cfg(feature = "observe")]
     pub fn trace_steps(self, tracer: Arc<dyn StepTracer>) -> Self {
         self.with(|config| config.tracer = Some(tracer))
+    }
+
+    /// Records what happens, event by event, in rings of memory: see [`Recorder`] for what that
+    /// costs, and [`Handle::recording`] for the way out. Counts as well, as
+    /// [`observe`](Self::observe) does with [`Observe::Counts`].
+    #[cfg(feature = "observe")]
+    pub fn record(self, recorder: Recorder) -> Self {
+        self.with(|config| config.record = Some(recorder))
     }
 
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see

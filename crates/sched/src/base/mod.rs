@@ -8,9 +8,12 @@
 pub(crate) mod clock;
 pub(crate) mod contain;
 pub(crate) mod level;
+pub(crate) mod recorder;
 #[cfg(any(test, feature = "observe"))]
 pub(crate) mod shares;
 pub(crate) mod stats;
+#[cfg(any(test, feature = "observe"))]
+pub(crate) mod ticks;
 #[cfg_attr(
     not(feature = "observe"),
     expect(dead_code, unreachable_pub, reason = "the feature makes it public")

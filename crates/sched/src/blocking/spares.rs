@@ -1,6 +1,6 @@
 //! The threads of workers: how they start, and how a spare replaces a worker.
 
-use crate::probe::{Decide, Decider};
+use crate::probe::{Decide, Decider, Probe};
 use crate::reports::long_steps::NoticedStep;
 use crate::runtime::shared::Shared;
 use crate::runtime::spares::Spawned;
@@ -30,6 +30,7 @@ impl Shared {
         match self.worker_slots.replace(index, spawn, note) {
             Ok(false) => return false,
             Ok(true) => {
+                self.probe.replaced(index);
                 // Its step may be over, and the worker may have fallen asleep before it was
                 // replaced.
                 self.queues.idle.wake(index);

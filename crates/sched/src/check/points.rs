@@ -102,7 +102,7 @@ impl Probe for Checks {
         self.0.observe(victim)
     }
 
-    fn stole(&self, thief: usize, observed: Observed, theft: Theft) {
+    fn stole(&self, thief: usize, _: (usize, usize), observed: Observed, theft: Theft) {
         self.0.stole(thief, observed, theft);
     }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Shared {
-    fn observation(&self) -> &Observation {
+    pub(super) fn observation(&self) -> &Observation {
         &self.probe.1.0
     }
 }

@@ -25,27 +25,33 @@ mod histograms;
 mod labels;
 mod look;
 mod marks;
+mod points;
 mod record;
+mod recorder;
 mod steps;
 
 pub use histograms::{Distributions, OfType};
 pub use look::{ProcessLook, Wait};
 pub use marks::Marks;
 pub use record::ProcessCounts;
+pub use recorder::{Recording, mark};
 
 use crate::base::clock::{Clock, MonotonicClock, nanos};
 use crate::base::level::{NotAllowed, Observe};
 use crate::base::shares::{Shares, Spends, WorkerTimes};
 use crate::base::tracer::StepTracer;
 use crate::config::Config;
-use crate::probe::{Decide, Decider, Probe};
+use crate::probe::{Decide, Decider};
+use crate::runtime::local;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use histograms::Samples;
-use labels::{Label, Labels};
+use labels::Labels;
 use marks::Claim;
 pub(crate) use record::Record;
+use recorder::Flight;
+use std::ptr;
 use std::sync::Arc;
 
 /// A worker measures one of so many steps, and one of so many waits of a process.
@@ -69,6 +75,8 @@ struct Observed {
     /// The reader that marks processes has it.
     marks: Claim,
     tracer: Option<Arc<dyn StepTracer>>,
+    /// Set where events are recorded.
+    flight: Option<Flight>,
 }
 
 /// What there is of a worker, which alone writes there.
@@ -115,6 +123,7 @@ impl Observed {
             taken: Mutex::default(),
             marks: Claim::default(),
             tracer: config.tracer.clone(),
+            flight: (config.record.as_ref()).map(|it| Flight::new(it, config, slots)),
         }
     }
 
@@ -204,6 +213,19 @@ impl Observation {
         }
     }
 
+    #[inline(always)]
+    fn flight(&self) -> Option<&Flight> {
+        self.0.as_ref()?.flight.as_ref()
+    }
+
+    /// Which worker of this scheduler the thread is, if so.
+    fn own(&self) -> Option<usize> {
+        local::with_any(|queue| {
+            let queue = queue.filter(|it| ptr::eq(it.shared.observation(), self))?;
+            Some(queue.index)
+        })
+    }
+
     /// What is counted and measured at the moment.
     pub(crate) fn level(&self) -> Observe {
         let observed = self.0.as_ref();
@@ -259,222 +281,4 @@ impl Observation {
         let (observed, record) = self.with(record)?;
         observed.labels.name(record.label())
     }
-}
-
-impl Probe for Observation {
-    type Process = Option<Box<Record>>;
-    type Sent = ();
-    type Observed = ();
-    type Guard<'a> = ();
-
-    fn new(config: &Config, slots: usize) -> Self {
-        let most = || config.observe.max(Observe::Counts);
-        let new = || Box::new(Observed::new(most(), config, slots));
-        Self((config.observe > Observe::Off || config.tracer.is_some()).then(new))
-    }
-
-    fn process(&self) -> Option<Box<Record>> {
-        self.0.is_some().then(Box::default)
-    }
-
-    #[inline(always)]
-    fn born(
-        &self,
-        id: u64,
-        process: &Self::Process,
-        parent: impl Fn(&mut dyn FnMut(&Self::Process)) + Copy,
-    ) {
-        if let Some(record) = process {
-            self.see_birth(id, record, parent);
-        }
-    }
-
-    fn labelled(&self, process: &Self::Process, label: &str) {
-        if let Some((observed, record)) = self.with(process) {
-            record.set_label(observed.labels.of(label));
-        }
-    }
-
-    #[inline(always)]
-    fn readied(&self, process: &Self::Process) {
-        if let Some(record) = process {
-            self.see_ready(record);
-        }
-    }
-
-    #[inline(always)]
-    fn put_first(&self, process: &Self::Process, items: usize) {
-        if let Some(record) = process {
-            self.see_first(record, items);
-        }
-    }
-
-    #[inline(always)]
-    fn put_behind(&self, process: &Self::Process, items: usize) {
-        if let Some(record) = process {
-            self.see_behind(record, items);
-        }
-    }
-
-    #[inline(always)]
-    fn received(&self, process: &Self::Process, items: usize) {
-        if let Some(record) = process {
-            see_received(record, items);
-        }
-    }
-
-    #[inline(always)]
-    fn step_begins(
-        &self,
-        process: &Self::Process,
-        events: usize,
-        waiting: impl Fn() -> usize + Copy,
-        worker: impl Fn() -> Option<usize> + Copy,
-        of: impl Fn() -> &'static str + Copy,
-    ) {
-        if let Some(record) = process {
-            self.see_step(record, events, waiting(), worker(), of);
-        }
-    }
-
-    #[inline(always)]
-    fn turn_over(
-        &self,
-        process: &Self::Process,
-        waiting: impl Fn() -> usize + Copy,
-        worker: impl Fn() -> Option<usize> + Copy,
-        of: impl Fn() -> &'static str + Copy,
-    ) {
-        if let Some(record) = process {
-            self.see_turn(record, waiting(), worker(), of);
-        }
-    }
-
-    #[inline(always)]
-    fn firing(&self, worker: impl Fn() -> Option<usize> + Copy, late: impl Fn() -> u64 + Copy) {
-        if let Some(observed) = &self.0
-            && observed.measures()
-        {
-            let place = observed.place(worker());
-            let samples = place.map_or(&observed.outside, |it| &it.samples);
-            samples.add(|it| it.add_timer(late()));
-        }
-    }
-
-    #[inline(always)]
-    fn searching(&self, worker: usize) {
-        self.spend(worker, Spends::Search);
-    }
-
-    #[inline(always)]
-    fn found(&self, worker: usize) {
-        self.spend(worker, Spends::Work);
-    }
-
-    #[inline(always)]
-    fn sleeping(&self, worker: usize) {
-        self.spend(worker, Spends::Sleep);
-    }
-
-    #[inline(always)]
-    fn awake(&self, worker: usize) {
-        self.spend(worker, Spends::Search);
-    }
-
-    #[inline(always)]
-    fn retiring(&self, worker: usize) {
-        self.spend(worker, Spends::Nothing);
-    }
-}
-
-/// The points, where there is a record. Each is a function apart, so that the hot code of a
-/// scheduler that is not observed is a look and stays in registers.
-impl Observation {
-    #[cold]
-    #[inline(never)]
-    fn see_birth(
-        &self,
-        id: u64,
-        record: &Record,
-        parent: impl Fn(&mut dyn FnMut(&Option<Box<Record>>)),
-    ) {
-        let Some(observed) = &self.0 else { return };
-        let mut label = Label::NONE;
-        parent(&mut |it| label = it.as_deref().map_or(Label::NONE, Record::label));
-        record.begin(id, label, observed.now());
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn see_ready(&self, record: &Record) {
-        let Some(observed) = &self.0 else { return };
-        record.note_ready(|| observed.now());
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn see_first(&self, record: &Record, items: usize) {
-        let Some(observed) = &self.0 else { return };
-        record.put_first(items);
-        if record.note_ready(|| observed.now()) {
-            record.note_mail(0, observed.now());
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn see_behind(&self, record: &Record, items: usize) {
-        if let (Some(observed), Some(ahead)) = (&self.0, record.put_behind(items)) {
-            record.note_mail(ahead, observed.now());
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn see_step(
-        &self,
-        record: &Record,
-        events: usize,
-        waiting: usize,
-        worker: Option<usize>,
-        of: impl Fn() -> &'static str,
-    ) {
-        let Some(observed) = &self.0 else { return };
-        record.step(events, waiting);
-        let place = observed.place(worker);
-        if record.has_waits() {
-            observed.end_waits(record, place, events, of());
-        }
-        if let Some(place) = place {
-            observed.end_step(record, place, of);
-            if place.is_sampled() {
-                observed.begin_step(place);
-            }
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn see_turn(
-        &self,
-        record: &Record,
-        waiting: usize,
-        worker: Option<usize>,
-        of: impl Fn() -> &'static str,
-    ) {
-        let Some(observed) = &self.0 else { return };
-        record.end_turn(waiting);
-        // Of a process that is queued again at once. A sender that wakes one that waits notes
-        // another moment.
-        record.note_ready(|| observed.now());
-        if let Some(place) = observed.place(worker) {
-            observed.end_step(record, place, of);
-        }
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn see_received(record: &Record, items: usize) {
-    record.receive(items);
 }

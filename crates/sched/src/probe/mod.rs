@@ -34,6 +34,8 @@ macro_rules! each_plain_point {
             fn sleeping(worker: usize);
             fn awake(worker: usize);
             fn retiring(worker: usize);
+            fn taking(worker: usize, from: From);
+            fn replaced(worker: usize);
             fn initialised(pid: Pid);
             fn withdrawn(pid: Pid);
             fn shown(
@@ -96,6 +98,51 @@ pub(crate) enum Push {
     Moved,
 }
 
+/// From where a worker takes the process that it runs next, if that is not its own deque.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "observe"),
+    expect(dead_code, reason = "the recorder alone tells it")
+)]
+pub(crate) enum From {
+    Global,
+    Urgent,
+    /// The lane of arrivals.
+    Arrival,
+    /// Another worker's deque.
+    Stolen,
+}
+
+/// What becomes of a process after its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "observe"),
+    expect(dead_code, reason = "the recorder alone tells it")
+)]
+pub(crate) enum Next {
+    Waits,
+    /// It is queued again.
+    Queued,
+    /// It goes on at once, in another turn.
+    GoesOn,
+    Ends,
+}
+
+/// What has made a process ready, where no item tells that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "observe"),
+    expect(dead_code, reason = "the recorder alone tells it")
+)]
+pub(crate) enum Wakes {
+    /// A waker.
+    Waker,
+    /// A system event.
+    System,
+    /// An event that came as the process was about to wait.
+    LastMoment,
+}
+
 /// How a worker takes processes of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theft {
@@ -110,8 +157,8 @@ pub(crate) enum Theft {
 /// What arrives for a process, of what a probe tells apart.
 #[derive(Clone, Copy)]
 #[cfg_attr(
-    not(feature = "sim"),
-    expect(dead_code, reason = "the accounts alone look inside")
+    not(any(feature = "sim", feature = "observe")),
+    expect(dead_code, reason = "the accounts and the recorder alone look inside")
 )]
 pub(crate) enum Arrival<'a> {
     Event(&'a Event),
@@ -184,9 +231,17 @@ pub(crate) trait Probe: Sized {
         Self::Observed::default()
     }
 
-    /// A thief that has taken processes, with what it has observed of the victim before.
+    /// A thief that has taken so many processes of that victim, with what it has observed of it
+    /// before.
     #[inline(always)]
-    fn stole(&self, _thief: usize, _observed: Self::Observed, _theft: Theft) {}
+    fn stole(
+        &self,
+        _thief: usize,
+        (_victim, _count): (usize, usize),
+        _observed: Self::Observed,
+        _theft: Theft,
+    ) {
+    }
 
     /// The monitor, before a look at the workers, or before its sleep.
     #[inline(always)]
@@ -219,6 +274,14 @@ pub(crate) trait Probe: Sized {
     /// A thread that is that worker no longer, or not for the moment.
     #[inline(always)]
     fn retiring(&self, _worker: usize) {}
+
+    /// A worker that has taken a process from elsewhere than its own deque, to run it.
+    #[inline(always)]
+    fn taking(&self, _worker: usize, _from: From) {}
+
+    /// A thread that has had a spare take the place of that worker.
+    #[inline(always)]
+    fn replaced(&self, _worker: usize) {}
 
     /// A thread that is about to fire the timers of a shard; `late` says by how many nanoseconds
     /// the earliest is late.
@@ -255,17 +318,35 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn readied(&self, _process: &Self::Process) {}
 
+    /// A submitter, before it queues a process that has that id, and the id of its parent or 0.
+    #[inline(always)]
+    fn spawned(
+        &self,
+        _id: u64,
+        _process: &Self::Process,
+        _parent: u64,
+        _of: impl Fn() -> &'static str + Copy,
+    ) {
+    }
+
+    /// The owner of the run token of a process that was waiting, or was about to wait, before it
+    /// queues the process.
+    #[inline(always)]
+    fn woken(&self, _id: u64, _process: &Self::Process, _wakes: Wakes) {}
+
     /// The owner of the run token, at the begin of a turn.
     #[inline(always)]
     fn turn_begins(&self, _process: &Self::Process) {}
 
     /// The owner of the run token, before a step that is given so many new events, of those that
-    /// have left the mailbox. The closures give the worker, and the process's type.
+    /// have left the mailbox. The closures give these events one by one, the number of those that
+    /// are left, the worker, and the process's type.
     #[inline(always)]
     fn step_begins(
         &self,
+        _id: u64,
         _process: &Self::Process,
-        _events: usize,
+        (_events, _each): (usize, impl Fn(&mut dyn FnMut(&Event)) + Copy),
         _waiting: impl Fn() -> usize + Copy,
         _worker: impl Fn() -> Option<usize> + Copy,
         _of: impl Fn() -> &'static str + Copy,
@@ -276,12 +357,15 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn turn_ends(&self, _process: &Self::Process) {}
 
-    /// As that, with what has left the mailbox and still waits, where the process has not ended.
-    /// The closures are those of [`step_begins`](Self::step_begins).
+    /// As that, with what is likely to become of it, and what has left the mailbox and still waits,
+    /// where the process has not ended. The closures are those of
+    /// [`step_begins`](Self::step_begins).
     #[inline(always)]
     fn turn_over(
         &self,
+        _id: u64,
         _process: &Self::Process,
+        _next: Next,
         _waiting: impl Fn() -> usize + Copy,
         _worker: impl Fn() -> Option<usize> + Copy,
         _of: impl Fn() -> &'static str + Copy,
@@ -347,13 +431,32 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn accepted(&self, _pid: Pid, _sent: Self::Sent) {}
 
+    /// A sender, before it puts that into the mailbox of a process that does not wait, and that may
+    /// have ended.
+    #[inline(always)]
+    fn putting<'a>(
+        &self,
+        _id: u64,
+        _process: &Self::Process,
+        _items: impl Iterator<Item = Arrival<'a>> + Clone,
+    ) {
+    }
+
     /// A sender that has put so many items into the mailbox of a process that does not wait.
     #[inline(always)]
     fn put_behind(&self, _process: &Self::Process, _items: usize) {}
 
-    /// A sender that owns the run token has put so many items where the next step finds them.
+    /// A sender that owns the run token is about to put so many items where the next step finds
+    /// them.
     #[inline(always)]
-    fn put_first(&self, _process: &Self::Process, _items: usize) {}
+    fn put_first<'a>(
+        &self,
+        _id: u64,
+        _process: &Self::Process,
+        _items: usize,
+        _seen: impl Iterator<Item = Arrival<'a>> + Clone,
+    ) {
+    }
 
     /// The owner of the run token has taken so many items out of the mailbox.
     #[inline(always)]

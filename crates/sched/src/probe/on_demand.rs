@@ -1,6 +1,6 @@
 //! A probe that most schedulers have not.
 
-use super::{Arrival, Probe, Push, Scheduler, Theft};
+use super::{Arrival, From, Probe, Push, Scheduler, Theft};
 use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 
@@ -87,8 +87,8 @@ impl<P: Probe> Probe for OnDemand<P> {
     }
 
     #[inline(always)]
-    fn stole(&self, thief: usize, observed: Self::Observed, theft: Theft) {
-        self.look(move |probe| probe.stole(thief, observed.unwrap_or_default(), theft));
+    fn stole(&self, thief: usize, taken: (usize, usize), observed: Self::Observed, theft: Theft) {
+        self.look(move |probe| probe.stole(thief, taken, observed.unwrap_or_default(), theft));
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Two probes at once: each point is told to both, to the first one first.
 
-use super::{Arrival, Probe, Push, Scheduler, Theft};
+use super::{Arrival, From, Next, Probe, Push, Scheduler, Theft, Wakes};
 use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 
@@ -62,9 +62,9 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 
     #[inline(always)]
-    fn stole(&self, thief: usize, observed: Self::Observed, theft: Theft) {
-        self.0.stole(thief, observed.0, theft);
-        self.1.stole(thief, observed.1, theft);
+    fn stole(&self, thief: usize, taken: (usize, usize), observed: Self::Observed, theft: Theft) {
+        self.0.stole(thief, taken, observed.0, theft);
+        self.1.stole(thief, taken, observed.1, theft);
     }
 
     #[inline(always)]
@@ -99,28 +99,49 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 
     #[inline(always)]
+    fn spawned(
+        &self,
+        id: u64,
+        process: &Self::Process,
+        parent: u64,
+        of: impl Fn() -> &'static str + Copy,
+    ) {
+        self.0.spawned(id, &process.0, parent, of);
+        self.1.spawned(id, &process.1, parent, of);
+    }
+
+    #[inline(always)]
+    fn woken(&self, id: u64, process: &Self::Process, wakes: Wakes) {
+        self.0.woken(id, &process.0, wakes);
+        self.1.woken(id, &process.1, wakes);
+    }
+
+    #[inline(always)]
     fn step_begins(
         &self,
+        id: u64,
         process: &Self::Process,
-        events: usize,
+        events: (usize, impl Fn(&mut dyn FnMut(&Event)) + Copy),
         waiting: impl Fn() -> usize + Copy,
         worker: impl Fn() -> Option<usize> + Copy,
         of: impl Fn() -> &'static str + Copy,
     ) {
-        self.0.step_begins(&process.0, events, waiting, worker, of);
-        self.1.step_begins(&process.1, events, waiting, worker, of);
+        (self.0).step_begins(id, &process.0, events, waiting, worker, of);
+        (self.1).step_begins(id, &process.1, events, waiting, worker, of);
     }
 
     #[inline(always)]
     fn turn_over(
         &self,
+        id: u64,
         process: &Self::Process,
+        next: Next,
         waiting: impl Fn() -> usize + Copy,
         worker: impl Fn() -> Option<usize> + Copy,
         of: impl Fn() -> &'static str + Copy,
     ) {
-        self.0.turn_over(&process.0, waiting, worker, of);
-        self.1.turn_over(&process.1, waiting, worker, of);
+        (self.0).turn_over(id, &process.0, next, waiting, worker, of);
+        (self.1).turn_over(id, &process.1, next, waiting, worker, of);
     }
 
     #[inline(always)]
@@ -130,9 +151,26 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 
     #[inline(always)]
-    fn put_first(&self, process: &Self::Process, items: usize) {
-        self.0.put_first(&process.0, items);
-        self.1.put_first(&process.1, items);
+    fn putting<'a>(
+        &self,
+        id: u64,
+        process: &Self::Process,
+        items: impl Iterator<Item = Arrival<'a>> + Clone,
+    ) {
+        self.0.putting(id, &process.0, items.clone());
+        self.1.putting(id, &process.1, items);
+    }
+
+    #[inline(always)]
+    fn put_first<'a>(
+        &self,
+        id: u64,
+        process: &Self::Process,
+        items: usize,
+        seen: impl Iterator<Item = Arrival<'a>> + Clone,
+    ) {
+        self.0.put_first(id, &process.0, items, seen.clone());
+        self.1.put_first(id, &process.1, items, seen);
     }
 
     #[inline(always)]

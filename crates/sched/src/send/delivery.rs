@@ -4,7 +4,7 @@
 use crate::base::contain::{contain_and_report, discard};
 use crate::config::MAX_LIMIT;
 use crate::limits::room::{Given, Room};
-use crate::probe::{Carry, Cause, Probe};
+use crate::probe::{Carry, Cause, Probe, Wakes};
 use crate::process::state::Wake;
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
@@ -38,11 +38,13 @@ impl ProcessCell {
             // SAFETY: this thread owns the run token, and has not queued the process.
             return Ok(Some(unsafe { self.put_first(item.into_batch()) }));
         }
-        let sent = self.shared.probe.sending(item.item().seen().into_iter());
+        let seen = item.item().seen().into_iter();
+        (self.shared.probe).putting(self.id, &self.probe, seen.clone());
+        let sent = self.shared.probe.sending(seen);
         let wake = self.state.push_single(item)?;
         self.shared.probe.accepted(self.pid(), sent);
         self.shared.probe.put_behind(&self.probe, 1);
-        Ok(self.token_of(wake))
+        Ok(self.token_of(wake, Wakes::LastMoment))
     }
 
     /// Puts an item in, and its cause before it.
@@ -106,10 +108,13 @@ impl ProcessCell {
     }
 
     /// The token, if a push has woken the process.
-    fn token_of(self: &Task, wake: Wake) -> Option<Token> {
-        // SAFETY: `Enqueue` says that this thread owns the token. A process that can be woken has
-        // been queued before, by its submitter, which has registered it before that.
-        (wake == Wake::Enqueue).then(|| unsafe { Token::new(self) })
+    fn token_of(self: &Task, wake: Wake, wakes: Wakes) -> Option<Token> {
+        (wake == Wake::Enqueue).then(|| {
+            self.shared.probe.woken(self.id, &self.probe, wakes);
+            // SAFETY: `Enqueue` says that this thread owns the token. A process that can be woken
+            // has been queued before, by its submitter, which has registered it before that.
+            unsafe { Token::new(self) }
+        })
     }
 
     /// A key of the process while it is in memory: its address.
@@ -261,6 +266,7 @@ impl ProcessCell {
                     }
                 });
                 self.shared.probe.readied(&self.probe);
+                (self.shared.probe).woken(self.id, &self.probe, Wakes::Waker);
                 Token::new(self)
             };
             self.shared.schedule(token);
@@ -270,7 +276,7 @@ impl ProcessCell {
                 self.shared.probe.put_behind(&self.probe, 1);
                 Item::Wake
             });
-            self.schedule(self.token_of(wake));
+            self.schedule(self.token_of(wake, Wakes::Waker));
         }
     }
 
@@ -347,11 +353,12 @@ impl ProcessCell {
             // SAFETY: this thread owns the run token.
             return Ok(Some(unsafe { self.put_first(items) }));
         }
+        (self.shared.probe).putting(self.id, &self.probe, seen(&items));
         let (sent, count) = (self.shared.probe.sending(seen(&items)), items.len());
         let wake = self.state.push_batch(items)?;
         self.shared.probe.accepted(self.pid(), sent);
         self.shared.probe.put_behind(&self.probe, count);
-        Ok(self.token_of(wake))
+        Ok(self.token_of(wake, Wakes::LastMoment))
     }
 
     /// Puts items into a process that was waiting. Returns its token.
@@ -362,7 +369,8 @@ impl ProcessCell {
     unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
         let sent = self.shared.probe.sending(seen(&items));
         self.shared.probe.accepted(self.pid(), sent);
-        self.shared.probe.put_first(&self.probe, items.len());
+        let (id, count) = (self.id, items.len());
+        (self.shared.probe).put_first(id, &self.probe, count, seen(&items));
         // A waiting process has nothing pending, and later pushes come behind.
         // SAFETY: as this function's.
         unsafe { self.with_core(|core| core.pending.append(items)) };
@@ -399,6 +407,7 @@ impl ProcessCell {
     /// leaves.
     pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
         self.push_cause();
+        (self.shared.probe).putting(self.id, &self.probe, item.seen().into_iter());
         let sent = self.shared.probe.sending(item.seen().into_iter());
         let wake = self.state.push_system(item)?;
         self.shared.probe.accepted(self.pid(), sent);
@@ -409,7 +418,7 @@ impl ProcessCell {
 
     /// Queues the process of a system event, if its push has woken the process.
     fn settle_urgent(self: &Task, wake: Wake) {
-        if let Some(token) = self.token_of(wake) {
+        if let Some(token) = self.token_of(wake, Wakes::System) {
             self.shared.schedule_urgent(token);
         }
     }

@@ -5,7 +5,7 @@ use super::steps::TurnEnd;
 use crate::base::contain::{contain, discard, discard_each};
 use crate::base::stats::Counters;
 use crate::handlers::commands::OwnHandlers;
-use crate::probe::{Carry, Decide, Decider, Probe};
+use crate::probe::{Carry, Decide, Decider, Next, Probe, Wakes};
 use crate::process::dropped;
 use crate::process::state::{Begin, Leave};
 use crate::runtime::cell::Task;
@@ -146,7 +146,12 @@ impl<'a> Runner<'a> {
         // SAFETY: as above; the turn is over, and its reference to the core is gone.
         let waiting = || unsafe { task.with_core(|core| core.pending.len()) };
         let of = || task.about.type_name();
-        shared.probe.turn_over(&task.probe, waiting, worker, of);
+        let next = match ends {
+            TurnEnd::Wait(_) => Next::Waits,
+            TurnEnd::Ready | TurnEnd::GivesWay => Next::Queued,
+            TurnEnd::End | TurnEnd::Goes => Next::Ends,
+        };
+        (shared.probe).turn_over(task.id, &task.probe, next, waiting, worker, of);
         let end = &mut self.end;
         let end_turn = move || place.end(guard);
         let leave = match ends {
@@ -157,7 +162,13 @@ impl<'a> Runner<'a> {
             TurnEnd::Wait(_) | TurnEnd::Ready | TurnEnd::GivesWay => {
                 end_if_over(shared, &task);
                 match ends {
-                    TurnEnd::Wait(waiting) => task.state.park(waiting),
+                    TurnEnd::Wait(waiting) => {
+                        let leave = task.state.park(waiting);
+                        if let Leave::Requeue | Leave::RequeueUrgent = leave {
+                            (shared.probe).woken(task.id, &task.probe, Wakes::LastMoment);
+                        }
+                        leave
+                    }
                     _ => task.state.requeue(),
                 }
             }

@@ -9,11 +9,12 @@ use super::catch_up::CatchUp;
 use crate::base::contain::{contain, contain_and_report, discard, discard_each, log};
 use crate::limits::room::MESSAGE;
 use crate::policy::INLINE_STEPS;
-use crate::probe::{Carrier, Carry, Decide, Decider, Probe, StepFacts, TracedStep};
+use crate::probe::{Carrier, Carry, Decide, Decider, Next, Probe, StepFacts, TracedStep};
 use crate::process::dropped;
 use crate::process::exit_signal::{Arrived, ExitSignal};
 use crate::process::state::Waiting;
 use crate::runtime::cell::Task;
+use crate::runtime::item::Item;
 use crate::runtime::lent_context::LentContext;
 use crate::runtime::owned::{Frequent, Gathered};
 use crate::runtime::shared::Shared;
@@ -102,7 +103,15 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let waiting = || self.core.pending.len() - events;
         let worker = || self.place.queue().map(|queue| queue.index);
         let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
-        probe.step_begins(&self.task.probe, events, waiting, worker, of);
+        let each = |see: &mut dyn FnMut(&Event)| {
+            for item in self.core.pending.iter().take(events) {
+                if let Item::Event(event) = item {
+                    see(event);
+                }
+            }
+        };
+        let (id, process) = (self.task.id, &self.task.probe);
+        probe.step_begins(id, process, (events, each), waiting, worker, of);
     }
 
     /// A step begins that may be traced.
@@ -137,7 +146,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let waiting = || self.core.pending.len();
         let worker = || self.place.queue().map(|queue| queue.index);
         let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
-        probe.turn_over(&self.task.probe, waiting, worker, of);
+        let (id, process) = (self.task.id, &self.task.probe);
+        probe.turn_over(id, process, Next::GoesOn, waiting, worker, of);
     }
 
     /// Whether the turn ends although answers wait.

@@ -24,7 +24,7 @@
 
 use super::Worker;
 use crate::policy::{BALANCE_INTERVAL, BALANCE_ODDS, BALANCE_SLACK};
-use crate::probe::{Probe, Theft};
+use crate::probe::{From, Probe, Theft};
 use crate::runtime::token::Token;
 
 impl Worker<'_> {
@@ -59,7 +59,9 @@ impl Worker<'_> {
         let observed = shared.probe.observe(victim);
         // Another thief may have been faster.
         let token = stealer.steal().success()?;
-        shared.probe.stole(self.queue.index, observed, Theft::One);
+        let (probe, own) = (&shared.probe, self.queue.index);
+        probe.stole(own, (victim, 1), observed, Theft::One);
+        probe.taking(own, From::Stolen);
         self.counters.steals.bump();
         self.counters.stolen.bump();
         Some(token)

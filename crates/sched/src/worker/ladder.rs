@@ -34,7 +34,7 @@ use super::Worker;
 use super::rotation::Due;
 use crate::base::clock::nanos;
 use crate::policy::{STEAL_ROUNDS, URGENT_STREAK};
-use crate::probe::{Decide, Decider, Probe, Theft};
+use crate::probe::{Decide, Decider, From, Probe, Theft};
 use crate::runtime::round::Next as Round;
 use crate::runtime::token::Token;
 use ganger_deque::Steal;
@@ -77,6 +77,7 @@ impl Worker<'_> {
         let token = self.shared.queues.urgent.pop()?;
         self.urgent_streak += 1;
         self.counters.urgent_picks.bump();
+        self.shared.probe.taking(self.queue.index, From::Urgent);
         Some(token)
     }
 
@@ -128,6 +129,7 @@ impl Worker<'_> {
     fn pop_arrival(&self) -> Option<Token> {
         let token = self.shared.queues.arrivals.pop()?;
         self.counters.arrival_picks.bump();
+        self.shared.probe.taking(self.queue.index, From::Arrival);
         Some(token)
     }
 
@@ -228,7 +230,10 @@ impl Worker<'_> {
     fn pick_global(&mut self) -> Option<Token> {
         let first = self.shared.queues.global.pop();
         match first {
-            Some(_) => self.counters.global_picks.bump(),
+            Some(_) => {
+                self.counters.global_picks.bump();
+                self.shared.probe.taking(self.queue.index, From::Global);
+            }
             None => self.rotation.forget_the_global(),
         }
         first
@@ -240,6 +245,7 @@ impl Worker<'_> {
         self.take_over();
         if let Some(token) = self.shared.queues.global.pop() {
             self.counters.global_picks.bump();
+            self.shared.probe.taking(self.queue.index, From::Global);
             self.rotation.continue_with_the_oldest();
             return Some(token);
         }
@@ -273,7 +279,7 @@ impl Worker<'_> {
                 stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
         {
             let (probe, unknown) = (&self.shared.probe, Default::default());
-            probe.stole(self.queue.index, unknown, Theft::Onto(above));
+            probe.stole(own, (victim, count), unknown, Theft::Onto(above));
             self.queue.begin_woken(above);
             self.counters.steals.bump();
             self.counters.stolen.add(count as u64);
@@ -317,7 +323,9 @@ impl Worker<'_> {
         {
             self.queue.deque.push(token);
         }
-        taken.pop()
+        let first = taken.pop()?;
+        self.shared.probe.taking(self.queue.index, From::Global);
+        Some(first)
     }
 
     fn steal(&mut self) -> Option<Token> {
@@ -341,13 +349,15 @@ impl Worker<'_> {
                 let observed = self.shared.probe.observe(victim);
                 let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
-                    (self.shared.probe).stole(self.queue.index, observed, Theft::Half);
+                    let (probe, own) = (&self.shared.probe, self.queue.index);
+                    probe.stole(own, (victim, count), observed, Theft::Half);
                     self.queue.begin_woken(0);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
                     // The oldest: so a process that is stolen often comes closer to its turn each
                     // time. Other thieves may have taken all of them.
                     if let Some(token) = self.take_oldest() {
+                        probe.taking(own, From::Stolen);
                         return Some(token);
                     }
                 }

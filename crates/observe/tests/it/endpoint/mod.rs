@@ -14,3 +14,4 @@ mod queries;
 mod query_checker;
 mod stuck;
 pub(crate) mod support;
+mod traces;

@@ -8,7 +8,7 @@ mod events;
 mod json;
 mod random;
 mod schema;
-mod shown;
+pub(crate) mod shown;
 mod summary;
 mod window;
 

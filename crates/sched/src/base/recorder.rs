@@ -1,0 +1,76 @@
+//! How much a scheduler records.
+
+#[cfg(feature = "observe")]
+use std::time::Duration;
+
+/// A flight recorder: it keeps what each thread of the scheduler has done last, event by event.
+///
+/// In it are turns of processes and from where a worker has picked them, wake-ups and what has
+/// woken, messages, commands and their answers, timers, sleeps, thefts, spares, spawns, ends, marks
+/// and alarms. It is always on, and each new event overwrites the oldest of its thread.
+///
+/// **Memory**: [`bytes`](Self::bytes) in all, in equal rings for each worker and one for all other
+/// threads, taken when the scheduler is built; and as much as a worker's for each spare that has
+/// had to take a worker's place. 32 bytes an event: 16 MiB are 500,000 events.
+///
+/// **Time**: some nanoseconds an event, where the processor has a counter that the kernel trusts
+/// (most machines with Linux on x86_64); elsewhere what the system's clock takes. A message has
+/// about five events: it is sent, wakes its receiver, has a turn begin and end, and is taken.
+///
+/// ```
+/// use ganger_sched::{Recorder, Scheduler};
+/// use std::time::Duration;
+///
+/// let recorder = Recorder::new().bytes(1 << 20).at_least(Duration::from_secs(10));
+/// let scheduler = Scheduler::builder().record(recorder).start()?;
+/// scheduler.mark("the config is read", 7);
+/// let recording = scheduler.recording(Duration::from_secs(1));
+/// assert!(recording.is_some_and(|it| it.scheduler() == "main"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "observe"),
+    expect(dead_code, unreachable_pub, reason = "the feature makes it public")
+)]
+pub struct Recorder {
+    pub(crate) bytes: usize,
+    #[cfg(feature = "observe")]
+    pub(crate) at_least: Duration,
+}
+
+#[cfg(feature = "observe")]
+impl Recorder {
+    /// 16 MiB, for ten seconds.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            bytes: 16 << 20,
+            at_least: Duration::from_secs(10),
+        }
+    }
+
+    /// How much memory the rings take. At least some 100 bytes a thread are taken, however few are
+    /// asked for.
+    #[must_use]
+    pub const fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// How long a recording goes back that is not asked for a length of its own, where the memory
+    /// has as much. What is older is left out.
+    #[must_use]
+    pub const fn at_least(self, length: Duration) -> Self {
+        Self {
+            at_least: length,
+            ..self
+        }
+    }
+}
+
+#[cfg(feature = "observe")]
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,193 @@
+//! What a reader takes out of the recorder.
+
+use super::names;
+use crate::api::handle::{Handle, here};
+use crate::observe::Observation;
+use ganger_proc_api::Pid;
+use ganger_ring::Snapshot;
+use ganger_ring::event::WORDS;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A copy of what a scheduler has recorded: see [`Handle::recording`].
+///
+/// `Trace::of` of the crate `ganger-observe` makes a time line of it, and files.
+pub struct Recording {
+    scheduler: String,
+    window: Range<u64>,
+    threads: Vec<(String, Snapshot<WORDS>)>,
+    names: Vec<Arc<str>>,
+    commands: HashMap<u32, String>,
+}
+
+impl Recording {
+    /// The host in the PIDs of the scheduler's processes.
+    #[must_use]
+    pub fn scheduler(&self) -> &str {
+        &self.scheduler
+    }
+
+    /// From when to when, since the scheduler's start. The begin is as it was asked for: the rings
+    /// may not go back as far.
+    #[must_use]
+    pub fn window(&self) -> Range<Duration> {
+        Duration::from_nanos(self.window.start)..Duration::from_nanos(self.window.end)
+    }
+
+    /// How many events are in it.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.threads.iter().map(|(_, it)| it.records.len()).sum()
+    }
+
+    /// The rings of the threads that have recorded anything, with names, in the format of the crate
+    /// `ganger-ring`; times are in nanoseconds.
+    #[doc(hidden)]
+    pub fn take_threads(&mut self) -> Vec<(String, Snapshot<WORDS>)> {
+        std::mem::take(&mut self.threads)
+    }
+
+    /// The text of a number in an event.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn name(&self, number: u32) -> Option<String> {
+        let text = || {
+            let place = usize::try_from(number).ok()?.checked_sub(1)?;
+            Some(self.names.get(place)?.to_string())
+        };
+        self.commands.get(&number).cloned().or_else(text)
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording")
+            .field("scheduler", &self.scheduler)
+            .field("window", &self.window())
+            .field("events", &self.events())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Observation {
+    /// A copy of all rings, with times in nanoseconds, and the time.
+    fn recording(&self, last: Option<Duration>) -> Option<Recording> {
+        let flight = self.flight()?;
+        let last = last.unwrap_or(flight.at_least);
+        let mut threads = Vec::new();
+        for (place, lane) in flight.lanes.iter().enumerate() {
+            if let Some(lane) = lane.get() {
+                let kind = if place < flight.workers {
+                    "worker"
+                } else {
+                    "spare"
+                };
+                threads.push((format!("{kind} {place}"), lane.reader()));
+            }
+        }
+        let outside = ganger_sync::sync::lock(&flight.outside).reader();
+        threads.push(("other threads".to_owned(), outside));
+        let copy = |(name, reader): (String, ganger_ring::Reader<WORDS>)| (name, reader.snapshot());
+        let mut threads: Vec<_> = threads.into_iter().map(copy).collect();
+        let (scale, now) = flight.time.scale();
+        for record in threads.iter_mut().flat_map(|(_, it)| &mut it.records) {
+            record[0] = scale.nanos(record[0]);
+        }
+        let last = u64::try_from(last.as_nanos()).unwrap_or(u64::MAX);
+        Some(Recording {
+            scheduler: String::new(),
+            window: now.saturating_sub(last)..now,
+            threads,
+            names: flight.names.all(),
+            commands: HashMap::new(),
+        })
+    }
+}
+
+/// The flight recorder: see [`Builder::record`](crate::Builder::record).
+impl Handle {
+    /// Whether the scheduler records.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.shared.observation().flight().is_some()
+    }
+
+    /// A copy of what has been recorded in the last so long, as far as the memory goes back; `None`
+    /// where the scheduler was built without a [`Recorder`](crate::Recorder).
+    ///
+    /// No worker waits for it. O(bytes of the recorder), in time and memory.
+    #[must_use]
+    pub fn recording(&self, last: Duration) -> Option<Recording> {
+        self.copy_recording(Some(last))
+    }
+
+    /// As [`recording`](Self::recording), of the length that the recorder was built with:
+    /// [`Recorder::at_least`](crate::Recorder::at_least).
+    #[must_use]
+    pub fn whole_recording(&self) -> Option<Recording> {
+        self.copy_recording(None)
+    }
+
+    fn copy_recording(&self, last: Option<Duration>) -> Option<Recording> {
+        let mut recording = self.shared.observation().recording(last)?;
+        recording.scheduler = self.shared.host.to_string();
+        for record in recording.threads.iter().flat_map(|(_, it)| &it.records) {
+            let number = (record[1] >> 32) as u32;
+            if let Some(id) = names::command(number) {
+                let name = || match self.shared.commands.name(id) {
+                    Some(name) => name.to_string(),
+                    None => id.to_string(),
+                };
+                recording.commands.entry(number).or_insert_with(name);
+            }
+        }
+        Some(recording)
+    }
+
+    /// Records a mark: a text for people, with a number. It shows in traces on the track of this
+    /// thread, and with the process whose turn it is. Does nothing where the scheduler does not
+    /// record.
+    ///
+    /// O(length), under a lock that other marks take. A recorder tells some 4,000 texts apart, so
+    /// that what changes belongs into the number; a text is cut at 200 bytes.
+    pub fn mark(&self, text: &str, value: u64) {
+        let observation = self.shared.observation();
+        if let Some(flight) = observation.flight() {
+            flight.mark(observation.own(), text, value);
+        }
+    }
+
+    /// As [`mark`](Self::mark), for an alarm about a process, or about none.
+    pub fn mark_alarm(&self, text: &str, process: Option<Pid>, value: u64) {
+        let observation = self.shared.observation();
+        if let Some(flight) = observation.flight() {
+            let process = process.map_or(0, |pid| pid.id());
+            flight.alarm(observation.own(), process, text, value);
+        }
+    }
+}
+
+/// Records a mark in the scheduler that this thread is a worker of, if it is and that records: see
+/// [`Handle::mark`].
+///
+/// ```
+/// use ganger_proc_api::{BoxError, actor_fn};
+/// use ganger_sched::{Recorder, Scheduler, mark};
+///
+/// let scheduler = Scheduler::builder().record(Recorder::new()).start()?;
+/// let order = scheduler.spawn(actor_fn(|_, order: u64, out| {
+///     mark("order is checked", order);
+///     Ok(out.done(()))
+/// }))?;
+/// order.send(4711)?;
+/// assert!(order.wait().is_done());
+/// # Ok::<(), BoxError>(())
+/// ```
+pub fn mark(text: &str, value: u64) {
+    if let Some(handle) = here::scheduler() {
+        handle.mark(text, value);
+    }
+}
