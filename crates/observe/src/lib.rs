@@ -2,11 +2,13 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "observer")]
+mod alarms;
 #[cfg(feature = "api")]
 pub mod api;
 #[cfg(feature = "serve")]
 mod endpoint;
-#[cfg(feature = "metrics")]
+#[cfg(feature = "observer")]
 mod every;
 #[cfg(feature = "serve")]
 mod letters;
@@ -23,6 +25,8 @@ mod spans;
 pub mod trace;
 mod wire;
 
+#[cfg(feature = "observer")]
+pub use alarms::{Alarm, AlarmChange, AlarmLooker, AlarmWatch, Alarms, Kind};
 #[cfg(feature = "serve")]
 pub use endpoint::{Endpoint, Serve, ServeError, serve};
 #[cfg(feature = "serve")]

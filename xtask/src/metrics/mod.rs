@@ -45,6 +45,7 @@ fn add(text: &mut String, metric: &Metric) {
         Of::Limited => "limit",
         Of::Counts => "`Counts`",
         Of::Histograms => "`Histograms`",
+        Of::Alarms => "alarms",
     };
     let labels: Vec<_> = metric.labels.iter().map(|it| format!("`{it}`")).collect();
     let labels = labels.join(", ");

@@ -38,8 +38,9 @@ const BENCHES: [&str; 3] = [
     "driver locks queues",
 ];
 
-const OBSERVE: [&str; 4] = [
+const OBSERVE: [&str; 5] = [
     "api every letters observer spans wire",
+    "alarms",
     "metrics profile trace",
     "recording",
     "endpoint",

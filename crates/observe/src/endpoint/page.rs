@@ -20,7 +20,7 @@ const PATHS: [(&str, &str, &str); 11] = [
     (
         "/readyz",
         "/readyz",
-        "whether all schedulers are started, and none stops",
+        "whether all schedulers are started, none stops, and no severe alarm is raised",
     ),
     (
         "/metrics",

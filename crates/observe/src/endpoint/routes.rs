@@ -8,6 +8,7 @@ use super::page;
 use super::profile;
 use super::site::Site;
 use super::{maker, passes, traces, windows};
+use crate::alarms::Board;
 use crate::api::{Processes, ProcessesQuery, VERSION};
 use ganger_proc_api::{Pid, TypedCommand};
 use ganger_sched::{Handle, Observe};
@@ -379,6 +380,11 @@ fn ready(schedulers: &[Shown]) -> Answer {
         }
         if !scheduler.is_started() {
             return not_ready(&format!("the scheduler {host} is not started: ask later"));
+        }
+        let raised = Board::of(scheduler).raised();
+        if let Some(alarm) = raised.iter().find(|it| it.is_severe) {
+            let sentence = format!("the scheduler {host} has an alarm: {}", alarm.text);
+            return not_ready(&sentence);
         }
     }
     text(StatusCode::OK, "ready")

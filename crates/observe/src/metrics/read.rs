@@ -2,6 +2,7 @@
 
 use super::table::{self, Metric};
 use super::types::{OTHER, Types};
+use crate::alarms::Board;
 use crate::observer::Observer;
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Distributions, Handle, ProcessState, Stats, TimerStats};
@@ -94,6 +95,10 @@ impl Families {
         adding.add_timers(handle.timers().stats());
         adding.add_sums(&sums, &types, distributions.is_some());
         adding.add_workers(handle);
+        for (kind, raised, all) in Board::of(handle).counts() {
+            adding.numbers(&table::ALARM_RAISED, &[(kind.name(), raised)]);
+            adding.numbers(&table::ALARM_COUNT, &[(kind.name(), all)]);
+        }
         if let Some(distributions) = distributions {
             adding.add_distributions(distributions, &types);
         }

@@ -27,6 +27,8 @@ pub(crate) enum Of {
     Counts,
     /// Schedulers that are built with `Observe::Histograms`.
     Histograms,
+    /// Schedulers with `Alarms`.
+    Alarms,
 }
 
 /// A metric.
@@ -155,4 +157,8 @@ metrics! {
         "Delayed messages that their processes have refused.";
     TIMER_LATENESS: "ganger.timer.lateness", Histogram, "s", [], Histograms,
         "By how much the earliest of the timers was late that were fired together.";
+    ALARM_RAISED: "ganger.alarm.raised", Gauge, "{alarm}", ["kind"], Alarms,
+        "Alarms that are raised, by kind.";
+    ALARM_COUNT: "ganger.alarm.count", Counter, "{alarm}", ["kind"], Alarms,
+        "Alarms that have been raised, by kind.";
 }

@@ -1,6 +1,8 @@
 //! Tests of the observer.
 #![allow(missing_docs)]
 
+#[cfg(feature = "observer")]
+mod alarms;
 #[cfg(feature = "serve")]
 mod endpoint;
 #[cfg(any(feature = "metrics", feature = "serve"))]

@@ -1,6 +1,7 @@
 //! Looks at schedulers: makes the answers of the API from their handles. No worker of an observed
 //! scheduler waits for a look.
 
+mod alarms;
 mod list;
 mod measured;
 mod one;
@@ -78,7 +79,7 @@ fn scheduler(shown: &Shown) -> Scheduler {
             .map(worker_times)
             .collect(),
         distributions: handle.distributions().map(|it| distributions(&it)),
-        alarms: Vec::new(),
+        alarms: alarms::raised(handle),
     }
 }
 

@@ -7,6 +7,7 @@ mod reader;
 #[cfg(feature = "serve")]
 mod text;
 
+use ganger_observe::Alarms;
 use ganger_proc_api::{BoxError, Message, Process, process_fn};
 use ganger_sched::{Builder, Handle, Scheduler};
 use std::collections::BTreeSet;
@@ -54,6 +55,8 @@ pub(crate) fn worked(builder: Builder) -> Result<Scheduler, BoxError> {
     use ganger_sched::Observe;
     let builder = builder.workers(2).max_processes(1_000).quiet_failures();
     let scheduler = builder.observe(Observe::Histograms).start()?;
+    // Its kinds are shown, also when it is gone.
+    drop(Alarms::new().looker(&scheduler));
     let timers: Vec<_> = (0..10).map(|_| set_timer(&scheduler)).collect();
     for _ in 0..20 {
         let process = scheduler.spawn(takes())?;
