@@ -31,7 +31,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     not(feature = "observe"),
-    expect(dead_code, unreachable_pub, reason = "the feature makes it public")
+    expect(unreachable_pub, reason = "the feature makes it public")
 )]
 pub struct Recorder {
     pub(crate) bytes: usize,

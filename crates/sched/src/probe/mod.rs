@@ -100,10 +100,6 @@ pub(crate) enum Push {
 
 /// From where a worker takes the process that it runs next, if that is not its own deque.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    not(feature = "observe"),
-    expect(dead_code, reason = "the recorder alone tells it")
-)]
 pub(crate) enum From {
     Global,
     Urgent,
@@ -115,10 +111,6 @@ pub(crate) enum From {
 
 /// What becomes of a process after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    not(feature = "observe"),
-    expect(dead_code, reason = "the recorder alone tells it")
-)]
 pub(crate) enum Next {
     Waits,
     /// It is queued again.
@@ -130,10 +122,6 @@ pub(crate) enum Next {
 
 /// What has made a process ready, where no item tells that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    not(feature = "observe"),
-    expect(dead_code, reason = "the recorder alone tells it")
-)]
 pub(crate) enum Wakes {
     /// A waker.
     Waker,
