@@ -29,12 +29,14 @@ mod wire;
 pub use alarms::{Alarm, AlarmChange, AlarmLooker, AlarmWatch, Alarms, Kind};
 #[cfg(feature = "serve")]
 pub use endpoint::{Endpoint, Serve, ServeError, serve};
+#[cfg(feature = "observer")]
+pub use ganger_wait::watch::Party;
 #[cfg(feature = "serve")]
 pub use letters::{keep_letters, keep_letters_and_tell};
 #[cfg(feature = "metrics")]
 pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
-pub use observer::{By, Group, Observer, Top};
+pub use observer::{By, Group, Head, Node, Observer, Top, Tree, Wait, Waits};
 #[cfg(feature = "profile")]
 pub use profile::{Profile, ProfileError};
 #[cfg(feature = "spans")]

@@ -10,8 +10,8 @@
 mod cycles;
 mod questions;
 
-pub use cycles::cycles;
-pub use questions::{Asked, asked_by, asks};
+pub use cycles::{cycle_places, cycles};
+pub use questions::{Asked, asked_by, asks, awaits};
 
 use ganger_proc_api::Pid;
 use ganger_sync::scoped;
@@ -77,7 +77,13 @@ impl fmt::Display for Party {
 }
 
 /// The kind of an asker's wait for the answer of another process.
-const ANSWER: &str = "answer";
+pub const ANSWER: &str = "answer";
+
+/// The kind of a sender's wait for room in the mailbox of a process.
+pub const MAILBOX: &str = "mailbox";
+
+/// The kind of a wait for the end of a process.
+pub const END: &str = "exit";
 
 /// The kind of a thing in parts: each owner may give back enough for the waiter.
 pub const PERMITS: &str = "semaphore";
@@ -136,13 +142,16 @@ impl Waiting {
         let owners = owners.collect::<Vec<_>>().join(" and ");
         match self.thing.kind {
             ANSWER => format!("{party} waits for the answer of {owners}"),
+            MAILBOX => format!("{party} waits for room in the mailbox of {owners}"),
+            END => format!("{party} waits for the end of {owners}"),
             _ if owners.is_empty() => format!("{party} waits for the {}", self.thing),
             _ => format!("{party} waits for the {}, which {owners} has", self.thing),
         }
     }
 
     /// Returns the parties that must all act before the wait ends.
-    pub(crate) fn needs(&self) -> &[Party] {
+    #[must_use]
+    pub fn needs(&self) -> &[Party] {
         let is_one = self.owners.windows(2).all(|it| it[0] == it[1]);
         if self.thing.kind == PERMITS && !is_one {
             return &[];

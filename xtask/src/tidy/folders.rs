@@ -119,7 +119,7 @@ const TIME: [&str; 5] = [
 const SUPERVISE: [&str; 7] = [
     "batch log plan",
     "breaker view",
-    "child",
+    "child running",
     "driver",
     "tree",
     "supervisor",

@@ -7,8 +7,8 @@ use std::time::Duration;
 /// The longest window.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// An order of processes; equal processes are in the order of their PIDs. Of those for which a
-/// scheduler must be observed, processes of other schedulers come last.
+/// An order of processes; equal processes are in the order of their PIDs. In an
+/// order for observed schedulers, the processes of other schedulers come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum By {
     /// By the waiting messages and events, the most first.

@@ -10,7 +10,7 @@ pub struct Groups {
     pub version: u32,
     /// The groups, the largest first, at most 1,000.
     pub groups: Vec<Group>,
-    /// The processes in groups that are left out.
+    /// The processes in further groups.
     pub others: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Tree {
     /// The nodes, a parent before its children and at most 10,000: so a viewer builds the tree in
     /// one pass.
     pub nodes: Vec<TreeNode>,
-    /// The live processes that are left out.
+    /// The live processes without a node.
     pub others: u64,
 }
 
@@ -82,18 +82,21 @@ pub struct Waits {
     /// The cycles: of each the places in `waits`, in the order of the cycle. None of their waits
     /// ends by itself.
     pub cycles: Vec<Vec<u64>>,
-    /// The parties for which others wait, and that wait for no party themselves: the most waiters
-    /// first, at most 100.
+    /// The parties with waiters that wait for no party themselves: the most waiters first, at most
+    /// 100.
     pub heads: Vec<Head>,
-    /// The waits that are left out.
+    /// The waits without a place in `waits`.
     pub others: u64,
+    /// The time since the program registers the parties of waits: the parties of older waits are
+    /// not known.
+    #[serde(default)]
+    pub watched_ns: u64,
 }
 
 /// A wait of a process, or of a thread, for other parties.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitFor {
-    /// The number of the waiter's scheduler; none for a thread, or for a scheduler that is not
-    /// shown.
+    /// The number of the waiter's scheduler; none for a thread, or for an unknown scheduler.
     pub scheduler: Option<u64>,
     /// The waiter: a PID, or a thread.
     pub waiter: String,
@@ -102,17 +105,24 @@ pub struct WaitFor {
     /// What it waits for, such as `answer`, `mutex`, `channel`, `mailbox`, `exit`, or the name of
     /// a command's handler.
     pub kind: String,
-    /// The parties that can end the wait; none where that is not known.
+    /// The parties that can end the wait; none where they are not known.
     pub parties: Vec<String>,
+    /// The numbers of the schedulers of `parties`, in the same order; none for a thread, or for a
+    /// unknown scheduler. Two schedulers may use the same PID.
+    #[serde(default)]
+    pub party_schedulers: Vec<Option<u64>>,
     /// The time since the begin of the wait.
     pub since_ns: u64,
 }
 
-/// A party for which others wait, directly or behind others, and that waits for no party itself.
+/// A party with waiters, directly or behind other parties, that waits for no party itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The party.
     pub party: String,
+    /// The number of its scheduler; none for a thread, or for an unknown scheduler.
+    #[serde(default)]
+    pub scheduler: Option<u64>,
     /// The name or type of the party.
     pub party_name: Option<String>,
     /// How many wait for it, directly or behind others.

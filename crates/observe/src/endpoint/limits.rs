@@ -46,11 +46,10 @@ pub(super) const PORTION: u32 = 4_096;
 /// What a portion takes at most, if the thread has a processor.
 pub(super) const PORTION_TIME: Duration = Duration::from_millis(10);
 
-/// A pass takes one of so many parts of a core.
+/// The share of a pass: a core divided by this number.
 pub(super) const PARTS_OF_A_PASS: u32 = 10;
 
-/// All passes together take one of so many parts of a core, unless a pass takes so long that the
-/// rest behind it is too long for viewers.
+/// The share of all passes together: a core divided by this number, up to [`LONGEST_REST`].
 pub(super) const PARTS_OF_ALL: u32 = 50;
 
 /// The longest rest behind a pass.

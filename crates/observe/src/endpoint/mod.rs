@@ -36,6 +36,7 @@ use ganger_proc_api::BoxError;
 use ganger_sched::{ContextExt as _, Handle, Scheduler, StartError};
 use ganger_task::Cx;
 use observed::Observed;
+use passes::Watched;
 use site::Site;
 use std::fmt;
 use std::io;
@@ -70,6 +71,9 @@ use std::time::Duration;
 /// | `/api/v1/snapshot` | [`Snapshot`], a new one; `?since=` may have the number of the last |
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
 /// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |
+/// | `/api/v1/groups` | [`Groups`]: processes that are alike |
+/// | `/api/v1/tree` | [`Tree`]: supervisors, and what processes have started |
+/// | `/api/v1/waits` | [`Waits`]: see [`watch_waits`](Serve::watch_waits) |
 /// | `/api/v1/letters` | [`Letters`] |
 /// | `/profile` | a file for pprof, or folded stacks, by the feature `profile` |
 /// | `/login` | takes the token, and gives a cookie for it |
@@ -88,6 +92,9 @@ use std::time::Duration;
 /// [`Snapshot`]: crate::api::Snapshot
 /// [`Processes`]: crate::api::Processes
 /// [`ProcessesQuery`]: crate::api::ProcessesQuery
+/// [`Groups`]: crate::api::Groups
+/// [`Tree`]: crate::api::Tree
+/// [`Waits`]: crate::api::Waits
 /// [`Letters`]: crate::api::Letters
 pub fn serve(address: impl ToSocketAddrs) -> Serve {
     Serve {
@@ -95,6 +102,7 @@ pub fn serve(address: impl ToSocketAddrs) -> Serve {
         observed: Observed::default(),
         hosts: Vec::new(),
         token: None,
+        watched: None,
     }
 }
 
@@ -105,6 +113,7 @@ pub struct Serve {
     observed: Observed,
     hosts: Vec<String>,
     token: Option<String>,
+    watched: Option<Watched>,
 }
 
 /// A running endpoint, until it is dropped. The drop ends its connections.
@@ -157,6 +166,17 @@ impl Serve {
         self
     }
 
+    /// Has the program register its waits from now on, until the endpoint is dropped: for locks,
+    /// channels, answers, room in mailboxes and ends. Without this, they are registered from the
+    /// first question for `/api/v1/waits` on, and the parties of older waits are not known.
+    ///
+    /// Meanwhile a wait that sleeps takes a lock of the program twice, and a call costs an
+    /// allocation.
+    pub fn watch_waits(mut self) -> Self {
+        self.watched.get_or_insert_with(Watched::begin);
+        self
+    }
+
     /// Starts the endpoint. Returns when it listens.
     ///
     /// # Errors
@@ -188,8 +208,8 @@ impl Serve {
         scheduler
             .start()
             .map_err(|error: StartError| ServeError::Start(error.into()))?;
-        let shown = Arc::clone(&observed);
-        let server = async move |cx: Cx| run(cx, listener, access, shown).await;
+        let (shown, watched) = (Arc::clone(&observed), self.watched);
+        let server = async move |cx: Cx| run(cx, listener, access, shown, watched).await;
         let started = scheduler.spawn(server);
         started.map_err(|error| ServeError::Start(error.into()))?;
         Ok(Endpoint {
@@ -224,12 +244,13 @@ async fn run(
     listener: TcpListener,
     access: Access,
     observed: Arc<Observed>,
+    watched: Option<Watched>,
 ) -> Result<(), BoxError> {
     let shown = || Arc::clone(&observed);
     let (made, passed, windowed) = (shown(), shown(), shown());
     let site = Site {
         maker: cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, made))?,
-        passes: cx.spawn(move |cx: Cx<passes::Ask>| passes::run(cx, passed))?,
+        passes: cx.spawn(move |cx: Cx<passes::Ask>| passes::run(cx, passed, watched))?,
         windows: cx.spawn(move |cx: Cx<windows::Ask>| windows::run(cx, windowed))?,
         tracing: Arc::default(),
         access,

@@ -7,8 +7,8 @@
 //! asks.
 //!
 //! **Protocol.** A process takes all waiting questions, and goes once through the processes of all
-//! schedulers. Each question sees each process, and equal questions are one. Nothing is allocated
-//! for a process that is in no answer.
+//! schedulers. Each question sees each process, and equal questions share an answer. A process
+//! without a place in an answer costs no memory.
 //!
 //! **Pace.** Between two portions of a pass it rests for nine times as long as a portion takes: a
 //! pass takes a tenth of a core at most, and other requests have their turns. Behind a pass it
@@ -17,12 +17,14 @@
 //! much as one viewer in haste.
 
 use super::limits::{LONGEST_REST, PARTS_OF_A_PASS, PARTS_OF_ALL, PORTION, PORTION_TIME};
-use super::look::{List, Live};
+use super::look::{List, Live, graphs};
 use super::observed::{Observed, Shown};
 use crate::api::ProcessesQuery;
+use crate::observer::{groups, tree, waits, watch_waits};
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Reply};
 use ganger_task::Cx;
+use ganger_wait::watch::{self, Watching};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,17 +33,40 @@ use std::time::Duration;
 pub(super) enum Ask {
     /// For a list of processes.
     Processes(ProcessesQuery, Reply<Bytes>),
+    /// For another view of all processes.
+    View(View, Reply<Bytes>),
+}
+
+/// A view of all processes without a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    Groups,
+    Tree,
+    Waits,
 }
 
 /// All questions of a pass.
 #[derive(Default)]
 struct Asked {
     lists: Vec<(ProcessesQuery, List, Vec<Reply<Bytes>>)>,
+    groups: Views<Vec<(u64, groups::Collected)>>,
+    tree: Views<Vec<(u64, tree::Collected)>>,
+    waits: Views<Option<waits::Collected>>,
+}
+
+/// A view, while a pass makes it, and its askers.
+#[derive(Default)]
+struct Views<C> {
+    made: C,
+    replies: Vec<Reply<Bytes>>,
 }
 
 impl Asked {
     fn add(&mut self, ask: Ask) {
         match ask {
+            Ask::View(View::Groups, reply) => self.groups.replies.push(reply),
+            Ask::View(View::Tree, reply) => self.tree.replies.push(reply),
+            Ask::View(View::Waits, reply) => self.waits.replies.push(reply),
             Ask::Processes(query, reply) => {
                 let same = self.lists.iter_mut().find(|it| it.0 == query);
                 if let Some((_, _, replies)) = same {
@@ -54,9 +79,36 @@ impl Asked {
         }
     }
 
-    fn see(&mut self, scheduler: u64, process: Live<'_>) {
+    /// Before the pass.
+    fn begin(&mut self, schedulers: &[Shown]) {
+        if !self.groups.replies.is_empty() {
+            let empty = |it: &Shown| (it.number, groups::Collected::default());
+            self.groups.made = schedulers.iter().map(empty).collect();
+        }
+        if !self.tree.replies.is_empty() {
+            let most = tree::MOST / schedulers.len().max(1);
+            let empty = |it: &Shown| (it.number, tree::Collected::new(&it.handle, most));
+            self.tree.made = schedulers.iter().map(empty).collect();
+        }
+        if !self.waits.replies.is_empty() {
+            self.waits.made = Some(waits::Collected::new());
+        }
+    }
+
+    fn see(&mut self, scheduler: &Shown, process: Live<'_>) {
+        let number = scheduler.number;
         for (_, list, _) in &mut self.lists {
-            list.see(scheduler, &process, 0);
+            list.see(number, &process, 0);
+        }
+        let own = |it: &u64| *it == number;
+        if let Some((_, groups)) = self.groups.made.iter_mut().find(|it| own(&it.0)) {
+            groups.see(process.look);
+        }
+        if let Some((_, tree)) = self.tree.made.iter_mut().find(|it| own(&it.0)) {
+            tree.see(process.look);
+        }
+        if let Some(waits) = &mut self.waits.made {
+            waits.see(scheduler.handle.number(), process.look);
         }
     }
 
@@ -64,16 +116,33 @@ impl Asked {
         self,
         cx: &Cx<M>,
         schedulers: &[Shown],
+        watched: Duration,
     ) -> Result<(), BoxError> {
         for (_, list, replies) in self.lists {
             reply_all(replies, &list.finish(schedulers))?;
             cx.yield_now().await;
         }
+        let Views { made, replies } = self.groups;
+        if !replies.is_empty() {
+            reply_all(replies, &graphs::groups(made))?;
+            cx.yield_now().await;
+        }
+        let Views { made, replies } = self.tree;
+        if !replies.is_empty() {
+            reply_all(replies, &graphs::tree(schedulers, made))?;
+            cx.yield_now().await;
+        }
+        if let Some(made) = self.waits.made {
+            reply_all(
+                self.waits.replies,
+                &graphs::waits(schedulers, made, watched),
+            )?;
+        }
         Ok(())
     }
 }
 
-/// Answers all that have asked the same.
+/// Gives all askers the same answer.
 pub(super) fn reply_all(
     replies: Vec<Reply<Bytes>>,
     answer: &impl Serialize,
@@ -85,8 +154,13 @@ pub(super) fn reply_all(
     Ok(())
 }
 
-/// The body of the process.
-pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxError> {
+/// The body of the process. `watching` has the waits of the program registered from the start.
+pub(super) async fn run(
+    cx: Cx<Ask>,
+    observed: Arc<Observed>,
+    watching: Option<Watched>,
+) -> Result<(), BoxError> {
+    let mut watching = watching;
     while let Some(first) = cx.recv().await {
         let mut asked = Asked::default();
         let mut next = Some(first);
@@ -94,17 +168,41 @@ pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxE
             asked.add(ask);
             next = cx.try_recv();
         }
+        if !asked.waits.replies.is_empty() {
+            watching.get_or_insert_with(Watched::begin);
+        }
         let schedulers = observed.schedulers();
+        asked.begin(&schedulers);
         let taken = pass(&cx, &schedulers, |at, it| asked.see(at, it)).await;
-        asked.answer(&cx, &schedulers).await?;
-        // A scheduler that is dropped meanwhile keeps no memory.
+        let watched = watching.as_ref().map_or(Duration::ZERO, Watched::length);
+        asked.answer(&cx, &schedulers, watched).await?;
+        // A dropped scheduler gives its memory back.
         drop(schedulers);
         cx.sleep(rest_after(taken)).await?;
     }
     Ok(())
 }
 
-/// The rest behind a pass that has taken so much time of a core.
+/// Has the waits of the program registered, until it is dropped.
+pub(super) struct Watched {
+    _watching: Watching,
+    since: Duration,
+}
+
+impl Watched {
+    pub(super) fn begin() -> Self {
+        Self {
+            _watching: watch_waits(),
+            since: watch::now(),
+        }
+    }
+
+    fn length(&self) -> Duration {
+        watch::now().saturating_sub(self.since)
+    }
+}
+
+/// The rest behind a pass, by the time of a core that the pass has taken.
 pub(super) fn rest_after(taken: Duration) -> Duration {
     (taken * (PARTS_OF_ALL - 1)).min(LONGEST_REST)
 }
@@ -114,21 +212,22 @@ pub(super) fn rest_after(taken: Duration) -> Duration {
 pub(super) async fn pass<M: Send + 'static>(
     cx: &Cx<M>,
     schedulers: &[Shown],
-    mut look: impl FnMut(u64, Live<'_>),
+    mut look: impl FnMut(&Shown, Live<'_>),
 ) -> Duration {
     let mut taken = Duration::ZERO;
-    for Shown { number, handle } in schedulers {
+    for shown in schedulers {
+        let handle = &shown.handle;
         let mut portion = Some(0);
         while let Some(from) = portion {
             let now = handle.now();
             portion = handle.each_process_from(from, PORTION, |look_at| {
-                look(*number, Live { look: look_at, now });
+                look(shown, Live { look: look_at, now });
             });
             // The thread may have waited for a processor meanwhile.
             let time = (handle.now() - now).min(PORTION_TIME);
             taken += time;
             if portion.is_some() {
-                // It fails for a process that is to end.
+                // The sleep of an ending process fails.
                 let _ = cx.sleep(time * (PARTS_OF_A_PASS - 1)).await;
             }
         }
@@ -150,7 +249,7 @@ mod tests {
         let observed = Arc::new(Observed::default());
         observed.add(&scheduler);
         let task = scheduler.spawn(async move |cx: Cx| {
-            let passes = cx.spawn(move |cx: Cx<Ask>| run(cx, observed))?;
+            let passes = cx.spawn(move |cx: Cx<Ask>| run(cx, observed, None))?;
             // All are asked in a step, before the next of the passes.
             let list = |top: u32| {
                 let query = ProcessesQuery {
@@ -215,7 +314,7 @@ mod tests {
         let looker = Scheduler::builder().workers(1).start().unwrap();
         let task = looker.spawn(async move |cx: Cx| {
             let mut seen = Vec::new();
-            let see = |at, it: Live<'_>| seen.push((at, it.look.pid()));
+            let see = |at: &Shown, it: Live<'_>| seen.push((at.number, it.look.pid()));
             pass(&cx, &observed.schedulers(), see).await;
             seen.sort_unstable();
             expected.sort_unstable();

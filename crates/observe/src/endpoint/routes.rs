@@ -5,6 +5,7 @@ use super::limits::{BODY, HEAD, MAKE, REQUEST};
 use super::look;
 use super::observed::Shown;
 use super::page;
+use super::passes::View;
 use super::profile;
 use super::site::Site;
 use super::{maker, passes, traces, windows};
@@ -35,6 +36,7 @@ enum Route<'a> {
     Processes,
     /// The text of a PID, as it is in the path.
     Process(&'a str),
+    View(View),
     Letters,
     Profile,
     Trace,
@@ -51,6 +53,9 @@ impl<'a> Route<'a> {
             "/metrics" => Self::Metrics,
             "/api/v1/snapshot" => Self::Snapshot,
             "/api/v1/processes" => Self::Processes,
+            "/api/v1/groups" => Self::View(View::Groups),
+            "/api/v1/tree" => Self::View(View::Tree),
+            "/api/v1/waits" => Self::View(View::Waits),
             "/api/v1/letters" => Self::Letters,
             "/profile" => Self::Profile,
             "/trace" => Self::Trace,
@@ -204,6 +209,13 @@ async fn read(
             Ok(answer::json_bytes(json))
         }
         Route::Process(pid) => process(site, pid, query),
+        Route::View(view) => {
+            no_query(query)?;
+            let question = site
+                .passes
+                .call(move |reply| passes::Ask::View(view, reply));
+            Ok(answer::json_bytes(ask(cx, MAKE, question).await?))
+        }
         Route::Letters => {
             no_query(query)?;
             Ok(answer::json(&look::letters(&schedulers(site))))

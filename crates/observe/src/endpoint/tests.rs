@@ -38,7 +38,7 @@ fn simulate(seeds: u64, faults: &Faults, test: impl Fn(&Rt<'_>, Pid)) {
         observed.add(rt);
         let server = rt.spawn(async move |cx: Cx| {
             let listener = TcpListener::bind(ADDRESS)?;
-            run(cx, listener, access(), observed).await
+            run(cx, listener, access(), observed, None).await
         });
         let server = server.unwrap();
         rt.settle();

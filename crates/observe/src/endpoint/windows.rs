@@ -1,4 +1,4 @@
-//! Windows of time: lists of what processes have done from a question on.
+//! Windows of time: lists by the work of processes from a question on.
 //!
 //! **Problem.** The value of each process at the begin of a window must be kept, and a table of a
 //! million values for each viewer is too much.
@@ -75,8 +75,8 @@ async fn look<M: Send + 'static>(
         found.map(|it| &it.1)
     };
     let begun = cx.now();
-    let mark = |scheduler, process: Live<'_>| {
-        if let (Some(marks), Some(value)) = (of(scheduler), process.value(by)) {
+    let mark = |scheduler: &Shown, process: Live<'_>| {
+        if let (Some(marks), Some(value)) = (of(scheduler.number), process.value(by)) {
             marks.set(process.look, value);
         }
     };
@@ -86,10 +86,10 @@ async fn look<M: Send + 'static>(
         .into_iter()
         .map(|it| (List::new(it.query), it.reply))
         .collect();
-    let see = |scheduler, process: Live<'_>| {
-        let before = of(scheduler).map_or(0, |it| it.of(process.look));
+    let see = |scheduler: &Shown, process: Live<'_>| {
+        let before = of(scheduler.number).map_or(0, |it| it.of(process.look));
         for (list, _) in &mut lists {
-            list.see(scheduler, &process, before);
+            list.see(scheduler.number, &process, before);
         }
     };
     taken += pass(cx, schedulers, see).await;

@@ -2,7 +2,7 @@
 
 use super::Observer;
 use ganger_proc_api::Symbol;
-use ganger_sched::ProcessState;
+use ganger_sched::{ProcessLook, ProcessState};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,27 +36,29 @@ type Key = (
     Option<Symbol>,
 );
 
-impl Observer {
-    /// All live processes in groups, the largest first.
-    ///
-    /// O(processes), and memory for the groups. Blocks for as long as that takes.
-    #[must_use]
-    pub fn groups(&self) -> Vec<Group> {
-        let mut groups = HashMap::<Key, (u64, u64)>::new();
-        self.each(|it| {
-            let mut waits_for = None;
-            it.each_wait(|wait| waits_for = waits_for.or(wait.name));
-            let key = (
-                it.type_name(),
-                it.method(),
-                it.label(),
-                it.state(),
-                waits_for,
-            );
-            let (count, waiting) = groups.entry(key).or_default();
-            *count += 1;
-            *waiting += it.counts().map_or(0, |counts| counts.waiting);
-        });
+/// Groups, while a pass collects them.
+#[derive(Default)]
+pub(crate) struct Collected(HashMap<Key, (u64, u64)>);
+
+impl Collected {
+    /// A process, at a pass.
+    pub(crate) fn see(&mut self, process: ProcessLook<'_>) {
+        let mut waits_for = None;
+        process.each_wait(|wait| waits_for = waits_for.or(wait.name));
+        let key = (
+            process.type_name(),
+            process.method(),
+            process.label(),
+            process.state(),
+            waits_for,
+        );
+        let (count, waiting) = self.0.entry(key).or_default();
+        *count += 1;
+        *waiting += process.counts().map_or(0, |counts| counts.waiting);
+    }
+
+    /// The groups, the largest first.
+    pub(crate) fn finish(self) -> Vec<Group> {
         let group = |((type_name, method, label, state, waits_for), (count, waiting))| Group {
             type_name,
             method,
@@ -66,11 +68,23 @@ impl Observer {
             count,
             waiting,
         };
-        let mut all: Vec<_> = groups.into_iter().map(group).collect();
+        let mut all: Vec<_> = self.0.into_iter().map(group).collect();
         all.sort_by(|a, b| {
             let key = |it: &Group| (Reverse(it.count), it.type_name, it.method);
             key(a).cmp(&key(b)).then_with(|| a.label.cmp(&b.label))
         });
         all
+    }
+}
+
+impl Observer {
+    /// All live processes in groups, the largest first.
+    ///
+    /// O(processes), and memory for the groups. Blocks for as long as that takes.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Group> {
+        let mut groups = Collected::default();
+        self.each(|it| groups.see(it));
+        groups.finish()
     }
 }

@@ -10,13 +10,20 @@
 //! thread sleeps for nine times as long as the portion took. So the observer takes a tenth of a
 //! core at most, and the program goes on.
 
-mod groups;
+pub(crate) mod groups;
 mod top;
+pub(crate) mod tree;
+pub(crate) mod waits;
 
 pub use groups::Group;
 pub use top::{By, Top};
+pub use tree::{Node, Tree};
+pub use waits::{Head, Wait, Waits};
 
+use ganger_sched::internal::here;
 use ganger_sched::{Handle, Instant, ProcessLook};
+use ganger_wait::watch::{self, Watching};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -52,6 +59,13 @@ const PARTS: u32 = 10;
 pub struct Observer {
     handle: Handle,
     is_gentle: bool,
+    /// Keeps the waits of the program registered.
+    _watching: Option<Arc<Watching>>,
+}
+
+/// Has the waits of the program registered, until it is dropped.
+pub(crate) fn watch_waits() -> Watching {
+    watch::begin(here::process, here::now)
 }
 
 impl Observer {
@@ -61,6 +75,19 @@ impl Observer {
         Self {
             handle: handle.clone(),
             is_gentle: true,
+            _watching: None,
+        }
+    }
+
+    /// The same, and has the program register its waits for locks, channels, answers, room in
+    /// mailboxes and ends, for [`waits`](Self::waits), until this observer and its copies are
+    /// dropped. Meanwhile a wait that sleeps takes a lock of the program twice, and a call costs an
+    /// allocation.
+    #[must_use]
+    pub fn watch_waits(self) -> Self {
+        Self {
+            _watching: Some(Arc::new(watch_waits())),
+            ..self
         }
     }
 

@@ -10,6 +10,7 @@ use crate::send::lots::{self, SendAllError};
 use crate::submit::Birth;
 use ganger_proc_api::{ExitReason, Message, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol};
 use ganger_sync::refuse_to_wait_in_driver;
+use ganger_wait::watch::{self, END};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -240,6 +241,8 @@ impl<M> ProcessHandle<M> {
                 return ExitReason::Failed(NotStarted.into());
             }
         }
+        let task = &self.address.task;
+        let _asked = watch::awaits(END, (task.pid(), task.shared.number));
         loop {
             // SAFETY: this is the handle.
             if let Some(reason) = unsafe { self.address.task.wait_for_end(None) } {

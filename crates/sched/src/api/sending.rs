@@ -12,6 +12,7 @@ use crate::runtime::cell::Task;
 use crate::runtime::local;
 use ganger_proc_api::{Envelope, Message, Pid, SendError, SendErrorKind};
 use ganger_sync::Parker;
+use ganger_wait::watch::{self, Asked, MAILBOX};
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -294,6 +295,8 @@ impl fmt::Debug for SendAsync {
 struct Waiter {
     task: Task,
     ticket: Ticket,
+    /// While the program watches for deadlocks.
+    _asked: Asked,
 }
 
 impl Waiter {
@@ -342,7 +345,12 @@ impl ProcessCell {
             Entered::Refused(kind, left) => Err((self.refined(kind), self.without_waker(left))),
             Entered::Waiting(ticket) => {
                 let task = Arc::clone(self);
-                Ok(Some(Waiter { task, ticket }))
+                let _asked = watch::awaits(MAILBOX, (task.pid(), task.shared.number));
+                Ok(Some(Waiter {
+                    task,
+                    ticket,
+                    _asked,
+                }))
             }
         }
     }

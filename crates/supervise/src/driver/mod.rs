@@ -26,6 +26,7 @@ use self::orphans::Orphans;
 use crate::child::{ChildSpec, Place, Site};
 use crate::log::{contain, log};
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
+use crate::running;
 use crate::view::{ChildState, Entry, View, ViewOf};
 use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
@@ -177,6 +178,9 @@ impl Driver {
     pub(crate) fn begin(&mut self, ctx: &Context) -> Result<(), BoxError> {
         let orphans = Orphans::new(Arc::clone(&self.view), self.scheduler.clone());
         ctx.add_exit_action(Box::new(orphans))?;
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            running::enter(&scheduler, ctx.pid(), &self.view);
+        }
         while let Some(act) = self.plan.next(self.timers.now()) {
             let Act::Start(id) = act else { break };
             self.start(ctx, id);

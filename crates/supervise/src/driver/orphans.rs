@@ -2,6 +2,7 @@
 
 use super::order::{must_stop_by, time_for_children};
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Rules, Verdict, Window};
+use crate::running;
 use crate::view::{Entry, View};
 use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, ExitCause, Payloads, Pid, Process, StepOutput,
@@ -38,7 +39,10 @@ impl Orphans {
 }
 
 impl ExitAction for Orphans {
-    fn release(&mut self, _: Pid) {
+    fn release(&mut self, process: Pid) {
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            running::leave(&scheduler, process, &self.view);
+        }
         self.left = self.view.end();
     }
 

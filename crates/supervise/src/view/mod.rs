@@ -500,8 +500,22 @@ impl View {
     }
 
     pub(crate) fn children(&self) -> Vec<ChildInfo> {
+        self.infos(|entry| entry.below.as_deref().map(Self::children))
+    }
+
+    /// The same, without those below.
+    pub(crate) fn own_children(&self) -> Vec<ChildInfo> {
+        self.infos(|_| None)
+    }
+
+    /// The name of the strategy.
+    pub(crate) fn strategy(&self) -> &'static str {
+        name_of(self.strategy)
+    }
+
+    fn infos(&self, below: impl Fn(&Entry) -> Option<Vec<ChildInfo>>) -> Vec<ChildInfo> {
         let info = |(_, entry): (ChildId, Entry)| ChildInfo {
-            children: entry.below.as_deref().map(Self::children),
+            children: below(&entry),
             name: entry.name,
             pid: entry.pid,
             state: entry.state,

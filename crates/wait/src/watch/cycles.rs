@@ -11,6 +11,14 @@ use std::collections::{HashMap, VecDeque};
 /// O(n) for each wait in no cycle, and for each cycle.
 #[must_use]
 pub fn cycles(waits: &[Waiting]) -> Vec<Vec<Waiting>> {
+    let places = cycle_places(waits).into_iter();
+    let cycle = |it: Vec<usize>| it.iter().map(|&at| waits[at].clone()).collect();
+    places.map(cycle).collect()
+}
+
+/// As [`cycles`], with the places of the waits in `waits`.
+#[must_use]
+pub fn cycle_places(waits: &[Waiting]) -> Vec<Vec<usize>> {
     let mut of: HashMap<Party, Vec<usize>> = HashMap::new();
     for (index, wait) in waits.iter().enumerate() {
         of.entry(wait.party).or_default().push(index);
@@ -25,7 +33,7 @@ pub fn cycles(waits: &[Waiting]) -> Vec<Vec<Waiting>> {
         match shortest(waits, &of, &is_free, start) {
             Some(cycle) => {
                 cycle.iter().for_each(|&it| is_named[it] = true);
-                cycles.push(cycle.iter().map(|&it| waits[it].clone()).collect());
+                cycles.push(cycle);
             }
             None => is_free[start] = true,
         }

@@ -42,8 +42,9 @@ impl List {
     }
 }
 
-/// A question of a process, or of a thread, to a process.
+/// A question of a process, or of a thread, to a process; or another wait for a process.
 struct Question {
+    kind: &'static str,
     party: Party,
     /// The asked process, and the number of its scheduler.
     of: (Pid, u64),
@@ -69,7 +70,14 @@ impl std::fmt::Debug for Asked {
 /// includes the number of the scheduler.
 #[inline]
 pub fn asks(of: (Pid, u64)) -> Asked {
-    Asked(is_on().then(|| Question::begin(party(), of, None)))
+    awaits(super::ANSWER, of)
+}
+
+/// Notes a wait of this thread's party for the process `of`, of another kind, until the result is
+/// dropped. `of` includes the number of the scheduler.
+#[inline]
+pub fn awaits(kind: &'static str, of: (Pid, u64)) -> Asked {
+    Asked(is_on().then(|| Question::begin(kind, party(), of, None)))
 }
 
 /// Notes a question of the completer's process to the process `of`. The returned completer
@@ -82,7 +90,7 @@ pub fn asked_by(completer: Completer, of: (Pid, u64)) -> Completer {
     match completer.asker() {
         Some((pid, scheduler)) => completer.through(|sink, token| {
             let asker = Some((sink, token));
-            Question::begin(Party::Process(pid, scheduler), of, asker)
+            Question::begin(super::ANSWER, Party::Process(pid, scheduler), of, asker)
         }),
         _ => completer,
     }
@@ -90,11 +98,13 @@ pub fn asked_by(completer: Completer, of: (Pid, u64)) -> Completer {
 
 impl Question {
     fn begin(
+        kind: &'static str,
         party: Party,
         of: (Pid, u64),
         asker: Option<(Arc<dyn CompletionSink>, u64)>,
     ) -> Arc<Self> {
         let question = Arc::new(Self {
+            kind,
             party,
             of,
             since: now(),
@@ -129,7 +139,7 @@ impl Question {
     fn waiting(&self) -> Waiting {
         Waiting {
             party: self.party,
-            thing: Thing::of(super::ANSWER, self),
+            thing: Thing::of(self.kind, self),
             owners: vec![Party::Process(self.of.0, self.of.1)],
             since: self.since,
             on: self.on,
@@ -291,6 +301,26 @@ mod tests {
         assert_eq!(waits[0].party, Party::Thread(thread::current().id()));
         assert_eq!(waits[0].owners, [Party::Process(pid(2), 1)]);
         drop(asked);
+        assert!(watching.own_waits().is_empty());
+    }
+
+    #[test]
+    fn waits_for_room_and_for_an_end_say_so() {
+        let watching = watching();
+        let waits = [
+            awaits(crate::watch::MAILBOX, (pid(2), 1)),
+            awaits(crate::watch::END, (pid(3), 1)),
+        ];
+        let me = thread::current().id();
+        let lines: Vec<_> = watching
+            .own_waits()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let room = format!("{me:?} waits for room in the mailbox of {}", pid(2));
+        let end = format!("{me:?} waits for the end of {}", pid(3));
+        assert_eq!(lines, [room, end]);
+        drop(waits);
         assert!(watching.own_waits().is_empty());
     }
 

@@ -1,8 +1,8 @@
-//! Lists of processes: the first so many of those that pass a filter, in an order.
+//! Lists of processes: the first of all processes behind a filter, in an order.
 //!
-//! **Protocol.** A list sees each process once, and allocates for none: it keeps the first so many
-//! in a heap, by their places. At the end it looks at those again, for all that the answer has of
-//! them. A process that has ended meanwhile is left out.
+//! **Protocol.** A list sees each process once, and keeps the first in a heap, by their places. At
+//! the end it looks at the kept processes again, for all other fields of the answer, and leaves out
+//! ended processes.
 
 use super::one::{self, state};
 use super::{count, nanos};
@@ -79,7 +79,7 @@ impl Seen for Live<'_> {
 /// and PID.
 type Place = (Option<u64>, Reverse<(u64, u64)>);
 
-/// A list that is being made.
+/// A list, while a pass makes it.
 pub(in crate::endpoint) struct List {
     query: ProcessesQuery,
     live: u64,

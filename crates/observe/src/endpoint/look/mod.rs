@@ -2,6 +2,7 @@
 //! scheduler waits for a look.
 
 mod alarms;
+pub(super) mod graphs;
 mod list;
 mod measured;
 mod one;
@@ -22,7 +23,7 @@ use ganger_sched::{DeadReason, LongStepKind};
 use measured::{distributions, worker_times};
 use std::time::Duration;
 
-/// A single process, with what only that answer has.
+/// A single process, with its links.
 pub(super) fn single(scheduler: &Shown, pid: Pid) -> Option<Process> {
     let handle = &scheduler.handle;
     let process = handle.look_at(pid, |it| one::process(scheduler.number, it))?;

@@ -4,7 +4,7 @@ use super::{count, nanos};
 use crate::api::{Process, ProcessCounts, State, Wait};
 use ganger_sched::{ProcessLook, ProcessState};
 
-/// All but what is of a single process. This thread stands in for the process's worker for a
+/// All but the fields of a single process. This thread stands in for the process's worker for a
 /// moment, when the process waits.
 pub(super) fn process(scheduler: u64, look: ProcessLook<'_>) -> Process {
     let info = look.info();

@@ -288,7 +288,10 @@ fn a_wrong_path_method_or_query_gets_a_sentence() {
         let answer = get(&endpoint, &format!("/api/v1/processes?{query}"));
         answer.refuses(400, part);
     }
-    get(&endpoint, "/api/v1/letters?x=y").refuses(400, "leave out the ?");
+    for path in ["letters", "groups", "tree", "waits"] {
+        let answer = get(&endpoint, &format!("/api/v1/{path}?x=y"));
+        answer.refuses(400, "leave out the ?");
+    }
     for (query, part) in [
         ("x=y", "a single parameter, since"),
         ("since=1&since=1", "a single parameter, since"),

@@ -15,3 +15,4 @@ mod query_checker;
 mod stuck;
 pub(crate) mod support;
 mod traces;
+mod views;

@@ -73,6 +73,7 @@ pub(super) fn waits(now: f64) -> Waits {
         waiter_name: Some("bank::Transfer".to_owned()),
         kind: "mutex".to_owned(),
         parties: vec![pid(1, behind)],
+        party_schedulers: vec![Some(1)],
         since_ns: nanos(now - 2.0),
     };
     let shelf = |place: u64| WaitFor {
@@ -81,6 +82,7 @@ pub(super) fn waits(now: f64) -> Waits {
         waiter_name: Some("store::Shelf".to_owned()),
         kind: "sql".to_owned(),
         parties: vec!["thread sql-1".to_owned()],
+        party_schedulers: vec![None],
         since_ns: nanos((now + place as f64 * 1.3) % 4.0),
     };
     let mut waits = vec![transfer(40, 41), transfer(41, 40), transfer(42, 40)];
@@ -91,11 +93,13 @@ pub(super) fn waits(now: f64) -> Waits {
         cycles: vec![vec![0, 1]],
         heads: vec![Head {
             party: "thread sql-1".to_owned(),
+            scheduler: None,
             party_name: None,
             waiters: 4,
             longest_ns: nanos(now % 4.0),
         }],
         others: 0,
+        watched_ns: nanos(now),
     }
 }
 
