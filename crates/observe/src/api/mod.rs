@@ -31,6 +31,8 @@ pub use counts::Counts;
 pub use measures::{Distribution, Distributions, OfType, ProcessCounts, Wait, WorkerTimes};
 pub use mistake::QueryError;
 pub use order::By;
+#[cfg(feature = "serve")]
+pub(crate) use order::read_period;
 pub use query::{Field, Filter, ProcessesQuery, Term};
 pub use state::State;
 pub use views::{Alarm, Group, Groups, Head, Tree, TreeNode, WaitFor, Waits};

@@ -78,17 +78,19 @@ impl FromStr for By {
 
 /// Reads a time such as `500ms` or `5s`, from a millisecond to a minute.
 pub(super) fn read_window(text: &str) -> Result<Duration, QueryError> {
-    let time = || {
-        let (number, unit) = match text.strip_suffix("ms") {
-            Some(number) => (number, 1),
-            None => (text.strip_suffix('s')?, 1_000),
-        };
-        let is_plain = number.bytes().all(|it| it.is_ascii_digit());
-        let number: u64 = number.parse().ok().filter(|_| is_plain)?;
-        let time = Duration::from_millis(number.checked_mul(unit)?);
-        (!time.is_zero() && time <= LONGEST).then_some(time)
+    read_period(text).ok_or_else(|| QueryError::Window(shown(text)))
+}
+
+/// The same; none for another text.
+pub(crate) fn read_period(text: &str) -> Option<Duration> {
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1),
+        None => (text.strip_suffix('s')?, 1_000),
     };
-    time().ok_or_else(|| QueryError::Window(shown(text)))
+    let is_plain = number.bytes().all(|it| it.is_ascii_digit());
+    let number: u64 = number.parse().ok().filter(|_| is_plain)?;
+    let time = Duration::from_millis(number.checked_mul(unit)?);
+    (!time.is_zero() && time <= LONGEST).then_some(time)
 }
 
 /// A window as it is read.

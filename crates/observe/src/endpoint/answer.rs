@@ -1,12 +1,13 @@
 //! The answers of the endpoint: a status, and a sentence or a document.
 
+use super::stream::Stream;
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(super) type Answer = Response<Either<Full<Bytes>, Stream>>;
 
 /// An answer that ends the way of a request early.
 pub(super) type Refused = Box<Answer>;
@@ -37,11 +38,18 @@ const HEADERS: [(header::HeaderName, HeaderValue); 5] = [
 ];
 
 fn with_body(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
+    let mut answer = Response::new(Either::Left(Full::new(body.into())));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.extend(HEADERS);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+/// Events, until the viewer leaves.
+pub(super) fn events(stream: Stream) -> Answer {
+    let mut answer = with_body(StatusCode::OK, "text/event-stream", Bytes::new());
+    *answer.body_mut() = Either::Right(stream);
     answer
 }
 

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// The connections served at a time.
 pub(super) const CONNECTIONS: usize = 64;
 
+/// The streams of events at a time, among the connections.
+pub(super) const STREAMS: usize = 32;
+
 /// The connections that are being refused at a time. Further connections wait in the system's
 /// queue.
 pub(super) const REFUSALS: usize = 64;

@@ -15,6 +15,7 @@
 mod access;
 mod answer;
 mod connection;
+mod events;
 mod limits;
 mod look;
 mod maker;
@@ -25,6 +26,7 @@ mod passes;
 mod profile;
 mod routes;
 mod site;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod traces;
@@ -74,6 +76,7 @@ use std::time::Duration;
 /// | `/api/v1/groups` | [`Groups`]: processes that are alike |
 /// | `/api/v1/tree` | [`Tree`]: supervisors, and what processes have started |
 /// | `/api/v1/waits` | [`Waits`]: see [`watch_waits`](Serve::watch_waits) |
+/// | `/api/v1/events` | server-sent events: a [`Snapshot`] a second, or `?every=` 250ms to 60s |
 /// | `/api/v1/letters` | [`Letters`] |
 /// | `/profile` | a file for pprof, or folded stacks, by the feature `profile` |
 /// | `/login` | takes the token, and gives a cookie for it |
@@ -236,7 +239,7 @@ fn listen(net: &Net, addresses: &[SocketAddr], has_token: bool) -> Result<TcpLis
 }
 
 /// The processes of an endpoint without connections.
-const OWN: usize = 4;
+const OWN: usize = 5;
 
 /// The process of the endpoint.
 async fn run(
@@ -248,8 +251,12 @@ async fn run(
 ) -> Result<(), BoxError> {
     let shown = || Arc::clone(&observed);
     let (made, passed, windowed) = (shown(), shown(), shown());
+    let maker = cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, made))?;
+    let asked = maker.clone();
     let site = Site {
-        maker: cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, made))?,
+        maker,
+        events: cx.spawn(move |cx: Cx<stream::Join>| events::run(cx, asked))?,
+        streams: stream::Places::default(),
         passes: cx.spawn(move |cx: Cx<passes::Ask>| passes::run(cx, passed, watched))?,
         windows: cx.spawn(move |cx: Cx<windows::Ask>| windows::run(cx, windowed))?,
         tracing: Arc::default(),

@@ -8,9 +8,9 @@ use super::page;
 use super::passes::View;
 use super::profile;
 use super::site::Site;
-use super::{maker, passes, traces, windows};
+use super::{events, maker, passes, traces, windows};
 use crate::alarms::Board;
-use crate::api::{Processes, ProcessesQuery, VERSION};
+use crate::api::{Processes, ProcessesQuery, VERSION, read_period};
 use ganger_proc_api::{Pid, TypedCommand};
 use ganger_sched::{Handle, Observe};
 use ganger_task::Cx;
@@ -37,6 +37,7 @@ enum Route<'a> {
     /// The text of a PID, as it is in the path.
     Process(&'a str),
     View(View),
+    Events,
     Letters,
     Profile,
     Trace,
@@ -56,6 +57,7 @@ impl<'a> Route<'a> {
             "/api/v1/groups" => Self::View(View::Groups),
             "/api/v1/tree" => Self::View(View::Tree),
             "/api/v1/waits" => Self::View(View::Waits),
+            "/api/v1/events" => Self::Events,
             "/api/v1/letters" => Self::Letters,
             "/profile" => Self::Profile,
             "/trace" => Self::Trace,
@@ -216,6 +218,7 @@ async fn read(
                 .call(move |reply| passes::Ask::View(view, reply));
             Ok(answer::json_bytes(ask(cx, MAKE, question).await?))
         }
+        Route::Events => stream(site, query),
         Route::Letters => {
             no_query(query)?;
             Ok(answer::json(&look::letters(&schedulers(site))))
@@ -227,6 +230,32 @@ async fn read(
             traces::answer(cx, &site.observed, &site.tracing, query).await
         }
     }
+}
+
+/// A stream of events.
+fn stream(site: &Site, query: &str) -> Result<Answer, Refused> {
+    let mut parameters = form_urlencoded::parse(query.as_bytes());
+    let period = match (parameters.next(), parameters.next()) {
+        (None, _) => events::PERIOD,
+        (Some((name, text)), None) if name == "every" => {
+            let period = read_period(&text).filter(|it| events::PERIODS.contains(it));
+            period.ok_or_else(|| bad("every is no time from 250ms to 60s: write 500ms or 5s"))?
+        }
+        _ => {
+            let sentence = "events have a single parameter, every: leave the others out";
+            return Err(bad(sentence));
+        }
+    };
+    let Some((join, stream)) = site.streams.open(period) else {
+        let sentence = "32 streams of events are open, and this endpoint has no more: close one, \
+                        or ask for /api/v1/snapshot";
+        return Err(refused(StatusCode::SERVICE_UNAVAILABLE, sentence));
+    };
+    if site.events.send(join).is_err() {
+        let sentence = "the endpoint is about to end: start it again";
+        return Err(refused(StatusCode::SERVICE_UNAVAILABLE, sentence));
+    }
+    Ok(answer::events(stream))
 }
 
 fn schedulers(site: &Site) -> Vec<Shown> {

@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::observed::Observed;
+use super::stream::{Join, Places};
 use super::{maker, passes, windows};
 use ganger_sched::Address;
 use ganger_sync::TryLock;
@@ -11,6 +12,8 @@ pub(super) struct Site {
     pub(super) access: Access,
     pub(super) observed: Arc<Observed>,
     pub(super) maker: Address<maker::Ask>,
+    pub(super) events: Address<Join>,
+    pub(super) streams: Places,
     pub(super) passes: Address<passes::Ask>,
     pub(super) windows: Address<windows::Ask>,
     /// The thread that makes a trace has it.

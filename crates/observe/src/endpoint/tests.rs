@@ -5,7 +5,7 @@ use super::connection;
 use super::limits::{ANSWER, CONNECTIONS, LINGER, MAKE, REFUSALS, REQUEST};
 use super::observed::Observed;
 use super::site::Site;
-use super::{OWN, maker, passes, run, windows};
+use super::{OWN, maker, passes, run, stream, windows};
 use ganger_net::sim::{Faults, SimNet};
 use ganger_net::{TcpListener, TcpStream};
 use ganger_proc_api::{BoxError, Pid};
@@ -321,6 +321,8 @@ fn an_answer_that_can_not_be_made_in_time_is_refused() {
                 access: Access::new(Vec::new(), None, 80),
                 observed: Arc::default(),
                 maker: cx.spawn(never::<maker::Ask>)?,
+                events: cx.spawn(never::<stream::Join>)?,
+                streams: stream::Places::default(),
                 passes: cx.spawn(never::<passes::Ask>)?,
                 windows: cx.spawn(never::<windows::Ask>)?,
                 tracing: Arc::default(),

@@ -2,6 +2,7 @@
 
 mod access;
 mod answers;
+mod events;
 mod limits;
 mod observed;
 #[cfg(all(
