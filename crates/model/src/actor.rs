@@ -1,6 +1,7 @@
 //! A process that obeys its messages, starts others, and notes its events.
 
 use crate::calls::{self, aim, id_of, method_of, panic_with};
+use crate::counted;
 use crate::far;
 use crate::notes::{Call, Heir, Note, Number, Outcome, Seen, Submitted};
 use crate::plan::{Act, Kind, Manners, Nature, Next, Passed, Start};
@@ -231,6 +232,7 @@ impl Process for Actor {
         });
         assert!(none.is_none(), "an event is taken that is not wanted");
         self.world.note(Note::Step(pid, self.number, shown));
+        counted::look_in_a_step(&self.world, pid);
         let mut doing = Doing {
             out,
             yields: Vec::new(),

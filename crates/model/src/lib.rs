@@ -2,6 +2,7 @@
 
 mod actor;
 mod calls;
+mod counted;
 mod ends;
 mod far;
 mod handlers;
@@ -25,7 +26,7 @@ pub use plan::{
     Act, Answer, Far, KINDS, Kind, MOST, Manners, Nature, Next, Op, Passed, Place, Plan, Start,
     Target, Way,
 };
-pub use play::{Played, play, play_bytes};
+pub use play::{Played, play, play_bytes, play_observed};
 pub use threads::play_on_threads;
 pub use trees::{ChildPlan, How, TreeAct, TreePlan, play_tree};
 

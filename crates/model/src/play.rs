@@ -1,6 +1,7 @@
 //! Plans, carried out in a simulation.
 
 use crate::calls::{self, aim};
+use crate::counted;
 use crate::far;
 use crate::handlers::{Hooks, register, register_factories};
 use crate::notes::Call;
@@ -10,7 +11,7 @@ use crate::starts::{submit_from_outside, upgrade};
 use crate::waits;
 use crate::world::{Hub, World};
 use ganger_proc_api::Pid;
-use ganger_sched::ProcessState;
+use ganger_sched::{Observe, ProcessState};
 use ganger_sim::{Faults, Report, Rt, Sim, Strategy};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,6 +44,17 @@ pub fn play_bytes(bytes: &[u8]) {
 /// # Panics
 /// If anything differs. The text has the difference, and the events before.
 pub fn play(plan: &Plan) -> Played {
+    // What is counted takes no part in what happens: each plan may have any of them.
+    let levels = [Observe::Off, Observe::Counts, Observe::Histograms];
+    play_observed(plan, levels[plan.seed as usize % levels.len()])
+}
+
+/// As [`play`], on a scheduler that counts so much of itself, and whose counts have to be those of
+/// the specification.
+///
+/// # Panics
+/// As `play`.
+pub fn play_observed(plan: &Plan, level: Observe) -> Played {
     let hub = Arc::new(Hub::default());
     let limits = Limits {
         batch: plan.batch,
@@ -66,7 +78,7 @@ pub fn play(plan: &Plan) -> Played {
     });
     let hooks = Arc::clone(&hub);
     let sim = sim.builder(move |builder| {
-        let builder = limits.set(builder.keep_spares(BRIEFLY));
+        let builder = limits.set(builder.keep_spares(BRIEFLY).observe(level));
         builder.lifecycle(Hooks(Arc::clone(&hooks)))
     });
     let report = sim.run(|rt| {
@@ -243,6 +255,7 @@ fn settle(world: &World, rt: &Rt<'_>) {
     world.compare("the live processes (P15)", Some(living.len()), stats.live);
     world.compare("the list of processes (P3, P15)", Some(living), found);
     world.tell("counts", |_| counts);
+    counted::look_at_all(world, rt);
 }
 
 fn stop(world: &World, rt: &Rt<'_>, deadline: Duration) {

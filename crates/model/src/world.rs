@@ -7,6 +7,7 @@
 //! A scheduler with threads has several worlds, each with processes of its own. Each world makes a
 //! single call at a time, so that its events have an order.
 
+use crate::counted::Turns;
 use crate::notes::{End, Note, Number, Submitted};
 use crate::plan::{Act, Nature};
 use crate::spec::{Broken, Limits, Spec};
@@ -55,6 +56,7 @@ pub(crate) struct State {
     pub(crate) acts: HashMap<Number, Act>,
     pub(crate) kept: Vec<(Number, Completer)>,
     pub(crate) waiting: Vec<Waiting>,
+    pub(crate) turns: Turns,
     handles: Vec<ProcessHandle>,
     ends: HashMap<Pid, VecDeque<End>>,
     /// The results of calls, and the ends of processes.
@@ -105,6 +107,7 @@ impl World {
             acts: HashMap::new(),
             kept: Vec::new(),
             waiting: Vec::new(),
+            turns: Turns::default(),
             handles: Vec::new(),
             ends: HashMap::new(),
             reached: BTreeSet::new(),

@@ -90,6 +90,9 @@ pub(super) struct Life {
     pub(super) outstanding: BTreeSet<Number>,
     /// Yields of the last step that have not been dispatched.
     pub(super) dispatching: VecDeque<(Number, Kind)>,
+    /// The steps so far, of predecessors too, and how many new events they were shown.
+    pub(super) steps: u64,
+    pub(super) events: u64,
     arrivals: u64,
     system: VecDeque<Arrived<System>>,
     fresh: VecDeque<Arrived<Seen>>,
@@ -124,6 +127,8 @@ impl Life {
             watchers: Vec::new(),
             outstanding: BTreeSet::new(),
             dispatching: VecDeque::new(),
+            steps: 0,
+            events: 0,
             arrivals: 0,
             system: VecDeque::new(),
             fresh: VecDeque::new(),
@@ -235,8 +240,15 @@ impl Life {
         }
         self.streak = if fresh.is_empty() { self.streak + 1 } else { 0 };
         self.must_step = false;
+        self.steps += 1;
+        self.events += (system + fresh.len()) as u64;
         self.left = shown.to_vec();
         Ok(stale)
+    }
+
+    /// How many events have been shown and not taken.
+    pub(super) fn events_left(&self) -> u64 {
+        self.left.len() as u64
     }
 
     /// How many messages have been shown and not taken.

@@ -237,6 +237,22 @@ impl Spec {
         living
     }
 
+    /// The steps that a live process has begun, and how many new events they were shown.
+    pub(crate) fn seen_by(&self, pid: Pid) -> Option<(u64, u64)> {
+        let life = &self.lives[*self.visible.get(&pid)?];
+        Some((life.steps, life.events))
+    }
+
+    /// How many events the steps of a live process have left.
+    pub(crate) fn left_by(&self, pid: Pid) -> Option<u64> {
+        Some(self.lives[*self.visible.get(&pid)?].events_left())
+    }
+
+    /// The steps of all processes so far.
+    pub(crate) fn steps(&self) -> u64 {
+        self.lives.iter().map(|life| life.steps).sum()
+    }
+
     /// Returns whether a process has this PID.
     pub(crate) fn is_there(&self, pid: Pid) -> bool {
         self.visible.contains_key(&pid)
@@ -253,6 +269,12 @@ impl Spec {
 }
 
 impl Counts {
+    /// How many processes have ended that had been started.
+    pub(crate) fn ended(self) -> u64 {
+        let by_themselves = self.done + self.failed + self.panicked;
+        by_themselves + self.cancelled + self.terminated + self.upgrades_failed
+    }
+
     /// Checks that a scheduler has the same counts.
     pub(crate) fn check(self, stats: &WorkerStats) -> Result<(), Broken> {
         let counted = Self::from(stats);

@@ -3,6 +3,7 @@
 //! with specifications of their own.
 
 mod corpus;
+mod counts;
 mod ends;
 mod guide;
 mod incarnations;

@@ -157,8 +157,9 @@ impl ProcessLook<'_> {
     /// what is in its mailbox. [`counts`](Self::counts) know it without a limit, too.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        let queued = self.0.limit().map(|_| self.0.room.messages());
-        self.0.about.left() + queued.unwrap_or(0)
+        let queued = self.0.limit().map_or(0, |_| self.0.room.messages());
+        // The messages among those that steps have left are in both.
+        self.0.about.left().max(queued)
     }
 
     /// How long ago its last turn began: see [`ProcessInfo::ran_before`].
@@ -187,13 +188,22 @@ impl ProcessLook<'_> {
     /// looks at the clock once.
     #[must_use]
     pub fn counts_at(&self, now: Instant) -> Option<ProcessCounts> {
-        Some(self.record()?.counts(now.as_nanos()))
+        Some(self.with_left(self.record()?.counts(now.as_nanos())))
     }
 
     /// What has been counted of it; `None` where the scheduler is not observed.
     #[must_use]
     pub fn counts(&self) -> Option<ProcessCounts> {
-        self.0.shared.observation().counts(self.0.record())
+        let counts = self.0.shared.observation().counts(self.0.record());
+        counts.map(|counts| self.with_left(counts))
+    }
+
+    /// What steps have left waits, too.
+    fn with_left(&self, counts: ProcessCounts) -> ProcessCounts {
+        ProcessCounts {
+            waiting: counts.waiting + self.0.about.left() as u64,
+            ..counts
+        }
     }
 }
 

@@ -118,12 +118,17 @@ impl Probe for Observation {
         &self,
         id: u64,
         process: &Self::Process,
-        events: (usize, impl Fn(&mut dyn FnMut(&Event)) + Copy),
+        (events, system, each): (
+            usize,
+            impl Fn() -> usize + Copy,
+            impl Fn(&mut dyn FnMut(&Event)) + Copy,
+        ),
         waiting: impl Fn() -> usize + Copy,
         worker: impl Fn() -> Option<usize> + Copy,
         of: impl Fn() -> &'static str + Copy,
     ) {
         if let Some(record) = process {
+            let events = (events, system(), each);
             self.see_step((id, record), events, waiting(), worker(), of);
         }
     }
@@ -341,13 +346,13 @@ impl Observation {
     fn see_step(
         &self,
         (id, record): (u64, &Record),
-        (events, each): (usize, impl Fn(&mut dyn FnMut(&Event))),
+        (events, system, each): (usize, usize, impl Fn(&mut dyn FnMut(&Event))),
         waiting: usize,
         worker: Option<usize>,
         of: impl Fn() -> &'static str,
     ) {
         let Some(observed) = &self.0 else { return };
-        record.step(events, waiting);
+        record.step(events + system, waiting);
         if let Some(flight) = &observed.flight {
             flight.step(id, worker, &of, each);
         }

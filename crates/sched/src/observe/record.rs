@@ -68,8 +68,8 @@ pub struct ProcessCounts {
     ///
     /// [`Handle::long_steps`]: crate::Handle::long_steps
     pub longest: Duration,
-    /// How much waits in its mailbox, with a limit or without: messages, completions and what is
-    /// between steps. Exact but for what is being sent at the moment.
+    /// How much waits in its mailbox, with a limit or without: messages, completions, what is
+    /// between steps, and what steps have left. Exact but for what is being sent at the moment.
     pub waiting: u64,
     /// How long ago the process was started.
     pub age: Duration,

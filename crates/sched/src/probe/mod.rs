@@ -327,14 +327,18 @@ pub(crate) trait Probe: Sized {
     fn turn_begins(&self, _process: &Self::Process) {}
 
     /// The owner of the run token, before a step that is given so many new events, of those that
-    /// have left the mailbox. The closures give these events one by one, the number of those that
-    /// are left, the worker, and the process's type.
+    /// have left the mailbox. The closures give the number of new system events before these, these
+    /// events one by one, the number of those that are left, the worker, and the process's type.
     #[inline(always)]
     fn step_begins(
         &self,
         _id: u64,
         _process: &Self::Process,
-        (_events, _each): (usize, impl Fn(&mut dyn FnMut(&Event)) + Copy),
+        (_events, _system, _each): (
+            usize,
+            impl Fn() -> usize + Copy,
+            impl Fn(&mut dyn FnMut(&Event)) + Copy,
+        ),
         _waiting: impl Fn() -> usize + Copy,
         _worker: impl Fn() -> Option<usize> + Copy,
         _of: impl Fn() -> &'static str + Copy,

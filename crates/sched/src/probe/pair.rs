@@ -121,7 +121,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         &self,
         id: u64,
         process: &Self::Process,
-        events: (usize, impl Fn(&mut dyn FnMut(&Event)) + Copy),
+        events: (
+            usize,
+            impl Fn() -> usize + Copy,
+            impl Fn(&mut dyn FnMut(&Event)) + Copy,
+        ),
         waiting: impl Fn() -> usize + Copy,
         worker: impl Fn() -> Option<usize> + Copy,
         of: impl Fn() -> &'static str + Copy,

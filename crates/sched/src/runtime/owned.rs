@@ -514,6 +514,18 @@ impl Core {
         events + self.aside.as_ref().map_or(0, |aside| aside.untaken())
     }
 
+    /// A batch begins, in which what is aside may be shown.
+    pub(crate) fn begin_batch(&mut self) {
+        if let Some(aside) = &mut self.aside {
+            aside.begin();
+        }
+    }
+
+    /// How many system events the next step is the first to be shown.
+    pub(crate) fn new_system(&self) -> usize {
+        self.aside.as_ref().map_or(0, |aside| aside.new_ones())
+    }
+
     /// A cursor over the new events of the next step, as many as have been gathered.
     pub(crate) fn cursor(&self, events: usize) -> EventCursor {
         // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links.

@@ -34,6 +34,8 @@ pub(crate) struct SideQueues {
     pub(crate) cancel: Option<CancelReason>,
     /// Batches in a row in which system events have kept others out.
     streak: u8,
+    /// How many of `shown` the next step is the first to be shown.
+    new: u32,
     /// They are no business of its steps.
     pub(crate) exit_actions: Option<Box<ExitActions>>,
     /// What is rarer still.
@@ -105,6 +107,17 @@ impl SideQueues {
     /// The next step is shown that, behind the other system events. O(1).
     pub(crate) fn show_last(&mut self, notice: Item) {
         self.shown.push_back(notice);
+        self.new += 1;
+    }
+
+    /// A batch begins: what has been shown to a step is not new.
+    pub(crate) fn begin(&mut self) {
+        self.new = 0;
+    }
+
+    /// How many system events the next step is the first to be shown.
+    pub(crate) fn new_ones(&self) -> usize {
+        self.new as usize
     }
 
     /// Moves so many system events to those that the next step is shown.
@@ -116,6 +129,8 @@ impl SideQueues {
             self.cancel = self.system.iter().take(count).find_map(reason_of);
         }
         self.shown.append(self.system.split_to(count));
+        // A batch is not that large.
+        self.new += u32::try_from(count).unwrap_or(0);
     }
 
     /// The process has been replaced: the new one is the first to be shown what the old one has

@@ -100,6 +100,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// A step begins.
     #[inline(always)]
     fn note_step(&self, events: usize) {
+        let system = || self.core.new_system();
         let waiting = || self.core.pending.len() - events;
         let worker = || self.place.queue().map(|queue| queue.index);
         let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
@@ -111,7 +112,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             }
         };
         let (id, process) = (self.task.id, &self.task.probe);
-        probe.step_begins(id, process, (events, each), waiting, worker, of);
+        let events = (events, system, each);
+        probe.step_begins(id, process, events, waiting, worker, of);
     }
 
     /// A step begins that may be traced.
@@ -225,6 +227,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let task = self.task;
         let state = &task.state;
         let (limit, counters) = (self.shared.config.event_batch, self.counters);
+        self.core.begin_batch();
         let mut gathered = self.core.gather_rare(state, events, limit, counters);
         let mut told = 0;
         loop {
