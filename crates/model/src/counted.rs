@@ -1,33 +1,23 @@
 //! What an observed scheduler has counted of itself, beside a re-count.
 //!
-//! **Problem.** Counts that are nearly right mislead, and a test that knows a few runs finds few of the
-//! ways to count something twice or never.
+//! **Problem.** Counts that are nearly right mislead, and a test that knows a few runs finds few of
+//! the ways to count something twice or never.
 //!
 //! **Protocol.**
 //! 1. The specification counts the steps of each process, and the new events among those that they
-//!    are shown: see `Life::show`. Each step compares, so that the last one of a process does so, too.
+//!    are shown: see `Life::show`. Each step compares, so that the last one of a process does, too.
 //! 2. When nothing moves any more, the counts of all live processes are compared again.
 //! 3. Nothing notes turns. So the turns of the live processes since the last look have to be those
 //!    that workers have counted meanwhile. Where a process has ended since, there are more of them.
 //! 4. A worker measures its first step, and then each that is [`SAMPLE`] steps later.
 
-use crate::world::World;
+use crate::world::{Turns, World};
 use ganger_proc_api::Pid;
 use ganger_sched::{Handle, Observe};
 use std::collections::HashMap;
 
 /// As the scheduler promises (V5).
 const SAMPLE: u64 = 64;
-
-/// The turns at the last look.
-#[derive(Default)]
-pub(crate) struct Turns {
-    /// Of each live process.
-    of: HashMap<Pid, u64>,
-    all: u64,
-    /// How many processes had ended.
-    ended: u64,
-}
 
 /// Compares the counts of a process in the middle of its step.
 pub(crate) fn look_in_a_step(world: &World, pid: Pid) {

@@ -7,7 +7,6 @@
 //! A scheduler with threads has several worlds, each with processes of its own. Each world makes a
 //! single call at a time, so that its events have an order.
 
-use crate::counted::Turns;
 use crate::notes::{End, Note, Number, Submitted};
 use crate::plan::{Act, Nature};
 use crate::spec::{Broken, Limits, Spec};
@@ -61,6 +60,16 @@ pub(crate) struct State {
     ends: HashMap<Pid, VecDeque<End>>,
     /// The results of calls, and the ends of processes.
     reached: BTreeSet<String>,
+}
+
+/// The turns that an observed scheduler has counted, at the last look.
+#[derive(Default)]
+pub(crate) struct Turns {
+    /// Of each live process.
+    pub(crate) of: HashMap<Pid, u64>,
+    pub(crate) all: u64,
+    /// How many processes had ended.
+    pub(crate) ended: u64,
 }
 
 /// Gives other threads time to catch up.

@@ -63,7 +63,7 @@ const MODEL: [&str; 9] = [
     "notes",
     "spec waiting",
     "world",
-    "calls",
+    "calls counted",
     "far waits",
     "actor",
     "handlers starts",

@@ -33,7 +33,7 @@ pub(crate) struct Core {
     /// Taken out of the mailbox, not yet shown to a step; no system events.
     pub(crate) pending: Batch<Item>,
     /// None when there is nothing in it. A thin pointer, because almost no process needs it.
-    aside: Option<Box<SideQueues>>,
+    pub(crate) aside: Option<Box<SideQueues>>,
     pub(crate) yields: Outstanding,
     /// Above 0: step even if there is no event. So are the first step, one that shows system
     /// events, and the one after `step_again`, a wake or an upgrade. Counts the steps in a row that
@@ -512,18 +512,6 @@ impl Core {
     /// How many events a step sees that is shown so many new ones.
     pub(crate) fn visible(&self, events: usize) -> usize {
         events + self.aside.as_ref().map_or(0, |aside| aside.untaken())
-    }
-
-    /// A batch begins, in which what is aside may be shown.
-    pub(crate) fn begin_batch(&mut self) {
-        if let Some(aside) = &mut self.aside {
-            aside.begin();
-        }
-    }
-
-    /// How many system events the next step is the first to be shown.
-    pub(crate) fn new_system(&self) -> usize {
-        self.aside.as_ref().map_or(0, |aside| aside.new_ones())
     }
 
     /// A cursor over the new events of the next step, as many as have been gathered.

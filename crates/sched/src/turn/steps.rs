@@ -100,7 +100,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// A step begins.
     #[inline(always)]
     fn note_step(&self, events: usize) {
-        let system = || self.core.new_system();
+        let system = || (self.core.aside.as_ref()).map_or(0, |aside| aside.new_ones());
         let waiting = || self.core.pending.len() - events;
         let worker = || self.place.queue().map(|queue| queue.index);
         let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
@@ -227,7 +227,9 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let task = self.task;
         let state = &task.state;
         let (limit, counters) = (self.shared.config.event_batch, self.counters);
-        self.core.begin_batch();
+        if let Some(aside) = &mut self.core.aside {
+            aside.begin();
+        }
         let mut gathered = self.core.gather_rare(state, events, limit, counters);
         let mut told = 0;
         loop {
