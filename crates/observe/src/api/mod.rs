@@ -14,6 +14,7 @@
 //! # Ok::<(), ReadError>(())
 //! ```
 
+mod acted;
 mod answers;
 mod counts;
 mod measures;
@@ -23,6 +24,7 @@ mod query;
 mod state;
 mod views;
 
+pub use acted::{Acted, Action};
 pub use answers::{
     Letter, Letters, LongStep, Process, Processes, Scheduler, SchedulerLetters, Snapshot, Threads,
     Timers,

@@ -11,6 +11,7 @@
 //! 3. Where a token is set, a request has it as `Authorization: Bearer`, or has the cookie of a
 //!    login. Both are compared in constant time. The cookie holds a number of this run and not the
 //!    token: cookies go to all ports of a host.
+//! 4. An action is done where the program allows actions, and there is a token then.
 
 use super::answer::{Refused, refused, text, with_header};
 use ganger_sched::internal::HashKey;
@@ -24,6 +25,7 @@ pub(super) struct Access {
     /// The names beside IP addresses and `localhost`, in lower case.
     hosts: Vec<String>,
     token: Option<Token>,
+    acts: bool,
 }
 
 struct Token {
@@ -41,7 +43,16 @@ impl Access {
             cookie: format!("ganger_{port}"),
             session: session(),
         });
-        Self { hosts, token }
+        Self {
+            hosts,
+            token,
+            acts: false,
+        }
+    }
+
+    /// Whether the program allows actions.
+    pub(super) fn acting(self, acts: bool) -> Self {
+        Self { acts, ..self }
     }
 
     pub(super) fn has_token(&self) -> bool {
@@ -122,6 +133,16 @@ impl Access {
             header::WWW_AUTHENTICATE,
             HeaderValue::from_static("Bearer realm=\"ganger\""),
         )))
+    }
+
+    /// Rule 4, after the others.
+    pub(super) fn check_action(&self) -> Result<(), Refused> {
+        if self.acts && self.has_token() {
+            return Ok(());
+        }
+        let sentence = "this endpoint only reads: the program allows actions by \
+                        `Serve::allow_actions`";
+        Err(refused(StatusCode::FORBIDDEN, sentence))
     }
 
     /// The cookie of a login; none with the wrong token.

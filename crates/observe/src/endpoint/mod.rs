@@ -13,6 +13,7 @@
 //! **Memory** is bounded by the limits: connections, their buffers, an answer each.
 
 mod access;
+mod actions;
 mod answer;
 mod connection;
 mod events;
@@ -22,6 +23,7 @@ mod maker;
 mod observed;
 mod page;
 mod passes;
+mod process;
 #[cfg_attr(not(feature = "profile"), path = "no_profile.rs")]
 mod profile;
 mod routes;
@@ -59,9 +61,9 @@ use std::time::Duration;
 /// ```
 ///
 /// The endpoint has one thread and a network of its own, and answers while all workers of the
-/// observed schedulers are stuck. It only reads, and shows no payload of a message. It looks
-/// at processes at a pace that takes a small part of a core, once for all viewers that ask at that
-/// moment.
+/// observed schedulers are stuck. It only reads, unless the program [allows
+/// actions](Serve::allow_actions), and shows no payload of a message. It looks at processes at a
+/// pace that takes a small part of a core, once for all viewers that ask at that moment.
 ///
 /// | path | answer |
 /// |---|---|
@@ -73,6 +75,7 @@ use std::time::Duration;
 /// | `/api/v1/snapshot` | [`Snapshot`], a new one; `?since=` may have the number of the last |
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
 /// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |
+/// | `…/{pid}/cancel`, `…/{pid}/terminate` | by `POST`, where allowed: [`Acted`] |
 /// | `/api/v1/groups` | [`Groups`]: processes that are alike |
 /// | `/api/v1/tree` | [`Tree`]: supervisors, and what processes have started |
 /// | `/api/v1/waits` | [`Waits`]: see [`watch_waits`](Serve::watch_waits) |
@@ -99,6 +102,7 @@ use std::time::Duration;
 /// [`Tree`]: crate::api::Tree
 /// [`Waits`]: crate::api::Waits
 /// [`Letters`]: crate::api::Letters
+/// [`Acted`]: crate::api::Acted
 pub fn serve(address: impl ToSocketAddrs) -> Serve {
     Serve {
         addresses: address.to_socket_addrs().map(Iterator::collect),
@@ -106,6 +110,7 @@ pub fn serve(address: impl ToSocketAddrs) -> Serve {
         hosts: Vec::new(),
         token: None,
         watched: None,
+        acts: false,
     }
 }
 
@@ -117,6 +122,7 @@ pub struct Serve {
     hosts: Vec<String>,
     token: Option<String>,
     watched: Option<Watched>,
+    acts: bool,
 }
 
 /// A running endpoint, until it is dropped. The drop ends its connections.
@@ -137,6 +143,12 @@ pub enum ServeError {
     /// Other machines may reach the address.
     #[error("other machines may reach {0}: set a secret by `Serve::token`, or listen at 127.0.0.1")]
     TokenNeeded(SocketAddr),
+    /// Actions are allowed, and there is no token.
+    #[error(
+        "an endpoint that may end processes needs a token, at 127.0.0.1 too: set a secret by \
+         `Serve::token`, or leave out `Serve::allow_actions`"
+    )]
+    TokenNeededToAct,
     /// The token is too weak or has other characters.
     #[error(
         "a token has 16 to 256 visible ASCII characters: take the output of `openssl rand -hex 16`"
@@ -180,6 +192,30 @@ impl Serve {
         self
     }
 
+    /// Lets clients end processes: a `POST` to `/api/v1/process/{pid}/cancel` is a
+    /// [`Handle::cancel`], and one to `/terminate` a [`Handle::terminate`]. Without this, the
+    /// endpoint only reads. It needs a [`token`](Self::token), on loopback too.
+    ///
+    /// So a supervisor starts a child again that is terminated, unless the child is temporary, and
+    /// counts the restart as one after a failure. A cancelled child that ends is not started again.
+    /// Each action is an event of `tracing`, with the target `ganger::observe`.
+    ///
+    /// ```
+    /// use ganger_sched::Scheduler;
+    ///
+    /// # let secret = "0123456789abcdef";
+    /// let scheduler = Scheduler::start_default()?;
+    /// let endpoint = ganger_observe::serve("127.0.0.1:0").token(secret).allow_actions();
+    /// let endpoint = endpoint.scheduler(&scheduler).start()?;
+    /// // curl -X POST -H "authorization: Bearer $TOKEN" \
+    /// //     "localhost:7007/api/v1/process/main%7C4294967296/terminate"
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn allow_actions(mut self) -> Self {
+        self.acts = true;
+        self
+    }
+
     /// Starts the endpoint. Returns when it listens.
     ///
     /// # Errors
@@ -191,11 +227,14 @@ impl Serve {
         {
             return Err(ServeError::Token);
         }
+        if self.acts && self.token.is_none() {
+            return Err(ServeError::TokenNeededToAct);
+        }
         let net = Net::new().map_err(ServeError::Network)?;
         let addresses = self.addresses.map_err(ServeError::Address)?;
         let listener = listen(&net, &addresses, self.token.is_some())?;
         let address = listener.local_addr().map_err(ServeError::Address)?;
-        let access = Access::new(self.hosts, self.token, address.port());
+        let access = Access::new(self.hosts, self.token, address.port()).acting(self.acts);
         let observed = Arc::new(self.observed);
         let scheduler = Scheduler::builder()
             .workers(1)
@@ -285,6 +324,7 @@ impl fmt::Debug for Serve {
         f.debug_struct("Serve")
             .field("addresses", &self.addresses)
             .field("hosts", &self.hosts)
+            .field("acts", &self.acts)
             .finish_non_exhaustive()
     }
 }

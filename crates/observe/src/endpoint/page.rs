@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 11] = [
+const PATHS: [(&str, &str, &str); 12] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
@@ -54,6 +54,11 @@ const PATHS: [(&str, &str, &str); 11] = [
         "/api/v1/process/{pid}",
         "",
         "one live process; the PID as host|id",
+    ),
+    (
+        "/api/v1/process/{pid}/terminate",
+        "",
+        "POST: ends the process, and /cancel asks it to finish, where the program allows it",
     ),
     (
         "/api/v1/letters",

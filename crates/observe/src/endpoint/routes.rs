@@ -8,10 +8,10 @@ use super::page;
 use super::passes::View;
 use super::profile;
 use super::site::Site;
-use super::{events, maker, passes, traces, windows};
+use super::{actions, events, maker, passes, process, traces, windows};
 use crate::alarms::Board;
-use crate::api::{Processes, ProcessesQuery, VERSION, read_period};
-use ganger_proc_api::{Pid, TypedCommand};
+use crate::api::{Action, ProcessesQuery, read_period};
+use ganger_proc_api::TypedCommand;
 use ganger_sched::{Handle, Observe};
 use ganger_task::Cx;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -19,7 +19,6 @@ use hyper::body::{Body, Bytes};
 use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
-use percent_encoding::percent_decode_str;
 use std::error::Error;
 use std::time::Duration;
 
@@ -36,6 +35,8 @@ enum Route<'a> {
     Processes,
     /// The text of a PID, as it is in the path.
     Process(&'a str),
+    /// What to do with the process of that PID.
+    Act(Action, &'a str),
     View(View),
     Events,
     Letters,
@@ -61,7 +62,11 @@ impl<'a> Route<'a> {
             "/api/v1/letters" => Self::Letters,
             "/profile" => Self::Profile,
             "/trace" => Self::Trace,
-            _ => Self::Process(path.strip_prefix("/api/v1/process/")?),
+            _ => {
+                let pid = path.strip_prefix("/api/v1/process/")?;
+                let action = actions::of(pid).map(|(pid, action)| Self::Act(action, pid));
+                action.unwrap_or(Self::Process(pid))
+            }
         })
     }
 
@@ -70,10 +75,15 @@ impl<'a> Route<'a> {
         matches!(self, Self::Health | Self::Ready | Self::LogIn)
     }
 
+    fn takes(self, method: &Method) -> bool {
+        self.methods().split(", ").any(|it| it == method.as_str())
+    }
+
     /// The methods, as in the header `Allow`.
     fn methods(self) -> &'static str {
         match self {
             Self::LogIn => "GET, HEAD, POST",
+            Self::Act(..) => "POST",
             _ => "GET, HEAD",
         }
     }
@@ -97,7 +107,7 @@ where
     // An answer before the end of a body closes the connection: hyper does so.
     let answer = match check(site, &head) {
         Ok(Route::LogIn) if head.method == Method::POST => log_in(cx, site, body).await,
-        Ok(route) => read(cx, site, route, head.uri.query()).await,
+        Ok(route) => without_body(cx, site, route, head.uri.query()).await,
         Err(answer) => Err(answer),
     };
     answer.unwrap_or_else(|refused| *refused)
@@ -148,10 +158,12 @@ fn check<'a>(site: &Site, head: &'a Parts) -> Result<Route<'a>, Refused> {
         let sentence = "nothing is here: /paths has a list of all paths";
         refused(StatusCode::NOT_FOUND, sentence)
     })?;
-    let is_read = [Method::GET, Method::HEAD].contains(&head.method);
-    if !is_read && (route != Route::LogIn || head.method != Method::POST) {
+    if !route.takes(&head.method) {
         let methods = route.methods();
-        let sentence = format!("this path only answers: ask by one of {methods}");
+        let sentence = match route {
+            Route::Act(..) => "this path does something: ask by POST".to_owned(),
+            _ => format!("this path only answers: ask by one of {methods}"),
+        };
         return Err(Box::new(with_header(
             text(StatusCode::METHOD_NOT_ALLOWED, &sentence),
             header::ALLOW,
@@ -166,8 +178,8 @@ fn wants_html(head: &Parts) -> bool {
     accept.is_some_and(|it| it.as_bytes().starts_with(b"text/html"))
 }
 
-/// Answers a request to read. The path has no query, or the query of its kind.
-async fn read(
+/// Answers a request that has no body. The path has no query, or the query of its kind.
+async fn without_body(
     cx: &Cx,
     site: &Site,
     route: Route<'_>,
@@ -210,7 +222,8 @@ async fn read(
             };
             Ok(answer::json_bytes(json))
         }
-        Route::Process(pid) => process(site, pid, query),
+        Route::Process(pid) => process::answer(site, pid, query),
+        Route::Act(action, pid) => actions::act(site, action, pid, query),
         Route::View(view) => {
             no_query(query)?;
             let question = site
@@ -258,11 +271,11 @@ fn stream(site: &Site, query: &str) -> Result<Answer, Refused> {
     Ok(answer::events(stream))
 }
 
-fn schedulers(site: &Site) -> Vec<Shown> {
+pub(super) fn schedulers(site: &Site) -> Vec<Shown> {
     site.observed.schedulers()
 }
 
-fn bad(error: impl ToString) -> Refused {
+pub(super) fn bad(error: impl ToString) -> Refused {
     refused(StatusCode::BAD_REQUEST, &error.to_string())
 }
 
@@ -303,7 +316,7 @@ fn check_counts(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
     )))
 }
 
-fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
+pub(super) fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
     check_number(site, query.scheduler)
 }
 
@@ -358,55 +371,6 @@ async fn profile(cx: &Cx, site: &Site, query: &str) -> Result<Answer, Refused> {
     let time = wanted.time() + MAKE;
     let question = (site.maker).call(|reply| maker::Ask::Profile(Box::new(wanted), reply));
     ask(cx, time, question).await?
-}
-
-/// A single process; the query names the scheduler where the PID is ambiguous.
-fn process(site: &Site, pid: &str, query: &str) -> Result<Answer, Refused> {
-    let query: ProcessesQuery = query.parse().map_err(bad)?;
-    let asked = query.scheduler;
-    let plain = ProcessesQuery {
-        scheduler: asked,
-        ..ProcessesQuery::default()
-    };
-    if query != plain {
-        let sentence = "a process has a single parameter, scheduler: leave the others out";
-        return Err(bad(sentence));
-    }
-    check_scheduler(site, &query)?;
-    let decoded = percent_decode_str(pid).decode_utf8_lossy();
-    let in_braces = match decoded.starts_with('{') {
-        true => decoded.into_owned(),
-        false => format!("{{{decoded}}}"),
-    };
-    let not_here = |found: &str| {
-        let sentence = format!("{found}: /api/v1/processes has the PIDs of live processes");
-        refused(StatusCode::NOT_FOUND, &sentence)
-    };
-    let pid = match Pid::parse_known(&in_braces) {
-        Ok(pid) => pid,
-        // The name of a host that no scheduler here has.
-        Err(error) if in_braces.contains('|') => return Err(not_here(&error.to_string())),
-        Err(error) => {
-            return Err(bad(format!("{error}: write the PID as host|id")));
-        }
-    };
-    let find = |it: Shown| {
-        let is_asked = asked.is_none_or(|asked| asked == it.number) && it.handle.is_local(pid);
-        is_asked.then(|| look::single(&it, pid)).flatten()
-    };
-    let found: Vec<_> = schedulers(site).into_iter().filter_map(find).collect();
-    match found.len() {
-        0 => Err(not_here("no live process has that PID")),
-        1 => Ok(answer::json(&Processes {
-            version: VERSION,
-            live: 1,
-            matched: 1,
-            processes: found,
-        })),
-        _ => Err(bad(
-            "several schedulers have a process with that PID: add ?scheduler=NUMBER",
-        )),
-    }
 }
 
 fn ready(schedulers: &[Shown]) -> Answer {

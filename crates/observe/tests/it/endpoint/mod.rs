@@ -1,6 +1,7 @@
 //! The endpoint, asked over loopback.
 
 mod access;
+mod actions;
 mod answers;
 mod events;
 mod limits;

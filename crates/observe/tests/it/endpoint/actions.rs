@@ -1,0 +1,225 @@
+//! What the endpoint does to processes, and where it refuses to.
+
+use super::support::{Answer, ask, get, until};
+use ganger_observe::api::{Acted, Action, Processes};
+use ganger_observe::{Endpoint, Serve, ServeError, serve};
+use ganger_proc_api::{BoxError, ExitCause, Pid, actor_fn};
+use ganger_sched::{ProcessHandle, Scheduler};
+use ganger_supervise::Supervisor;
+use ganger_task::Cx;
+
+const TOKEN: &str = "0123456789abcdef";
+const BEARER: &str = "authorization: Bearer 0123456789abcdef";
+const ACTIONS: [&str; 2] = ["cancel", "terminate"];
+
+/// Waits for messages for ever.
+async fn waits(cx: Cx<u64>) -> Result<(), BoxError> {
+    while cx.recv().await.is_some() {}
+    Ok(())
+}
+
+fn scheduler() -> Scheduler {
+    Scheduler::builder().workers(1).start().unwrap()
+}
+
+fn start(serve: Serve, scheduler: &Scheduler) -> Endpoint {
+    serve.scheduler(scheduler).start().unwrap()
+}
+
+fn acting(scheduler: &Scheduler) -> Endpoint {
+    let serve = serve("127.0.0.1:0").token(TOKEN).allow_actions();
+    start(serve, scheduler)
+}
+
+fn path(pid: Pid, action: &str) -> String {
+    let pid = pid.to_string();
+    let pid = pid.trim_matches(['{', '}']).replace('|', "%7C");
+    format!("/api/v1/process/{pid}/{action}")
+}
+
+fn post(endpoint: &Endpoint, path: &str, headers: &[&str]) -> Answer {
+    ask(endpoint, "POST", path, headers)
+}
+
+/// The process has seen neither action: it takes another message.
+fn goes_on(process: &ProcessHandle<u64>, scheduler: &Scheduler) {
+    let steps = scheduler.stats().total.steps;
+    process.send(7).unwrap();
+    until("it takes a step", || scheduler.stats().total.steps > steps);
+    let info = scheduler.process(process.pid()).unwrap();
+    assert!(!info.is_cancelled && !info.is_terminating, "{info:?}");
+    assert!(!process.is_finished());
+}
+
+// pins: V2
+#[test]
+fn an_endpoint_that_acts_needs_a_token_on_loopback_too() {
+    let error = serve("127.0.0.1:0").allow_actions().start().unwrap_err();
+    assert!(matches!(error, ServeError::TokenNeededToAct), "{error}");
+    assert!(error.to_string().contains("`Serve::token`"));
+    let weak = serve("127.0.0.1:0").allow_actions().token("short");
+    assert!(matches!(weak.start(), Err(ServeError::Token)));
+}
+
+// pins: V2
+#[test]
+fn a_cancelled_and_a_terminated_process_end() {
+    let scheduler = scheduler();
+    let endpoint = acting(&scheduler);
+    for (name, action) in ACTIONS.into_iter().zip([Action::Cancel, Action::Terminate]) {
+        let process = scheduler.spawn(waits).unwrap();
+        let other = scheduler.spawn(waits).unwrap();
+        let pid = process.pid();
+        let acted: Acted = post(&endpoint, &path(pid, name), &[BEARER]).json();
+        let expected = Acted {
+            version: 1,
+            scheduler: 1,
+            pid: pid.to_string(),
+            action,
+        };
+        assert_eq!(acted, expected);
+        let end = process.wait();
+        match (action, end.cause()) {
+            (Action::Cancel, Some(ExitCause::Cancelled(reason))) => {
+                assert!(reason.to_string().contains("endpoint"), "{reason}");
+            }
+            (Action::Terminate, Some(ExitCause::Terminated)) => {}
+            end => panic!("{end:?}"),
+        }
+        goes_on(&other, &scheduler);
+        // It is no longer there.
+        post(&endpoint, &path(pid, name), &[BEARER]).refuses(404, "no live process");
+    }
+}
+
+// pins: V2
+#[test]
+fn nothing_happens_where_actions_are_not_allowed() {
+    let scheduler = scheduler();
+    let process = scheduler.spawn(waits).unwrap();
+    let open = start(serve("127.0.0.1:0"), &scheduler);
+    let closed = start(serve("127.0.0.1:0").token(TOKEN), &scheduler);
+    for action in ACTIONS {
+        let path = path(process.pid(), action);
+        post(&open, &path, &[]).refuses(403, "`Serve::allow_actions`");
+        post(&closed, &path, &[BEARER]).refuses(403, "`Serve::allow_actions`");
+        post(&closed, &path, &[]).refuses(401, "needs its token");
+    }
+    goes_on(&process, &scheduler);
+}
+
+// pins: V2
+#[test]
+fn an_action_needs_the_token_its_own_origin_and_a_post() {
+    let scheduler = scheduler();
+    let process = scheduler.spawn(waits).unwrap();
+    let endpoint = acting(&scheduler);
+    let cases: [(&[&str], u16, &str); 6] = [
+        (&[], 401, "needs its token"),
+        (
+            &["authorization: Bearer 0123456789abcdeg"],
+            401,
+            "needs its token",
+        ),
+        (
+            &[BEARER, "origin: http://evil.example"],
+            403,
+            "another origin",
+        ),
+        (&[BEARER, "origin: null"], 403, "another origin"),
+        (
+            &[
+                BEARER,
+                "sec-fetch-site: cross-site",
+                "sec-fetch-mode: no-cors",
+            ],
+            403,
+            "another origin",
+        ),
+        (
+            &[BEARER, "host: evil.example"],
+            421,
+            "does not have that name",
+        ),
+    ];
+    for action in ACTIONS {
+        let path = path(process.pid(), action);
+        for (headers, status, part) in cases {
+            post(&endpoint, &path, headers).refuses(status, part);
+        }
+        for method in ["GET", "PUT", "DELETE", "post"] {
+            let answer = ask(&endpoint, method, &path, &[BEARER]);
+            answer.refuses(405, "ask by POST");
+            assert_eq!(answer.header("allow"), Some("POST"));
+        }
+        let head = ask(&endpoint, "HEAD", &path, &[BEARER]);
+        assert_eq!((head.status, head.body.as_str()), (405, ""));
+    }
+    // What only answers takes no POST.
+    for path in ["/api/v1/snapshot", "/api/v1/processes", "/"] {
+        post(&endpoint, path, &[BEARER]).refuses(405, "only answers");
+    }
+    goes_on(&process, &scheduler);
+}
+
+// pins: V2
+#[test]
+fn only_a_live_process_of_one_scheduler_is_acted_on() {
+    let [first, second] = [scheduler(), scheduler()];
+    let endpoint = acting(&first);
+    endpoint.add(&second);
+    let [one, two] = [&first, &second].map(|it| it.spawn(waits).unwrap());
+    assert_eq!(one.pid(), two.pid(), "both hosts have the same name");
+    for action in ACTIONS {
+        let of = |pid: &str| format!("/api/v1/process/{pid}/{action}");
+        let post = |path: &str| post(&endpoint, path, &[BEARER]);
+        post(&of("main%7C123456789")).refuses(404, "no live process");
+        post(&of("elsewhere%7C1")).refuses(404, "/api/v1/processes");
+        post(&of("x")).refuses(400, "host|id");
+        post(&of("")).refuses(400, "host|id");
+        post(&of("x/y")).refuses(400, "host|id");
+        let path = path(one.pid(), action);
+        post(&path).refuses(400, "add ?scheduler=NUMBER");
+        post(&format!("{path}?scheduler=9")).refuses(404, "no scheduler");
+        post(&format!("{path}?top=1")).refuses(400, "a single parameter");
+    }
+    goes_on(&one, &first);
+    let acted: Acted = {
+        let path = path(one.pid(), "terminate?scheduler=2");
+        post(&endpoint, &path, &[BEARER]).json()
+    };
+    assert_eq!((acted.scheduler, acted.action), (2, Action::Terminate));
+    assert!(matches!(two.wait().cause(), Some(ExitCause::Terminated)));
+    goes_on(&one, &first);
+}
+
+// pins: V2
+#[test]
+fn a_supervisor_starts_a_terminated_child_again_and_a_cancelled_one_not() {
+    let scheduler = scheduler();
+    let endpoint = acting(&scheduler);
+    let child = || actor_fn(|_, (): (), _| Ok(()));
+    let tree = Supervisor::one_for_one().child("child", child);
+    let tree = tree.start(&scheduler).unwrap();
+    let first = tree.child("child").unwrap();
+    let acted: Acted = post(&endpoint, &path(first, "terminate"), &[BEARER]).json();
+    assert_eq!(acted.pid, first.to_string());
+    until("the child is there again", || {
+        let now = tree.child("child");
+        now.is_some_and(|now| now != first && scheduler.process(now).is_some())
+    });
+    let second = tree.child("child").unwrap();
+    let shown = path(second, "");
+    let shown = ask(&endpoint, "GET", shown.trim_end_matches('/'), &[BEARER]);
+    assert_eq!(
+        shown.json::<Processes>().processes[0].pid,
+        second.to_string()
+    );
+    let _: Acted = post(&endpoint, &path(second, "cancel"), &[BEARER]).json();
+    until("the child is gone for good", || {
+        tree.count().unwrap() == (0, 1)
+    });
+    assert_eq!(tree.child("child"), None);
+    assert_eq!(get(&endpoint, "/healthz").status, 200);
+    tree.stop();
+}
