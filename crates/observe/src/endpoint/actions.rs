@@ -36,7 +36,12 @@ pub(super) fn act(site: &Site, action: Action, pid: &str, query: &str) -> Result
     };
     // It has ended meanwhile.
     done.map_err(|_| process::no_process())?;
-    tracing::info!(target: "ganger::observe", %pid, action = action.name(), "a client acts on a process");
+    tracing::info!(
+        target: "ganger::observe",
+        %pid,
+        action = action.name(),
+        "a client acts on a process"
+    );
     Ok(answer::json(&Acted {
         version: VERSION,
         scheduler: shown.number,

@@ -63,6 +63,11 @@ pub(super) fn refused(status: StatusCode, sentence: &str) -> Refused {
     Box::new(text(status, sentence))
 }
 
+/// The request is wrong.
+pub(super) fn bad(error: impl ToString) -> Refused {
+    refused(StatusCode::BAD_REQUEST, &error.to_string())
+}
+
 pub(super) fn html(status: StatusCode, document: String) -> Answer {
     with_body(status, "text/html; charset=utf-8", document)
 }

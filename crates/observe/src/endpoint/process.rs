@@ -1,9 +1,8 @@
 //! Requests for a single process, which has its PID in the path.
 
-use super::answer::{self, Answer, Refused, refused};
+use super::answer::{self, Answer, Refused, bad, refused};
 use super::look;
 use super::observed::Shown;
-use super::routes::{bad, check_scheduler, schedulers};
 use super::site::Site;
 use crate::api::{Process, Processes, ProcessesQuery, VERSION};
 use ganger_proc_api::Pid;
@@ -34,14 +33,15 @@ pub(super) fn find(site: &Site, pid: &str, query: &str) -> Result<(Shown, Pid, P
         let sentence = "a process has a single parameter, scheduler: leave the others out";
         return Err(bad(sentence));
     }
-    check_scheduler(site, &query)?;
+    site.check_number(asked)?;
     let pid = parse(pid)?;
     let find = |it: Shown| {
         let is_asked = asked.is_none_or(|asked| asked == it.number) && it.handle.is_local(pid);
         let process = is_asked.then(|| look::single(&it, pid)).flatten()?;
         Some((it, pid, process))
     };
-    let mut found: Vec<_> = schedulers(site).into_iter().filter_map(find).collect();
+    let all = site.observed.schedulers();
+    let mut found: Vec<_> = all.into_iter().filter_map(find).collect();
     if found.len() > 1 {
         return Err(bad(
             "several schedulers have a process with that PID: add ?scheduler=NUMBER",

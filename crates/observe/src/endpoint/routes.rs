@@ -1,13 +1,13 @@
 //! The answer to each request.
 
-use super::answer::{self, Answer, Refused, closing, refused, text, with_header};
+use super::answer::{self, Answer, Refused, bad, closing, refused, text, with_header};
 use super::limits::{BODY, HEAD, MAKE, REQUEST};
 use super::look;
 use super::observed::Shown;
 use super::page;
 use super::passes::View;
 use super::profile;
-use super::site::Site;
+use super::site::{Site, no_scheduler};
 use super::{actions, events, maker, passes, process, traces, windows};
 use crate::alarms::Board;
 use crate::api::{Action, ProcessesQuery, read_period};
@@ -204,7 +204,7 @@ async fn without_body(
         }
         Route::Processes => {
             let query: ProcessesQuery = query.parse().map_err(bad)?;
-            check_scheduler(site, &query)?;
+            site.check_number(query.scheduler)?;
             check_counts(site, &query)?;
             let window = query.window.filter(|_| query.by.has_window());
             let json = if let Some(window) = window {
@@ -239,7 +239,7 @@ async fn without_body(
         Route::Profile => profile(cx, site, query).await,
         Route::Trace => {
             let query: traces::TraceQuery = query.parse().map_err(bad)?;
-            check_number(site, query.scheduler)?;
+            site.check_number(query.scheduler)?;
             traces::answer(cx, &site.observed, &site.tracing, query).await
         }
     }
@@ -271,12 +271,8 @@ fn stream(site: &Site, query: &str) -> Result<Answer, Refused> {
     Ok(answer::events(stream))
 }
 
-pub(super) fn schedulers(site: &Site) -> Vec<Shown> {
+fn schedulers(site: &Site) -> Vec<Shown> {
     site.observed.schedulers()
-}
-
-pub(super) fn bad(error: impl ToString) -> Refused {
-    refused(StatusCode::BAD_REQUEST, &error.to_string())
 }
 
 fn no_query(query: &str) -> Result<(), Refused> {
@@ -314,23 +310,6 @@ fn check_counts(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
         "by={by} needs a scheduler that counts: build it with `Builder::observe`, or use mailbox, \
          quiet or pid"
     )))
-}
-
-pub(super) fn check_scheduler(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
-    check_number(site, query.scheduler)
-}
-
-fn check_number(site: &Site, scheduler: Option<u64>) -> Result<(), Refused> {
-    let is_there = |number| schedulers(site).iter().any(|it| it.number == number);
-    if scheduler.is_none_or(is_there) {
-        return Ok(());
-    }
-    Err(no_scheduler())
-}
-
-fn no_scheduler() -> Refused {
-    let sentence = "no scheduler has that number: /api/v1/snapshot has those that are observed";
-    refused(StatusCode::NOT_FOUND, sentence)
 }
 
 /// The scheduler with that number, or the only one.
