@@ -119,10 +119,8 @@ mod tests {
             file: None,
             line: None,
         };
-        let mut functions = Functions::default();
-        functions.inner = names.iter().map(function).collect();
-        functions.is_end = is_end;
-        functions
+        let inner = names.iter().map(function).collect();
+        Functions { inner, is_end }
     }
 
     // pins: V14
