@@ -9,11 +9,26 @@
 //! | `COPYING` | the handler | `COPIED` by the handler |
 //! | `COPIED` | the asker | `IDLE` by the asker |
 //!
-//! A late or foreign signal finds a word other than `ASKED`, and its handler does nothing; or the
+//! A late or foreign signal finds a word other than `ASKED`, and its handler copies nothing; or the
 //! handler answers the next question, asked meanwhile.
+//!
+//! **A signal for each question would pile up**: real-time signals are queued one by one, and a
+//! thread that blocks them, or that sleeps where nothing wakes it, takes none. The queue is the
+//! user's, for all programs (`RLIMIT_SIGPENDING`). So `is_underway` says that a signal is on its way:
+//!
+//! | `is_underway` | goes to |
+//! |---|---|
+//! | `false` | `true` by an asker, which then sends a signal; `false` again if the system refuses it |
+//! | `true` | `false` by the handler, before it looks at the word; an asker that finds it sends none |
+//!
+//! An asker writes `ASKED` first, and then swaps `is_underway`. The handler swaps first, and then
+//! looks for `ASKED`. If the asker's swap comes later, it finds `false`, and a signal of its own
+//! comes. If the handler's swap comes later, it has read the asker's, and so the handler finds
+//! `ASKED`. No question is lost, and a sample has one signal queued at the most. A program that
+//! takes the signal out of the queue by `sigwait` leaves the thread without answers.
 
 use crate::sampler::Doing;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
 
@@ -48,6 +63,8 @@ pub(super) struct Registers {
 /// A thread's room for copies.
 pub(super) struct Sample {
     word: AtomicU32,
+    /// A signal has been sent that the handler has not seen.
+    is_underway: AtomicBool,
     /// The end of the thread's stack: the address after its outermost word.
     stack_end: u64,
     stack_start: u64,
@@ -75,6 +92,7 @@ impl Sample {
         let (stack_start, stack_end) = stack_of_this_thread()?;
         Some(Self {
             word: AtomicU32::new(IDLE),
+            is_underway: AtomicBool::new(false),
             stack_start,
             stack_end,
             registers: Default::default(),
@@ -114,6 +132,9 @@ impl Sample {
     /// The calling thread is the thread of [`of_this_thread`](Self::of_this_thread), and the
     /// registers are its registers at the interruption.
     pub(super) unsafe fn answer(&self, registers: Registers, doing: &dyn Doing) {
+        // Ordering: Acquire pairs with the Release in `Asked::signal`: an asker that relies on this
+        // signal has written `ASKED` before.
+        self.is_underway.swap(false, Ordering::Acquire);
         // Ordering: Acquire pairs with the Release in `ask`. Relaxed on failure: nothing is read.
         let asked =
             self.word
@@ -174,6 +195,22 @@ impl Patience {
 pub(super) struct Asked<'a>(&'a Sample);
 
 impl Asked<'_> {
+    /// Has a signal sent by `send`, which returns whether it was, unless one is underway anyway.
+    /// Returns whether one is.
+    pub(super) fn signal(&self, send: impl FnOnce() -> bool) -> bool {
+        let is_underway = &self.0.is_underway;
+        // Ordering: Release pairs with the Acquire in `Sample::answer`: its handler sees `ASKED`.
+        if is_underway.swap(true, Ordering::Release) {
+            return true;
+        }
+        let is_sent = send();
+        if !is_sent {
+            // Ordering: Relaxed: only the asker, of which there is one, sets it.
+            is_underway.store(false, Ordering::Relaxed);
+        }
+        is_sent
+    }
+
     /// Returns the answer, if the handler begins it within `patience`. Blocks.
     pub(super) fn answer(self, patience: &Patience) -> Option<Copied> {
         let sample = self.0;

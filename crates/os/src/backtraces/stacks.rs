@@ -4,7 +4,8 @@
 //! turn comes too late for the others.
 //!
 //! **Protocol.** All threads are asked before the first answer is waited for, and they share one
-//! deadline. The threads run on while the asker unwinds the copies.
+//! deadline. The threads run on while the asker unwinds the copies. A thread that has not taken the
+//! signal of an earlier look is sent no other (`sample.rs`).
 
 use super::sample::{Asked, Patience, Sample};
 use super::unwind::Tables;
@@ -37,7 +38,7 @@ impl Stacks for Looker<'_> {
         let mut asked: Vec<(usize, Asked<'_>)> = Vec::with_capacity(samples.len());
         for (slot, sample) in &samples {
             if let Some(question) = sample.ask()
-                && with_thread(*slot, &|id| signal::send(signal, id))
+                && with_thread(*slot, &|id| question.signal(|| signal::send(signal, id)))
             {
                 asked.push((*slot, question));
             }

@@ -105,6 +105,110 @@ fn a_question_without_an_answer_is_taken_back() {
     assert!(backtraces.copy(0, || true, || unreachable!()).is_none());
 }
 
+/// Blocks the signal on this thread, or lets it through.
+fn block(signal: i32, how: i32) {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: the first call writes the set, and the others change and read it.
+    let failed = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::pthread_sigmask(how, set.as_ptr(), std::ptr::null_mut())
+    };
+    assert_eq!(failed, 0);
+}
+
+/// Takes the signals out of this thread's queue, where it blocks them. Returns how many.
+fn take_queued(signal: i32) -> usize {
+    let mut set = std::mem::MaybeUninit::uninit();
+    let now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the first call writes the set, and the others change and read it.
+    let take = || unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::sigtimedwait(set.as_ptr(), std::ptr::null_mut(), &raw const now)
+    };
+    std::iter::repeat_with(take)
+        .take_while(|&it| it == signal)
+        .count()
+}
+
+// pins: V14
+#[test]
+fn a_thread_that_takes_no_signals_has_one_queued_however_often_it_is_asked() {
+    let backtraces = &backtraces();
+    let signal = backtraces.signal;
+    let (tell, told) = std::sync::mpsc::channel();
+    let (go_on, goes_on) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut queued = 0;
+            backtraces.while_available(0, &DOING, &mut || {
+                block(signal, libc::SIG_BLOCK);
+                tell.send((crate::thread_id(), 0)).unwrap();
+                // An error: the test has failed.
+                let _ = goes_on.recv();
+                queued = take_queued(signal);
+                block(signal, libc::SIG_UNBLOCK);
+                tell.send((crate::thread_id(), queued)).unwrap();
+                let _ = goes_on.recv();
+            });
+        });
+        // Its drop lets the thread go.
+        let go_on = go_on;
+        let (id, _) = told.recv().unwrap();
+        let mut stacks = backtraces.stacks();
+        let none = &mut |_: crate::Stack<'_>| unreachable!();
+        for _ in 0..5 {
+            assert_eq!(stacks.look(&mut (0..1), &|_, f| f(id), none), 1);
+            let send = || signal::send(signal, id);
+            assert!(backtraces.copy(0, || true, send).is_none());
+        }
+        go_on.send(()).unwrap();
+        assert_eq!(told.recv().unwrap(), (id, 1));
+        // The handler, which the signals that the thread has taken itself have not called, runs.
+        assert!(signal::send(signal, id));
+        let _ = copy(backtraces, id);
+    });
+}
+
+// pins: V14
+#[test]
+fn a_signal_that_is_underway_serves_the_next_question() {
+    let sample = Sample::of_this_thread().unwrap();
+    let registers = sample::Registers::default();
+    // SAFETY: this is the sample's thread; a stack pointer of 0 is outside of its stack.
+    let handler = || unsafe { sample.answer(registers, &DOING) };
+    let sent = std::cell::Cell::new(0);
+    let send = || {
+        sent.set(sent.get() + 1);
+        true
+    };
+    for _ in 0..3 {
+        let asked = sample.ask().unwrap();
+        assert!(asked.signal(send));
+        assert!(asked.answer(&Patience::new(Duration::ZERO)).is_none());
+    }
+    assert_eq!(sent.get(), 1);
+    let asked = sample.ask().unwrap();
+    assert!(asked.signal(send));
+    handler();
+    assert!(asked.answer(&Patience::new(Duration::ZERO)).is_some());
+    assert_eq!(sent.get(), 1);
+    // A handler that finds no question says that it has come, too.
+    assert!(sample.ask().unwrap().signal(send));
+    handler();
+    assert!(sample.ask().unwrap().signal(send));
+    assert_eq!(sent.get(), 3);
+    handler();
+    // A signal that is refused is not underway.
+    assert!(!sample.ask().unwrap().signal(|| false));
+    assert!(sample.ask().unwrap().signal(send));
+    assert_eq!(sent.get(), 4);
+}
+
 #[test]
 fn one_asks_at_a_time() {
     let sample = Sample::of_this_thread().unwrap();
