@@ -2,7 +2,7 @@
 
 use crate::base::clock::MonotonicClock;
 use crate::base::level::Observe;
-use crate::base::recorder::Recorder;
+use crate::base::recorder::{MAX_BYTES, Recorder};
 use crate::base::tracer::StepTracer;
 use crate::policy;
 use crate::reports::dead_letters::DeadLetters;
@@ -60,10 +60,6 @@ pub(crate) struct Config {
     )]
     pub(crate) tracer: Option<Arc<dyn StepTracer>>,
     /// Set when events are recorded.
-    #[cfg_attr(
-        not(feature = "observe"),
-        expect(dead_code, reason = "nothing is observed")
-    )]
     pub(crate) record: Option<Recorder>,
 }
 
@@ -224,6 +220,8 @@ impl Config {
         let most = policy::LONGEST_LOOK.as_micros() as usize;
         in_range("hand_off_delay in microseconds", micros, 1, most)?;
         in_range("max_spares", self.max_spares, 0, MAX_WORKERS)?;
+        let bytes = self.record.as_ref().map_or(0, |it| it.bytes);
+        in_range("Recorder::bytes", bytes, 0, MAX_BYTES)?;
         in_range(
             "max_processes",
             self.max_processes.unwrap_or(1),

@@ -39,6 +39,13 @@ pub struct Recorder {
     pub(crate) at_least: Duration,
 }
 
+/// The most memory that a recorder may have: more is rather a mistake, and a scheduler that fails
+/// to be built says so, where the allocator would end the program.
+pub(crate) const MAX_BYTES: usize = match 1_usize.checked_shl(36) {
+    Some(bytes) => bytes,
+    None => 1 << 30,
+};
+
 #[cfg(feature = "observe")]
 impl Recorder {
     /// 16 MiB, for ten seconds.
@@ -51,7 +58,8 @@ impl Recorder {
     }
 
     /// How much memory the rings take. At least some 100 bytes a thread are taken, however few are
-    /// asked for.
+    /// asked for. More than 64 GiB (1 GiB where addresses have 32 bits) are a
+    /// [`BuildError`](crate::BuildError).
     #[must_use]
     pub const fn bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }

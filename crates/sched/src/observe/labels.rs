@@ -2,7 +2,8 @@
 //!
 //! A record has two bytes for its label, and a child inherits them. Numbers are never given back:
 //! labels are for tenants, kinds of work and stages, of which a program has a few. From the
-//! [`MOST`]th on, each new label is counted as [`OTHERS`].
+//! [`MOST`]th on, each new label is counted as [`OTHERS`]. A label is cut at [`LENGTH`] bytes, so that
+//! what is kept for ever has a bound.
 
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
@@ -10,6 +11,9 @@ use std::sync::Arc;
 
 /// How many labels a scheduler tells apart.
 const MOST: usize = 10_000;
+
+/// How many bytes of a label are kept.
+const LENGTH: usize = 200;
 
 /// The label of what has a label beyond those.
 const OTHERS: &str = "other labels";
@@ -36,6 +40,7 @@ struct Known {
 impl Labels {
     /// The number of a label. O(1), under a lock.
     pub(super) fn of(&self, name: &str) -> Label {
+        let name = &name[..name.floor_char_boundary(LENGTH)];
         let mut known = lock(&self.0);
         let name = match known.names.len() {
             MOST.. if !known.numbers.contains_key(name) => OTHERS,
@@ -70,6 +75,11 @@ mod tests {
         assert_eq!((labels.of("a"), labels.of("b") == first), (first, false));
         assert_eq!(labels.name(first).as_deref(), Some("a"));
         assert_eq!(labels.name(Label::NONE), None);
+        // The end of the 200th byte is in the middle of a character.
+        let long = format!("x{}", "ü".repeat(LENGTH));
+        let cut = labels.of(&long);
+        assert_eq!(labels.name(cut).as_deref(), Some(&long[..LENGTH - 1]));
+        assert_eq!(labels.of(&format!("{long} and more")), cut);
         for number in 0..2 * MOST {
             labels.of(&format!("tenant-{number}"));
         }

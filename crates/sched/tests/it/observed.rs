@@ -483,3 +483,13 @@ fn a_worker_sleeps_where_there_is_nothing_to_do() {
     let times = scheduler.worker_times()[0];
     assert!(times.busy < times.asleep, "{times:?}");
 }
+
+// pins: V15
+#[test]
+fn a_recorder_of_more_memory_than_there_is_is_refused_with_the_most_that_may_be() {
+    let recorder = ganger_sched::Recorder::new().bytes(usize::MAX);
+    let built = Scheduler::builder().workers(1).record(recorder).build();
+    let text = built.map(drop).unwrap_err().to_string();
+    assert!(text.contains("Recorder::bytes is"), "{text}");
+    assert!(text.contains("it must be from 0 to"), "{text}");
+}

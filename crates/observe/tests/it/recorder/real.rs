@@ -252,7 +252,13 @@ fn alarms_are_seen_with_what_they_are_about() {
     let process = scheduler.spawn(actor_fn(|_, (): (), _| Ok(()))).unwrap();
     scheduler.mark_alarm("mailbox", Some(process.pid()), 100_000);
     scheduler.mark_alarm("timers late", None, 7);
+    // Its processes have the same numbers.
+    let other = Scheduler::builder().workers(1).host("elsewhere");
+    let other = other.start().unwrap();
+    let foreign = other.spawn(actor_fn(|_, (): (), _| Ok(()))).unwrap();
+    scheduler.mark_alarm("of another", Some(foreign.pid()), 3);
     let shown = seen(&scheduler);
+    assert_eq!(argument(shown.only("of another"), "process"), "");
     let (mailbox, timers) = (shown.only("mailbox"), shown.only("timers late"));
     assert!(argument(mailbox, "process").ends_with(&process.pid().to_string()));
     assert_eq!(

@@ -17,8 +17,12 @@
 //!    search. That event's reading is taken after the worker has found its process: what woke that
 //!    has an earlier one.
 //! 2. In a ring no reading is below the one before.
-//! 3. The reader copies the rings one after another (`ganger-ring`), and then makes nanoseconds of
-//!    the readings.
+//! 3. The reader reads the clock, copies the rings one after another (`ganger-ring`), makes
+//!    nanoseconds of the readings, and drops all events that are later than its own reading.
+//!
+//! **Why a recording ends at one moment.** The rings that are copied last have events that the
+//! first ones lack. An event is written before its effects have their readings. So an event that
+//! causes one up to the reader's reading was written before that, and is in the copy.
 //!
 //! **In a simulation** the clock is the virtual one, and each event has a time of its own, above
 //! those of all events before, so that the order is in the file.

@@ -1,11 +1,11 @@
 //! What a reader takes out of the recorder.
 
-use super::names;
+use super::{Flight, names};
 use crate::api::handle::{Handle, here};
-use crate::observe::Observation;
+use crate::base::clock::nanos;
 use ganger_proc_api::Pid;
-use ganger_ring::Snapshot;
 use ganger_ring::event::WORDS;
+use ganger_ring::{Reader, Snapshot};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
@@ -31,7 +31,7 @@ impl Recording {
     }
 
     /// From when to when, since the scheduler's start. The begin is as it was asked for: the rings
-    /// may not go back as far.
+    /// may not go back as far. The end is the moment of the call, for all threads.
     #[must_use]
     pub fn window(&self) -> Range<Duration> {
         Duration::from_nanos(self.window.start)..Duration::from_nanos(self.window.end)
@@ -72,15 +72,19 @@ impl fmt::Debug for Recording {
     }
 }
 
-impl Observation {
-    /// A copy of all rings, with times in nanoseconds, and the time.
-    fn recording(&self, last: Option<Duration>) -> Option<Recording> {
-        let flight = self.flight()?;
-        let last = last.unwrap_or(flight.at_least);
+impl Flight {
+    /// What `copy` makes of each ring, with times in nanoseconds, up to the time before.
+    fn recording(
+        &self,
+        last: Option<Duration>,
+        copy: impl Fn(&Reader<WORDS>) -> Snapshot<WORDS>,
+    ) -> Recording {
+        // All rings end here: see the module `recorder`.
+        let (scale, end) = self.time.scale();
         let mut threads = Vec::new();
-        for (place, lane) in flight.lanes.iter().enumerate() {
+        for (place, lane) in self.lanes.iter().enumerate() {
             if let Some(lane) = lane.get() {
-                let kind = if place < flight.workers {
+                let kind = if place < self.workers {
                     "worker"
                 } else {
                     "spare"
@@ -88,22 +92,25 @@ impl Observation {
                 threads.push((format!("{kind} {place}"), lane.reader()));
             }
         }
-        let outside = ganger_sync::sync::lock(&flight.outside).reader();
+        let outside = ganger_sync::sync::lock(&self.outside).reader();
         threads.push(("other threads".to_owned(), outside));
-        let copy = |(name, reader): (String, ganger_ring::Reader<WORDS>)| (name, reader.snapshot());
-        let mut threads: Vec<_> = threads.into_iter().map(copy).collect();
-        let (scale, now) = flight.time.scale();
-        for record in threads.iter_mut().flat_map(|(_, it)| &mut it.records) {
-            record[0] = scale.nanos(record[0]);
-        }
-        let last = u64::try_from(last.as_nanos()).unwrap_or(u64::MAX);
-        Some(Recording {
+        let cut = |(name, reader)| {
+            let mut copied = copy(&reader);
+            for record in &mut copied.records {
+                record[0] = scale.nanos(record[0]);
+            }
+            // No reading is below the one before.
+            let kept = copied.records.partition_point(|it| it[0] <= end);
+            copied.records.truncate(kept);
+            (name, copied)
+        };
+        Recording {
             scheduler: String::new(),
-            window: now.saturating_sub(last)..now,
-            threads,
-            names: flight.names.all(),
+            window: end.saturating_sub(nanos(last.unwrap_or(self.at_least)))..end,
+            threads: threads.into_iter().map(cut).collect(),
+            names: self.names.all(),
             commands: HashMap::new(),
-        })
+        }
     }
 }
 
@@ -132,7 +139,8 @@ impl Handle {
     }
 
     fn copy_recording(&self, last: Option<Duration>) -> Option<Recording> {
-        let mut recording = self.shared.observation().recording(last)?;
+        let flight = self.shared.observation().flight()?;
+        let mut recording = flight.recording(last, Reader::snapshot);
         recording.scheduler = self.shared.host.to_string();
         for record in recording.threads.iter().flat_map(|(_, it)| &it.records) {
             let number = (record[1] >> 32) as u32;
@@ -160,11 +168,13 @@ impl Handle {
         }
     }
 
-    /// As [`mark`](Self::mark), for an alarm about a process, or about none.
+    /// As [`mark`](Self::mark), for an alarm about a process, or about none. One about a process
+    /// of another scheduler shows as one about none.
     pub fn mark_alarm(&self, text: &str, process: Option<Pid>, value: u64) {
         let observation = self.shared.observation();
         if let Some(flight) = observation.flight() {
-            let process = process.map_or(0, |pid| pid.id());
+            let local = process.filter(|&pid| self.shared.is_local(pid));
+            let process = local.map_or(0, |pid| pid.id());
             flight.alarm(observation.own(), process, text, value);
         }
     }
@@ -189,5 +199,49 @@ impl Handle {
 pub fn mark(text: &str, value: u64) {
     if let Some(handle) = here::scheduler() {
         handle.mark(text, value);
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::base::recorder::Recorder;
+    use crate::config::Config;
+
+    // pins: V15
+    #[test]
+    fn all_rings_end_at_one_moment_however_long_the_copies_take() {
+        let flight = Flight::new(&Recorder::new().bytes(1 << 14), &Config::default(), 66);
+        let threads = [Some(0), Some(1), None];
+        let mark_all = |text| threads.map(|thread| flight.mark(thread, text, 0));
+        mark_all("before");
+        let names = |recording: &mut Recording| {
+            let threads = recording.take_threads().into_iter();
+            let mut marks = Vec::new();
+            for record in threads.flat_map(|(_, it)| it.records) {
+                let at = Duration::from_nanos(record[0]);
+                assert!(at <= recording.window().end);
+                marks.push(recording.name((record[1] >> 32) as u32).unwrap());
+            }
+            marks
+        };
+        // All threads go on while one ring after another is copied.
+        let copy = |reader: &Reader<WORDS>| {
+            let lanes = || flight.lanes.iter().filter_map(|it| it.get());
+            let before: Vec<u64> = lanes().map(|it| it.last.get()).collect();
+            // Until the clock is at a later nanosecond.
+            while lanes()
+                .zip(&before)
+                .any(|(it, then)| it.last.get() < then + 1_000)
+            {
+                mark_all("meanwhile");
+            }
+            reader.snapshot()
+        };
+        let mut recording = flight.recording(None, copy);
+        assert_eq!(names(&mut recording), ["before"; 3]);
+        let mut recording = flight.recording(None, Reader::snapshot);
+        let later = names(&mut recording);
+        assert!(later.iter().filter(|it| *it == "meanwhile").count() > 3);
     }
 }
