@@ -12,8 +12,8 @@
 //! **Protocol.**
 //! 1. A thread that becomes available sets a sample aside, with room for its registers and the
 //!    innermost part of its stack, and notes the bounds of its stack (`sample.rs`).
-//! 2. The asker checks that the step still runs, and sends the signal (`signal.rs`), unless one is
-//!    still underway to the thread.
+//! 2. The asker checks that the step still runs, and sends the signal (`signal.rs`), unless the
+//!    last signal is still underway.
 //! 3. The handler copies registers and stack into the thread's sample, by loads and stores alone.
 //! 4. The asker waits for the copy, for at most 10 ms, and checks again that the step still runs.
 //!    A profile needs no check: the handler also copies what the thread does, which is exact

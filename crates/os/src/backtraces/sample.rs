@@ -12,20 +12,20 @@
 //! A late or foreign signal finds a word other than `ASKED`, and its handler copies nothing; or the
 //! handler answers the next question, asked meanwhile.
 //!
-//! **A signal for each question would pile up**: real-time signals are queued one by one, and a
-//! thread that blocks them, or that sleeps where nothing wakes it, takes none. The queue is the
-//! user's, for all programs (`RLIMIT_SIGPENDING`). So `is_underway` says that a signal is on its way:
+//! **Why not a signal for each question.** The system queues each real-time signal. A thread takes
+//! none while it blocks signals or sleeps in a driver, and the user's programs share a limit for
+//! all queues (`RLIMIT_SIGPENDING`). So the sample has at most a single signal underway:
 //!
 //! | `is_underway` | goes to |
 //! |---|---|
-//! | `false` | `true` by an asker, which then sends a signal; `false` again if the system refuses it |
-//! | `true` | `false` by the handler, before it looks at the word; an asker that finds it sends none |
+//! | `false` | `true` by an asker, before it sends a signal; `false` if the system refuses |
+//! | `true` | `false` by the handler, before it looks at the word; an asker sends none |
 //!
 //! An asker writes `ASKED` first, and then swaps `is_underway`. The handler swaps first, and then
 //! looks for `ASKED`. If the asker's swap comes later, it finds `false`, and a signal of its own
 //! comes. If the handler's swap comes later, it has read the asker's, and so the handler finds
-//! `ASKED`. No question is lost, and a sample has one signal queued at the most. A program that
-//! takes the signal out of the queue by `sigwait` leaves the thread without answers.
+//! `ASKED`. No question is lost. If the program takes the signal out of the queue (`sigwait`), the
+//! thread answers no further question.
 
 use crate::sampler::Doing;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -63,7 +63,7 @@ pub(super) struct Registers {
 /// A thread's room for copies.
 pub(super) struct Sample {
     word: AtomicU32,
-    /// A signal has been sent that the handler has not seen.
+    /// A signal is on its way to the handler.
     is_underway: AtomicBool,
     /// The end of the thread's stack: the address after its outermost word.
     stack_end: u64,
@@ -132,8 +132,8 @@ impl Sample {
     /// The calling thread is the thread of [`of_this_thread`](Self::of_this_thread), and the
     /// registers are its registers at the interruption.
     pub(super) unsafe fn answer(&self, registers: Registers, doing: &dyn Doing) {
-        // Ordering: Acquire pairs with the Release in `Asked::signal`: an asker that relies on this
-        // signal has written `ASKED` before.
+        // Ordering: Acquire pairs with the Release in `Asked::signal`: an asker writes `ASKED`
+        // before it relies on this signal.
         self.is_underway.swap(false, Ordering::Acquire);
         // Ordering: Acquire pairs with the Release in `ask`. Relaxed on failure: nothing is read.
         let asked =
@@ -195,8 +195,8 @@ impl Patience {
 pub(super) struct Asked<'a>(&'a Sample);
 
 impl Asked<'_> {
-    /// Has a signal sent by `send`, which returns whether it was, unless one is underway anyway.
-    /// Returns whether one is.
+    /// Calls `send`, unless a signal is underway already. Returns whether a signal is underway.
+    /// `send` returns whether it has sent a signal.
     pub(super) fn signal(&self, send: impl FnOnce() -> bool) -> bool {
         let is_underway = &self.0.is_underway;
         // Ordering: Release pairs with the Acquire in `Sample::answer`: its handler sees `ASKED`.
@@ -205,7 +205,7 @@ impl Asked<'_> {
         }
         let is_sent = send();
         if !is_sent {
-            // Ordering: Relaxed: only the asker, of which there is one, sets it.
+            // Ordering: Relaxed: there is a single asker, and no other role sets the flag.
             is_underway.store(false, Ordering::Relaxed);
         }
         is_sent

@@ -4,8 +4,8 @@
 //! turn comes too late for the others.
 //!
 //! **Protocol.** All threads are asked before the first answer is waited for, and they share one
-//! deadline. The threads run on while the asker unwinds the copies. A thread that has not taken the
-//! signal of an earlier look is sent no other (`sample.rs`).
+//! deadline. The threads run on while the asker unwinds the copies. A look sends no
+//! signal to a thread while the signal of an earlier look is queued (`sample.rs`).
 
 use super::sample::{Asked, Patience, Sample};
 use super::unwind::Tables;

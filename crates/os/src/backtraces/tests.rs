@@ -168,7 +168,7 @@ fn a_thread_that_takes_no_signals_has_one_queued_however_often_it_is_asked() {
         }
         go_on.send(()).unwrap();
         assert_eq!(told.recv().unwrap(), (id, 1));
-        // The handler, which the signals that the thread has taken itself have not called, runs.
+        // The thread has taken the signal itself. Now the handler runs.
         assert!(signal::send(signal, id));
         let _ = copy(backtraces, id);
     });
@@ -197,13 +197,13 @@ fn a_signal_that_is_underway_serves_the_next_question() {
     handler();
     assert!(asked.answer(&Patience::new(Duration::ZERO)).is_some());
     assert_eq!(sent.get(), 1);
-    // A handler that finds no question says that it has come, too.
+    // The handler clears the flag also without a question.
     assert!(sample.ask().unwrap().signal(send));
     handler();
     assert!(sample.ask().unwrap().signal(send));
     assert_eq!(sent.get(), 3);
     handler();
-    // A signal that is refused is not underway.
+    // The system refuses a signal.
     assert!(!sample.ask().unwrap().signal(|| false));
     assert!(sample.ask().unwrap().signal(send));
     assert_eq!(sent.get(), 4);

@@ -109,8 +109,8 @@ pub trait ContextExt {
     /// a scheduler that is observed sees how many processes a label has, and what they take. Does
     /// nothing where the scheduler is not observed.
     ///
-    /// A scheduler tells 10,000 labels apart, by their first 200 bytes, which it keeps. Further ones
-    /// are accounted together.
+    /// A scheduler tells 10,000 labels apart, by their first 200 bytes. Further ones are accounted
+    /// together.
     fn set_label(&self, label: &str);
 
     /// How often this process has been restarted in place: 0 in its first life. An upgrade does not

@@ -9,12 +9,12 @@
 //! writer keeps readings as they are. The reader of records makes nanoseconds of them: it reads
 //! both clocks, as the scheduler did at its start, and goes by the straight line between the two.
 //! So no thread waits for a calibration, and a later reader knows the rate all the better. A thread
-//! may lose its core between the two clocks, so that it reads them some times, and takes the reading
-//! that took the least.
+//! may lose its core between the two clocks. So it reads them some times, and goes by the look that
+//! took the least.
 //!
 //! **Limit.** While the machine sleeps (suspend), the system's clock stands still, and the counter
-//! goes on or begins anew. The line bends there, and the times of all records are wrong by a part of
-//! the sleep.
+//! goes on or begins anew. The line bends there, and the times of all records are wrong by a part
+//! of the sleep.
 
 use super::clock::{Clock, MonotonicClock, nanos};
 

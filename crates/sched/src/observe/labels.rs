@@ -2,8 +2,8 @@
 //!
 //! A record has two bytes for its label, and a child inherits them. Numbers are never given back:
 //! labels are for tenants, kinds of work and stages, of which a program has a few. From the
-//! [`MOST`]th on, each new label is counted as [`OTHERS`]. A label is cut at [`LENGTH`] bytes, so that
-//! what is kept for ever has a bound.
+//! [`MOST`]th on, each new label is counted as [`OTHERS`]. A label is cut at [`LENGTH`] bytes,
+//! so that what is kept for ever has a bound.
 
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
