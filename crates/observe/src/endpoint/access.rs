@@ -7,7 +7,8 @@
 //! 1. The `Host` is an IP address, `localhost` or a name from the program. A page whose name points
 //!    to this machine by DNS sends its own name.
 //! 2. A request of a page has the `Origin` of the endpoint itself, and no other page's fetch passes
-//!    (`Sec-Fetch-Site`).
+//!    (`Sec-Fetch-Site`). A link from another page is followed, but not to what costs the program
+//!    something: a page could have its visitors make profiles.
 //! 3. Where a token is set, a request has it as `Authorization: Bearer`, or has the cookie of a
 //!    login. Both are compared in constant time. The cookie holds a number of this run and not the
 //!    token: cookies go to all ports of a host.
@@ -97,15 +98,20 @@ impl Access {
             let authority = origin.as_ref().and_then(Uri::authority);
             authority.is_some_and(|it| it == host)
         };
-        let is_foreign = |name: &str, values: &[&str]| {
-            let value = headers.get(name).map(HeaderValue::as_bytes);
-            value.is_some_and(|value| values.iter().any(|it| it.as_bytes() == value))
-        };
-        let is_fetch = is_foreign("sec-fetch-site", &["cross-site", "same-site"])
-            && !is_foreign("sec-fetch-mode", &["navigate"]);
+        let is_fetch = is_of_another(headers) && !has(headers, "sec-fetch-mode", &["navigate"]);
         if is_fetch || !headers.get_all(header::ORIGIN).iter().all(is_same) {
             let sentence = "a page of another origin asks: open the endpoint itself, or ask by a \
                             program that sends no Origin header";
+            return Err(refused(StatusCode::FORBIDDEN, sentence));
+        }
+        Ok(())
+    }
+
+    /// Rule 2, for what costs the program something.
+    pub(super) fn check_link(headers: &HeaderMap) -> Result<(), Refused> {
+        if is_of_another(headers) {
+            let sentence = "a page of another origin has a link to this: open the endpoint itself \
+                            and ask from there, or type the address";
             return Err(refused(StatusCode::FORBIDDEN, sentence));
         }
         Ok(())
@@ -162,6 +168,17 @@ impl Token {
         let value = value.and_then(|it| it.strip_prefix(b"="));
         value.is_some_and(|value| is_same(value, &self.session))
     }
+}
+
+/// Whether a browser says that a page of another origin has caused the request.
+fn is_of_another(headers: &HeaderMap) -> bool {
+    has(headers, "sec-fetch-site", &["cross-site", "same-site"])
+}
+
+/// Whether the header is there, with one of the values.
+fn has(headers: &HeaderMap, name: &str, values: &[&str]) -> bool {
+    let mut given = headers.get_all(name).iter().map(HeaderValue::as_bytes);
+    given.any(|given| values.iter().any(|it| it.as_bytes() == given))
 }
 
 /// Compares a stranger's text with a secret. The time depends on the lengths alone.
@@ -267,6 +284,25 @@ mod tests {
         for site in ["cross-site", "same-site"] {
             let mode = ("sec-fetch-mode", "no-cors");
             assert!(!is_ok(&[("sec-fetch-site", site), mode]));
+        }
+    }
+
+    // pins: V2
+    #[test]
+    fn a_link_from_another_page_leads_to_nothing_costly() {
+        let navigate = ("sec-fetch-mode", "navigate");
+        let is_ok = |all: &[(&'static str, &str)]| {
+            let checked = Access::check_link(&headers(all));
+            checked.map_err(|it| assert_eq!(it.status(), 403)).is_ok()
+        };
+        assert!(is_ok(&[]));
+        for site in ["none", "same-origin"] {
+            assert!(is_ok(&[("sec-fetch-site", site), navigate]), "{site}");
+        }
+        for site in ["cross-site", "same-site"] {
+            assert!(!is_ok(&[("sec-fetch-site", site), navigate]), "{site}");
+            let both = [("sec-fetch-site", "none"), ("sec-fetch-site", site)];
+            assert!(!is_ok(&both), "{site}");
         }
     }
 

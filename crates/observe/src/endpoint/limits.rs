@@ -61,6 +61,12 @@ pub(super) const LONGEST_REST: Duration = Duration::from_secs(2);
 /// The time until the next look whether another reader has finished with the marks of processes.
 pub(super) const MARKED_BY_OTHERS: Duration = Duration::from_millis(20);
 
+/// The different windows that wait for those before them.
+pub(super) const WINDOWS: usize = 8;
+
+/// The time until the next look whether the clients of a window are still there.
+pub(super) const ATTEND: Duration = Duration::from_millis(100);
+
 /// The time of a step without a report: an answer of many processes takes some milliseconds. No
 /// spare takes the worker's place, so the endpoint costs a busy thread at most.
 pub(super) const STEP: Duration = Duration::from_secs(10);

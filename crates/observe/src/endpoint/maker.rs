@@ -2,7 +2,7 @@
 //!
 //! **Protocol.** A process takes all waiting questions, looks once, answers them, and keeps
 //! nothing. Later questions wait for the next look. So an answer is never older than its question,
-//! and a flood of questions keeps a single thread busy.
+//! and a flood of questions keeps a single thread busy. Nothing is made for a client that has gone.
 
 use super::answer::{Answer, Refused};
 use super::look;
@@ -24,6 +24,15 @@ pub(super) enum Ask {
     Profile(Box<Wanted>, Reply<Result<Answer, Refused>>),
 }
 
+impl Ask {
+    fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Snapshot(reply) | Self::Metrics(reply) => reply.is_cancelled(),
+            Self::Profile(_, reply) => reply.is_cancelled(),
+        }
+    }
+}
+
 /// The body of the process.
 pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxError> {
     let mut sequence = 0;
@@ -32,6 +41,7 @@ pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxE
         let mut next = Some(first);
         while let Some(ask) = next {
             match ask {
+                gone if gone.is_cancelled() => {}
                 Ask::Snapshot(reply) => snapshots.push(reply),
                 Ask::Metrics(reply) => metrics.push(reply),
                 Ask::Profile(wanted, reply) => wanted.begin(reply),
@@ -58,6 +68,7 @@ mod tests {
     use super::*;
     use crate::api::{self, Snapshot};
     use ganger_sched::{ContextExt as _, Scheduler};
+    use std::time::Duration;
 
     // pins: V1
     #[test]
@@ -77,5 +88,27 @@ mod tests {
             Ok(())
         });
         task.unwrap().wait().into_result().unwrap();
+    }
+
+    // pins: V3
+    #[test]
+    fn nothing_is_made_for_a_client_that_has_gone() {
+        ganger_sim::Sim::check(5, |rt| {
+            let task = rt.spawn(async |cx: Cx| {
+                let maker = cx.spawn(async |cx: Cx<Ask>| {
+                    cx.sleep(Duration::from_millis(10)).await?;
+                    run(cx, Arc::default()).await
+                })?;
+                let snapshot = || cx.ask(maker.call(Ask::Snapshot));
+                let gone = cx.timeout(Duration::from_millis(1), snapshot()).await;
+                assert!(gone.is_err());
+                cx.sleep(Duration::from_millis(20)).await?;
+                let first: Snapshot = api::from_json(&snapshot().await?)?;
+                assert_eq!(first.sequence, 1);
+                cx.terminate(maker.pid())?;
+                Ok(())
+            });
+            rt.wait(task.unwrap()).into_result().unwrap();
+        });
     }
 }

@@ -66,8 +66,8 @@ const PATHS: [(&str, &str, &str); 12] = [
         "messages that no process has taken",
     ),
     (
-        "/profile",
         "/profile?seconds=5&hz=99&format=folded",
+        "",
         "where steps spend their time: seconds=1 to 60; hz=1 to 1000; format=pprof, a file, or \
          folded; scheduler=NUMBER",
     ),

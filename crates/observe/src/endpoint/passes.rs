@@ -14,7 +14,7 @@
 //! pass takes a tenth of a core at most, and other requests have their turns. Behind a pass it
 //! rests until passes have taken a fiftieth of a core, or for two seconds. Later questions wait for
 //! the next pass. So an answer is never older than its question, and a flood of questions costs as
-//! much as one viewer in haste.
+//! much as one viewer in haste. Questions of clients that have gone take no pass.
 
 use super::limits::{LONGEST_REST, PARTS_OF_A_PASS, PARTS_OF_ALL, PORTION, PORTION_TIME};
 use super::look::{List, Live, graphs};
@@ -61,8 +61,28 @@ struct Views<C> {
     replies: Vec<Reply<Bytes>>,
 }
 
+impl Ask {
+    fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Processes(_, reply) | Self::View(_, reply) => reply.is_cancelled(),
+        }
+    }
+}
+
 impl Asked {
+    fn is_empty(&self) -> bool {
+        let views = [
+            &self.groups.replies,
+            &self.tree.replies,
+            &self.waits.replies,
+        ];
+        self.lists.is_empty() && views.iter().all(|it| it.is_empty())
+    }
+
     fn add(&mut self, ask: Ask) {
+        if ask.is_cancelled() {
+            return;
+        }
         match ask {
             Ask::View(View::Groups, reply) => self.groups.replies.push(reply),
             Ask::View(View::Tree, reply) => self.tree.replies.push(reply),
@@ -167,6 +187,9 @@ pub(super) async fn run(
         while let Some(ask) = next {
             asked.add(ask);
             next = cx.try_recv();
+        }
+        if asked.is_empty() {
+            continue;
         }
         if !asked.waits.replies.is_empty() {
             watching.get_or_insert_with(Watched::begin);
@@ -281,6 +304,40 @@ mod tests {
         assert_eq!(rest_after(Duration::ZERO), Duration::ZERO);
         assert_eq!(rest_after(ms(10)), ms(490));
         assert_eq!(rest_after(ms(10_000)), LONGEST_REST);
+    }
+
+    // pins: V3
+    #[test]
+    fn a_client_that_has_gone_takes_no_pass() {
+        ganger_sim::Sim::check(5, |rt| {
+            let late = rt.spawn(async |cx: Cx<Ask>| {
+                cx.sleep(Duration::from_millis(10)).await?;
+                let mut asked = Asked::default();
+                for is_gone in [true, true, false] {
+                    asked.add(cx.recv().await.unwrap());
+                    assert_eq!(asked.is_empty(), is_gone);
+                }
+                Ok(())
+            });
+            let late = late.unwrap();
+            let passes = late.address().clone();
+            let clients = rt.spawn(async move |cx: Cx| {
+                let query = ProcessesQuery::default();
+                let list = || {
+                    let query = query.clone();
+                    cx.ask(passes.call(|reply| Ask::Processes(query, reply)))
+                };
+                let view = || cx.ask(passes.call(|reply| Ask::View(View::Tree, reply)));
+                let short = Duration::from_millis(1);
+                assert!(cx.timeout(short, list()).await.is_err());
+                assert!(cx.timeout(short, view()).await.is_err());
+                // It has no answer either.
+                assert!(view().await.is_err());
+                Ok(())
+            });
+            rt.wait(clients.unwrap()).into_result().unwrap();
+            rt.wait(late).into_result().unwrap();
+        });
     }
 
     // pins: V6

@@ -1,5 +1,6 @@
 //! The answer to each request.
 
+use super::access::Access;
 use super::answer::{self, Answer, Refused, bad, closing, refused, text, with_header};
 use super::limits::{BODY, HEAD, MAKE, REQUEST};
 use super::look;
@@ -79,9 +80,15 @@ impl<'a> Route<'a> {
         self.methods().split(", ").any(|it| it == method.as_str())
     }
 
-    /// The methods, as in the header `Allow`.
+    /// Whether the answer costs the program something: signals to its threads, or memory.
+    fn is_costly(self) -> bool {
+        matches!(self, Self::Profile | Self::Trace)
+    }
+
+    /// The methods, as in the header `Allow`. Nothing costly is made without being sent.
     fn methods(self) -> &'static str {
         match self {
+            costly if costly.is_costly() => "GET",
             Self::LogIn => "GET, HEAD, POST",
             Self::Act(..) => "POST",
             _ => "GET, HEAD",
@@ -158,6 +165,9 @@ fn check<'a>(site: &Site, head: &'a Parts) -> Result<Route<'a>, Refused> {
         let sentence = "nothing is here: /paths has a list of all paths";
         refused(StatusCode::NOT_FOUND, sentence)
     })?;
+    if route.is_costly() {
+        Access::check_link(&head.headers)?;
+    }
     if !route.takes(&head.method) {
         let methods = route.methods();
         let sentence = match route {
@@ -213,7 +223,7 @@ async fn without_body(
                     window,
                     reply,
                 };
-                ask(cx, MAKE + window, site.windows.call(ask_for)).await?
+                ask(cx, MAKE + window, site.windows.call(ask_for)).await??
             } else {
                 let question = site
                     .passes

@@ -176,7 +176,7 @@ impl ProcessLook<'_> {
         ProcessInfo::of(self.0)
     }
 
-    pub(super) fn is_of(&self, scheduler: &Shared) -> bool {
+    pub(super) fn is_of(&self, scheduler: *const Shared) -> bool {
         std::ptr::eq(&raw const *self.0.shared, scheduler)
     }
 

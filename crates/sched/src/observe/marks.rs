@@ -4,7 +4,8 @@
 //! reader that keeps the first look of a million processes allocates for all of them.
 //!
 //! **Protocol.** Each record has a place for a number. One reader at a time has the [`Marks`], from
-//! its first look to its last. Others wait, or ask again. A new process has the mark 0.
+//! its first look to its last. Others wait, or ask again. A new process has the mark 0. The reader
+//! may wait long between its looks, so the marks do not keep the scheduler's memory.
 
 use super::Observation;
 use super::look::ProcessLook;
@@ -12,7 +13,7 @@ use crate::api::handle::Handle;
 use crate::runtime::shared::Shared;
 use ganger_sync::sync::{Condvar, Mutex, lock};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Whether a reader has the marks.
 #[derive(Default)]
@@ -46,14 +47,14 @@ impl Claim {
 /// The right to mark the processes of a scheduler, until it is dropped: see
 /// [`Handle::try_marks`].
 #[must_use = "a drop gives them to other readers"]
-pub struct Marks(Arc<Shared>);
+pub struct Marks(Weak<Shared>);
 
 impl Marks {
     /// Keeps a number of a process, in place of an earlier one. It has no effect on a process of
     /// another scheduler.
     pub fn set(&self, process: ProcessLook<'_>, mark: u64) {
         if let Some(record) = process.record()
-            && process.is_of(&self.0)
+            && process.is_of(self.0.as_ptr())
         {
             record.set_mark(mark);
         }
@@ -69,7 +70,9 @@ impl Marks {
 
 impl Drop for Marks {
     fn drop(&mut self) {
-        if let Some(claim) = self.0.probe.1.0.claim() {
+        // No reader waits for those of a scheduler that is gone.
+        let shared = self.0.upgrade();
+        if let Some(claim) = shared.as_deref().and_then(|it| it.probe.1.0.claim()) {
             claim.give();
         }
     }
@@ -93,12 +96,12 @@ impl Handle {
     /// Waits for the marks; none where nothing is observed.
     fn marks(&self) -> Option<Marks> {
         self.shared.probe.1.0.claim()?.claim();
-        Some(Marks(Arc::clone(&self.shared)))
+        Some(Marks(Arc::downgrade(&self.shared)))
     }
 
     /// The marks of the processes, if no other reader has them; none where the scheduler is not
     /// observed. Never blocks. A reader that rests between the portions of its looks uses them; for
-    /// others there is [`over_window`](Self::over_window).
+    /// others there is [`over_window`](Self::over_window). They do not keep the scheduler's memory.
     ///
     /// ```
     /// use ganger_sched::{Observe, Scheduler};
@@ -113,7 +116,7 @@ impl Handle {
     /// ```
     pub fn try_marks(&self) -> Option<Marks> {
         let is_claimed = self.shared.probe.1.0.claim()?.try_claim();
-        is_claimed.then(|| Marks(Arc::clone(&self.shared)))
+        is_claimed.then(|| Marks(Arc::downgrade(&self.shared)))
     }
 
     /// Calls `measure` with each live process, then `wait`, and then `look` with each live process,

@@ -152,3 +152,31 @@ fn no_other_page_and_no_other_name_reaches_the_endpoint() {
     let own = format!("origin: http://{}", endpoint.address());
     assert_eq!(ask(&endpoint, "GET", "/", &[&own]).status, 200);
 }
+
+// pins: V2
+#[test]
+fn no_other_page_has_profiles_and_traces_made() {
+    let endpoint = serve("127.0.0.1:0").start().unwrap();
+    let from = |method, path, site| {
+        let site = format!("sec-fetch-site: {site}");
+        ask(
+            &endpoint,
+            method,
+            path,
+            &[&site, "sec-fetch-mode: navigate"],
+        )
+    };
+    for path in ["/profile?seconds=60&hz=1000", "/trace"] {
+        for site in ["cross-site", "same-site"] {
+            from("GET", path, site).refuses(403, "type the address");
+        }
+        // There is no scheduler.
+        for site in ["same-origin", "none"] {
+            assert_eq!(from("GET", path, site).status, 404);
+        }
+        let head = ask(&endpoint, "HEAD", path, &[]);
+        assert_eq!((head.status, head.header("allow")), (405, Some("GET")));
+    }
+    // A link leads to the rest.
+    assert_eq!(from("GET", "/", "cross-site").status, 200);
+}

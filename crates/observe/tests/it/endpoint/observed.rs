@@ -1,12 +1,13 @@
 //! What the endpoint tells of a scheduler that counts and measures.
 
-use super::support::{get, until};
+use super::support::{connect, get, until};
 use ganger_link::LinkContext as _;
 use ganger_observe::api::{Processes, Snapshot, State};
 use ganger_observe::{Endpoint, serve};
 use ganger_proc_api::{BoxError, process_fn};
 use ganger_sched::{Observe, Scheduler};
 use ganger_task::Cx;
+use std::io::Write as _;
 use std::time::Duration;
 
 fn observed(level: Observe) -> (Scheduler, Endpoint) {
@@ -169,6 +170,25 @@ fn a_window_waits_for_that_of_a_reader_in_the_program() {
         drop(marks);
         assert_eq!(asked.join().unwrap().processes[0].value, Some(0));
     });
+}
+
+// pins: V3
+#[test]
+fn a_client_that_goes_ends_its_window() {
+    let (scheduler, endpoint) = observed(Observe::Counts);
+    let address = endpoint.address();
+    for window in ["60s", "59s"] {
+        let mut stream = connect(address);
+        let request = format!(
+            "GET /api/v1/processes?by=steps&window={window} HTTP/1.1\r\nhost: {address}\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        until("the window begins", || scheduler.try_marks().is_none());
+        drop(stream);
+    }
+    // It would be too late behind the others.
+    let list: Processes = get(&endpoint, "/api/v1/processes?by=steps&window=1ms").json();
+    assert_eq!(list.live, 0);
 }
 
 // pins: V11
