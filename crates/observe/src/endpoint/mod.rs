@@ -94,8 +94,8 @@ use std::time::Duration;
 /// **Limits.** 64 connections; others get 503. Heads of 8 KiB (431) and bodies of 64 KiB (413),
 /// each within 5 s (408). The endpoint makes an answer within 10 s (503), and the client reads the
 /// answer within 10 s. A profile takes its seconds, 60 at the most, and a scheduler has one at a
-/// time (409). Windows follow each other, and 8 different ones wait (503). What is asked ends when its
-/// client goes. A refused request gets a sentence that says what to do.
+/// time (409). Windows follow each other, and 8 different ones wait (503). What is asked ends when
+/// its client goes. A refused request gets a sentence that says what to do.
 ///
 /// [`Snapshot`]: crate::api::Snapshot
 /// [`Processes`]: crate::api::Processes
