@@ -9,18 +9,25 @@
 //! subscribe.
 
 mod board;
+mod deadlocks;
+mod kinds;
 mod levels;
+mod restarts;
 mod sample;
 
 pub(crate) use board::Board;
 pub use board::{Alarm, AlarmChange};
+pub use kinds::Kind;
 
 use crate::every::Every;
 use crate::observer::Observer;
 use board::tell;
+use deadlocks::Deadlocks;
 use ganger_proc_api::Pid;
 use ganger_sched::{Address, Handle, WeakHandle};
+use kinds::{DEADLOCKS, DEFAULTS, rule};
 use levels::{Edge, Levels, Rule};
+use restarts::Restarts;
 use sample::{Before, Sample};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -30,80 +37,14 @@ use std::{fmt, io};
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A kind of alarm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A mailbox is long: messages and events in it. Needs `Observe::Counts`, as the next one.
-    Mailbox,
-    /// A mailbox has grown without a fall: by how many.
-    MailboxGrowth,
-    /// Steps keep processes waiting: those since the look before, or not over.
-    LongStep,
-    /// The workers are busy: hundredths of their time. Needs `Observe::Counts`.
-    WorkersBusy,
-    /// The processes near their limit: in hundredths. Severe. Needs `Builder::max_processes`.
-    Processes,
-    /// Timers are late: the latest since the look before, in milliseconds. Needs
-    /// `Observe::Histograms`.
-    TimersLate,
-    /// Dead letters a second.
-    DeadLetters,
-    /// Failures and panics of processes a second: as of a child that restarts again and again.
-    Failures,
-    /// The count of live processes of a type has grown without a fall: by how many.
-    TypeGrowth,
-    /// A value of the program's own, by its name.
-    Custom(&'static str),
-}
-
-impl Kind {
-    /// The name in answers, events and metrics.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mailbox => "mailbox",
-            Self::MailboxGrowth => "mailbox_growth",
-            Self::LongStep => "long_step",
-            Self::WorkersBusy => "workers_busy",
-            Self::Processes => "processes",
-            Self::TimersLate => "timers_late",
-            Self::DeadLetters => "dead_letters",
-            Self::Failures => "failures",
-            Self::TypeGrowth => "type_growth",
-            Self::Custom(name) => name,
-        }
-    }
-}
-
-/// The kinds of each scheduler, with their default limits.
-const DEFAULTS: [(Kind, Rule); 9] = [
-    (Kind::Mailbox, rule(10_000, 1_000, 1, 1)),
-    (Kind::MailboxGrowth, rule(1_000, 500, 30, 1)),
-    (Kind::LongStep, rule(1, 1, 1, 10)),
-    (Kind::WorkersBusy, rule(95, 80, 10, 10)),
-    (Kind::Processes, rule(90, 80, 1, 1)),
-    (Kind::TimersLate, rule(100, 50, 1, 10)),
-    (Kind::DeadLetters, rule(100, 10, 1, 10)),
-    (Kind::Failures, rule(10, 1, 3, 10)),
-    (Kind::TypeGrowth, rule(1_000, 500, 300, 1)),
-];
-
-const fn rule(on: u64, off: u64, looks: u32, calm: u32) -> Rule {
-    Rule {
-        on,
-        off,
-        looks,
-        calm,
-    }
-}
-
 /// The owner of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Of {
     All,
     Process(Pid),
     Type(&'static str),
+    /// A child or a cycle, by its number.
+    Number(u64),
 }
 
 /// A value of the program's own.
@@ -138,6 +79,8 @@ type Own = Box<dyn FnMut(&Handle) -> u64 + Send>;
 /// | `dead_letters` | 100 a second | 1 | 10 a second | 10 |
 /// | `failures` | 10 a second | 3 | 1 a second | 10 |
 /// | `type_growth` | 1,000 | 300 | 500 | 1 |
+/// | `restarts` | 3 in ten looks | 1 | 1 in ten looks | 1 |
+/// | `deadlock`, on demand | 1 | 2 | 1 | 1 |
 #[must_use = "`watch` begins to look"]
 pub struct Alarms {
     rules: BTreeMap<Kind, Rule>,
@@ -154,11 +97,11 @@ impl Default for Alarms {
 }
 
 impl Alarms {
-    /// All kinds with their defaults, looked for once a second.
+    /// All kinds but [`Deadlock`](Kind::Deadlock) with their defaults, looked for once a second.
     pub fn new() -> Self {
         Self {
             rules: DEFAULTS.into_iter().collect(),
-            severe: vec![Kind::Processes],
+            severe: vec![Kind::Processes, Kind::Deadlock],
             own: Vec::new(),
             subscribers: Vec::new(),
             period: PERIOD,
@@ -179,6 +122,21 @@ impl Alarms {
         if let Some(rule) = self.rules.get_mut(&kind) {
             (rule.looks, rule.calm) = (to_raise, to_end);
         }
+        self
+    }
+
+    /// Looks for deadlocks, too: cycles of waits for locks, channels, permits, answers, room in
+    /// mailboxes and ends, with a process of the scheduler in them. Parties may be threads, and
+    /// processes of other schedulers of the program. An alarm is raised when two looks in a row
+    /// have seen the same waits.
+    ///
+    /// The program registers its waits meanwhile, which makes all its schedulers slower: a wait
+    /// that sleeps takes a lock of the program twice, a lock that is taken and given back does so as
+    /// well, and a call costs an allocation. Waits and locks from before are not known. So it is
+    /// not the default. A `DeadlockWatch` of `ganger-lock` reports in addition when all processes
+    /// are asleep.
+    pub fn deadlocks(mut self) -> Self {
+        self.rules.insert(Kind::Deadlock, DEADLOCKS);
         self
     }
 
@@ -244,6 +202,7 @@ impl Alarms {
     pub fn looker(self, scheduler: &Handle) -> AlarmLooker {
         let board = Board::of(scheduler);
         board.watch(self.rules.keys().copied());
+        let deadlocks = self.rules.contains_key(&Kind::Deadlock);
         let rules = self.rules.into_iter();
         AlarmLooker {
             scheduler: scheduler.downgrade(),
@@ -255,6 +214,8 @@ impl Alarms {
             own: self.own,
             subscribers: self.subscribers,
             before: Before::default(),
+            restarts: Restarts::default(),
+            deadlocks: deadlocks.then(Deadlocks::new),
             board,
         }
     }
@@ -269,6 +230,8 @@ pub struct AlarmLooker {
     own: Vec<(Kind, Own)>,
     subscribers: Vec<Address<AlarmChange>>,
     before: Before,
+    restarts: Restarts,
+    deadlocks: Option<Deadlocks>,
     board: Arc<Board>,
 }
 
@@ -293,7 +256,13 @@ impl AlarmLooker {
         let mut changes = Vec::new();
         for (&kind, levels) in &mut self.levels {
             let rule = levels.rule();
-            let values = values(kind, &sample, &own);
+            let numbered =
+                |all: HashMap<u64, u64>| all.into_iter().map(|it| (Of::Number(it.0), it.1));
+            let values = match (kind, &mut self.deadlocks) {
+                (Kind::Restarts, _) => numbered(self.restarts.look(handle)).collect(),
+                (Kind::Deadlock, Some(all)) => numbered(all.look(handle)).collect(),
+                _ => values(kind, &sample, &own),
+            };
             let new = levels.look(&values).into_iter();
             changes.extend(new.map(|(of, edge, value)| (kind, of, edge, value, rule.on)));
         }
@@ -306,9 +275,17 @@ impl AlarmLooker {
                         is_severe: self.severe.contains(&kind),
                         pid: match of {
                             Of::Process(pid) => Some(pid),
-                            Of::All | Of::Type(_) => None,
+                            Of::All | Of::Type(_) | Of::Number(_) => None,
                         },
-                        text: text(kind, of, value, limit),
+                        text: match (of, &self.deadlocks) {
+                            (Of::Number(it), Some(all)) if kind == Kind::Deadlock => {
+                                all.text(it, handle)
+                            }
+                            (Of::Number(it), _) => {
+                                with_limit(&self.restarts.text(it, value), limit)
+                            }
+                            _ => text(kind, of, value, limit),
+                        },
                         value,
                         limit,
                         since: handle.now(),
@@ -360,6 +337,8 @@ fn values(kind: Kind, sample: &Sample, own: &[(Kind, u64)]) -> HashMap<Of, u64> 
                 .map(|(name, value)| (Of::Type(name), *value));
             each.collect()
         }
+        // They have values of their own.
+        Kind::Restarts | Kind::Deadlock => HashMap::new(),
         Kind::Custom(_) => one(own.iter().find(|it| it.0 == kind).map(|it| it.1)),
     }
 }
@@ -370,6 +349,7 @@ fn text(kind: Kind, of: Of, value: u64, limit: u64) -> String {
         Of::All => String::new(),
         Of::Process(pid) => pid.to_string(),
         Of::Type(name) => name.to_owned(),
+        Of::Number(number) => number.to_string(),
     };
     let what = match kind {
         Kind::Mailbox => format!("the mailbox of {of} holds {value} messages"),
@@ -381,8 +361,14 @@ fn text(kind: Kind, of: Of, value: u64, limit: u64) -> String {
         Kind::DeadLetters => format!("{value} dead letters a second"),
         Kind::Failures => format!("{value} processes a second fail or panic"),
         Kind::TypeGrowth => format!("the processes of {of} only grow: {value} more"),
-        Kind::Custom(name) => format!("{name} is {value}"),
+        Kind::Restarts | Kind::Deadlock | Kind::Custom(_) => {
+            format!("{} is {value}", kind.name())
+        }
     };
+    with_limit(&what, limit)
+}
+
+fn with_limit(what: &str, limit: u64) -> String {
     format!("{what}; the limit is {limit}")
 }
 

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process that hands each change on, and its scheduler.
-fn subscriber() -> (Scheduler, Address<AlarmChange>, Receiver<AlarmChange>) {
+pub(crate) fn subscriber() -> (Scheduler, Address<AlarmChange>, Receiver<AlarmChange>) {
     let scheduler = Scheduler::builder().workers(1).start().unwrap();
     let (tell, told) = channel();
     let process = actor_fn(move |_, change: AlarmChange, _| {
@@ -36,7 +36,7 @@ fn fails() -> impl Process {
 
 /// The next change, as its kind's name and whether it is raised.
 #[track_caller]
-fn next(told: &Receiver<AlarmChange>) -> (&'static str, bool) {
+pub(crate) fn next(told: &Receiver<AlarmChange>) -> (&'static str, bool) {
     match told.recv_timeout(PATIENCE).expect("a change") {
         AlarmChange::Raised(alarm) => (alarm.kind.name(), true),
         AlarmChange::Ended(alarm) => (alarm.kind.name(), false),

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "observer")]
 mod alarms;
+#[cfg(feature = "observer")]
+mod deadlocks;
 #[cfg(feature = "serve")]
 mod endpoint;
 #[cfg(any(feature = "metrics", feature = "serve"))]
