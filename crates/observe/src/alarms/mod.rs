@@ -131,9 +131,9 @@ impl Alarms {
     /// have seen the same waits.
     ///
     /// The program registers its waits meanwhile, which makes all its schedulers slower: a wait
-    /// that sleeps takes a lock of the program twice, a lock that is taken and given back does so as
-    /// well, and a call costs an allocation. Waits and locks from before are not known. So it is
-    /// not the default. A `DeadlockWatch` of `ganger-lock` reports in addition when all processes
+    /// that sleeps takes a lock of the program twice, and so does a lock that is taken and given
+    /// back. A call costs an allocation. Waits and locks from before are not known. So it is not
+    /// the default. A `DeadlockWatch` of `ganger-lock` reports in addition when all processes
     /// are asleep.
     pub fn deadlocks(mut self) -> Self {
         self.rules.insert(Kind::Deadlock, DEADLOCKS);
