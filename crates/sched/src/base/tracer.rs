@@ -1,5 +1,6 @@
 //! How a tracer sees the steps of a scheduler.
 
+use super::contain::contain;
 use ganger_proc_api::{ExitReason, Pid, Symbol};
 use std::any::Any;
 use std::fmt;
@@ -14,13 +15,24 @@ impl Cause {
     /// A cause in which a tracer finds this value.
     #[must_use]
     pub fn new(value: impl Any + Send + Sync) -> Self {
-        Self(Arc::new(value))
+        Self(Arc::new(Value(Some(value))))
     }
 
     /// The value, if the value is a `T`.
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
-        self.0.downcast_ref()
+        self.0.downcast_ref::<Value<T>>()?.0.as_ref()
+    }
+}
+
+/// A tracer's value. The last of its causes goes anywhere: in a step, at the end of a process, in a
+/// sender. So its drop, which is foreign code, contains its panic itself.
+struct Value<T>(Option<T>);
+
+impl<T> Drop for Value<T> {
+    fn drop(&mut self) {
+        let value = self.0.take();
+        let _panic = contain(|| drop(value));
     }
 }
 
@@ -41,7 +53,8 @@ impl fmt::Debug for Cause {
 
 /// Traces steps: see [`Builder::trace_steps`](crate::Builder::trace_steps).
 ///
-/// The worker makes all calls of a step on its own thread, and contains their panics.
+/// The worker makes all calls of a step on its own thread, and contains their panics. So does each
+/// thread that drops the last clone of a [`Cause`], with that of its value.
 pub trait StepTracer: Send + Sync + 'static {
     /// A step is about to begin. Returns the cause of all that the step does, or `None` for a step
     /// that is not traced and hands nothing on.

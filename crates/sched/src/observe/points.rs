@@ -280,7 +280,7 @@ impl Observation {
             flight.put(id, self.own(), seen, true);
         }
         record.put_first(items);
-        if record.note_ready(|| observed.now()) {
+        if record.note_ready(|| observed.now()) && items > 0 {
             record.note_mail(0, observed.now());
         }
     }

@@ -64,7 +64,8 @@ impl Drop for Outer {
     }
 }
 
-/// Puts another cause there. The caller drops the cause of before, which may call foreign code.
+/// Puts another cause there. The caller drops the cause of before, which may call foreign code, and
+/// contains its panics.
 fn replace(next: Now) -> Now {
     // None where the thread ends.
     let before = NOW.try_with(|now| now.replace(next));
@@ -86,10 +87,7 @@ pub(crate) struct Began {
 impl Drop for Began {
     fn drop(&mut self) {
         if let Some((tracer, step)) = self.traced.take() {
-            let _panic = contain(move || {
-                tracer.end(&step);
-                drop(step);
-            });
+            let _panic = contain(move || tracer.end(&step));
         }
     }
 }

@@ -9,7 +9,10 @@
 //!    dispatch of its commands, and with the end of its process if that is its last step.
 //! 2. What that thread puts into a mailbox meanwhile comes behind an item that is the cause.
 //! 3. The worker takes the cause out between two steps. The next step has it.
-//! 4. A yield keeps the cause in its process, by the yield's number. The step that is shown the
+//! 4. A system event overtakes what waits, and so it is one item with its cause.
+//! 5. No cause counts as an event that waits: its sender knows how many there are, and the worker
+//!    counts those that leave a mailbox.
+//! 6. A yield keeps the cause in its process, by the yield's number. The step that is shown the
 //!    completion has it.
 //!
 //! So nothing grows where there is no cause. Where no probe carries one, the cause is of a type

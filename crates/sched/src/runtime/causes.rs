@@ -17,11 +17,19 @@ pub(crate) struct Causes {
     next: Vec<Cause>,
     /// Of the step that is shown the completion, by the numbers of the yields.
     of_yields: BTreeMap<u64, Cause>,
+    /// So many items that have left the mailbox, and wait for a step, are causes.
+    pub(crate) waiting: usize,
 }
 
 impl Causes {
     pub(crate) fn is_empty(&self) -> bool {
-        self.next.is_empty() && self.of_yields.is_empty()
+        self.next.is_empty() && self.of_yields.is_empty() && self.waiting == 0
+    }
+
+    /// The next step has that cause, which was an item that waited.
+    pub(crate) fn arrive(&mut self, cause: Cause) {
+        self.waiting -= 1;
+        self.add(cause);
     }
 
     /// The next step has that cause.

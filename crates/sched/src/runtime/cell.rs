@@ -4,14 +4,14 @@
 mod token;
 
 use crate::limits::room::{Limit, Room};
-use crate::probe::{Active, Carrier, Probe};
+use crate::probe::{Active, Carrier, Carry, Probe};
 use crate::process::about::About;
 use crate::process::accepts::Accepts;
 use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage, Left};
 use crate::process::origin::Origin;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
-use crate::runtime::item::Item;
+use crate::runtime::item::{self, Item};
 pub(crate) use crate::runtime::owned::Core;
 use crate::runtime::shared::Shared;
 use ganger_proc_api::{ExitReason, Pid, Symbol};
@@ -251,8 +251,16 @@ impl ProcessCell {
     /// Moves what has arrived into the core of this process.
     #[inline(always)]
     pub(crate) fn receive(&self, core: &mut Core) {
-        let see = |items| self.shared.probe.received(&self.probe, items);
-        core.receive(&self.state, see);
+        core.receive(&self.state, |arrived| {
+            let causes = if self.shared.carrier().traces() {
+                item::count_causes(arrived)
+            } else {
+                0
+            };
+            let items = arrived.len() - causes;
+            self.shared.probe.received(&self.probe, items);
+            causes
+        });
     }
 
     /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be gone before this

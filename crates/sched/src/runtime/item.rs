@@ -32,6 +32,8 @@ pub(crate) enum Item {
     HeldByTimer(Ticket),
     /// No step sees it: what has caused the item behind it.
     Cause(Cause),
+    /// A system event, with what has caused it: it overtakes others with its cause.
+    Caused(Cause, Box<Item>),
 }
 
 // An event is moved out of the mailbox as it is: nothing is written beside it.
@@ -40,7 +42,7 @@ const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 impl Item {
     /// Whether it overtakes the others.
     pub(crate) fn is_system(&self) -> bool {
-        match self {
+        match self.bare() {
             Self::Event(Event::Exit(notice)) => !notice.is_in_order(),
             Self::Event(Event::Cancel(_) | Event::Control(_)) => true,
             Self::Upgrade(_) | Self::Signal(_) => true,
@@ -50,14 +52,51 @@ impl Item {
 
     /// What a probe sees of it: nothing, if no step sees it and it asks for nothing.
     pub(crate) fn seen(&self) -> Option<Arrival<'_>> {
-        match self {
+        match self.bare() {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
             Self::Signal(_) => Some(Arrival::Signal),
             Self::Exit(_) | Self::Nudge | Self::Wake | Self::Call(_) => None,
-            Self::HeldByTimer(_) | Self::Cause(_) => None,
+            Self::HeldByTimer(_) | Self::Cause(_) | Self::Caused(..) => None,
         }
     }
+
+    /// It without its cause.
+    #[inline(always)]
+    pub(crate) fn bare(&self) -> &Self {
+        match self {
+            Self::Caused(_, item) => item,
+            item => item,
+        }
+    }
+
+    /// As [`bare`](Self::bare), with the cause.
+    pub(crate) fn apart(self) -> (Option<Cause>, Self) {
+        match self {
+            Self::Caused(cause, item) => (Some(cause), *item),
+            item => (None, item),
+        }
+    }
+}
+
+/// Calls `f` with the causes that system events among these have with them. What is left is bare.
+/// O(items).
+pub(crate) fn take_causes(items: Batch<Item>, mut f: impl FnMut(Cause)) -> Batch<Item> {
+    if !items.iter().any(|item| matches!(item, Item::Caused(..))) {
+        return items;
+    }
+    let bare = items.into_iter().map(|item| {
+        let (cause, item) = item.apart();
+        cause.into_iter().for_each(&mut f);
+        item
+    });
+    bare.collect()
+}
+
+/// How many of these are the causes of others. O(items).
+pub(crate) fn count_causes(items: &Batch<Item>) -> usize {
+    let is_cause = |item: &&Item| matches!(item, Item::Cause(_));
+    items.iter().filter(is_cause).count()
 }
 
 /// What a probe sees of these.

@@ -5,6 +5,7 @@
 //!
 //! **What it may import.** The folders from `base` to `queues` (`docs/ARCHITECTURE.md`).
 
+mod caused;
 pub(crate) mod causes;
 pub(crate) mod cell;
 pub(crate) mod census;

@@ -75,8 +75,8 @@ pub(crate) enum Gathered {
     Nothing,
     /// Replace the process first.
     Upgrade(Box<UpgradeRequest>),
-    /// Ask a signal first.
-    Signal(Box<dyn ExitSignal>),
+    /// Ask a signal first, which that has caused.
+    Signal(Box<dyn ExitSignal>, Option<Cause>),
     /// No further step: the process has been terminated, perhaps by what was called for it here.
     Terminated,
     /// Settle the next message, which its timer may have given back to the sender, and then gather
@@ -111,14 +111,15 @@ impl Core {
         }
     }
 
-    /// Moves what has arrived into `pending`; `see` is told how much that is. One RMW when there is
-    /// something, none otherwise.
+    /// Moves what has arrived into `pending`; `see` is shown that, and says how many are causes.
+    /// One RMW when there is something, none otherwise.
     #[inline(always)]
-    pub(crate) fn receive(&mut self, state: &State<Item>, see: impl FnOnce(usize)) {
+    pub(crate) fn receive(&mut self, state: &State<Item>, see: impl FnOnce(&Batch<Item>) -> usize) {
         if state.has_events() {
             self.expect_answers();
             let arrived = state.drain();
-            see(arrived.len());
+            let causes = see(&arrived);
+            self.expect_causes(causes);
             if state.may_hold_system() {
                 self.partition(arrived);
             } else {
@@ -330,7 +331,7 @@ impl Core {
         }
         match self.share_with_system(state, limit, counters) {
             BatchPlan::Upgrade(request) => Gathered::Upgrade(request),
-            BatchPlan::Signal(signal) => Gathered::Signal(signal),
+            BatchPlan::Signal(signal, cause) => Gathered::Signal(signal, cause),
             BatchPlan::Room(room) => match self.gather_events(room) {
                 Frequent::Rare(events) => self.gather_more(state, events, room, counters),
                 frequent => self.gathered(frequent),
@@ -369,7 +370,7 @@ impl Core {
         }
         if taken > 0 {
             state.take_system(taken);
-            if !matches!(share, BatchPlan::Upgrade(_) | BatchPlan::Signal(_)) {
+            if !matches!(share, BatchPlan::Upgrade(_) | BatchPlan::Signal(..)) {
                 self.repeats = 1;
             }
         }
@@ -388,7 +389,7 @@ impl Core {
     pub(crate) fn signal_is_next(&self) -> bool {
         let aside = self.aside.as_ref();
         let next = aside.and_then(|aside| aside.system.iter().next());
-        matches!(next, Some(Item::Signal(_)))
+        matches!(next.map(Item::bare), Some(Item::Signal(_)))
     }
 
     /// A step follows, even if there is no event.
@@ -408,8 +409,10 @@ impl Core {
         let mut gathered = self.pending.split_to(events);
         // What is for no step takes its time as well.
         let mut spent = 0;
+        let mut causes = 0;
         while gathered.len() + spent < limit
             && !self.is_held_next()
+            && !self.cause_waits(causes == limit, !gathered.is_empty())
             && let Some(item) = self.pending.pop_front()
         {
             match item {
@@ -423,7 +426,10 @@ impl Core {
                     contain_and_report("call between steps", None, counters, call);
                 }
                 Item::Exit(request) => spent += self.apply(request, counters),
-                Item::Cause(cause) => self.causes().add(cause),
+                Item::Cause(cause) => {
+                    causes += 1;
+                    self.causes().arrive(cause);
+                }
                 Item::Event(Event::Completion(completion))
                     if !self.yields.finish(completion.token()) =>
                 {
@@ -431,7 +437,9 @@ impl Core {
                     discard(None, counters, completion);
                 }
                 Item::Event(_) => gathered.push_back(item),
-                Item::Upgrade(_) | Item::Signal(_) => unreachable!("it is in the system lane"),
+                Item::Upgrade(_) | Item::Signal(_) | Item::Caused(..) => {
+                    unreachable!("it is in the system lane")
+                }
                 Item::HeldByTimer(_) => unreachable!("it is first, and has been looked for"),
             }
         }
@@ -477,36 +485,6 @@ impl Core {
             self.repeats = 1;
         }
         Frequent::Step(events)
-    }
-
-    /// The causes of the next steps, to which the caller adds another cause.
-    #[cold]
-    pub(crate) fn causes(&mut self) -> &mut Causes {
-        let aside = self.aside.get_or_insert_default();
-        &mut aside.rare.get_or_insert_default().causes
-    }
-
-    /// The causes of the next step, which is shown so many new events.
-    #[cold]
-    pub(crate) fn take_causes(&mut self, events: usize) -> Vec<Cause> {
-        let pending = mem::take(&mut self.pending);
-        let taken = self.settle_causes(|causes| causes.take(&pending, events));
-        self.pending = pending;
-        taken.unwrap_or_default()
-    }
-
-    /// Calls `f` with the causes, if there are any, and keeps no memory for none.
-    fn settle_causes<R>(&mut self, f: impl FnOnce(&mut Causes) -> R) -> Option<R> {
-        let aside = self.aside.as_mut()?;
-        let rare = aside.rare.as_mut()?;
-        let result = f(&mut rare.causes);
-        if rare.causes.is_empty() && rare.ending.is_none() {
-            aside.rare = None;
-            if aside.is_empty() {
-                self.aside = None;
-            }
-        }
-        Some(result)
     }
 
     /// How many events a step sees that is shown so many new ones.

@@ -10,11 +10,12 @@
 //! [`SYSTEM_STREAK`] batches in which system events have kept others out.
 
 use crate::policy::SYSTEM_STREAK;
+use crate::probe::Cause;
 use crate::process::exit_actions::ExitActions;
 use crate::process::exit_signal::ExitSignal;
 use crate::runtime::causes::Causes;
 use crate::runtime::ending::Ending;
-use crate::runtime::item::Item;
+use crate::runtime::item::{self, Item};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{CancelReason, Event, UpgradeRequest};
 use std::mem;
@@ -55,8 +56,8 @@ pub(crate) struct Rare {
 pub(crate) enum BatchPlan {
     /// There is no batch: an upgrade comes first.
     Upgrade(Box<UpgradeRequest>),
-    /// There is none: a signal comes first.
-    Signal(Box<dyn ExitSignal>),
+    /// There is none: a signal comes first, which that has caused.
+    Signal(Box<dyn ExitSignal>, Option<Cause>),
     /// Room for so many new events.
     Room(usize),
 }
@@ -78,16 +79,19 @@ impl SideQueues {
             self.streak = 0;
             return BatchPlan::Room(limit);
         }
-        let is_event = |item: &&Item| matches!(item, Item::Event(_));
+        let is_event = |item: &&Item| matches!(item.bare(), Item::Event(_));
         let count = self.system.iter().take(limit).take_while(is_event).count();
         let first = if count == 0 {
             self.system.pop_front()
         } else {
             None
         };
-        let share = match first {
-            Some(Item::Upgrade(request)) => BatchPlan::Upgrade(request),
-            Some(Item::Signal(signal)) => BatchPlan::Signal(signal),
+        let share = match first.map(Item::apart) {
+            Some((cause, Item::Upgrade(request))) => {
+                cause.into_iter().for_each(|it| self.add_cause(it));
+                BatchPlan::Upgrade(request)
+            }
+            Some((cause, Item::Signal(signal))) => BatchPlan::Signal(signal, cause),
             _ => {
                 self.show(count);
                 // An upgrade or a signal that is next ends the batch.
@@ -125,12 +129,19 @@ impl SideQueues {
         if count == 0 {
             return;
         }
+        let shown = self.system.split_to(count);
+        let shown = item::take_causes(shown, |cause| self.add_cause(cause));
         if self.cancel.is_none() {
-            self.cancel = self.system.iter().take(count).find_map(reason_of);
+            self.cancel = shown.iter().find_map(reason_of);
         }
-        self.shown.append(self.system.split_to(count));
+        self.shown.append(shown);
         // A batch is not that large.
         self.new += u32::try_from(count).unwrap_or(0);
+    }
+
+    /// The next step has that cause.
+    fn add_cause(&mut self, cause: Cause) {
+        self.rare.get_or_insert_default().causes.add(cause);
     }
 
     /// The process has been replaced: the new one is the first to be shown what the old one has
@@ -145,7 +156,7 @@ impl SideQueues {
     pub(crate) fn take_events(&mut self, pending: &mut Batch<Item>) {
         let mut events = mem::take(&mut self.shown);
         events.append(mem::take(&mut self.left));
-        events.append(mem::take(&mut self.system));
+        events.append(item::take_causes(mem::take(&mut self.system), drop));
         events.append(mem::take(pending));
         *pending = events;
     }

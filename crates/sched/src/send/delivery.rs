@@ -36,7 +36,7 @@ impl ProcessCell {
         }
         if self.state.unpark() {
             // SAFETY: this thread owns the run token, and has not queued the process.
-            return Ok(Some(unsafe { self.put_first(item.into_batch()) }));
+            return Ok(Some(unsafe { self.put_first(item.into_batch(), 0) }));
         }
         let seen = item.item().seen().into_iter();
         (self.shared.probe).putting(self.id, &self.probe, seen.clone());
@@ -57,7 +57,7 @@ impl ProcessCell {
     ) -> Result<Option<Token>, Single<Item>> {
         let mut items = Batch::of(Item::Cause(cause));
         items.append(item.into_batch());
-        self.put_batch(items).map_err(|mut refused| {
+        self.put_batch(items, 1).map_err(|mut refused| {
             drop(refused.pop_front());
             let item = refused.pop_front();
             Single::of(item.unwrap_or_else(|| unreachable!("the mailbox gives back both")))
@@ -286,7 +286,7 @@ impl ProcessCell {
         if let Some(cause) = self.shared.carrier().cause() {
             // A process that has ended takes neither.
             let _has_ended = self
-                .put(None, self.state.single(Item::Cause(cause)))
+                .put_batch(Batch::of(Item::Cause(cause)), 1)
                 .map(|token| {
                     self.schedule(token);
                 });
@@ -301,12 +301,15 @@ impl ProcessCell {
     /// Ends its state, as the owner of the run token, and closes its mailbox: see
     /// `State::complete`.
     pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
-        let completed = self.state.complete();
+        let (is_terminated, mut rest) = self.state.complete();
+        if self.shared.carrier().traces() {
+            rest = item::take_causes(rest, drop);
+        }
         self.refuse_waiters();
         if self.state.is_watched() {
             self.wake_watchers();
         }
-        completed
+        (is_terminated, rest)
     }
 
     /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. The
@@ -334,11 +337,11 @@ impl ProcessCell {
     /// As [`push`](Self::push), for many items.
     pub(crate) fn push_batch(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
         let put = match self.shared.carrier().cause() {
-            None => self.put_batch(items),
+            None => self.put_batch(items, 0),
             Some(cause) => {
                 let mut caused = Batch::of(Item::Cause(cause));
                 caused.append(items);
-                self.put_batch(caused).map_err(|mut refused| {
+                self.put_batch(caused, 1).map_err(|mut refused| {
                     drop(refused.pop_front());
                     refused
                 })
@@ -347,33 +350,45 @@ impl ProcessCell {
         put.map(|token| self.schedule(token))
     }
 
-    /// As [`put`](Self::put), for many items, without a cause.
-    fn put_batch(self: &Task, items: Batch<Item>) -> Result<Option<Token>, Batch<Item>> {
+    /// As [`put`](Self::put), for many items, of which so many are causes.
+    fn put_batch(
+        self: &Task,
+        items: Batch<Item>,
+        causes: usize,
+    ) -> Result<Option<Token>, Batch<Item>> {
         if self.state.unpark() {
             // SAFETY: this thread owns the run token.
-            return Ok(Some(unsafe { self.put_first(items) }));
+            return Ok(Some(unsafe { self.put_first(items, causes) }));
         }
         (self.shared.probe).putting(self.id, &self.probe, seen(&items));
-        let (sent, count) = (self.shared.probe.sending(seen(&items)), items.len());
+        let (sent, count) = (
+            self.shared.probe.sending(seen(&items)),
+            items.len() - causes,
+        );
         let wake = self.state.push_batch(items)?;
         self.shared.probe.accepted(self.pid(), sent);
         self.shared.probe.put_behind(&self.probe, count);
         Ok(self.token_of(wake, Wakes::LastMoment))
     }
 
-    /// Puts items into a process that was waiting. Returns its token.
+    /// Puts items, of which so many are causes, into a process that was waiting. Returns its token.
     ///
     /// # Safety
     /// This thread owns the run token, and has not queued the process.
     #[inline(always)]
-    unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
+    unsafe fn put_first(self: &Task, items: Batch<Item>, causes: usize) -> Token {
         let sent = self.shared.probe.sending(seen(&items));
         self.shared.probe.accepted(self.pid(), sent);
-        let (id, count) = (self.id, items.len());
+        let (id, count) = (self.id, items.len() - causes);
         (self.shared.probe).put_first(id, &self.probe, count, seen(&items));
         // A waiting process has nothing pending, and later pushes come behind.
         // SAFETY: as this function's.
-        unsafe { self.with_core(|core| core.pending.append(items)) };
+        unsafe {
+            self.with_core(|core| {
+                core.expect_causes(causes);
+                core.pending.append(items);
+            });
+        }
         // SAFETY: as above. A process that can be woken has been queued before, by its submitter,
         // which has registered it before that.
         unsafe { Token::new(self) }
@@ -404,12 +419,15 @@ impl ProcessCell {
     }
 
     /// Puts a system event in, always by way of the mailbox: the worker sorts it out when it
-    /// leaves.
+    /// leaves. It comes with its cause, which overtakes others as it does.
     pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
-        self.push_cause();
+        let item = match self.shared.carrier().cause() {
+            Some(cause) => Item::Caused(cause, Box::new(item)),
+            None => item,
+        };
         (self.shared.probe).putting(self.id, &self.probe, item.seen().into_iter());
         let sent = self.shared.probe.sending(item.seen().into_iter());
-        let wake = self.state.push_system(item)?;
+        let wake = (self.state.push_system(item)).map_err(|refused| refused.apart().1)?;
         self.shared.probe.accepted(self.pid(), sent);
         self.shared.probe.put_behind(&self.probe, 1);
         self.settle_urgent(wake);

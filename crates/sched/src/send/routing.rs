@@ -22,6 +22,11 @@ use tracing::Level;
 /// Gives an envelope to a receiver that knows other hosts.
 type PassOn = fn(&dyn EnvelopeReceiver, Envelope) -> Result<(), SendError>;
 
+/// The same once more: of a type that is known, the lints know whether it is cheaper to copy.
+fn again<T: Clone>(value: Option<&T>) -> Option<T> {
+    value.cloned()
+}
+
 impl Shared {
     /// Whether the PID is one of this scheduler's.
     pub(crate) fn is_local(&self, pid: Pid) -> bool {
@@ -126,7 +131,7 @@ impl Shared {
         // So is its cause, which this thread keeps meanwhile: its drop may call foreign code.
         let cause = self.carrier().cause();
         local::with_either(self, |queue| {
-            match self.put(id, cause.clone(), message) {
+            match self.put(id, again(cause.as_ref()), message) {
                 Ok(None) => {}
                 Ok(Some(token)) => self.schedule_on(queue, token),
                 Err((kind, message)) => {

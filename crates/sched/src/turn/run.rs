@@ -144,7 +144,7 @@ impl<'a> Runner<'a> {
         shared.probe.turn_ends(&task.probe);
         let worker = || place.queue().map(|queue| queue.index);
         // SAFETY: as above; the turn is over, and its reference to the core is gone.
-        let waiting = || unsafe { task.with_core(|core| core.pending.len()) };
+        let waiting = || unsafe { task.with_core(|core| core.waiting()) };
         let of = || task.about.type_name();
         let next = match ends {
             TurnEnd::Wait(_) => Next::Waits,

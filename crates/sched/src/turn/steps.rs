@@ -101,7 +101,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[inline(always)]
     fn note_step(&self, events: usize) {
         let system = || (self.core.aside.as_ref()).map_or(0, |aside| aside.new_ones());
-        let waiting = || self.core.pending.len() - events;
+        let waiting = || self.core.waiting() - events;
         let worker = || self.place.queue().map(|queue| queue.index);
         let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
         let each = |see: &mut dyn FnMut(&Event)| {
@@ -145,7 +145,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// A turn is over, and another one follows.
     #[inline(always)]
     fn note_turn(&self) {
-        let waiting = || self.core.pending.len();
+        let waiting = || self.core.waiting();
         let worker = || self.place.queue().map(|queue| queue.index);
         let (probe, of) = (&self.shared.probe, || self.task.about.type_name());
         let (id, process) = (self.task.id, &self.task.probe);
@@ -258,7 +258,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                     return Ok(events);
                 }
                 Gathered::Upgrade(request) => *request,
-                Gathered::Signal(signal) => {
+                Gathered::Signal(signal, cause) => {
                     match self.ask(signal) {
                         Arrived::Nothing => self.shared.probe.signalled(self.task.pid(), None),
                         Arrived::End(cause) => {
@@ -269,6 +269,9 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                             let event = Event::Exit(Box::new(notice));
                             self.shared.probe.signalled(self.task.pid(), Some(&event));
                             self.core.show_last(event);
+                            if let Some(cause) = cause {
+                                self.core.causes().add(cause);
+                            }
                             told += 1;
                         }
                     }

@@ -68,6 +68,8 @@ mod taking_back;
 mod talking_init;
 mod thread_locals;
 mod timers;
+#[cfg(feature = "observe")]
+mod traced;
 mod turns;
 mod typed;
 mod unwatched;

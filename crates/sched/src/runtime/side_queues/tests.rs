@@ -198,7 +198,7 @@ impl Real {
 
     /// As a dispatch does it.
     fn answer(&mut self, tag: u64) {
-        self.core.receive(&self.state, |_| ());
+        self.core.receive(&self.state, |_| 0);
         let token = self.core.yields.number();
         let answer = Item::Event(Event::Completion(completion(tag, token)));
         self.core.push_answer(tag, token, Single::of(answer));
@@ -207,7 +207,7 @@ impl Real {
 
     /// The next batch, of which the step takes those places.
     fn turn(&mut self, limit: usize, lends: bool, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
-        self.core.receive(&self.state, |_| ());
+        self.core.receive(&self.state, |_| 0);
         let core = &mut self.core;
         let gathered = match core.gather(limit) {
             Frequent::Rare(events) => core.gather_rare(&self.state, events, limit, &self.counters),
@@ -217,7 +217,7 @@ impl Real {
         let events = match gathered {
             Gathered::Nothing => return Vec::new(),
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
-            Gathered::Signal(_) => unreachable!("none was sent"),
+            Gathered::Signal(..) => unreachable!("none was sent"),
             Gathered::Terminated => unreachable!("nothing terminates it"),
             Gathered::Step(events) | Gathered::Cancel(_, events) => events,
             Gathered::HeldByTimer(_) => unreachable!("no message here can be taken back"),
