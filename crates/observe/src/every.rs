@@ -1,7 +1,7 @@
 //! A thread that looks at a scheduler once a period.
 //!
-//! The thread wakes once a period, and not at all where there is none. It keeps neither the
-//! scheduler running nor its memory, and ends with them.
+//! The thread wakes once a period, or when it is asked to, and not at all where there is none. It
+//! keeps neither the scheduler running nor its memory, and ends with them.
 
 use ganger_sched::Handle;
 use ganger_sync::sync::lock;
@@ -12,22 +12,39 @@ use std::{fmt, io};
 
 /// The thread, until it is dropped.
 pub(crate) struct Every {
-    end: Arc<End>,
+    state: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct End {
-    is_over: Mutex<bool>,
+struct Shared {
+    wish: Mutex<Wish>,
     changed: Condvar,
 }
 
-impl End {
-    /// Waits for a period; whether the thread goes on.
+/// What the owner wants of the thread.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// A look once a period.
+    #[default]
+    Waits,
+    /// A look now.
+    Looks,
+    /// The end.
+    Ends,
+}
+
+impl Shared {
+    /// Waits for a period, or for a wish; whether the thread goes on.
     fn wait(&self, period: Duration) -> bool {
-        let is_over = lock(&self.is_over);
-        let waited = (self.changed).wait_timeout_while(is_over, period, |is_over| !*is_over);
-        !*waited.unwrap_or_else(PoisonError::into_inner).0
+        let wish = lock(&self.wish);
+        let is_idle = |wish: &mut Wish| *wish == Wish::Waits;
+        let waited = (self.changed).wait_timeout_while(wish, period, is_idle);
+        let mut wish = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if *wish == Wish::Looks {
+            *wish = Wish::Waits;
+        }
+        *wish != Wish::Ends
     }
 }
 
@@ -39,8 +56,8 @@ impl Every {
         period: Duration,
         mut look: impl FnMut(&Handle) + Send + 'static,
     ) -> io::Result<Self> {
-        let end = Arc::<End>::default();
-        let (seen, weak) = (Arc::clone(&end), scheduler.downgrade());
+        let state = Arc::<Shared>::default();
+        let (seen, weak) = (Arc::clone(&state), scheduler.downgrade());
         let body = move || {
             while let Some(handle) = weak.upgrade() {
                 look(&handle);
@@ -52,17 +69,29 @@ impl Every {
         };
         let thread = thread::Builder::new().name(name.to_owned()).spawn(body)?;
         Ok(Self {
-            end,
+            state,
             thread: Some(thread),
         })
+    }
+
+    /// Has the thread look at once. Does not wait for the look.
+    pub(crate) fn look_now(&self) {
+        *lock(&self.state.wish) = Wish::Looks;
+        self.state.changed.notify_all();
+    }
+
+    /// Whether the thread has ended, as with its scheduler.
+    #[cfg(test)]
+    pub(crate) fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 
 impl Drop for Every {
     /// Waits for a look that has begun, unless it is this thread's own.
     fn drop(&mut self) {
-        *lock(&self.end.is_over) = true;
-        self.end.changed.notify_all();
+        *lock(&self.state.wish) = Wish::Ends;
+        self.state.changed.notify_all();
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {

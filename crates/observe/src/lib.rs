@@ -6,6 +6,8 @@
 mod alarms;
 #[cfg(feature = "api")]
 pub mod api;
+#[cfg(feature = "observer")]
+mod dumps;
 #[cfg(feature = "serve")]
 mod endpoint;
 #[cfg(feature = "observer")]
@@ -27,6 +29,8 @@ mod wire;
 
 #[cfg(feature = "observer")]
 pub use alarms::{Alarm, AlarmChange, AlarmLooker, AlarmWatch, Alarms, Kind};
+#[cfg(feature = "observer")]
+pub use dumps::{DumpCounts, DumpError, DumpLooker, DumpWatch, Dumps};
 #[cfg(feature = "serve")]
 pub use endpoint::{Endpoint, Serve, ServeError, serve};
 #[cfg(feature = "observer")]

@@ -65,7 +65,6 @@ impl Board {
     }
 
     /// How many of each kind are raised, and have been raised so far.
-    #[cfg(any(feature = "metrics", feature = "serve"))]
     pub(crate) fn counts(&self) -> Vec<(Kind, u64, u64)> {
         let state = lock(&self.0);
         let count = |(kind, count): (&Kind, &u64)| {
@@ -76,7 +75,7 @@ impl Board {
     }
 
     /// Adds the watched kinds.
-    pub(super) fn watch(&self, kinds: impl Iterator<Item = Kind>) {
+    pub(crate) fn watch(&self, kinds: impl Iterator<Item = Kind>) {
         let mut state = lock(&self.0);
         for kind in kinds {
             state.counts.entry(kind).or_default();
@@ -84,7 +83,7 @@ impl Board {
     }
 
     /// An alarm is raised. Gives it with its number.
-    pub(super) fn raise(&self, mut alarm: Alarm) -> Alarm {
+    pub(crate) fn raise(&self, mut alarm: Alarm) -> Alarm {
         let mut state = lock(&self.0);
         state.last += 1;
         alarm.number = state.last;
@@ -94,7 +93,7 @@ impl Board {
     }
 
     /// The alarm of that number ends.
-    pub(super) fn end(&self, number: u64) -> Option<Alarm> {
+    pub(crate) fn end(&self, number: u64) -> Option<Alarm> {
         let mut state = lock(&self.0);
         let place = state.raised.iter().position(|it| it.number == number)?;
         Some(state.raised.remove(place))
@@ -102,7 +101,7 @@ impl Board {
 }
 
 /// Tells the log and the subscribers of a change.
-pub(super) fn tell(subscribers: &[Address<AlarmChange>], change: &AlarmChange) {
+pub(crate) fn tell(subscribers: &[Address<AlarmChange>], change: &AlarmChange) {
     let (is_raised, alarm) = match change {
         AlarmChange::Raised(alarm) => (true, alarm),
         AlarmChange::Ended(alarm) => (false, alarm),

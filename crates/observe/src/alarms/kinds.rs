@@ -30,6 +30,9 @@ pub enum Kind {
     /// Processes wait for each other, and for threads, in a cycle: its waits. Severe. Looked for
     /// where [`Alarms::deadlocks`](crate::Alarms::deadlocks) says so.
     Deadlock,
+    /// The trace files of [`Dumps`](crate::Dumps) that can't be written: how many. Raised and
+    /// ended by them alone, without limits.
+    TraceFiles,
     /// A value of the program's own, by its name.
     Custom(&'static str),
 }
@@ -50,6 +53,7 @@ impl Kind {
             Self::TypeGrowth => "type_growth",
             Self::Restarts => "restarts",
             Self::Deadlock => "deadlock",
+            Self::TraceFiles => "trace_files",
             Self::Custom(name) => name,
         }
     }

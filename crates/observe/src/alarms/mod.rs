@@ -15,13 +15,12 @@ mod levels;
 mod restarts;
 mod sample;
 
-pub(crate) use board::Board;
+pub(crate) use board::{Board, tell};
 pub use board::{Alarm, AlarmChange};
 pub use kinds::Kind;
 
 use crate::every::Every;
 use crate::observer::Observer;
-use board::tell;
 use deadlocks::Deadlocks;
 use ganger_proc_api::Pid;
 use ganger_sched::{Address, Handle, WeakHandle};
@@ -338,7 +337,7 @@ fn values(kind: Kind, sample: &Sample, own: &[(Kind, u64)]) -> HashMap<Of, u64> 
             each.collect()
         }
         // They have values of their own.
-        Kind::Restarts | Kind::Deadlock => HashMap::new(),
+        Kind::Restarts | Kind::Deadlock | Kind::TraceFiles => HashMap::new(),
         Kind::Custom(_) => one(own.iter().find(|it| it.0 == kind).map(|it| it.1)),
     }
 }
@@ -361,7 +360,7 @@ fn text(kind: Kind, of: Of, value: u64, limit: u64) -> String {
         Kind::DeadLetters => format!("{value} dead letters a second"),
         Kind::Failures => format!("{value} processes a second fail or panic"),
         Kind::TypeGrowth => format!("the processes of {of} only grow: {value} more"),
-        Kind::Restarts | Kind::Deadlock | Kind::Custom(_) => {
+        Kind::Restarts | Kind::Deadlock | Kind::TraceFiles | Kind::Custom(_) => {
             format!("{} is {value}", kind.name())
         }
     };
