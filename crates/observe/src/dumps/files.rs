@@ -17,6 +17,8 @@ pub(super) struct Files {
     pub(super) folder: PathBuf,
     pub(super) kept: usize,
     pub(super) is_json: bool,
+    /// The time in the name of the last one.
+    pub(super) newest: SystemTime,
 }
 
 impl Files {
@@ -26,11 +28,13 @@ impl Files {
     }
 
     /// Writes a file, after it has removed the oldest ones.
-    pub(super) fn write(&self, trace: &Trace, cause: &str) -> io::Result<PathBuf> {
+    pub(super) fn write(&mut self, trace: &Trace, cause: &str) -> io::Result<PathBuf> {
         self.make()?;
         let host = word(trace.scheduler());
         self.prune(&host)?;
-        let mut time = SystemTime::now();
+        // Names are in the order of their files, also of two in a millisecond.
+        let tick = Duration::from_millis(1);
+        let mut time = SystemTime::now().max(self.newest + tick);
         let (part, path, file) = loop {
             let name = self.name(&host, time, cause);
             let path = self.folder.join(&name);
@@ -42,8 +46,9 @@ impl Files {
                 Err(error) => return Err(error),
             }
             // Another file has the name.
-            time += Duration::from_millis(1);
+            time += tick;
         };
+        self.newest = time;
         let written = self
             .fill(trace, file)
             .and_then(|()| fs::rename(&part, &path));

@@ -23,7 +23,7 @@ use ganger_sched::{Handle, Instant, WeakHandle};
 use ganger_sync::sync::lock;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use std::{fmt, io};
 
 /// Between two looks.
@@ -75,6 +75,7 @@ impl Dumps {
                 folder: folder.into(),
                 kept: 10,
                 is_json: false,
+                newest: UNIX_EPOCH,
             },
             wanted: Wanted::default(),
             last: None,

@@ -5,6 +5,8 @@
 mod alarms;
 #[cfg(feature = "observer")]
 mod deadlocks;
+#[cfg(feature = "observer")]
+mod dumps;
 #[cfg(feature = "serve")]
 mod endpoint;
 #[cfg(any(feature = "metrics", feature = "serve"))]
