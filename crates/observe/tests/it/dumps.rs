@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 use tempfile::{TempDir, tempdir};
+use tracing::Level;
 
 const TICK: Duration = Duration::from_millis(1);
 
@@ -298,31 +299,28 @@ fn a_folder_that_can_not_be_written_is_told_and_stops_nothing() {
     fs::remove_dir(&path).unwrap();
     fs::write(&path, "no folder").unwrap();
 
-    let (log, told) = log::kept();
+    log::keep();
     let alarms = Alarms::new().looker(&scheduler);
-    tracing::subscriber::with_default(log, || {
-        for failed in 1..=2 {
-            scheduler.spawn(fails()).unwrap().wait();
-            dumps.look();
-            // The alarm about it asks for no file.
-            dumps.look();
-            assert_eq!(dumps.counts().failed, failed);
-        }
-        let raised = alarms.raised();
-        let [alarm] = &*raised else {
-            panic!("{raised:?}");
-        };
-        assert_eq!((alarm.kind, alarm.value), (Kind::TraceFiles, 1));
-        let start = format!("no trace can be written in {}: ", path.display());
-        assert!(alarm.text.starts_with(&start), "{alarm:?}");
-        let error = dumps.now().unwrap_err();
-        assert!(matches!(error, DumpError::File { .. }), "{error:?}");
+    for failed in 1..=2 {
+        scheduler.spawn(fails()).unwrap().wait();
+        dumps.look();
+        // The alarm about it asks for no file.
+        dumps.look();
+        assert_eq!(dumps.counts().failed, failed);
+    }
+    let raised = alarms.raised();
+    let [alarm] = &*raised else {
+        panic!("{raised:?}");
+    };
+    assert_eq!((alarm.kind, alarm.value), (Kind::TraceFiles, 1));
+    let start = format!("no trace can be written in {}: ", path.display());
+    assert!(alarm.text.starts_with(&start), "{alarm:?}");
+    let error = dumps.now().unwrap_err();
+    assert!(matches!(error, DumpError::File { .. }), "{error:?}");
 
-        fs::remove_file(&path).unwrap();
-        drop(dumps.now().unwrap());
-    });
-    let levels: Vec<_> = told.try_iter().collect();
-    use tracing::Level;
+    fs::remove_file(&path).unwrap();
+    drop(dumps.now().unwrap());
+    let levels = log::levels();
     assert_eq!(
         levels,
         [
@@ -357,24 +355,40 @@ fn what_can_not_work_is_refused_at_the_beginning() {
     assert!(folder.path().join("deep/er").is_dir());
 }
 
+/// The events of this thread. Interest is cached for all threads at once, so there is one
+/// subscriber for the whole program.
 mod log {
-    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::cell::RefCell;
+    use std::sync::Once;
     use tracing::{Event, Level, Subscriber};
     use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
-    struct Kept(Sender<Level>);
+    thread_local! {
+        static LEVELS: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
+    }
+
+    struct Kept;
 
     impl<S: Subscriber> Layer<S> for Kept {
         fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
             if event.metadata().target() == "ganger::observe" {
-                let _is_read = self.0.send(*event.metadata().level());
+                let level = *event.metadata().level();
+                LEVELS.with_borrow_mut(|levels| levels.push(level));
             }
         }
     }
 
-    /// A subscriber, and the levels of the events of this thread.
-    pub(super) fn kept() -> (impl Subscriber + Send + Sync, Receiver<Level>) {
-        let (tell, told) = channel();
-        (tracing_subscriber::registry().with(Kept(tell)), told)
+    /// Begins to keep the events of each thread.
+    pub(super) fn keep() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let subscriber = tracing_subscriber::registry().with(Kept);
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+        });
+    }
+
+    /// The levels of this thread's events so far.
+    pub(super) fn levels() -> Vec<Level> {
+        LEVELS.take()
     }
 }
