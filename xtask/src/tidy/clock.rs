@@ -6,8 +6,8 @@ use super::source::Source;
 
 /// The clock module of the scheduler; the time-outs of channels and waits without a scheduler; the
 /// length of a yield; the deadlines of sockets, and hyper's; those of a web server, by tokio's
-/// clock; and the wait for another thread's answer to a signal.
-const MAY_ASK_THE_CLOCK: [&str; 10] = [
+/// clock; the wait for another thread's answer to a signal; and the time in the names of files.
+const MAY_ASK_THE_CLOCK: [&str; 11] = [
     "crates/sched/src/base/clock.rs",
     "crates/channel/src/block.rs",
     "crates/mpsc/src/channel/receiver.rs",
@@ -15,6 +15,7 @@ const MAY_ASK_THE_CLOCK: [&str; 10] = [
     "crates/mpsc/src/channel/yields.rs",
     "crates/net/src/hyper.rs",
     "crates/net/src/reactor/timers.rs",
+    "crates/observe/src/dumps/files.rs",
     "crates/tokio/src/serve/activity.rs",
     "crates/wait/src/block.rs",
     "crates/os/src/backtraces/sample.rs",

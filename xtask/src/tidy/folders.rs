@@ -43,7 +43,7 @@ const OBSERVE: [&str; 5] = [
     "alarms",
     "metrics profile trace",
     "recording",
-    "endpoint",
+    "dumps endpoint",
 ];
 
 const LINK: [&str; 3] = [

@@ -7,8 +7,8 @@
 //! **Rejected.** A file written by the thread that has the fault: a worker would wait for a disk.
 //!
 //! **Protocol.** A thread looks once a period for causes (`causes`): all of them are counts that
-//! only grow, or steps that are told apart, so none is told twice. It writes a file (`files`) unless
-//! the one before is too young; then it counts. A request wakes it, and waits for nothing.
+//! only grow, or steps that are told apart, so none is told twice. It writes a file (`files`), or
+//! counts where the one before is too young. A request wakes the thread, and waits for nothing.
 
 mod causes;
 mod files;
