@@ -15,8 +15,8 @@ mod levels;
 mod restarts;
 mod sample;
 
-pub(crate) use board::{Board, tell};
 pub use board::{Alarm, AlarmChange};
+pub(crate) use board::{Board, tell};
 pub use kinds::Kind;
 
 use crate::every::Every;

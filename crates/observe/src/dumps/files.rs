@@ -104,14 +104,14 @@ fn is_own(name: &str, host: &str) -> bool {
     let Some((time, rest)) = rest.and_then(|it| it.split_at_checked(TIME)) else {
         return false;
     };
-    let is_time = time.bytes().zip(*b"00000000T000000.000Z");
-    let is_time = is_time.map(|(byte, form)| match form {
+    let mut form = time.bytes().zip(*b"00000000T000000.000Z");
+    let is_time = form.all(|(byte, form)| match form {
         b'0' => byte.is_ascii_digit(),
         _ => byte == form,
     });
     let rest = rest.strip_suffix(".part").unwrap_or(rest);
     let is_trace = rest.ends_with(".pftrace") || rest.ends_with(".json");
-    is_time.fold(true, |all, it| all && it) && rest.starts_with('-') && is_trace
+    is_time && rest.starts_with('-') && is_trace
 }
 
 /// The text as a part of a name: letters, digits, `.`, `-` and `_`, and 64 bytes at most.
