@@ -14,6 +14,8 @@ mod endpoint;
 mod every;
 #[cfg(feature = "serve")]
 mod letters;
+#[cfg(feature = "observer")]
+mod life;
 #[cfg(any(feature = "metrics", feature = "serve"))]
 mod metrics;
 #[cfg(feature = "observer")]
@@ -37,6 +39,8 @@ pub use endpoint::{Endpoint, Serve, ServeError, serve};
 pub use ganger_wait::watch::Party;
 #[cfg(feature = "serve")]
 pub use letters::{keep_letters, keep_letters_and_tell};
+#[cfg(feature = "observer")]
+pub use life::{Life, LifeEvents, LifeFilter, LifeKind, life};
 #[cfg(feature = "metrics")]
 pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
@@ -46,4 +50,7 @@ pub use profile::{Profile, ProfileError};
 #[cfg(feature = "spans")]
 pub use spans::{StepSpans, Steps, trace_steps};
 #[cfg(feature = "observer")]
-pub use {ganger_sched::mark, recording::NotRecording};
+pub use {
+    ganger_sched::{LifeChange, LifeEvent, mark},
+    recording::NotRecording,
+};

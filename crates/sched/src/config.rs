@@ -7,6 +7,7 @@ use crate::base::tracer::StepTracer;
 use crate::policy;
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::OnFailure;
+use crate::reports::life::LifeWatch;
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{EnvelopeReceiver, Lifecycle, NameError};
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) pinning: Pinning,
     pub(crate) lifecycle: Option<Arc<dyn Lifecycle>>,
     pub(crate) dead_letters: Option<Arc<dyn DeadLetters>>,
+    /// Is told of starts and ends.
+    pub(crate) life: Option<Arc<dyn LifeWatch>>,
     pub(crate) on_failure: OnFailure,
     pub(crate) router: Option<Arc<dyn EnvelopeReceiver>>,
     pub(crate) routes_unknown: bool,
@@ -188,6 +191,7 @@ impl Default for Config {
             pinning: Pinning::Off,
             lifecycle: None,
             dead_letters: None,
+            life: None,
             on_failure: OnFailure::default(),
             router: None,
             routes_unknown: false,

@@ -9,6 +9,7 @@ use crate::process::exit_slot::ExitSlot;
 use crate::process::origin::{Origin, Values};
 use crate::process::process_box::ProcessBox;
 use crate::process::state::{Begin, State};
+use crate::reports::life::LifeChange;
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
 use crate::runtime::frames::{self, Frame};
@@ -187,6 +188,7 @@ impl Shared {
             return Err(place.roll_back(task, kind, Payloads::new()));
         }
         self.own_counters().started.bump();
+        self.tell_life(task, || LifeChange::Started);
         log(
             Level::DEBUG,
             || tracing::debug!(target: "ganger::sched", pid = %task.pid(), %method, "started"),

@@ -39,7 +39,7 @@ const BENCHES: [&str; 3] = [
 ];
 
 const OBSERVE: [&str; 5] = [
-    "api every letters observer spans wire",
+    "api every letters life observer spans wire",
     "alarms",
     "metrics profile trace",
     "recording",

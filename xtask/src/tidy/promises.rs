@@ -22,7 +22,7 @@ const PROMISES: [(char, u32, u32); 17] = [
     ('W', 1, 15),
     ('Q', 1, 12),
     ('K', 1, 10),
-    ('V', 1, 16),
+    ('V', 1, 17),
 ];
 
 /// Promises that need no test, but may have a test.
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_test_that_names_all_is_enough() {
         let mut all: Vec<String> = promises().filter(|id| id != "G6").collect();
-        assert_eq!(all.len(), 160);
+        assert_eq!(all.len(), 161);
         assert!(findings(&pin(&all)).is_empty());
         all.retain(|id| id != "R4");
         assert_eq!(

@@ -9,6 +9,8 @@ mod deadlocks;
 mod dumps;
 #[cfg(feature = "serve")]
 mod endpoint;
+#[cfg(feature = "observer")]
+mod life;
 #[cfg(any(feature = "metrics", feature = "serve"))]
 mod metrics;
 #[cfg(feature = "observer")]

@@ -10,6 +10,7 @@ use crate::base::tracer::StepTracer;
 use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::{FailureReport, OnFailure};
+use crate::reports::life::LifeWatch;
 use crate::runtime::driver::Driver;
 use crate::runtime::shared::{Above, Shared};
 use crate::send::timers::make_timers;
@@ -330,6 +331,12 @@ impl Builder {
     /// Hooks that are told when processes start and end. Default: none.
     pub fn lifecycle(self, lifecycle: impl Lifecycle) -> Self {
         self.with(|config| config.lifecycle = Some(Arc::new(lifecycle)))
+    }
+
+    /// Tells a watch of the starts, upgrades and ends of processes. A later call takes the place of
+    /// this one. The crate for observation hands them to subscribers.
+    pub fn watch_life(self, watch: Arc<dyn LifeWatch>) -> Self {
+        self.with(|config| config.life = Some(watch))
     }
 
     /// Is told of the messages that no process takes and no sender gets back. Default: they are

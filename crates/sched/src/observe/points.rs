@@ -10,6 +10,7 @@ use crate::base::shares::Spends;
 use crate::config::Config;
 use crate::probe::{Arrival, From, Next, Probe, Theft, Wakes};
 use ganger_proc_api::{CommandId, Event, ExitReason, Pid, Symbol, Tag};
+use std::sync::Arc;
 
 impl Probe for Observation {
     type Process = Option<Box<Record>>;
@@ -45,6 +46,10 @@ impl Probe for Observation {
         if let Some((observed, record)) = self.with(process) {
             record.set_label(observed.labels.of(label));
         }
+    }
+
+    fn label_of(&self, process: &Self::Process) -> Option<Arc<str>> {
+        self.label(process)
     }
 
     #[inline(always)]

@@ -81,6 +81,7 @@ pub(crate) use on_demand::OnDemand;
 use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 use std::any::Any;
+use std::sync::Arc;
 
 /// A scheduler, for a probe that looks at the whole of it. `runtime` alone implements it.
 pub(crate) trait Scheduler: Any {}
@@ -300,6 +301,12 @@ pub(crate) trait Probe: Sized {
     /// A process, or the process that starts it, says under which label it is accounted.
     #[inline(always)]
     fn labelled(&self, _process: &Self::Process, _label: &str) {}
+
+    /// The label of a process, where a probe keeps it.
+    #[inline(always)]
+    fn label_of(&self, _process: &Self::Process) -> Option<Arc<str>> {
+        None
+    }
 
     /// The owner of the run token, before it queues a process that is new, or that waits and has
     /// been woken without an event.

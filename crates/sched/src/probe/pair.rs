@@ -3,6 +3,7 @@
 use super::{Arrival, From, Next, Probe, Push, Scheduler, Theft, Wakes};
 use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
+use std::sync::Arc;
 
 /// Points whose arguments are the same for both.
 macro_rules! tell_both {
@@ -90,6 +91,12 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn labelled(&self, process: &Self::Process, label: &str) {
         self.0.labelled(&process.0, label);
         self.1.labelled(&process.1, label);
+    }
+
+    #[inline(always)]
+    fn label_of(&self, process: &Self::Process) -> Option<Arc<str>> {
+        let first = self.0.label_of(&process.0);
+        first.or_else(|| self.1.label_of(&process.1))
     }
 
     #[inline(always)]

@@ -7,6 +7,7 @@
 
 pub(crate) mod dead_letters;
 pub(crate) mod failures;
+pub(crate) mod life;
 pub(crate) mod line;
 pub(crate) mod long_steps;
 pub(crate) mod queue;

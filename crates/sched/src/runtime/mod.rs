@@ -21,6 +21,7 @@ pub(crate) mod ids;
 pub(crate) mod inherited;
 pub(crate) mod item;
 pub(crate) mod lent_context;
+pub(crate) mod life;
 pub(crate) mod local;
 pub(crate) mod owned;
 pub(crate) mod pool;

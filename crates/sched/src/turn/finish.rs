@@ -13,6 +13,7 @@ use crate::process::failed::Failed;
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use crate::reports::dead_letters::{DeadLetter, DeadReason};
+use crate::reports::life::LifeChange;
 use crate::runtime::cell::{Core, Task};
 use crate::runtime::ending::{Ending, Stage};
 use crate::runtime::item::{Item, count, seen};
@@ -369,6 +370,9 @@ fn go(
             lifecycle.on_complete(task.pid(), reason);
         });
     }
+    shared.tell_life(task, || {
+        LifeChange::Ended(ExitCause::of(reason, text_of_chain))
+    });
     shared.leave_place();
     ended.bump();
     (owned, failed)

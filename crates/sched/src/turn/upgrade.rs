@@ -6,6 +6,7 @@ use crate::probe::Probe;
 use crate::process::dropped;
 use crate::process::exit_actions::run_all;
 use crate::process::process_box::ProcessBox;
+use crate::reports::life::LifeChange;
 use crate::runtime::lent_context::LentContext;
 use crate::runtime::turn_place::TurnPlace;
 use crate::turn::finish::close;
@@ -52,6 +53,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         self.core.has_warned = false;
         task.state.count_upgrade();
         counters.upgrades.bump();
+        self.shared.tell_life(task, || match is_restart {
+            true => LifeChange::Restarted,
+            false => LifeChange::Upgraded,
+        });
         log(
             Level::DEBUG,
             || tracing::debug!(target: "ganger::sched", pid = %task.pid(), %method, "upgraded"),
