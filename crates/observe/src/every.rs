@@ -1,7 +1,7 @@
 //! A thread that looks at a scheduler once a period.
 //!
-//! The thread wakes once a period, or when it is asked to, and not at all where there is none. It
-//! keeps neither the scheduler running nor its memory, and ends with them.
+//! The thread wakes once a period, or when it is asked to, and never without a period. The
+//! thread keeps neither the scheduler running nor its memory, and ends with them.
 
 use ganger_sched::Handle;
 use ganger_sync::sync::lock;
@@ -22,7 +22,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What the owner wants of the thread.
+/// The owner's wish.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     /// A look once a period.
@@ -49,7 +49,7 @@ impl Shared {
 }
 
 impl Every {
-    /// Starts a thread of that name, which calls `look` once a period, from now on.
+    /// Starts a thread of the name, which calls `look` once a period, from now on.
     pub(crate) fn start(
         name: &str,
         scheduler: &Handle,

@@ -54,7 +54,7 @@ pub fn life(builder: Builder) -> Builder {
 pub struct Life(Arc<Hub>);
 
 impl Life {
-    /// Those of that scheduler; `None` if it was built without [`life`].
+    /// The lives of the scheduler's processes; `None` if it was built without [`life`].
     #[must_use]
     pub fn of(scheduler: &Handle) -> Option<Self> {
         let lives = scheduler.find_extension::<Lives>()?;
@@ -119,14 +119,14 @@ impl LifeFilter {
         Self { type_name, ..self }
     }
 
-    /// Of processes that were submitted with that method.
+    /// Of processes submitted with the method.
     #[must_use]
     pub fn method(self, method: impl Into<Box<str>>) -> Self {
         let method = Some(method.into());
         Self { method, ..self }
     }
 
-    /// Of processes with that label. No process has one where the scheduler does not count: see
+    /// Of processes with the label. No process has a label where the scheduler does not count: see
     /// [`Builder::observe`].
     #[must_use]
     pub fn label(self, label: impl Into<Box<str>>) -> Self {
@@ -134,7 +134,7 @@ impl LifeFilter {
         Self { label, ..self }
     }
 
-    /// Of that kind. Of several calls one must fit.
+    /// Of the kind. Of several kinds any fits.
     #[must_use]
     pub fn kind(mut self, kind: LifeKind) -> Self {
         self.kinds.push(kind);
@@ -184,8 +184,8 @@ impl LifeKind {
 
 /// The receiver of a subscription. Its drop ends the subscription.
 ///
-/// It may outlive the scheduler. It blocks the calling thread, so it is for threads outside of the
-/// scheduler; a process asks by [`try_recv`](Self::try_recv).
+/// The receiver may outlive the scheduler, and blocks the calling thread: it is for threads outside
+/// of the scheduler. A process asks by [`try_recv`](Self::try_recv).
 pub struct LifeEvents {
     receiver: Receiver<LifeEvent>,
     subscriber: Arc<Subscriber>,
@@ -193,12 +193,12 @@ pub struct LifeEvents {
 }
 
 impl LifeEvents {
-    /// The next event, if one has come.
+    /// The next event, if there is an event already.
     pub fn try_recv(&self) -> Option<LifeEvent> {
         self.receiver.try_recv().ok()
     }
 
-    /// The next event; `None` if none has come after that time. Blocks.
+    /// The next event; `None` if none has come in time. Blocks.
     pub fn recv_timeout(&self, most: Duration) -> Option<LifeEvent> {
         match self.receiver.recv_timeout(most) {
             Ok(event) => Some(event),

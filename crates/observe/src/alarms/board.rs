@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Alarm {
-    /// A number of the scheduler: an alarm that is raised again has a new one.
+    /// A number of the scheduler: an alarm has a new number each time.
     pub number: u64,
     /// The kind.
     pub kind: Kind,
@@ -22,7 +22,7 @@ pub struct Alarm {
     pub pid: Option<Pid>,
     /// A sentence for people.
     pub text: String,
-    /// The value at the look that raised it, in the unit of the kind.
+    /// The value at the look of the raise, in the unit of the kind.
     pub value: u64,
     /// The limit at which it was raised.
     pub limit: u64,
@@ -54,7 +54,7 @@ struct State {
 }
 
 impl Board {
-    /// The board of that scheduler.
+    /// The board of the scheduler.
     pub(crate) fn of(handle: &Handle) -> Arc<Self> {
         handle.extension(|_| Self::default())
     }
@@ -92,7 +92,7 @@ impl Board {
         alarm
     }
 
-    /// The alarm of that number ends.
+    /// The alarm with the number ends.
     pub(crate) fn end(&self, number: u64) -> Option<Alarm> {
         let mut state = lock(&self.0);
         let place = state.raised.iter().position(|it| it.number == number)?;

@@ -33,7 +33,7 @@ impl Deadlocks {
         }
     }
 
-    /// Looks for cycles with a process of that scheduler. Gives the counts of their waits.
+    /// Looks for cycles with a process of the scheduler. Gives the counts of their waits.
     pub(super) fn look(&mut self, scheduler: &Handle) -> HashMap<u64, u64> {
         let mut waits = watch::waits();
         waits.retain(|it| !it.needs().is_empty());
@@ -62,7 +62,7 @@ impl Deadlocks {
         self.cycles.iter().map(size).collect()
     }
 
-    /// A sentence about that cycle of the last look.
+    /// A sentence about the cycle of the last look.
     pub(super) fn text(&self, number: u64, scheduler: &Handle) -> String {
         let own = scheduler.number();
         let name = |party: &Party| match *party {
@@ -79,7 +79,7 @@ impl Deadlocks {
     }
 }
 
-/// What makes a wait another one, and its place in a cycle.
+/// The identity of a wait, and its place in a cycle.
 type Link = (Party, (Duration, usize), &'static str);
 
 fn link(wait: &Waiting) -> Link {

@@ -6,11 +6,11 @@ use super::levels::Rule;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// A mailbox is long: messages and events in it. Needs `Observe::Counts`, as the next one.
+    /// A mailbox is long: messages and events in it. Needs `Observe::Counts`, as the next kind.
     Mailbox,
     /// A mailbox has grown without a fall: by how many.
     MailboxGrowth,
-    /// Steps keep processes waiting: those since the look before, or not over.
+    /// Steps keep processes waiting: steps since the look before, or not over.
     LongStep,
     /// The workers are busy: hundredths of their time. Needs `Observe::Counts`.
     WorkersBusy,

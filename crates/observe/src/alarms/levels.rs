@@ -1,6 +1,6 @@
 //! When an alarm is raised, and when it ends.
 //!
-//! **Problem.** A value that goes up and down around a limit would raise its alarm again and again.
+//! **Problem.** A value going up and down around a limit would raise its alarm again and again.
 //!
 //! **Protocol.** A rule has two limits. A value at `on` or above for `looks` looks in a row raises
 //! the alarm. A value below `off` for `calm` looks in a row ends the alarm, and so does the end of

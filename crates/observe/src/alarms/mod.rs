@@ -336,7 +336,7 @@ fn values(kind: Kind, sample: &Sample, own: &[(Kind, u64)]) -> HashMap<Of, u64> 
                 .map(|(name, value)| (Of::Type(name), *value));
             each.collect()
         }
-        // They have values of their own.
+        // These kinds have values of their own.
         Kind::Restarts | Kind::Deadlock | Kind::TraceFiles => HashMap::new(),
         Kind::Custom(_) => one(own.iter().find(|it| it.0 == kind).map(|it| it.1)),
     }

@@ -1,8 +1,8 @@
-//! Children that restart again and again, as values of alarms.
+//! Children restarting again and again, as values of alarms.
 //!
 //! **Protocol.** A child is known by its supervisor and its name. A look adds what the child's
 //! restarts have grown by, and forgets what was [`WINDOW`] looks ago. Nothing is kept of a child
-//! that has never restarted. A supervisor that has restarted itself has other children.
+//! without restarts. A restarted supervisor has other children.
 
 use ganger_proc_api::Pid;
 use ganger_sched::Handle;
@@ -10,10 +10,10 @@ use ganger_supervise::{ChildInfo, supervisors};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The restarts of so many looks count.
+/// The number of looks whose restarts count.
 pub(super) const WINDOW: usize = 10;
 
-/// The most children that are followed at a time.
+/// The most children followed at a time.
 const MOST: usize = 10_000;
 
 /// The children that have restarted.
@@ -98,7 +98,7 @@ impl Restarts {
         self.children.values().map(value).collect()
     }
 
-    /// A sentence about that child.
+    /// A sentence about the child.
     pub(super) fn text(&self, number: u64, value: u64) -> String {
         let mut all = self.children.iter();
         let Some(((_, name), child)) = all.find(|(_, it)| it.number == number) else {
@@ -149,7 +149,7 @@ mod tests {
                 prop_assert_eq!(values.len(), (0..2).filter(is_counted).count());
                 for (at, name) in names.iter().enumerate().filter(|it| is_counted(&it.0)) {
                     let from = since[at].max(end.saturating_sub(WINDOW));
-                    // What was before the first look does not count.
+                    // The time before the first look does not count.
                     let new = looks[from..end].iter().enumerate();
                     let new = new.filter(|it| from + it.0 > 0);
                     let expected: u64 = new.map(|it| it.1[at].unwrap_or(0)).sum();

@@ -10,10 +10,10 @@ use std::time::Duration;
 /// The shortest mailbox whose growth is followed.
 const SHORTEST: u64 = 100;
 
-/// The most mailboxes that are followed at a time.
+/// The most mailboxes followed at a time.
 const MAILBOXES: usize = 10_000;
 
-/// The most types that are followed at a time.
+/// The most types followed at a time.
 const TYPES: usize = 10_000;
 
 /// The state at the look before.

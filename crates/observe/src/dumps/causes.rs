@@ -1,4 +1,4 @@
-//! What has happened between two looks that is worth a file.
+//! Events between two looks, worth a file.
 
 use crate::alarms::{Board, Kind};
 use ganger_proc_api::Pid;
@@ -57,7 +57,7 @@ impl Followed {
         of(self) == of(new) && is_later && new.is_over >= self.is_over
     }
 
-    /// How long it has lasted by now: that of a step that goes on was known when it was noticed.
+    /// The length of the step by now. The length of a running step is from its report.
     fn length(&self, now: Instant) -> Duration {
         let since = if self.is_over {
             Duration::ZERO
@@ -69,7 +69,7 @@ impl Followed {
 }
 
 impl Before {
-    /// What has happened already. A step that goes on may still become long enough.
+    /// Takes over earlier events. A running step may still become long enough.
     pub(super) fn now(handle: &Handle) -> Self {
         let mut before = Self::default();
         let all = Wanted {
@@ -84,7 +84,7 @@ impl Before {
         before
     }
 
-    /// The wanted cause that has come since the look before: the first of a step that is too long,
+    /// The wanted cause since the look before: the first of a step that is too long,
     /// an alarm, and a failure. O(1).
     pub(super) fn look(&mut self, handle: &Handle, wanted: Wanted) -> Option<String> {
         let now = handle.now();
@@ -124,7 +124,7 @@ impl Before {
         is_new
     }
 
-    /// The kind of an alarm that was raised since the look before, other than about the files.
+    /// The kind of an alarm raised since the look before, other than about the files.
     fn alarm(&mut self, counts: Vec<(Kind, u64, u64)>) -> Option<Kind> {
         let counts = counts.into_iter().map(|(kind, _, count)| (kind, count));
         let old = std::mem::replace(&mut self.alarms, counts.collect());
@@ -194,7 +194,7 @@ mod tests {
     fn an_alarm_is_told_once_and_that_about_the_files_never() {
         let mut before = Before::default();
         let mut look = |counts: &[(Kind, u64)]| {
-            // That it is over by now is no matter.
+            // The end of the alarm is no matter.
             let counts = counts.iter().map(|it| (it.0, 0, it.1));
             before.alarm(counts.collect())
         };

@@ -1,6 +1,6 @@
 //! The files of a folder, by name: host, time of the clock on the wall, and cause.
 //!
-//! A file gets its name when it is complete. Before that it has `.part` behind it.
+//! A file gets its name when it is complete. An incomplete file has `.part` behind its name.
 
 use crate::trace::Trace;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ pub(super) struct Files {
     pub(super) folder: PathBuf,
     pub(super) kept: usize,
     pub(super) is_json: bool,
-    /// The time in the name of the last one.
+    /// The time in the name of the last file.
     pub(super) newest: SystemTime,
 }
 
@@ -27,7 +27,7 @@ impl Files {
         fs::create_dir_all(&self.folder)
     }
 
-    /// Writes a file, after it has removed the oldest ones.
+    /// Writes a file, after it has removed the oldest files.
     pub(super) fn write(&mut self, trace: &Trace, cause: &str) -> io::Result<PathBuf> {
         self.make()?;
         let host = word(trace.scheduler());
@@ -72,7 +72,7 @@ impl Files {
         format!("ganger-{host}-{}-{}.{end}", shown(time), word(cause))
     }
 
-    /// Makes room for one more file of that host.
+    /// Makes room for another file of the host.
     fn prune(&self, host: &str) -> io::Result<()> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -97,7 +97,7 @@ impl Files {
     }
 }
 
-/// Whether a file of that name is one of the host's traces.
+/// Whether the name is of a trace of the host.
 fn is_own(name: &str, host: &str) -> bool {
     let rest = name.strip_prefix("ganger-");
     let rest = rest.and_then(|it| it.strip_prefix(host)?.strip_prefix('-'));

@@ -2,13 +2,14 @@
 //!
 //! **Problem.** The recorder overwrites what went on before a fault within seconds, long before a
 //! person looks. A fault that happens a thousand times must not fill the disk, and a full disk must
-//! not be one more fault.
+//! not be another fault.
 //!
 //! **Rejected.** A file written by the thread that has the fault: a worker would wait for a disk.
 //!
 //! **Protocol.** A thread looks once a period for causes (`causes`): all of them are counts that
-//! only grow, or steps that are told apart, so none is told twice. It writes a file (`files`), or
-//! counts where the one before is too young. A request wakes the thread, and waits for nothing.
+//! only grow, or steps with places of their own, so none is told twice. The thread writes a file
+//! (`files`), or counts where the file before is too young. A request wakes the thread, and waits
+//! for nothing.
 
 mod causes;
 mod files;
@@ -47,7 +48,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// ```
 ///
 /// A name has the host of the scheduler, the time in UTC and the cause: `long_step`,
-/// `alarm_mailbox` and so on, `failure`, `demand`, or that of a [request](DumpWatch::request).
+/// `alarm_mailbox` and so on, `failure`, `demand`, or the cause of a [request](DumpWatch::request).
 /// [`Trace::read`](crate::trace::Trace::read), `ganger-top --file` and <https://ui.perfetto.dev>
 /// take the files.
 #[derive(Debug, Clone)]
@@ -61,14 +62,14 @@ pub struct Dumps {
 }
 
 impl Dumps {
-    /// Files in that folder, at steps that keep processes waiting for a second, and at alarms.
+    /// Files in the folder, at steps that keep processes waiting for a second, and at alarms.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self::on_demand(folder)
             .at_long_step(Duration::from_secs(1))
             .at_alarm()
     }
 
-    /// Files in that folder, when the program asks and never else.
+    /// Files in the folder, when the program asks and never else.
     pub fn on_demand(folder: impl Into<PathBuf>) -> Self {
         Self {
             files: Files {
@@ -191,7 +192,7 @@ impl Dumps {
     }
 }
 
-/// What has become of the causes so far.
+/// The counts of the causes so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DumpCounts {
@@ -221,12 +222,12 @@ pub enum DumpError {
     File {
         /// The folder.
         folder: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// What the thread and the program tell each other.
+/// The words between the thread and the program.
 #[derive(Default)]
 struct Notes {
     counts: DumpCounts,
@@ -243,8 +244,8 @@ pub struct DumpWatch {
 }
 
 impl DumpWatch {
-    /// Writes a file on this thread, whenever the one before was written. Blocks for as long as
-    /// that takes: call it in a step within `Context::blocking`, or use [`request`](Self::request).
+    /// Writes a file on this thread, whenever the file before was written. Blocks until the file is
+    /// there: call it in a step within `Context::blocking`, or use [`request`](Self::request).
     ///
     /// # Errors
     /// [`DumpError`], when the file can't be written, or the scheduler is gone.
@@ -253,7 +254,7 @@ impl DumpWatch {
         lock(&self.looker).write(&handle, "demand")
     }
 
-    /// Has the thread write a file for that cause, unless the one before is too young; requests
+    /// Has the thread write a file for the cause, unless the file before is too young; requests
     /// that come before the thread looks have one file. Does not block: from a step, or a hook for
     /// panics. A handler of a signal may not call it.
     pub fn request(&self, cause: &'static str) {
@@ -261,7 +262,7 @@ impl DumpWatch {
         self.every.look_now();
     }
 
-    /// What has become of the causes so far.
+    /// The counts of the causes so far.
     #[must_use]
     pub fn counts(&self) -> DumpCounts {
         lock(&self.notes).counts
@@ -278,7 +279,7 @@ pub struct DumpLooker {
     alarm: Option<u64>,
     /// When the last file but for those on demand was begun.
     begun: Option<Instant>,
-    /// Since that file.
+    /// Since the last file.
     left_out: u64,
     notes: Arc<Mutex<Notes>>,
 }
@@ -291,7 +292,7 @@ impl DumpLooker {
         }
     }
 
-    /// Writes a file, whenever the one before was written.
+    /// Writes a file, however young the file before is.
     ///
     /// # Errors
     /// [`DumpError`], when the file can't be written, or the scheduler is gone.
@@ -300,7 +301,7 @@ impl DumpLooker {
         self.write(&handle, "demand")
     }
 
-    /// What has become of the causes so far.
+    /// The counts of the causes so far.
     #[must_use]
     pub fn counts(&self) -> DumpCounts {
         lock(&self.notes).counts

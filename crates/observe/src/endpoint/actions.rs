@@ -34,7 +34,7 @@ pub(super) fn act(site: &Site, action: Action, pid: &str, query: &str) -> Result
         Action::Cancel => shown.handle.cancel(pid, "asked for at the endpoint"),
         Action::Terminate => shown.handle.terminate(pid),
     };
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     done.map_err(|_| process::no_process())?;
     tracing::info!(
         target: "ganger::observe",

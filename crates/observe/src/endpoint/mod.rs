@@ -61,7 +61,7 @@ use std::time::Duration;
 /// ```
 ///
 /// The endpoint has one thread and a network of its own, and answers while all workers of the
-/// observed schedulers are stuck. It only reads, unless the program [allows
+/// observed schedulers are stuck. The endpoint only reads, unless the program [allows
 /// actions](Serve::allow_actions), and shows no payload of a message. It looks at processes at a
 /// pace that takes a small part of a core, once for all viewers that ask at that moment.
 ///

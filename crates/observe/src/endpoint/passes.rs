@@ -331,7 +331,7 @@ mod tests {
                 let short = Duration::from_millis(1);
                 assert!(cx.timeout(short, list()).await.is_err());
                 assert!(cx.timeout(short, view()).await.is_err());
-                // It has no answer either.
+                // This list has no answer either.
                 assert!(view().await.is_err());
                 Ok(())
             });

@@ -203,7 +203,7 @@ impl Claimed {
         found.1.as_ref()
     }
 
-    /// Those that are left.
+    /// The rest.
     fn schedulers(&self, observed: &Observed) -> Vec<Shown> {
         let mut left = observed.schedulers();
         left.retain(|shown| self.0.iter().any(|it| it.0 == shown.number));

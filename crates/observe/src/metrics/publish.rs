@@ -44,7 +44,7 @@ struct Published {
 }
 
 impl Metrics {
-    /// The metrics of that scheduler. It does not keep the scheduler running, nor its memory.
+    /// The metrics of the scheduler. The value does not keep the scheduler running, nor its memory.
     #[must_use]
     pub fn of(scheduler: &Handle) -> Self {
         Self {

@@ -69,7 +69,7 @@ pub(crate) fn watch_waits() -> Watching {
 }
 
 impl Observer {
-    /// An observer of that scheduler. It keeps the scheduler's memory alive.
+    /// An observer of the scheduler. The observer keeps the scheduler's memory alive.
     #[must_use]
     pub fn of(handle: &Handle) -> Self {
         Self {

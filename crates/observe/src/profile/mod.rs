@@ -8,7 +8,7 @@
 //! longer than samples.
 //!
 //! **Protocol.** The profiling thread asks all busy workers at each tick where they are
-//! ([`StepLooks`]), and looks up the process of each answer. It counts equal stacks, as
+//! ([`StepLooks`]), and looks up the process of each answer. The profile counts equal stacks, as
 //! addresses. After the last tick it looks up the functions of each address once (`symbols.rs`),
 //! and leaves out the scheduler's own frames outside of the step. No worker waits for any of this.
 //!
