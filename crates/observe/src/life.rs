@@ -13,7 +13,7 @@ use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Builder, Handle, LifeChange, LifeEvent, LifeWatch};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -200,10 +200,7 @@ impl LifeEvents {
 
     /// The next event; `None` if none has come in time. Blocks.
     pub fn recv_timeout(&self, most: Duration) -> Option<LifeEvent> {
-        match self.receiver.recv_timeout(most) {
-            Ok(event) => Some(event),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.receiver.recv_timeout(most).ok()
     }
 
     /// The events that have come.

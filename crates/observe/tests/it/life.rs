@@ -14,7 +14,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn ends() -> impl Process {
-    process_fn(|_, _, out| Ok(out.done(())))
+    process_fn(|_, _, out| {
+        out.done(());
+        Ok(())
+    })
 }
 
 fn fails() -> impl Process {
@@ -41,7 +44,8 @@ fn starts_and_ends_are_told_with_what_is_known_of_the_process() {
     let labelled = scheduler.spawner().labelled("tenant-7");
     let parent = labelled.spawn(actor_fn(|ctx: &Context, (): (), out: &mut StepOutput| {
         drop(ctx.spawn(fails())?);
-        Ok(out.done(()))
+        out.done(());
+        Ok(())
     }));
     let parent = parent.unwrap();
     let pid = parent.pid();

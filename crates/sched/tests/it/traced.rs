@@ -37,9 +37,9 @@ impl StepTracer for Outside {
 // pins: V5
 #[test]
 fn causes_do_not_wait_for_a_step() {
-    const BATCH: u64 = 8;
+    const BATCH: u8 = 8;
     let builder = built(Arc::new(Outside)).observe(Observe::Counts);
-    let scheduler = builder.event_batch(BATCH as usize).build().unwrap();
+    let scheduler = builder.event_batch(BATCH.into()).build().unwrap();
     let waiting = |pid: Pid| {
         let counts = scheduler.look_at(pid, |it| it.counts().unwrap());
         counts.unwrap().waiting
@@ -82,7 +82,7 @@ fn causes_do_not_wait_for_a_step() {
     // In what has left the mailbox.
     go.send(()).unwrap();
     is_inside.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(waiting(slow.pid()), 150 - BATCH);
+    assert_eq!(waiting(slow.pid()), 150 - u64::from(BATCH));
     drop(go);
     assert!(!exit(slow).is_done());
     until("all are taken", || waiting(other.pid()) == 0);
