@@ -9,10 +9,10 @@ mod shop;
 pub(crate) use faults::Fault;
 use faults::Faults;
 use ganger::lock::{DeadlockWatch, Watch};
-use ganger::observe::{Endpoint, keep_letters, serve};
+use ganger::observe::{AlarmWatch, Alarms, Endpoint, keep_letters, serve};
 use ganger::prelude::*;
 use ganger::supervise::TreeHandle;
-use ganger::{Observe, net::Net};
+use ganger::{Observe, Recorder, net::Net};
 pub(crate) use options::Options;
 use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub(crate) struct Observed {
     /// Knows of waits from their begin on.
     #[allow(dead_code, reason = "its drop ends the watch")]
     watch: Watch,
+    #[allow(dead_code, reason = "its drop ends the alarms")]
+    alarms: AlarmWatch,
 }
 
 /// Builds the scheduler, opens the shop, and starts the endpoint.
@@ -36,6 +38,7 @@ pub(crate) fn start(options: &Options) -> Result<Observed, BoxError> {
     let scheduler = build(options)?;
     let watch = DeadlockWatch::new(Duration::from_secs(1)).on_report(|report| println!("{report}"));
     let watch = watch.start(&scheduler)?;
+    let alarms = Alarms::new().deadlocks().watch(&scheduler)?;
     let endpoint = serve(&*options.listen)
         .scheduler(&scheduler)
         .start()
@@ -60,14 +63,16 @@ pub(crate) fn start(options: &Options) -> Result<Observed, BoxError> {
         faults,
         endpoint,
         watch,
+        alarms,
     })
 }
 
-/// A scheduler that counts and measures, keeps dead letters and has sockets.
+/// A scheduler that counts, measures and records, keeps dead letters and has sockets.
 fn build(options: &Options) -> Result<Scheduler, BoxError> {
     let mut builder = keep_letters(Scheduler::builder())
         .host("shop")
         .observe(Observe::Histograms)
+        .record(Recorder::new())
         .driver(Net::new()?)
         .quiet_failures();
     if let Some(workers) = options.workers {
@@ -76,6 +81,10 @@ fn build(options: &Options) -> Result<Scheduler, BoxError> {
     #[cfg(all(feature = "backtraces", target_os = "linux"))]
     {
         builder = builder.long_step_backtraces(true);
+    }
+    #[cfg(all(feature = "profile", target_os = "linux"))]
+    {
+        builder = builder.profiles(true);
     }
     Ok(builder.start()?)
 }
