@@ -5,7 +5,7 @@
 mod example;
 
 use example::Observed;
-use ganger::observe::api::{self, Processes, Snapshot};
+use ganger::observe::api::{self, Processes, Snapshot, Waits};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -51,7 +51,14 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-// pins: V1
+fn alarms(observed: &Observed) -> Vec<String> {
+    let snapshot = get(observed, "/api/v1/snapshot");
+    let snapshot: Snapshot = api::from_json(&snapshot).unwrap();
+    let alarms = snapshot.schedulers[0].alarms.iter();
+    alarms.map(|it| it.kind.clone()).collect()
+}
+
+// pins: V1, V15, V16
 #[test]
 fn each_fault_is_seen_and_ends() {
     let observed = start("--fault deadlock");
@@ -59,6 +66,16 @@ fn each_fault_is_seen_and_ends() {
         matched(&observed, "type:clerk+state:idle") == 2
             && matched(&observed, "type:auditor+state:idle") == 1
     });
+    until("the cycle is known", || {
+        let waits: Waits = api::from_json(&get(&observed, "/api/v1/waits")).unwrap();
+        waits.cycles.iter().any(|it| it.len() == 2)
+    });
+    let is_deadlock = |it: &String| it == "deadlock";
+    until("the deadlock is an alarm", || {
+        alarms(&observed).iter().any(is_deadlock)
+    });
+    let trace = get(&observed, "/trace?seconds=60&format=json");
+    assert!(String::from_utf8(trace).unwrap().contains("faults::clerk"));
 
     let waiting = || {
         let list = list(&observed, "top=1&by=mailbox");
@@ -87,6 +104,9 @@ fn each_fault_is_seen_and_ends() {
     observed.faults.obey("calm").unwrap();
     until("the faults end", || {
         matched(&observed, "type:faults::") == 0 && waiting() < 1_000
+    });
+    until("the alarm ends", || {
+        !alarms(&observed).iter().any(is_deadlock)
     });
     let error = observed.faults.obey("storm").unwrap_err();
     assert!(error.to_string().starts_with("storm is none of flood"));
