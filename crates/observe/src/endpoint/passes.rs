@@ -23,6 +23,7 @@ use crate::api::ProcessesQuery;
 use crate::observer::{groups, tree, waits, watch_waits};
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Reply};
+use ganger_sched::ContextExt as _;
 use ganger_task::Cx;
 use ganger_wait::watch::{self, Watching};
 use serde::Serialize;
@@ -99,8 +100,8 @@ impl Asked {
         }
     }
 
-    /// Before the pass.
-    fn begin(&mut self, schedulers: &[Shown]) {
+    /// Before the pass, which runs on the scheduler with the number `own`.
+    fn begin(&mut self, schedulers: &[Shown], own: Option<u64>) {
         if !self.groups.replies.is_empty() {
             let empty = |it: &Shown| (it.number, groups::Collected::default());
             self.groups.made = schedulers.iter().map(empty).collect();
@@ -111,7 +112,10 @@ impl Asked {
             self.tree.made = schedulers.iter().map(empty).collect();
         }
         if !self.waits.replies.is_empty() {
-            self.waits.made = Some(waits::Collected::new());
+            // The questions of viewers are no waits of the program.
+            let own = own.filter(|own| schedulers.iter().all(|it| it.handle.number() != *own));
+            let made = own.map_or_else(waits::Collected::new, waits::Collected::without);
+            self.waits.made = Some(made);
         }
     }
 
@@ -181,6 +185,7 @@ pub(super) async fn run(
     watching: Option<Watched>,
 ) -> Result<(), BoxError> {
     let mut watching = watching;
+    let own = cx.scheduler().map(|it| it.number());
     while let Some(first) = cx.recv().await {
         let mut asked = Asked::default();
         let mut next = Some(first);
@@ -195,7 +200,7 @@ pub(super) async fn run(
             watching.get_or_insert_with(Watched::begin);
         }
         let schedulers = observed.schedulers();
-        asked.begin(&schedulers);
+        asked.begin(&schedulers, own);
         let taken = pass(&cx, &schedulers, |at, it| asked.see(at, it)).await;
         let watched = watching.as_ref().map_or(Duration::ZERO, Watched::length);
         asked.answer(&cx, &schedulers, watched).await?;
@@ -263,7 +268,7 @@ mod tests {
     use super::*;
     use crate::api::{self, By, Processes};
     use ganger_proc_api::process_fn;
-    use ganger_sched::{ContextExt as _, Observe, Scheduler};
+    use ganger_sched::{Observe, Scheduler};
 
     // pins: V1
     #[test]

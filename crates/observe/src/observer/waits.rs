@@ -86,6 +86,15 @@ impl Collected {
         Self::of(watch::waits(), watch::now())
     }
 
+    /// As [`new`](Self::new), but for waits among the processes of that scheduler alone.
+    #[cfg(feature = "serve")]
+    pub(crate) fn without(scheduler: u64) -> Self {
+        let is_its = |it: &Party| matches!(it, Party::Process(_, number) if *number == scheduler);
+        let mut known = watch::waits();
+        known.retain(|it| !(is_its(&it.party) && it.owners.iter().all(is_its)));
+        Self::of(known, watch::now())
+    }
+
     fn of(mut known: Vec<Waiting>, now: Duration) -> Self {
         // The oldest first.
         let others = known.len().saturating_sub(MOST);

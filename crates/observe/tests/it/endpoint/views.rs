@@ -284,3 +284,17 @@ fn senders_that_wait_for_room_and_commands_that_wait_are_shown() {
         wait_of(&graph(&endpoint), "mailbox", &full_pid).is_none()
     });
 }
+
+// pins: V10
+#[test]
+fn the_question_of_a_viewer_is_no_wait_of_the_program() {
+    let scheduler = observed("quiet");
+    let endpoint = serve("127.0.0.1:0").scheduler(&scheduler).watch_waits();
+    let endpoint = endpoint.start().unwrap();
+    let own = |host: &str| host.contains("observe|");
+    for _ in 0..3 {
+        let waits = get(&endpoint, "/api/v1/waits").json::<Waits>();
+        assert!(!waits.waits.iter().any(|it| own(&it.waiter)), "{waits:?}");
+        assert!(!waits.heads.iter().any(|it| own(&it.party)), "{waits:?}");
+    }
+}
