@@ -9,7 +9,7 @@ use ganger_sched::{
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -207,38 +207,44 @@ fn a_label_goes_to_the_children_that_are_started_after_it() {
 }
 
 /// A cell is used again for the next process.
-// pins: V5
+// pins: V5, V8
 #[test]
 fn a_process_begins_with_nothing_of_the_one_before() {
     let scheduler = observed(Observe::Counts);
     scheduler.start().unwrap();
+    let (tell, told) = mpsc::channel();
+    // Processes that workers start and end have cells of earlier processes.
+    let parent = process(move |ctx, events, _| {
+        for _ in 0..events.count() {
+            let ends = process(|_, events, out| {
+                if events.count() > 0 {
+                    out.done(());
+                }
+                Ok(())
+            });
+            let labelled = ctx.spawner().labelled("x");
+            ctx.send(labelled.submit(ends, "ends", ())?, "n", ())?;
+            tell.send(ctx.spawner().submit(waiter(), "next", ())?)?;
+        }
+        Ok(())
+    });
+    let parent = scheduler.submit(parent, "parent", ()).unwrap();
     for _ in 0..100 {
-        let process = process(|_, events, out| {
-            if events.count() > 0 {
-                out.done(());
-            }
-            Ok(())
-        });
-        let process = scheduler
-            .spawner()
-            .labelled("x")
-            .submit(process, "main", ());
-        let process = process.unwrap();
-        process.send(message()).unwrap();
-        assert!(exit(process).is_done());
-        let next = scheduler.submit(waiter(), "next", ()).unwrap();
-        until_state(&scheduler, next.pid(), ProcessState::Idle);
-        until("the turn is over", || {
-            counts(&scheduler, next.pid()).turns > 0
-        });
-        let seen = counts(&scheduler, next.pid());
+        parent.send(message()).unwrap();
+        let next = told.recv_timeout(PATIENCE).unwrap();
+        until_state(&scheduler, next, ProcessState::Idle);
+        until("the turn is over", || counts(&scheduler, next).turns > 0);
+        let seen = counts(&scheduler, next);
         assert_eq!(
             (seen.turns, seen.steps, seen.events, seen.waiting),
             (1, 1, 0, 0)
         );
+        until("the labelled process is over", || {
+            scheduler.stats().live == 2
+        });
         scheduler.each_process(|it| assert_eq!(it.label(), None));
-        scheduler.terminate(next.pid()).unwrap();
-        drop(exit(next));
+        scheduler.terminate(next).unwrap();
+        until("the next process is over", || scheduler.stats().live == 1);
     }
 }
 
@@ -295,6 +301,17 @@ fn a_process_that_waits_says_for_what_and_since_when() {
         [(8, names(&all)[1].1.clone()), (9, Some("kept".into()))]
     );
     kept.lock().unwrap().clear();
+    // Of a process that waits for a sleep alone.
+    let sleeps = process(|_, events, out| {
+        if events.count() == 0 {
+            out.sleep(Duration::from_secs(3_600), 1);
+        }
+        Ok(())
+    });
+    let sleeps = scheduler.submit(sleeps, "sleeps", ()).unwrap();
+    until_state(&scheduler, sleeps.pid(), ProcessState::Blocked);
+    let seen = waits(&scheduler, sleeps.pid());
+    assert_eq!(names(&seen), [(1, names(&all)[1].1.clone())]);
 }
 
 /// What comes during a look is for the reader to wake the process for.
