@@ -185,11 +185,11 @@ fn a_blocked_step_is_a_long_turn_beside_a_spare_that_runs_the_others() {
     let turns = slices(&shown, "turn");
     let of = |pid: ganger_proc_api::Pid| {
         let pid = pid.to_string();
-        let turns = turns
+        let mut turns = turns
             .iter()
             .filter(move |it| argument(it, "process").ends_with(&pid));
         // A start before the message has a turn of its own.
-        turns.last().expect("it has a turn")
+        turns.next_back().expect("it has a turn")
     };
     assert!(of(pids.0).arguments.contains_key("goes on"));
     assert_eq!(
