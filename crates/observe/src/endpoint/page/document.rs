@@ -15,9 +15,10 @@ const FRAME: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
 /// The parts of the script, in the order in which they run.
-const SCRIPT: [&str; 10] = [
+const SCRIPT: [&str; 11] = [
     include_str!("js/text.js"),
     include_str!("js/data.js"),
+    include_str!("js/live.js"),
     include_str!("js/charts.js"),
     include_str!("js/table.js"),
     include_str!("js/head.js"),

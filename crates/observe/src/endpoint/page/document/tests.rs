@@ -331,20 +331,21 @@ fn written<T: DeserializeOwned + Serialize>(answer: Value) -> Value {
 const OWN: &str = "\
     abort abs across activeElement add addEventListener ago altKey answer any append appendChild \
     assign at axes background beginPath below blob body busy busyShare by canvas ceil cell \
-    children class classList className clear clearRect click clientWidth closest colour column \
-    columns commandRate contains createElement createElementNS createObjectURL ctrlKey dataset \
-    decades delete depth devicePixelRatio dim disabled documentElement down draw element enter \
-    entries exec fillRect fillStyle fillText filter find findIndex first firstChild flat flatMap \
-    floor focus font forEach format frame from fromEntries get getContext getElementById \
-    getPropertyValue globalAlpha has hash head headers height hidden history hover id idle \
-    includes indexOf info insertBefore isBad isFolded isLog isNaN join json keep kept key keys \
-    lastChild legend length line lineJoin lineTo lineWidth lines log log10 log2 look map max \
-    maxWidth message metaKey min minWidth move moveTo newest next nextElementSibling nextSibling \
-    nothing now of offsetX ok open paddingLeft path patience period point points prepend \
-    preventDefault previous previousElementSibling pulse push querySelectorAll queue rate rates \
-    ready50 ready99 reduce remove removeAttribute replace replaceChildren replaceState reverse \
-    revokeObjectURL round row rows scrollIntoView seen series set setAttribute setTransform shape \
-    shares shift shown signal since size slice some sortedBy split sqrt startsWith status step50 \
-    step99 stepRate stroke strokeStyle style tab tabIndex take tell textAlign textBaseline \
-    textContent texts timeout timerRate title to toFixed toLocaleString toggle trim values \
-    visibility when width";
+    children class classList className clear clearRect click clientWidth close closest colour \
+    column columns commandRate contains createElement createElementNS createObjectURL ctrlKey data \
+    dataset decades delete depth devicePixelRatio dim disabled documentElement down draw element \
+    enter entries EventSource exec failures fillRect fillStyle fillText filter find findIndex \
+    first firstChild flat flatMap floor focus font forEach format frame from fromEntries get \
+    getContext getElementById getPropertyValue globalAlpha has hash head headers height hidden \
+    history hover id idle includes indexOf info insertBefore isBad isFolded isHere isLog isNaN \
+    join json keep kept key keys lastChild later legend length line lineJoin lines lineTo \
+    lineWidth listen log log10 log2 look lose map max maxWidth message metaKey min minWidth move \
+    moveTo newest next nextElementSibling nextSibling nothing now of offsetX ok open paddingLeft \
+    parse path patience period point points prepend preventDefault previous previousElementSibling \
+    push querySelectorAll question queue rate rates ready50 ready99 reduce remove removeAttribute \
+    replace replaceChildren replaceState reverse revokeObjectURL round row rows run scrollIntoView \
+    see seen series set setAttribute setTransform shape shares shift shown signal silences since \
+    size slice some sortedBy split sqrt start startsWith status step50 step99 stepRate stop stream \
+    streamAt stroke strokeStyle style tab tabIndex take tell textAlign textBaseline textContent \
+    texts timeout timerRate title to toFixed toggle toLocaleString trim values visibility when \
+    width";

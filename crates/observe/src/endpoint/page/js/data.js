@@ -18,7 +18,11 @@ async function ask(path, patience = 10_000, signal = null) {
   const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.any(limits) });
   if (answer.status === 401) throw new Refused(401, "The login is over: open /login.");
   if (!answer.ok) throw new Refused(answer.status, (await answer.text()).trim());
-  const value = await answer.json();
+  return checked(await answer.json());
+}
+
+/** An answer of this version of the API. */
+function checked(value) {
   if (value.version !== VERSION) {
     throw new Refused(0, `The program speaks version ${value.version} of the API: load this page anew.`);
   }

@@ -77,7 +77,7 @@ function tellLink(error, seenAt) {
   put(byId("link"), error ? "no answer" : "live");
   gone.hidden = !error;
   if (!error) return;
-  const ago = seenAt ? `, and has for the last time ${duration((Date.now() - seenAt) * 1e6)} ago` : "";
+  const ago = seenAt ? `; its last answer is ${duration((Date.now() - seenAt) * 1e6)} old` : "";
   const why = error.status === 401 || error.status === 0 ? ` ${error.message}` : "";
   put(gone, `The program does not answer${ago}.${why} This page asks again by itself.`);
 }

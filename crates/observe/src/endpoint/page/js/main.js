@@ -1,8 +1,6 @@
-// The page: its place, its views, and its two loops. One loop asks for snapshots, once a second, and
-// the other for what the open view shows. Both rest while the tab is hidden.
+// The page: its place, its views, the snapshots, and a loop that asks for what the open view shows,
+// and for no other view. Both rest while the tab is hidden.
 
-const PERIOD_MS = 1_000;
-const LONGEST_PAUSE_MS = 5_000;
 const MISSING_PAUSE_MS = 60_000;
 
 const VIEWS = [
@@ -18,9 +16,8 @@ let view = VIEWS[0];
 /** The parameters of the view, which the address has behind `#`. */
 let place = new URLSearchParams();
 let seenAt = null;
-let failures = 0;
 let looks = null;
-let timers = {};
+let lookTimer = null;
 
 function history() {
   return histories.get(scheduler) ?? histories.values().next().value ?? null;
@@ -60,33 +57,28 @@ function offerSchedulers(all) {
   if (scheduler !== null) list.value = String(scheduler);
 }
 
-async function pulse() {
-  clearTimeout(timers.pulse);
-  if (document.hidden) return;
-  try {
-    const snapshot = await ask("/api/v1/snapshot");
-    [failures, seenAt] = [0, Date.now()];
-    tellLink(null);
-    take(snapshot);
-  } catch (error) {
-    failures += 1;
-    if (!(error instanceof Refused)) console.info(`no snapshot: ${error.message}`);
-    tellLink(error, seenAt);
-  }
-  clearTimeout(timers.pulse);
-  timers.pulse = setTimeout(pulse, Math.min(LONGEST_PAUSE_MS, PERIOD_MS * 2 ** Math.max(0, failures - 1)));
-}
+const live = new Live((snapshot) => {
+  const isBack = !byId("gone").hidden;
+  seenAt = Date.now();
+  tellLink(null);
+  take(snapshot);
+  // The view has waited for the program.
+  if (isBack) look();
+}, (error) => {
+  if (!(error instanceof Refused)) console.info(`no snapshot: ${error.message}`);
+  tellLink(error, seenAt);
+});
 
 /** Asks for what the view shows. A change of the place gives up a question under way. */
 async function look() {
-  clearTimeout(timers.look);
+  clearTimeout(lookTimer);
   looks?.abort();
   if (document.hidden) return;
   const [asked, control] = [view, new AbortController()];
   looks = control;
   let pause = asked.period ?? PERIOD_MS;
   const path = asked.path?.();
-  if (path && failures === 0) {
+  if (path && live.isHere) {
     try {
       const answer = await ask(path, asked.patience ?? 10_000, control.signal);
       if (looks === control) asked.answer(answer);
@@ -101,7 +93,7 @@ async function look() {
       }
     }
   }
-  if (looks === control) timers.look = setTimeout(look, pause);
+  if (looks === control) lookTimer = setTimeout(look, pause);
 }
 
 function lookNow() {
@@ -168,7 +160,8 @@ document.addEventListener("keydown", (event) => {
   }
 });
 document.addEventListener("visibilitychange", () => {
-  pulse();
+  if (document.hidden) live.stop();
+  else live.start();
   look();
 });
 window.addEventListener("hashchange", enter);
@@ -188,4 +181,4 @@ fileButton("profile", "/profile", "profile.txt");
 readColours();
 makeTabs();
 enter();
-pulse();
+if (!document.hidden) live.start();
