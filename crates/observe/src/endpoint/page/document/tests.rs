@@ -339,10 +339,10 @@ const OWN: &str = "\
     getContext getElementById getPropertyValue globalAlpha has hash head headers height hidden \
     history hover id idle includes indexOf info insertBefore isBad isFolded isHere isLog isNaN \
     join json keep kept key keys lastChild later legend length line lineJoin lines lineTo \
-    lineWidth listen log log10 log2 look lose map max maxWidth message metaKey min minWidth move \
-    moveTo newest next nextElementSibling nextSibling nothing now of offsetX ok open paddingLeft \
-    parse path patience period point points prepend preventDefault previous previousElementSibling \
-    push querySelectorAll question queue rate rates ready50 ready99 reduce remove removeAttribute \
+    lineWidth listen log log10 log2 lose map max maxWidth message metaKey min minWidth move moveTo \
+    newest next nextElementSibling nextSibling nothing now of offsetX ok open paddingLeft parse \
+    path patience period point points prepend preventDefault previous previousElementSibling push \
+    querySelectorAll question queue rate rates ready50 ready99 reduce remove removeAttribute \
     replace replaceChildren replaceState reverse revokeObjectURL round row rows run scrollIntoView \
     see seen series set setAttribute setTransform shape shares shift shown signal silences since \
     size slice some sortedBy split sqrt start startsWith status step50 step99 stepRate stop stream \
