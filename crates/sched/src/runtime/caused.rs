@@ -7,14 +7,14 @@ use crate::probe::Cause;
 use std::mem;
 
 impl Core {
-    /// The causes of the next steps, to which the caller adds another cause.
+    /// Returns the causes of the next steps, for a caller that adds another cause.
     #[cold]
     pub(crate) fn causes(&mut self) -> &mut Causes {
         let aside = self.aside.get_or_insert_default();
         &mut aside.rare.get_or_insert_default().causes
     }
 
-    /// So many of the items that come to `pending` now are causes.
+    /// Notes that `causes` of the items that join `pending` now are causes.
     #[inline(always)]
     pub(crate) fn expect_causes(&mut self, causes: usize) {
         if causes > 0 {
@@ -28,7 +28,7 @@ impl Core {
         self.pending.len() - rare.map_or(0, |rare| rare.causes.waiting)
     }
 
-    /// The causes of the next step, which is shown so many new events.
+    /// Takes the causes of the next step, which is shown `events` new events.
     #[cold]
     pub(crate) fn take_causes(&mut self, events: usize) -> Vec<Cause> {
         let pending = mem::take(&mut self.pending);
@@ -37,7 +37,7 @@ impl Core {
         taken.unwrap_or_default()
     }
 
-    /// Calls `f` with the causes, if there are any, and keeps no memory for none.
+    /// Calls `f` with the causes, if there are any, and frees their memory when none is left.
     pub(super) fn settle_causes<R>(&mut self, f: impl FnOnce(&mut Causes) -> R) -> Option<R> {
         let aside = self.aside.as_mut()?;
         let rare = aside.rare.as_mut()?;
@@ -51,8 +51,8 @@ impl Core {
         Some(result)
     }
 
-    /// Whether a cause is next that is for another step than the events before it: a batch has no
-    /// more causes than events, and a message that its timer keeps has to be settled first.
+    /// Whether the next item is a cause for a later step than the events before it. A batch has no
+    /// more causes than events, and a message held by its timer is settled first.
     pub(super) fn cause_waits(&self, is_full: bool, has_events: bool) -> bool {
         let mut next = self.pending.iter();
         matches!(next.next(), Some(Item::Cause(_)))

@@ -1,4 +1,4 @@
-//! What has caused the next steps of a process, where that is traced: see `probe/carry.rs`.
+//! The causes of a process's next steps, where they are traced: see `probe/carry.rs`.
 
 use crate::probe::Cause;
 use ganger_mpsc::Batch;
@@ -8,16 +8,16 @@ use std::mem;
 
 use super::item::Item;
 
-/// The most that are kept for one step. Exporters of traces have such a limit themselves.
+/// The most causes kept for one step. Exporters of traces have such a limit themselves.
 const MOST: usize = 128;
 
 #[derive(Default)]
 pub(crate) struct Causes {
     /// Of the next step.
     next: Vec<Cause>,
-    /// Of the step that is shown the completion, by the numbers of the yields.
+    /// Causes of the steps that are shown a completion, by the numbers of the yields.
     of_yields: BTreeMap<u64, Cause>,
-    /// So many items that have left the mailbox, and wait for a step, are causes.
+    /// How many items are causes, among those that have left the mailbox and wait for a step.
     pub(crate) waiting: usize,
 }
 
@@ -26,20 +26,20 @@ impl Causes {
         self.next.is_empty() && self.of_yields.is_empty() && self.waiting == 0
     }
 
-    /// The next step has that cause, which was an item that waited.
+    /// Gives the next step a cause, which was an item that waited.
     pub(crate) fn arrive(&mut self, cause: Cause) {
         self.waiting -= 1;
         self.add(cause);
     }
 
-    /// The next step has that cause.
+    /// Gives the next step a cause.
     pub(crate) fn add(&mut self, cause: Cause) {
         if self.next.len() < MOST && self.next.last() != Some(&cause) {
             self.next.push(cause);
         }
     }
 
-    /// The step that is shown the completion of that yield has that cause.
+    /// Keeps a cause for the step that is shown the completion of the yield.
     pub(crate) fn keep(&mut self, token: u64, cause: Cause) {
         self.of_yields.insert(token, cause);
     }
@@ -56,7 +56,7 @@ impl Causes {
         self.of_yields.clear();
     }
 
-    /// What has caused a step that is shown the first so many of these.
+    /// Takes the causes of a step that is shown the first `events` items of `pending`.
     pub(crate) fn take(&mut self, pending: &Batch<Item>, events: usize) -> Vec<Cause> {
         let mut taken = mem::take(&mut self.next);
         if self.of_yields.is_empty() {

@@ -1,5 +1,5 @@
-//! A process as the scheduler holds it: the word, the mailbox, and the part that only its runner
-//! touches.
+//! A process as the scheduler holds it: the state word, the mailbox, and the part for its runner
+//! alone.
 
 mod token;
 
@@ -32,42 +32,42 @@ pub(crate) struct ProcessCell {
     pub(crate) method: Symbol,
     /// With the mailbox.
     pub(crate) state: State<Item>,
-    /// For messages and control messages accepted and not yet taken by a step; used only when there
-    /// is a limit.
+    /// For messages and control messages accepted and not yet taken by a step; used with a limit
+    /// only.
     pub(crate) room: Room,
     pub(crate) exit: ExitSlot,
-    /// The only type of messages that it takes.
+    /// The only type of messages that the process takes.
     pub(crate) accepts: Accepts,
-    /// For those that look at it from outside.
+    /// For readers from outside.
     pub(crate) about: About,
     pub(crate) origin: Origin,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
-    /// What the probe keeps of the process.
+    /// The probe's data of the process.
     pub(crate) probe: <Active as Probe>::Process,
 }
 
-// With its two counts of references a process takes 216 bytes, and no more of an allocator whose
-// sizes are 16 bytes apart. What a probe keeps is its own.
+// With its two counts of references a process takes 216 bytes, and the same in an allocator whose
+// sizes are 16 bytes apart. The probe's data come on top.
 #[cfg(all(target_pointer_width = "64", not(ganger_loom)))]
 const _: () = {
     const OF_PROBE: usize = size_of::<<Active as Probe>::Process>();
     assert!(OF_PROBE != 0 || size_of::<ProcessCell>() <= 200);
 };
 
-/// The part of the owner of the run token; at the end, of the owner that the exit slot names.
+/// The part for the owner of the run token; after the end, for the owner that the exit slot names.
 struct OwnedCore(UnsafeCell<Content>);
 
-/// A core, unless the exit slot says that there is a reason, or nothing any more.
+/// A core, or the reason or nothing where the exit slot says so.
 union Content {
     core: ManuallyDrop<Core>,
     reason: ManuallyDrop<ExitReason>,
 }
 
-// SAFETY: it is reached in two ways. By `with_core`, whose contract is that the caller owns the
-// run token, which one thread at a time does. The state word's transitions order one owner's
-// accesses before the next one's. And as the exit slot's place, whose word orders the worker's
-// access before the handle's. Both contents are `Send`, as is checked below.
+// SAFETY: two ways lead to the content. The contract of `with_core` is that the caller owns the run
+// token, which one thread at a time does. The state word's transitions order one owner's accesses
+// before the next owner's. The other way is the place of the exit slot, whose word orders the
+// worker's access before the handle's. Both contents are `Send`, as is checked below.
 unsafe impl Sync for OwnedCore {}
 // SAFETY: both contents are `Send`, as is checked below; loom's cell just does not say so.
 unsafe impl Send for OwnedCore {}
@@ -87,10 +87,11 @@ impl OwnedCore {
         Self(UnsafeCell::new(Content { core }))
     }
 
-    /// Drops what is there.
+    /// Drops the content.
     ///
     /// # Safety
-    /// It is not used again, but to be overwritten, and the exit slot says what is there.
+    /// The content is not used again, except to be overwritten, and `left` is the exit slot's word
+    /// on it.
     unsafe fn drop_content(&mut self, left: Left) {
         // SAFETY: as this function's.
         self.0.with_mut(|content| unsafe {
@@ -123,7 +124,8 @@ impl ExitStorage for OwnedCore {
     }
 
     unsafe fn take(&self) -> ExitReason {
-        // SAFETY: there is a reason, which is the caller's, and is not looked at again.
+        // SAFETY: the content is a reason. The caller owns the reason, and nothing reads the place
+        // again.
         self.0
             .with_mut(|content| unsafe { ManuallyDrop::take(&mut (*content).reason) })
     }
@@ -154,8 +156,8 @@ impl ProcessCell {
         })
     }
 
-    /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its
-    /// run token. What it had before is gone.
+    /// Turns this cell into the cell of another process of the same scheduler, in `Ready`, and
+    /// drops its former content. The caller owns its run token.
     pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: ProcessBox, origin: Origin) {
         // SAFETY: it is overwritten below, and nothing in between panics.
         unsafe { self.core.drop_content(self.exit.left()) };
@@ -170,11 +172,11 @@ impl ProcessCell {
         self.core = OwnedCore::new(process);
     }
 
-    /// Has the processor fetch a cell that another processor has written last and that this thread
-    /// is about to use. The address need not be valid.
+    /// Prefetches a cell that another processor has written last and that this thread is about to
+    /// use. The address need not be valid.
     pub(crate) fn prefetch(cell: *const Self) {
         const LINE: usize = 64;
-        // From the counts of references on, which are before it.
+        // Begins at the counts of references, which precede the cell.
         const COUNTS: usize = 2 * size_of::<usize>();
         const BYTES: usize = COUNTS + size_of::<ProcessCell>();
         let begin = cell.cast::<u8>().wrapping_sub(COUNTS);
@@ -185,19 +187,20 @@ impl ProcessCell {
         hint::prefetch_for_write(begin.wrapping_add(BYTES - 1));
     }
 
-    /// Its PID. O(1), but by way of its scheduler, so that each process has eight bytes less.
+    /// The PID of the process. O(1), but by way of its scheduler, so that each process has eight
+    /// bytes less.
     #[inline]
     pub(crate) fn pid(&self) -> Pid {
         Pid::new(self.shared.host, self.id)
     }
 
-    /// What the probe that carries causes keeps of the process.
+    /// The data of the process that belong to the probe that carries causes.
     #[inline(always)]
     pub(crate) fn carried(&self) -> &<Carrier as Probe>::Process {
         &self.probe.1.0
     }
 
-    /// How many messages its mailbox takes, if there is a limit.
+    /// The limit of messages in the mailbox, if it has a limit.
     #[inline(always)]
     pub(crate) fn limit(&self) -> Option<usize> {
         if self.origin.is_limited() {
@@ -207,48 +210,48 @@ impl ProcessCell {
         }
     }
 
-    /// The limit that it was given, or the scheduler's.
+    /// The process's own limit, or the scheduler's.
     fn own_limit(&self) -> Limit {
         self.origin.limit().unwrap_or(self.shared.rooms.limit)
     }
 
-    /// Calls `f` with the part that belongs to the owner of the run token.
+    /// Calls `f` with the core, which belongs to the owner of the run token.
     ///
     /// # Safety
     /// The caller owns the run token: it has submitted the process and not queued it yet, or has
-    /// taken it from a queue, moved it to `Running`, and not left that state. `f` does not call
+    /// taken it from a queue, moved it to `Running`, and not left `Running`. `f` does not call
     /// `with_core` of the same process.
     #[inline]
     pub(crate) unsafe fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
         self.core.0.with_mut(|content| {
-            // SAFETY: the caller owns the run token, so that no other reference exists. The process
-            // has not ended, so that a core is there.
+            // SAFETY: the caller owns the run token, so no other reference exists. The process has
+            // not ended, so the content is a core.
             f(unsafe { &mut (*content).core })
         })
     }
 
-    /// The reference that is the core's own, if it has one: see [`Core::has_self_ref`].
+    /// Takes the core's own reference, if the core has one: see [`Core::has_self_ref`].
     ///
     /// # Safety
-    /// It is the core of this process.
+    /// `core` is the core of this process.
     #[inline]
     pub(crate) unsafe fn take_self_ref(self: &Task, core: &mut Core) -> Option<Task> {
-        // SAFETY: the mark stands for a reference that has been counted, and goes with it.
+        // SAFETY: the mark stands for a counted reference, and is cleared with it.
         mem::take(&mut core.has_self_ref).then(|| unsafe { Arc::from_raw(Arc::as_ptr(self)) })
     }
 
-    /// As [`with_core`](Self::with_core), for a turn, which is to be compiled in one piece with its
+    /// As [`with_core`](Self::with_core), for a turn, whose code is compiled in one piece with its
     /// caller.
     ///
     /// # Safety
-    /// As for that, as long as the pointer is used.
+    /// The contract of [`with_core`](Self::with_core), as long as the pointer is used.
     #[inline(always)]
     pub(crate) unsafe fn core(&self) -> NonNull<Core> {
         // SAFETY: as this function's.
         unsafe { self.with_core(NonNull::from_mut) }
     }
 
-    /// Moves what has arrived into the core of this process.
+    /// Moves arrived items into the core of this process.
     #[inline(always)]
     pub(crate) fn receive(&self, core: &mut Core) {
         core.receive(&self.state, |arrived| {
@@ -263,11 +266,11 @@ impl ProcessCell {
         });
     }
 
-    /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be gone before this
-    /// returns, so that there must be no reference to all of it.
+    /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be freed before this
+    /// returns, so the caller holds no reference to all of it.
     ///
     /// # Safety
-    /// As for that; the caller has ended the process.
+    /// The contract of [`ExitSlot::fill`]; the caller has ended the process.
     pub(crate) unsafe fn end(
         self: &Task,
         reason: ExitReason,
@@ -280,7 +283,7 @@ impl ProcessCell {
     /// Takes the exit reason: see [`ExitSlot::poll`].
     ///
     /// # Safety
-    /// As for that.
+    /// The contract of [`ExitSlot::poll`].
     pub(crate) unsafe fn poll_end(&self, context: &Context<'_>) -> Poll<ExitReason> {
         // SAFETY: as this function's.
         unsafe { self.exit.poll(&self.core, context) }
@@ -289,7 +292,7 @@ impl ProcessCell {
     /// Waits for the exit reason: see [`ExitSlot::wait`].
     ///
     /// # Safety
-    /// As for that.
+    /// The contract of [`ExitSlot::wait`].
     pub(crate) unsafe fn wait_for_end(&self, timeout: Option<Duration>) -> Option<ExitReason> {
         // SAFETY: as this function's.
         unsafe { self.exit.wait(&self.core, timeout) }
@@ -299,7 +302,7 @@ impl ProcessCell {
     /// [`end`](Self::end).
     ///
     /// # Safety
-    /// As for that.
+    /// The contract of [`ExitSlot::abandon`].
     pub(crate) unsafe fn abandon(self: &Task) -> Abandoned {
         // SAFETY: as this function's.
         unsafe { self.exit.abandon(&self.core) }
@@ -344,7 +347,7 @@ mod tests {
         }
     }
 
-    /// Counts how often one of its kind is dropped.
+    /// Counts the drops of its kind.
     struct Counted(Arc<AtomicUsize>);
 
     impl Process for Counted {

@@ -1,4 +1,4 @@
-//! Which processes and threads there are.
+//! The processes and threads of a scheduler.
 
 use crate::runtime::pool::Pool;
 use crate::runtime::registry::Registry;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// `C` is the cell of a process.
 pub(crate) struct Census<C> {
     pub(crate) registry: Registry<Arc<C>>,
-    /// What ended processes leave for the next ones.
+    /// Cells and ids that ended processes leave for new ones.
     pub(crate) pool: Pool<C>,
     /// Processes that were submitted and have not ended, and submissions under way.
     pub(crate) live: ShardedCount,
@@ -22,7 +22,7 @@ pub(crate) struct Census<C> {
 }
 
 impl<C> Census<C> {
-    /// Nothing yet. Ids begin at that generation.
+    /// An empty census. Ids begin at `generation`.
     pub(crate) fn new(generation: u32, slots: usize) -> Self {
         Self {
             registry: Registry::beginning_at(generation),

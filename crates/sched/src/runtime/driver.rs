@@ -1,6 +1,6 @@
 //! The place in which the scheduler's threads wait for the system: a poller, for example.
 //!
-//! `queues/waiter.rs` says which thread is there, and when.
+//! `queues/waiter.rs` decides which thread waits there, and when.
 
 use crate::base::contain::contain;
 use crate::handlers::commands::CommandRegistry;
@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Where the threads of a scheduler wait for the system: a poller of sockets, for example. See
 /// [`Builder::driver`](crate::Builder::driver).
 ///
-/// A thread of the scheduler that has nothing to do waits there, one at a time. While all are busy
-/// they look there now and then.
+/// An idle thread of the scheduler waits in the driver, one thread at a time. While all threads are
+/// busy they poll the driver now and then.
 pub trait Driver: Send + Sync + 'static {
     /// The scheduler is built. Called once, before all else; the driver registers handlers of its
     /// commands here.
@@ -20,36 +20,36 @@ pub trait Driver: Send + Sync + 'static {
         let _ = commands;
     }
 
-    /// Waits until something is ready, and wakes the processes that it concerns: by wakers,
-    /// completers or messages. Waits for that long at the most, where there is a limit, and may
-    /// return early.
+    /// Waits until something is ready, and wakes the processes concerned: by wakers, completers or
+    /// messages. Waits for at most `timeout`, if there is a timeout, and may return early.
     ///
-    /// One thread at a time calls it. As long as it lasts that thread is no worker, and what is
-    /// woken on it begins afterwards: with the first of these, [`interrupt`](Self::interrupt) is
-    /// called. So what it calls can't wait for a process, and is told so. A panic in it is
-    /// contained.
+    /// One thread at a time calls it. The thread is no worker until the call returns, and the
+    /// processes that it wakes begin afterwards: the first of them leads to a call of
+    /// [`interrupt`](Self::interrupt). So code called from here can't wait for a process, and is
+    /// told so. A panic in it is contained.
     fn wait(&self, timeout: Option<Duration>);
 
-    /// Ends the wait, or else the next one. Any thread calls it, also the one that waits.
+    /// Ends the wait, or else the next one. Any thread calls it, the waiting thread included.
     fn interrupt(&self);
 
-    /// A thread is going to be a worker: calls `work` once, which returns when it is one no longer.
+    /// Surrounds the work of a thread that becomes a worker. Calls `work` once, which returns when
+    /// the thread ceases to be a worker.
     fn with_worker(&self, work: &mut dyn FnMut()) {
         work();
     }
 
-    /// Whether a process may wait for what becomes ready there. As long as one may, no report of a
-    /// deadlock says that all processes are asleep.
+    /// Whether a process may wait for an event of the driver. As long as one may, no report of a
+    /// deadlock claims that all processes are asleep.
     fn is_awaited(&self) -> bool {
         true
     }
 
-    /// The scheduler has halted. Called by each worker that ends; the last of these calls comes
+    /// Notes that the scheduler has halted. Each worker that ends calls it; the last call comes
     /// when no worker waits any more.
     fn detach(&self) {}
 }
 
-/// The driver of a scheduler, and which thread is there.
+/// The driver of a scheduler, and the thread that waits in it.
 pub(crate) struct Driven {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) waiter: Waiter,
@@ -63,7 +63,7 @@ impl Driven {
         }
     }
 
-    /// What ends a wait there.
+    /// Returns a function that ends a wait in the driver.
     pub(crate) fn interrupter(&self) -> impl Fn() + Send + Sync + use<> {
         let driver = Arc::clone(&self.driver);
         move || interrupt(&*driver)
@@ -83,6 +83,6 @@ impl Driven {
 }
 
 fn interrupt(driver: &dyn Driver) {
-    // A panic in it costs the thread that waits some time, and no other thread anything.
+    // A panic here costs the waiting thread some time, and no other thread anything.
     let _ = contain(|| driver.interrupt());
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 impl Shared {
     /// Blocks the thread that has the parker: in the driver, if no other thread is there, and
-    /// `may_wait` says that no token is on its way. Returns what has become ready, too.
+    /// `may_wait` finds no token on its way. Also returns the processes that have become ready.
     pub(crate) fn block(
         &self,
         parker: &Parker,
@@ -34,7 +34,8 @@ impl Shared {
         (blocked, ready.unwrap_or_default())
     }
 
-    /// Calls `enters` and looks in the driver, if no other thread is there. Returns what is ready.
+    /// Calls `enters` and polls the driver, if no other thread is there. Returns the ready
+    /// processes.
     pub(crate) fn look_in_driver(&self, enters: impl FnOnce()) -> Vec<Token> {
         let ready = self.enter_driver(|wait| {
             enters();
@@ -43,8 +44,8 @@ impl Shared {
         ready.unwrap_or_default()
     }
 
-    /// Calls `visit` with what waits in the driver. Returns what has become ready; none where there
-    /// is no driver, or another thread is there.
+    /// Calls `visit` with the driver's wait. Returns the processes that have become ready; `None`
+    /// without a driver, or with another thread in it.
     fn enter_driver(&self, visit: impl FnOnce(&dyn Fn(Option<Duration>))) -> Option<Vec<Token>> {
         let driven = self.timing.driven.as_ref()?;
         let mut ready = None;
@@ -57,8 +58,8 @@ impl Shared {
         ready
     }
 
-    /// Takes a process that has become ready, if this thread is in the driver, and has the thread
-    /// leave that. Gives it back otherwise.
+    /// Keeps a process that has become ready, if this thread is in the driver, and has the thread
+    /// leave the driver. Returns the process otherwise.
     pub(crate) fn put_aside(&self, token: Token) -> Option<Token> {
         let Some(driven) = &self.timing.driven else {
             return Some(token);
@@ -73,7 +74,8 @@ impl Shared {
         None
     }
 
-    /// Queues what has become ready while this worker was in the driver, the first one on top.
+    /// Queues the processes that have become ready while this worker was in the driver, the first
+    /// one on top.
     pub(crate) fn schedule_ready(&self, queue: &LocalQueue, ready: Vec<Token>) {
         for token in ready.into_iter().rev() {
             let _waking = self.probe.waking(|| Some(queue.index));
@@ -82,8 +84,8 @@ impl Shared {
         }
     }
 
-    /// Whether there is a driver with no thread in it. A caller for which it counts is behind a
-    /// fence.
+    /// Whether there is a driver with no thread in it. A caller that relies on the answer is behind
+    /// a fence.
     pub(crate) fn is_driver_left(&self) -> bool {
         (self.timing.driven.as_ref()).is_some_and(|driven| driven.waiter.is_free())
     }
@@ -96,7 +98,7 @@ impl Shared {
         }
     }
 
-    /// Tells the driver that this scheduler has halted.
+    /// Notifies the driver that this scheduler has halted.
     pub(crate) fn detach_driver(&self) {
         if let Some(driven) = &self.timing.driven {
             self.contain_driver(|| driven.driver.detach());
@@ -130,7 +132,7 @@ mod tests {
 
     #[derive(Debug, Default, Clone, PartialEq)]
     struct Waits {
-        /// The limit of the one that lasts.
+        /// The limit of the present wait.
         inside: Option<Option<Duration>>,
         count: usize,
     }
@@ -178,7 +180,7 @@ mod tests {
             let is_still = shared.queues.idle.snapshot() == all_sleep && waits.inside == Some(None);
             is_still.then_some(waits)
         };
-        // An interrupt that comes late ends one more wait.
+        // A late interrupt ends one more wait.
         let until_still = || {
             let (mut before, mut looks) = (None, 0);
             while looks < 1000 {

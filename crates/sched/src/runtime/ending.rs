@@ -1,11 +1,12 @@
-//! What is left of the end of a process, when that takes several turns.
+//! The rest of a process's end, when the end takes several turns.
 //!
-//! **Problem.** The end of a process may have millions to tell. Its worker has others to serve.
+//! **Problem.** The end of a process may have millions of others to notify, while other processes
+//! wait for its worker.
 //!
 //! **Protocol.** The worker closes the process, and does a portion. Then it keeps the rest here,
-//! and queues the process behind others. A thread that takes it from a queue finds it terminated
-//! and closed, and goes on with the rest. So what a queue promises to a process holds for its end
-//! as well, and a stop waits for it.
+//! and queues the process behind others. The thread that takes the process from a queue finds it
+//! terminated and closed, and continues with the rest. So the promises of queues hold for the end
+//! of a process as well, and a stop waits for it.
 
 use crate::process::exit_actions::{ExitActions, Telling};
 use crate::process::failed::Failed;
@@ -19,9 +20,10 @@ pub(crate) struct Ending {
 }
 
 pub(crate) enum Stage {
-    /// It has been closed: the actions release, from that place on.
+    /// The process has been closed: the actions release, from the given place on.
     Release(Box<ExitActions>, usize, Option<Box<Failed>>),
-    /// It is gone: others are told. The reference is the registry's, if it was there.
+    /// The process is gone: others are notified. The reference is the registry's, if the process
+    /// was registered.
     Tell(
         Box<Telling>,
         Option<Arc<dyn Any + Send + Sync>>,

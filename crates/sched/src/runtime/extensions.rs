@@ -1,4 +1,4 @@
-//! What crates above the scheduler keep for each scheduler: one value of a type.
+//! Values that crates above the scheduler keep for each scheduler, one value a type.
 
 use crate::base::contain::contain_and_report;
 use crate::base::stats::Counters;
@@ -6,7 +6,7 @@ use ganger_sync::sync::{Mutex, lock};
 use std::any::Any;
 use std::sync::Arc;
 
-/// What is called when the scheduler has halted.
+/// A call to make when the scheduler has halted.
 type AtHalt = Box<dyn FnOnce() + Send>;
 
 pub(crate) struct Extensions {
@@ -26,7 +26,7 @@ impl Default for Extensions {
 }
 
 impl Extensions {
-    /// The value of that type. `make` makes it at the first call; two calls at a time may both call
+    /// The value of type `T`. `make` makes it at the first call; two concurrent calls may both call
     /// `make`, and the first value stays. O(extensions).
     pub(crate) fn get<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         if let Some(found) = self.find() {
@@ -42,14 +42,14 @@ impl Extensions {
         })
     }
 
-    /// The value of that type, if it has been made. O(extensions).
+    /// The value of type `T`, if it has been made. O(extensions).
     pub(crate) fn find<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         lock(&self.values)
             .iter()
             .find_map(|it| Arc::clone(it).downcast().ok())
     }
 
-    /// Has `call` called by [`halt`](Self::halt), or at once when that has been.
+    /// Has `call` called by [`halt`](Self::halt), or at once after it.
     pub(crate) fn at_halt(&self, call: AtHalt) {
         let mut calls = lock(&self.at_halt);
         if let Some(calls) = &mut *calls {

@@ -1,4 +1,4 @@
-//! The reports of a process, and of answers to it and of it, that nothing else tells of.
+//! Reports of a process and of its answers, where nothing else reports the failure.
 
 use crate::base::clock::nanos;
 use crate::base::contain::{contain_and_report, text_of_chain};
@@ -12,8 +12,8 @@ use ganger_proc_api::{CommandError, ExitCause, ExitReason, Tag};
 use std::time::Duration;
 
 impl ProcessCell {
-    /// What is kept of the process, which is about to end for that reason. `None` if that is no
-    /// failure.
+    /// Keeps the names of the process, which is about to end for this reason. `None` if the reason
+    /// is not a failure.
     pub(crate) fn failed(&self, reason: &ExitReason) -> Option<Box<Failed>> {
         match reason {
             ExitReason::Done(_) | ExitReason::Cancelled(_) | ExitReason::Terminated => None,
@@ -28,12 +28,12 @@ impl ProcessCell {
         if is_quiet || !is_failure(reason) {
             return None;
         }
-        // It has them until it releases what it holds.
+        // The process has its names until it releases its resources.
         let names = self.shared.names.of(self.pid());
         Some(Box::new(Failed { names }))
     }
 
-    /// What the report of a stop says of it.
+    /// The process's entry in the report of a stop.
     #[cold]
     pub(crate) fn stopped(&self) -> StoppedProcess {
         let time = nanos(Decider::time().unwrap_or_else(|| self.shared.timing.time.read()));
@@ -46,7 +46,7 @@ impl ProcessCell {
         }
     }
 
-    /// Reports that it has failed, and that nothing watches it.
+    /// Reports the failure of the process, which nothing watches.
     #[cold]
     #[inline(never)]
     pub(crate) fn report_end(&self, reason: &ExitReason, failed: Option<Box<Failed>>) {
@@ -59,7 +59,7 @@ impl ProcessCell {
         self.report(failure, names);
     }
 
-    /// Reports an answer to the process that its actor does not take, if that is an error.
+    /// Reports an answer to the process that its actor does not take, if the answer is an error.
     #[cold]
     #[inline(never)]
     pub(crate) fn report_answer(&self, tag: Tag, error: &CommandError) {
@@ -68,7 +68,7 @@ impl ProcessCell {
         self.report(failure, self.shared.names.of(self.pid()));
     }
 
-    /// Reports an answer of the process that the code that has asked does not look at.
+    /// Reports an answer of the process that the asking code does not look at.
     #[cold]
     #[inline(never)]
     pub(crate) fn report_dropped(&self, error: &CommandError) {

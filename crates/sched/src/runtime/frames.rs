@@ -1,11 +1,11 @@
-//! The calls of schedulers that a thread is in the middle of.
+//! The calls of schedulers that a thread is inside of.
 //!
 //! **Problem.** A `stop` waits for the turns, the submissions and the threads of its scheduler.
-//! Made from inside one of them it would wait for itself, so it is refused there. A process may
-//! also not be waited for by the thread that is to start it, nor by one that ends processes.
+//! From inside one of them it would wait for itself, so the scheduler refuses it. Nor may a thread
+//! wait for a process while it starts that process or ends processes.
 //!
 //! **Protocol.** Such a call puts a frame on its own stack, linked to the frame around it, and
-//! takes it away when it returns or unwinds. A look follows the links, which are few.
+//! removes the frame when it returns or unwinds. A look follows the links, which are few.
 //!
 //! Nothing here has a destructor, so that looks work in the destructors of other thread-locals as
 //! well.
@@ -19,27 +19,27 @@ thread_local! {
     static INNERMOST: Cell<*const Entry> = const { Cell::new(ptr::null()) };
 }
 
-/// How many submissions a thread may be in the middle of: each but the first comes from the `init`
-/// of the one around it, or from another call that is part of it.
+/// The most submissions that a thread may be inside of: each but the first comes from the `init` of
+/// the submission around it, or from another call within it.
 ///
-/// A level takes the stack of a submission, 3 kB, or 11 kB in a debug build, and that of the user's
-/// `init`. So a thread with 2 MiB, which is the default, has 20 kB for each `init`.
+/// A level takes the stack of a submission, 3 kB, or 11 kB in a debug build, and the stack of the
+/// user's `init`. So a thread with 2 MiB, which is the default, has 20 kB for each `init`.
 const MAX_SUBMISSIONS: usize = 64;
 
-/// How many bytes of stack there may be between the first submission and the last, for an `init`
-/// that takes much.
+/// The most bytes of stack between the first submission and the last, for an `init` with large
+/// frames.
 const MAX_STACK: usize = 1 << 20;
 
 /// A call of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// All that one of its threads does for it.
+    /// All work of one of the scheduler's threads.
     Thread,
-    /// The work of the thread that looks after a stop, and at the queues until nothing is left.
+    /// The work of the supervisor of a stop, which also empties the queues.
     Supervisor,
-    /// The turn of a process, on a thread that is no worker: that happens in a shutdown only.
+    /// The turn of a process, on a thread that is no worker: in a shutdown only.
     Turn,
-    /// The submission of the process with that id, which no thread runs before the submission is
+    /// The submission of the process with this id, which no thread runs before the submission is
     /// over.
     Submission(u64),
     /// The work of a `stop`.
@@ -52,7 +52,7 @@ struct Entry {
     outer: *const Self,
 }
 
-/// Calls `f` within a frame of that scheduler.
+/// Calls `f` within a frame of the scheduler.
 #[inline]
 pub(crate) fn within<S, R>(scheduler: &S, frame: Frame, f: impl FnOnce() -> R) -> R {
     let entry = Entry {
@@ -69,10 +69,10 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     scoped(&INNERMOST, ptr::null(), f)
 }
 
-/// How many submissions this thread is in the middle of, of whichever schedulers, if they are as
-/// many as there may be, or take as much of its stack. O(frames).
+/// How many submissions this thread is inside of, of any schedulers, if their number or their stack
+/// has reached its limit. O(frames).
 pub(crate) fn too_deep() -> Option<usize> {
-    // What the `init` that starts another has taken counts as well.
+    // Includes the stack of the `init` that starts another process.
     let here = 0_u8;
     let here = (&raw const here).addr();
     let (mut submissions, mut first) = (0, here);
@@ -89,17 +89,17 @@ pub(crate) fn too_deep() -> Option<usize> {
     is_too_deep.then_some(submissions)
 }
 
-/// Whether this thread is in the middle of any call of that scheduler.
+/// Whether this thread is inside any call of the scheduler.
 pub(crate) fn is_inside<S>(scheduler: &S) -> bool {
     any(scheduler, |_| true)
 }
 
-/// Whether this thread, which is no worker of that scheduler, ends one of its processes.
+/// Whether this thread, which is no worker of the scheduler, ends one of its processes.
 pub(crate) fn ends_processes<S>(scheduler: &S) -> bool {
     any(scheduler, |frame| frame == Frame::Turn)
 }
 
-/// Whether this thread, which is no worker of that scheduler, looks at its queues when the call is
+/// Whether this thread, which is no worker of the scheduler, looks at its queues when the call is
 /// over.
 pub(crate) fn looks_itself<S>(scheduler: &S) -> bool {
     any(scheduler, |frame| {
@@ -107,12 +107,12 @@ pub(crate) fn looks_itself<S>(scheduler: &S) -> bool {
     })
 }
 
-/// Whether this thread is submitting the process with that id to that scheduler.
+/// Whether this thread is submitting the process with this id to the scheduler.
 pub(crate) fn submits<S>(scheduler: &S, id: u64) -> bool {
     any(scheduler, |frame| frame == Frame::Submission(id))
 }
 
-/// The id of the process that this thread is submitting to that scheduler: the innermost one.
+/// The id of the innermost process that this thread is submitting to the scheduler.
 pub(crate) fn submitted<S>(scheduler: &S) -> Option<u64> {
     find(scheduler, |frame| match frame {
         Frame::Submission(id) => Some(id),
@@ -124,12 +124,12 @@ fn any<S>(scheduler: &S, is_wanted: impl Fn(Frame) -> bool) -> bool {
     find(scheduler, |frame| is_wanted(frame).then_some(())).is_some()
 }
 
-/// What `f` says of the innermost frame of that scheduler of which it says something.
+/// Returns the first `Some` of `f` over the scheduler's frames, from the innermost on.
 fn find<S, R>(scheduler: &S, f: impl Fn(Frame) -> Option<R>) -> Option<R> {
     let scheduler = ptr::from_ref(scheduler).cast();
     let mut at = INNERMOST.get();
-    // SAFETY: null, or an entry of a `within` further out on this thread's stack: that one has not
-    // returned, or it would have put back what was there before.
+    // SAFETY: null, or an entry of a `within` further out on this thread's stack: that `within` has
+    // not returned, or it would have restored the former pointer.
     while let Some(entry) = unsafe { at.as_ref() } {
         if entry.scheduler == scheduler
             && let Some(found) = f(entry.frame)

@@ -1,16 +1,17 @@
 //! A key for hashes that lead to a place, such as a worker or a member of a group.
 //!
-//! A stranger that knows the hash chooses keys that all meet in one place.
+//! An attacker that knows the hash chooses keys that all meet in one place.
 
 use crate::probe::{Decide, Decider};
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 
-/// Hashes with a key that strangers don't know. For crates that build on the scheduler.
+/// Hashes with a key that attackers don't know. For crates built on the scheduler.
 #[derive(Debug, Clone, Copy)]
 pub struct HashKey(u64);
 
 impl HashKey {
-    /// Another one each time; in a simulation always the same, so that a run can be repeated.
+    /// Draws another key each time; in a simulation always the same key, so that a run can be
+    /// repeated.
     #[must_use]
     pub fn random() -> Self {
         match Decider::choose("hash key", 1) {

@@ -1,5 +1,5 @@
-//! What this thread is in the middle of, and whether it may wait: for crates that add things to
-//! wait for, such as channels.
+//! The process whose turn this thread is in, and whether the thread may wait: for crates that add
+//! things to wait for, such as channels.
 
 use crate::base::clock::{Clock, MonotonicClock};
 use crate::probe::{Decide, Decider};
@@ -42,10 +42,10 @@ pub fn now() -> Duration {
 }
 
 /// Whether this thread may wait for a process: it is no worker, or is inside of
-/// [`Context::blocking`](ganger_proc_api::Context::blocking). It is not in a driver, either.
+/// [`Context::blocking`](ganger_proc_api::Context::blocking), and is not in a driver.
 ///
 /// # Panics
-/// In a simulation, whose only thread it is: `what` would wait, and `instead` is to be called.
+/// In a simulation, whose only thread this is: `what` would wait, and the text advises `instead`.
 #[must_use]
 #[track_caller]
 pub fn may_block(what: &str, instead: &str) -> bool {
@@ -57,7 +57,8 @@ pub fn may_block(what: &str, instead: &str) -> bool {
     !is_driving() && local::with_any(|queue| queue.is_none_or(may_block))
 }
 
-/// One of so many, by the seed of the simulation that this thread is in; `what` says what for.
+/// Draws a number below `of` from the seed of the simulation that this thread is in; `what` names
+/// the purpose.
 #[must_use]
 pub fn choose(what: &'static str, of: usize) -> Option<usize> {
     Decider::choose(what, of)

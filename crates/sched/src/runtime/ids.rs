@@ -1,5 +1,5 @@
-//! The ids and the cells of processes: where a new process has them from, and where an ended one
-//! leaves them. And which processes run.
+//! The ids and the cells of processes: their sources for new processes, and their places after the
+//! end. Also the running processes.
 
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::local::{self, LocalQueue};
@@ -8,7 +8,7 @@ use crate::runtime::shared::Shared;
 use ganger_proc_api::Pid;
 
 impl Shared {
-    /// Calls `f` with what this thread keeps of ended processes. `f` calls nothing of a user's.
+    /// Calls `f` with this thread's cache of ids and cells. `f` calls no user's code.
     pub(crate) fn with_cache<R>(&self, f: impl FnOnce(&mut Cache<ProcessCell>) -> R) -> R {
         local::with_either(self, |queue| match queue {
             Some(queue) => f(&mut queue.cache.borrow_mut()),
@@ -16,15 +16,16 @@ impl Shared {
         })
     }
 
-    /// Keeps the cell of an ended process for another one, if there is no other reference to it.
+    /// Keeps the cell of an ended process for another process, if there is no other reference to
+    /// the cell.
     pub(crate) fn keep_cell(&self, queue: &LocalQueue, cell: Task) {
         if !self.shutdown.is_halted() {
             queue.cache.borrow_mut().keep_cell(cell, &self.census.pool);
         }
     }
 
-    /// An id that no other process of this scheduler has, has had or will have; none when there are
-    /// no more.
+    /// Claims an id that no other process of this scheduler has, has had or will have; `None` when
+    /// the ids are used up.
     pub(crate) fn claim_id(&self, cache: &mut Cache<ProcessCell>) -> Option<u64> {
         cache.take_id(&self.census.pool, || {
             self.census.registry.claim_fresh(FRESH)
@@ -50,7 +51,7 @@ impl Shared {
         Some(Pid::new(self.host, id))
     }
 
-    /// Whether the worker is in the turn of that number, with that process.
+    /// Whether the worker is in this turn of this process.
     pub(crate) fn is_in_turn(&self, worker: usize, turn: u64, pid: Pid) -> bool {
         let turns = &self.counters.of(Some(worker)).turns;
         turns.get() == turn && self.census.turns.on(worker) == Some(pid.id())

@@ -7,10 +7,12 @@ use ganger_sync::atomic::Ordering;
 use std::sync::Arc;
 
 impl Shared {
-    /// What a child inherits that the process with that id, or zero, starts now.
+    /// The values that a child inherits from this parent, if it starts now. The id 0 stands for no
+    /// parent.
     pub(crate) fn values_of(&self, parent: u64) -> Option<Arc<Values>> {
-        // Ordering: Relaxed, because this thread owns the parent's run token, which orders it after
-        // the parent's own calls, and after its start. Those of other threads may come too late.
+        // Ordering: Relaxed, because this thread owns the parent's run token, which orders the load
+        // after the parent's own calls, and after its start. Calls of other threads may come too
+        // late.
         if parent == 0 || !self.has_inherited.load(Ordering::Relaxed) {
             return None;
         }
@@ -22,9 +24,9 @@ impl Shared {
 }
 
 impl ProcessCell {
-    /// Sets a value for this process and for the children that it starts from now on.
+    /// Sets a value for this process and for its later children.
     pub(crate) fn set_inherited(&self, value: Value) {
-        // Ordering: Relaxed pairs with the one in `values_of`.
+        // Ordering: Relaxed pairs with the load in `values_of`.
         self.shared.has_inherited.store(true, Ordering::Relaxed);
         drop(self.origin.set(value));
     }

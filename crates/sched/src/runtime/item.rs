@@ -1,4 +1,4 @@
-//! What a mailbox holds: items, which go into nodes, and come out of them again when the receiver
+//! The items of a mailbox, which go into nodes, and come out of them again when the receiver
 //! refuses them.
 
 use crate::probe::{Arrival, Cause};
@@ -12,15 +12,15 @@ use ganger_proc_api::{
 };
 use ganger_time::internal::Ticket;
 
-/// What a mailbox holds.
+/// An item of a mailbox.
 pub(crate) enum Item {
-    /// What a step sees.
+    /// An event for a step.
     Event(Event),
-    /// A request to put another process in this one's place.
+    /// A request to put another process in this process's place.
     Upgrade(Box<UpgradeRequest>),
-    /// What is asked of the end of the process.
+    /// A request concerning the end of the process.
     Exit(ExitRequest),
-    /// It says before the next step what there is to do.
+    /// A signal, which decides before the next step.
     Signal(Box<dyn ExitSignal>),
     /// Nothing: it just wakes the process.
     Nudge,
@@ -28,19 +28,20 @@ pub(crate) enum Item {
     Wake,
     /// No step sees it: the worker makes the call between two steps.
     Call(Box<StepsCall>),
-    /// A message that a timer has sent, and keeps until then, unless it has been taken back.
+    /// A message that a timer has sent and keeps until a step takes it, unless the sender has taken
+    /// it back.
     HeldByTimer(Ticket),
-    /// No step sees it: what has caused the item behind it.
+    /// The cause of the item behind it; no step sees it.
     Cause(Cause),
-    /// A system event, with what has caused it: it overtakes others with its cause.
+    /// A system event with its cause: it overtakes other items together with its cause.
     Caused(Cause, Box<Item>),
 }
 
-// An event is moved out of the mailbox as it is: nothing is written beside it.
+// An event is moved out of the mailbox as it is: its item needs no other bytes.
 const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 
 impl Item {
-    /// Whether it overtakes the others.
+    /// Whether the item overtakes the others.
     pub(crate) fn is_system(&self) -> bool {
         match self.bare() {
             Self::Event(Event::Exit(notice)) => !notice.is_in_order(),
@@ -50,7 +51,7 @@ impl Item {
         }
     }
 
-    /// What a probe sees of it: nothing, if no step sees it and it asks for nothing.
+    /// The item as a probe sees it: `None`, if no step sees the item and it asks for nothing.
     pub(crate) fn seen(&self) -> Option<Arrival<'_>> {
         match self.bare() {
             Self::Event(event) => Some(Arrival::Event(event)),
@@ -61,7 +62,7 @@ impl Item {
         }
     }
 
-    /// It without its cause.
+    /// The item without its cause.
     #[inline(always)]
     pub(crate) fn bare(&self) -> &Self {
         match self {
@@ -79,8 +80,8 @@ impl Item {
     }
 }
 
-/// Calls `f` with the causes that system events among these have with them. What is left is bare.
-/// O(items).
+/// Calls `f` with the causes that system events among the items carry, and returns the items
+/// without these causes. O(items).
 pub(crate) fn take_causes(items: Batch<Item>, mut f: impl FnMut(Cause)) -> Batch<Item> {
     if !items.iter().any(|item| matches!(item, Item::Caused(..))) {
         return items;
@@ -93,13 +94,13 @@ pub(crate) fn take_causes(items: Batch<Item>, mut f: impl FnMut(Cause)) -> Batch
     bare.collect()
 }
 
-/// How many of these are the causes of others. O(items).
+/// How many items are causes of other items. O(items).
 pub(crate) fn count_causes(items: &Batch<Item>) -> usize {
     let is_cause = |item: &&Item| matches!(item, Item::Cause(_));
     items.iter().filter(is_cause).count()
 }
 
-/// What a probe sees of these.
+/// The items as a probe sees them.
 #[inline]
 pub(crate) fn seen(items: &Batch<Item>) -> impl Iterator<Item = Arrival<'_>> + Clone {
     items.iter().filter_map(Item::seen)
@@ -127,7 +128,7 @@ pub(crate) fn message(node: &Single<Item>) -> Option<&Message> {
     }
 }
 
-/// The message of an item that was refused.
+/// The message of a refused item.
 pub(crate) fn into_message(refused: Item) -> Message {
     match refused {
         Item::Event(Event::Message(message)) => message,
@@ -135,7 +136,7 @@ pub(crate) fn into_message(refused: Item) -> Message {
     }
 }
 
-/// The error that gives a refused message back to its sender.
+/// The error that returns a refused message to its sender.
 #[cold]
 pub(crate) fn refused(kind: SendErrorKind, refused: Single<Item>, target: &Pid) -> SendError {
     SendError::new(kind, into_message(refused.into_item()).to(*target))

@@ -10,20 +10,19 @@ use std::ptr;
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-/// The context of a process, for a call of its code. It counts for nothing in the reference count
-/// of the process, which would cost two read-modify-writes a step. Code that keeps the context
-/// clones it.
+/// The context of a process, for a call of its code. The reference count of the process leaves it
+/// out, as it would cost two read-modify-writes a step. Code that keeps the context clones it.
 pub(crate) struct LentContext<'a> {
     context: ManuallyDrop<Context>,
     of: PhantomData<&'a Task>,
 }
 
 impl<'a> LentContext<'a> {
-    /// The context of that process.
+    /// Makes the context of `task`.
     #[inline(always)]
     pub(crate) fn new(task: &'a Task) -> Self {
-        // SAFETY: the pointer is that of an `Arc`, which is borrowed for as long as this lives. The
-        // copy is never dropped, so that it need not be counted.
+        // SAFETY: the pointer comes from an `Arc`, which is borrowed for as long as this context
+        // lives. The copy is never dropped, so it need not be counted.
         let copy = unsafe { Arc::from_raw(Arc::as_ptr(task)) };
         Self {
             context: ManuallyDrop::new(Context::new(copy as _)),
@@ -44,7 +43,7 @@ impl Deref for LentContext<'_> {
 /// The wakers of processes have this table, and no other waker has it.
 static PROCESS_WAKER: RawWakerVTable = RawWakerVTable::new(
     |cell| {
-        // SAFETY: the pointers are those of `into_raw`, and of clones.
+        // SAFETY: the pointers come from `into_raw`, and from clones.
         unsafe { Arc::increment_strong_count(cell.cast::<ProcessCell>()) };
         RawWaker::new(cell, &PROCESS_WAKER)
     },
@@ -57,7 +56,7 @@ static PROCESS_WAKER: RawWakerVTable = RawWakerVTable::new(
 );
 
 impl ProcessCell {
-    /// A process is its own waker, which costs a reference to its cell.
+    /// Makes the process its own waker, which costs a reference to its cell.
     pub(crate) fn into_waker(self: Arc<Self>) -> Waker {
         let waker = RawWaker::new(Arc::into_raw(self).cast(), &PROCESS_WAKER);
         // SAFETY: the functions of the table count references to the cell, on any thread.
@@ -79,13 +78,13 @@ pub struct LentWaker<'a> {
 }
 
 impl LentWaker<'_> {
-    /// The waker of that process.
+    /// Makes the waker of the process.
     ///
     /// # Safety
-    /// The pointer is that of an `Arc`, which is there for as long as this lives.
+    /// The pointer comes from an `Arc`, which lives for as long as this waker.
     pub(crate) unsafe fn new(cell: *const ProcessCell) -> Self {
-        // SAFETY: as this function's. The copy, and the waker that takes it over, are never
-        // dropped, so that it need not be counted.
+        // SAFETY: the contract of this function. The copy, and the waker that takes it over, are
+        // never dropped, so it need not be counted.
         let copy = unsafe { Arc::from_raw(cell) };
         Self {
             waker: ManuallyDrop::new(copy.into_waker()),
@@ -114,7 +113,7 @@ mod tests {
     use crate::Scheduler;
     use ganger_proc_api::process_fn;
 
-    /// Channels clone the wakers of processes under their locks, and no others.
+    /// Under their locks, channels clone no wakers but those of processes.
     #[test]
     fn wakers_of_processes_are_known_as_such() {
         let scheduler = Scheduler::start_default().expect("it starts");

@@ -1,9 +1,9 @@
 //! How the lives of processes are told.
 //!
-//! **Protocol.** The thread that starts a process tells of the start before it queues the process,
-//! so that no end comes before its start. The thread that ends the process tells of the end when
-//! the PID is gone, before the owner of the handle gets the reason. A scheduler without a watch
-//! pays a look at its settings, and one whose watch is off asks it.
+//! **Protocol.** The thread that starts a process reports the start before it queues the process,
+//! so no end comes before its start. The thread that ends the process reports the end when the PID
+//! is gone, before the owner of the handle gets the reason. A scheduler without a watch pays a look
+//! at its settings; with a watch it asks whether the watch is on.
 
 use crate::base::contain::contain_and_report;
 use crate::probe::Probe;

@@ -1,4 +1,4 @@
-//! The queue of the worker that this thread is, if it is one.
+//! The queue of the worker on this thread, if the thread is a worker.
 
 use crate::base::stats::Counters;
 use crate::handlers::commands::OwnHandlers;
@@ -21,15 +21,15 @@ use std::ptr;
 use std::sync::Arc;
 
 thread_local! {
-    /// The queue of the innermost [`enter`] on this thread's stack, or null. It has no destructor.
-    /// So a look costs a load, and works in the destructors of other thread-locals.
+    /// The queue of the innermost [`enter`] on this thread's stack, or null. The cell has no
+    /// destructor. So a look costs a load, and works in the destructors of other thread-locals.
     static CURRENT: Cell<*const LocalQueue> = const { Cell::new(ptr::null()) };
 
-    /// What the innermost [`put_aside`] on this thread's stack keeps, or null.
+    /// The list of the innermost [`put_aside`] on this thread's stack, or null.
     static ASIDE: Cell<*const Aside> = const { Cell::new(ptr::null()) };
 }
 
-/// What becomes ready while this thread is no worker.
+/// The processes that become ready while this thread is no worker.
 struct Aside {
     of: *const Shared,
     tokens: RefCell<Vec<Token>>,
@@ -50,7 +50,7 @@ pub(crate) fn firing(f: impl FnOnce()) {
     scoped(&FIRING, true, f);
 }
 
-/// What a worker has for itself: its queue of ready processes, its caches and its handlers.
+/// A worker's own data: its queue of ready processes, its caches and its handlers.
 pub(crate) struct LocalQueue {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
@@ -59,11 +59,11 @@ pub(crate) struct LocalQueue {
     pub(crate) handlers: OwnHandlers,
     /// How many processes this turn has woken.
     woken: Cell<u32>,
-    /// So many in the deque lie below those that this worker has woken, or stolen; the maximum when
-    /// it has none.
+    /// How many processes lie in the deque below the processes that this worker has woken, or
+    /// stolen; the maximum when the deque has none of these.
     below_woken: Cell<usize>,
-    /// Until when the worker wakes no sleeper for what is in the deque; 0 when it wakes one. See
-    /// `worker/batch.rs`.
+    /// Until when the worker wakes no sleeper for the processes in the deque; 0 when it wakes
+    /// sleepers. See `worker/batch.rs`.
     kept_until: Cell<u64>,
     pub(crate) round: Round,
 }
@@ -99,20 +99,20 @@ impl LocalQueue {
 
     /// The worker begins a turn.
     pub(crate) fn begin_turn(&self) {
-        // Most turns wake one process at most. A load costs less than a store.
+        // Most turns wake at most a single process. A load costs less than a store.
         if self.woken.get() > 0 {
             self.woken.set(0);
         }
     }
 
-    /// Whether the worker is one of that scheduler's.
+    /// Whether the worker belongs to the scheduler.
     pub(crate) fn is_of(&self, shared: &Shared) -> bool {
         ptr::eq(Arc::as_ptr(&self.shared), shared)
     }
 
-    /// The turn is about to wake another process. A turn that wakes many keeps its worker from them
-    /// for long. So the worker exposes them to thieves: a thief that finds nothing exposed
-    /// interrupts it by a heavy fence.
+    /// Counts a process that the turn is about to wake. A turn that wakes many keeps its worker
+    /// from them for long. So the worker exposes them to thieves: a thief that finds nothing
+    /// exposed interrupts the worker by a heavy fence.
     pub(crate) fn note_woken(&self) {
         self.woken.set(self.woken.get().wrapping_add(1));
         if self.woken.get().is_multiple_of(EXPOSED_AT_ONCE) {
@@ -120,15 +120,15 @@ impl LocalQueue {
         }
     }
 
-    /// What is pushed upon so many is woken, or stolen.
+    /// Notes that processes pushed upon the first `below` of the deque are woken or stolen.
     pub(crate) fn begin_woken(&self, below: usize) {
         if below < self.below_woken.get() {
             self.below_woken.set(below);
         }
     }
 
-    /// Whether the deque may have something woken or stolen, which a process that continues would
-    /// be picked before.
+    /// Whether the deque may have a woken or stolen process, before which a continuing process
+    /// would be picked.
     pub(crate) fn has_woken(&self) -> bool {
         self.woken_at_most() > 0
     }
@@ -150,8 +150,8 @@ impl LocalQueue {
         self.below_woken.set(usize::MAX);
     }
 
-    /// Wakes a sleeping worker for what is queued here, unless that is kept. It steals while this
-    /// worker runs something else.
+    /// Wakes a sleeping worker for the processes of the deque, unless they are kept. The woken
+    /// worker steals while this worker runs something else.
     pub(crate) fn offer(&self) {
         if self.keeps() {
             return self.offer_kept();
@@ -164,7 +164,8 @@ impl LocalQueue {
     /// As [`offer`](Self::offer), where the last look found that the deque was kept.
     #[inline(never)]
     fn offer_kept(&self) {
-        // Also when the deque is empty: what is woken later is no part of what was kept.
+        // Also when the deque is empty: the time applies to its present processes, not to later
+        // ones.
         if self.shared.now() >= self.kept_until.get() {
             self.kept_until.set(0);
             self.offer();
@@ -173,17 +174,18 @@ impl LocalQueue {
         }
     }
 
-    /// What is in the deque is kept until then; no longer at 0.
+    /// Keeps the processes of the deque until `until`; 0 ends this.
     pub(crate) fn keep_until(&self, until: u64) {
         self.kept_until.set(until);
     }
 
-    /// Whether no sleeper is woken for what is in the deque. It lasts until the next pick at least.
+    /// Whether the worker wakes no sleeper for the processes of the deque. The answer holds until
+    /// the next pick at least.
     pub(crate) fn keeps(&self) -> bool {
         self.kept_until.get() > 0
     }
 
-    /// A function of its own, so that waking one process stays small.
+    /// A function of its own, so that waking a process stays small.
     #[cold]
     #[inline(never)]
     fn expose(&self) {
@@ -198,7 +200,7 @@ impl Shared {
         frames::submitted(self).or_else(in_step).unwrap_or_default()
     }
 
-    /// Which worker this thread is, if so.
+    /// The index of the worker on this thread, if it is a worker.
     pub(crate) fn own_index(&self) -> Option<usize> {
         with(self, |queue| queue.index)
     }
@@ -209,12 +211,12 @@ impl Shared {
     }
 }
 
-/// Calls `f` with `queue` as the one of this thread.
+/// Calls `f` with `queue` as the queue of this thread.
 pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
     scoped(&CURRENT, queue, f);
 }
 
-/// Calls `f` on a thread that is no worker as long as that lasts. Returns what [`take_aside`] has
+/// Calls `f`, during which this thread is no worker. Returns the tokens that [`take_aside`] has
 /// taken.
 pub(crate) fn put_aside(shared: &Shared, f: impl FnOnce()) -> Vec<Token> {
     let aside = Aside {
@@ -227,11 +229,11 @@ pub(crate) fn put_aside(shared: &Shared, f: impl FnOnce()) -> Vec<Token> {
     aside.tokens.into_inner()
 }
 
-/// Takes a process of that scheduler, if this thread is in [`put_aside`] for that. Returns whether
-/// it is the first one.
+/// Takes a ready process of the scheduler, if this thread is in a [`put_aside`] of the same
+/// scheduler. Returns whether it is the first.
 pub(crate) fn take_aside(shared: &Shared, token: Token) -> Result<bool, Token> {
-    // SAFETY: null, or what a `put_aside` has on its stack. That has not returned, or it would have
-    // put back what was there before.
+    // SAFETY: null, or the list of a `put_aside` on this stack. The `put_aside` has not returned,
+    // or it would have restored the former pointer.
     match unsafe { ASIDE.get().as_ref() } {
         Some(aside) if ptr::eq(aside.of, shared) => {
             let mut tokens = aside.tokens.borrow_mut();
@@ -265,8 +267,8 @@ pub(crate) fn with_either<R>(shared: &Shared, f: impl FnOnce(Option<&LocalQueue>
 /// Calls `f` with this thread's queue, if it is a worker of some scheduler.
 #[inline]
 pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
-    // SAFETY: null, or a queue that an `enter` borrows. That `enter` has not returned, or it would
-    // have put back what was there before.
+    // SAFETY: null, or a queue that an `enter` borrows. The `enter` has not returned, or it would
+    // have restored the former pointer.
     f(unsafe { CURRENT.get().as_ref() })
 }
 
@@ -295,7 +297,7 @@ mod tests {
         with(&queue.shared, |current| ptr::eq(current, queue)) == Some(true)
     }
 
-    /// A worker that has left the driver with what is soon over.
+    /// A worker that has left the driver with short work.
     // pins: G2
     #[test]
     fn a_sleeper_is_woken_for_what_is_kept_when_that_lasts() {
@@ -332,7 +334,7 @@ mod tests {
                 crate::queues::idle::Woken::Notified
             );
         });
-        // For the scheduler's end, which knows of no worker that has them.
+        // For the scheduler's end, as no worker has these tokens.
         while let Some(token) = queue.deque.pop() {
             shared.queues.global.push(token);
         }

@@ -1,9 +1,9 @@
-//! The cell of a process, and what all threads of a scheduler share.
+//! The cell of a process, and the state that all threads of a scheduler share.
 //!
-//! **What it promises.** A process is queued at most once (G1). The cell and the shared state
-//! refer to each other, so they are one folder.
+//! **Promise.** A process is queued at most once (G1). The cell and the shared state refer to each
+//! other, so they are one folder.
 //!
-//! **What it may import.** The folders from `base` to `queues` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `queues` (`docs/ARCHITECTURE.md`).
 
 mod caused;
 pub(crate) mod causes;

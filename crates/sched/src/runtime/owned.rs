@@ -1,5 +1,5 @@
-//! The part of a process that only its runner touches: the state machine itself, the events that
-//! have left the mailbox, and the yields that have not completed.
+//! The part of a process for its runner alone: the state machine itself, the events that have left
+//! the mailbox, and the yields that have not completed.
 
 use crate::base::contain::{contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
@@ -32,42 +32,42 @@ pub(crate) struct Core {
     pub(crate) process: Option<ProcessBox>,
     /// Taken out of the mailbox, not yet shown to a step; no system events.
     pub(crate) pending: Batch<Item>,
-    /// None when there is nothing in it. A thin pointer, because almost no process needs it.
+    /// None when the queues are empty. A thin pointer, because almost no process needs it.
     pub(crate) aside: Option<Box<SideQueues>>,
     pub(crate) yields: Outstanding,
-    /// Above 0: step even if there is no event. So are the first step, one that shows system
-    /// events, and the one after `step_again`, a wake or an upgrade. Counts the steps in a row that
-    /// have said `step_again` without a new event, up to a bound.
+    /// Above 0: step even if there is no event. This holds for the first step, for a step that
+    /// shows system events, and for the step after `step_again`, a wake or an upgrade. Counts the
+    /// steps in a row that have returned `step_again` without a new event, up to a bound.
     pub(crate) repeats: u16,
-    /// A warning says that the process goes on without an event.
+    /// Whether a warning has reported that the process continues without an event.
     pub(crate) has_warned: bool,
-    /// One of the counted references to the process is its own, for its next completer: a handler
-    /// that answers at once gives it back, and no command counts one. Not once the process has
-    /// ended.
+    /// Whether a counted reference to the process is its own, for its next completer: a handler
+    /// that answers at once returns the reference, and no command counts one. Clear once the
+    /// process has ended.
     pub(crate) has_self_ref: bool,
-    /// So many answers of this turn have come before their handlers returned, and nothing else is
+    /// How many answers of this turn have come before their handlers returned, with nothing else
     /// pending. Their yields are not among `yields`: they are outstanding as long as they count
     /// here.
     answers: u32,
 }
 
-/// The frequent part of what the next step is about.
+/// The frequent decisions on the next step.
 #[must_use]
 #[derive(Clone, Copy)]
 pub(crate) enum Frequent {
-    /// Step, with so many new events, the first in `pending`.
+    /// Step, with this many new events, the first in `pending`.
     Step(usize),
     /// Nothing happened: wait on.
     Nothing,
-    /// Ask [`Core::gather_rare`]: behind so many events is an item that is none, or something is
+    /// Ask [`Core::gather_rare`]: the item behind this many events is no event, or something is
     /// aside.
     Rare(usize),
 }
 
-/// What the next step is about.
+/// The decision on the next step.
 #[must_use]
 pub(crate) enum Gathered {
-    /// Step, with what is left and so many new events, the first in `pending`.
+    /// Step, with the left events and this many new ones, the first in `pending`.
     Step(usize),
     /// The same, and the step is the first to be shown a cancellation, for this reason.
     Cancel(CancelReason, usize),
@@ -75,11 +75,11 @@ pub(crate) enum Gathered {
     Nothing,
     /// Replace the process first.
     Upgrade(Box<UpgradeRequest>),
-    /// Ask a signal first, which that has caused.
+    /// Ask a signal first, with its cause.
     Signal(Box<dyn ExitSignal>, Option<Cause>),
-    /// No further step: the process has been terminated, perhaps by what was called for it here.
+    /// No further step: the process has been terminated, perhaps by a user's call made here.
     Terminated,
-    /// Settle the next message, which its timer may have given back to the sender, and then gather
+    /// Settle the next message, which its timer may have returned to the sender, and then gather
     /// more: the batch has this room left.
     HeldByTimer(usize),
 }
@@ -101,7 +101,7 @@ impl Default for Core {
 }
 
 impl Core {
-    /// The core of a process that has not had a step. Inlined into the place where it stays.
+    /// The core of a process that has not had a step. Inlined into its final place.
     #[inline(always)]
     pub(crate) fn new(process: ProcessBox) -> Self {
         Self {
@@ -111,8 +111,8 @@ impl Core {
         }
     }
 
-    /// Moves what has arrived into `pending`; `see` is shown that, and says how many are causes.
-    /// One RMW when there is something, none otherwise.
+    /// Moves arrived items into `pending`; `see` looks at them and counts the causes. One RMW when
+    /// something has arrived, none otherwise.
     #[inline(always)]
     pub(crate) fn receive(&mut self, state: &State<Item>, see: impl FnOnce(&Batch<Item>) -> usize) {
         if state.has_events() {
@@ -128,7 +128,7 @@ impl Core {
         }
     }
 
-    /// As `receive`, where system events may be among what has arrived.
+    /// As `receive`, where system events may be among the arrived items.
     #[cold]
     #[inline(never)]
     fn partition(&mut self, arrived: Batch<Item>) {
@@ -139,12 +139,12 @@ impl Core {
         }
     }
 
-    /// Whether system events wait that have left the mailbox.
+    /// Whether system events have left the mailbox and wait.
     pub(crate) fn has_system(&self) -> bool {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
     }
 
-    /// Whether there are events that earlier steps have left.
+    /// Whether earlier steps have left events.
     pub(crate) fn has_left(&self) -> bool {
         (self.aside.as_ref()).is_some_and(|aside| aside.untaken() > 0)
     }
@@ -164,8 +164,8 @@ impl Core {
         self.pending.len() == self.answers as usize
     }
 
-    /// The answers are not for the next step of this turn alone: their yields are outstanding like
-    /// all others.
+    /// Makes the answers' yields outstanding like all others, as the answers are not for the next
+    /// step of this turn alone.
     pub(crate) fn expect_answers(&mut self) {
         if self.answers > 0 {
             self.expect_each_answer();
@@ -184,8 +184,8 @@ impl Core {
         }
     }
 
-    /// The process takes back all yields with that tag. Returns the calls that are to be made, and
-    /// what timers are to forget.
+    /// Takes back all yields of the process with this tag. Returns the end calls to make, and the
+    /// timers' entries to forget.
     #[cold]
     pub(crate) fn take_back(
         &mut self,
@@ -205,7 +205,7 @@ impl Core {
         (self.take_calls(&tokens), tickets)
     }
 
-    /// The calls for these yields, which are in order.
+    /// Takes the calls of these yields, which are in order.
     fn take_calls(&mut self, tokens: &[u64]) -> Vec<Weak<EndCall>> {
         let Some(aside) = &mut self.aside else {
             return Vec::new();
@@ -218,7 +218,7 @@ impl Core {
         calls
     }
 
-    /// Carries out what is asked of the end. Returns how much of a batch that costs.
+    /// Carries out a request concerning the end. Returns its share of a batch.
     fn apply(&mut self, request: ExitRequest, counters: &Counters) -> usize {
         if let ExitRequest::Call(it) = &request
             && self.yields.is_revoked(it.token)
@@ -235,8 +235,8 @@ impl Core {
         cost
     }
 
-    /// The incarnation is over, and another one takes its place: takes out the exit actions that
-    /// belong to it, those that have just arrived included. O(mailbox).
+    /// Takes the exit actions of an incarnation that is over, also those that have just arrived,
+    /// for another incarnation takes its place. O(mailbox).
     #[cold]
     pub(crate) fn take_of_incarnation(&mut self, counters: &Counters) -> Vec<Box<dyn ExitAction>> {
         if self.pending.iter().any(|it| matches!(it, Item::Exit(_))) {
@@ -256,7 +256,7 @@ impl Core {
         taken.unwrap_or_default()
     }
 
-    /// So many events have come.
+    /// Lets the exit actions count `events` events.
     fn pass_exit_actions(&mut self, events: usize, counters: &Counters) {
         let aside = self.aside.as_mut();
         if let Some(actions) = aside.and_then(|aside| aside.exit_actions.as_mut()) {
@@ -265,7 +265,7 @@ impl Core {
         }
     }
 
-    /// Keeps no memory for exit actions, or for what is set aside, when there is none.
+    /// Frees the memory of empty exit actions, and of empty side queues.
     fn forget_exit_actions(&mut self) {
         let Some(aside) = &mut self.aside else { return };
         if aside.exit_actions.as_ref().is_some_and(|it| it.is_empty()) {
@@ -276,8 +276,8 @@ impl Core {
         }
     }
 
-    /// Decides what the next step is about, where `pending` begins with events, at most `limit` of
-    /// them, and nothing is aside.
+    /// Decides on the next step, where `pending` begins with events, at most `limit` of them, and
+    /// nothing is aside.
     #[inline(always)]
     pub(crate) fn gather(&mut self, limit: usize) -> Frequent {
         if self.answers > 0 {
@@ -315,8 +315,8 @@ impl Core {
     }
 
     /// As [`gather`](Self::gather), which has found `events`, in all other cases. The new system
-    /// events of the step go to the left events, in front of the others. None of the other events
-    /// is new if a system event has to wait, because the batch is full or an upgrade is next.
+    /// events of the step join the left events, in front of the others. If a system event has to
+    /// wait, because the batch is full or an upgrade is next, none of the other events is new.
     #[cold]
     #[inline(never)]
     pub(crate) fn gather_rare(
@@ -339,7 +339,7 @@ impl Core {
         }
     }
 
-    /// The same with the cancellation that the step is the first to be shown, if there is one.
+    /// Adds the cancellation that the step is the first to be shown, if there is one.
     fn gathered(&mut self, frequent: Frequent) -> Gathered {
         let Frequent::Step(events) = frequent else {
             return Gathered::Nothing;
@@ -377,7 +377,7 @@ impl Core {
         share
     }
 
-    /// The next step is shown that event, behind the other system events that it is shown.
+    /// Shows the event to the next step, behind the other system events of the step.
     #[cold]
     pub(crate) fn show_last(&mut self, event: Event) {
         let aside = self.aside.get_or_insert_default();
@@ -392,7 +392,7 @@ impl Core {
         matches!(next.map(Item::bare), Some(Item::Signal(_)))
     }
 
-    /// A step follows, even if there is no event.
+    /// Has a step follow, even if there is no event.
     pub(crate) fn must_step(&mut self) {
         self.repeats = self.repeats.max(1);
     }
@@ -407,7 +407,7 @@ impl Core {
         counters: &Counters,
     ) -> Gathered {
         let mut gathered = self.pending.split_to(events);
-        // What is for no step takes its time as well.
+        // An item for no step takes its time as well.
         let mut spent = 0;
         let mut causes = 0;
         while gathered.len() + spent < limit
@@ -461,8 +461,8 @@ impl Core {
         matches!(self.pending.iter().next(), Some(Item::HeldByTimer(_)))
     }
 
-    /// `take` gets the message that is next from its timer: it is an event from now on. Returns
-    /// `false` when it has been taken back.
+    /// Settles the next message, which `take` gets from its timer: from now on it is an event.
+    /// Returns `false` when the sender has taken it back.
     #[cold]
     #[inline(never)]
     pub(crate) fn settle_held(&mut self, take: impl FnOnce(Ticket) -> Option<Event>) -> bool {
@@ -487,16 +487,16 @@ impl Core {
         Frequent::Step(events)
     }
 
-    /// How many events a step sees that is shown so many new ones.
+    /// How many events a step sees that is shown `events` new ones.
     pub(crate) fn visible(&self, events: usize) -> usize {
         events + self.aside.as_ref().map_or(0, |aside| aside.untaken())
     }
 
     /// A cursor over the new events of the next step, as many as have been gathered.
     pub(crate) fn cursor(&self, events: usize) -> EventCursor {
-        // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links.
-        // (Under loom they are not, and the step does not go by them.) They are this step's.
-        // `StepEvents` sets the cursor again when it changes the list.
+        // SAFETY: `pending` begins with `events` events, in their order, in nodes, which are links.
+        // (Under loom they are no links, and the step does not use the cursor.) The events belong
+        // to this step. `StepEvents` sets the cursor again when it changes the list.
         unsafe { EventCursor::new(self.pending.links().cast(), events) }
     }
 
@@ -510,7 +510,7 @@ impl Core {
         Some((process, events))
     }
 
-    /// Keeps what a step left of its new events, for the steps after it.
+    /// Keeps the new events that a step has left, for later steps.
     pub(crate) fn keep(&mut self, left: usize, about: &About) {
         if left > 0 || about.left() > 0 {
             self.keep_some(left, about);
@@ -527,7 +527,7 @@ impl Core {
         about.set_left(self.aside.as_ref().map_or(0, |aside| aside.untaken()));
     }
 
-    /// The process has been replaced: what its predecessor had asked for is none of its business.
+    /// Forgets the yields of the predecessor, which an upgrade has replaced.
     pub(crate) fn forget_yields(&mut self, pid: Pid, counters: &Counters) {
         self.yields.forget_all();
         self.settle_causes(Causes::forget_all);
@@ -535,7 +535,7 @@ impl Core {
         self.drop_left(pid, counters, |_| true);
     }
 
-    /// Drops and counts those of the completions that steps have left.
+    /// Drops and counts the stale completions among the left events.
     fn drop_left(&mut self, pid: Pid, counters: &Counters, is_stale: impl Fn(&Completion) -> bool) {
         let is_stale =
             |item: &Item| matches!(item, Item::Event(Event::Completion(it)) if is_stale(it));
@@ -561,13 +561,13 @@ impl Core {
         aside.exit_actions.take()
     }
 
-    /// Keeps what is left of the end for the next turn.
+    /// Keeps the rest of the end for the next turn.
     pub(crate) fn put_off(&mut self, ending: Box<Ending>) {
         let aside = self.aside.get_or_insert_default();
         aside.rare.get_or_insert_default().ending = Some(ending);
     }
 
-    /// What is left of the end.
+    /// Takes the rest of the end.
     pub(crate) fn take_ending(&mut self) -> Option<Box<Ending>> {
         self.aside.as_mut()?.rare.take()?.ending
     }

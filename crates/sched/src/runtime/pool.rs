@@ -1,21 +1,20 @@
-//! What ended processes leave for the next ones: their cells, and the next ids of their slots in
-//! the registry.
+//! The pool of ended processes' cells, and of the next ids of their slots in the registry.
 //!
 //! **Problem.** A process is often started by one thread and ended by another. General allocators
-//! are slowest at memory that one thread asks for and another one gives back. And a worker that
-//! waits for an allocator's lock is a worker that blocks.
+//! are slowest at memory that one thread asks for and another returns. And a worker that waits for
+//! an allocator's lock is a worker that blocks.
 //!
 //! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share one. A thread that
-//! finds it in use looks again a few times, and then does without. What a cache has too much of
-//! goes to the pool, a batch at a time, and what it lacks comes from there. Beyond [`BATCHES`]
+//! finds the shared cache in use looks again a few times, and then does without. A cache returns
+//! its surplus to the pool, a batch at a time, and refills itself from there. Beyond [`BATCHES`]
 //! batches cells go back to the allocator.
 //!
-//! **Rejected.** A cache for each thread: a thread that ends would have to hand over what it keeps,
-//! in a destructor of a thread-local.
+//! **Rejected.** A cache for each thread: a thread that ends would have to hand over its cells and
+//! ids, in a destructor of a thread-local.
 //!
 //! **The end.** A cell in the pool keeps the scheduler's memory alive, and the pool is a part of
-//! it. So the pool takes nothing once it is closed, and each thread that ends after the halt
-//! empties it.
+//! that memory. So the pool takes nothing once it is closed, and each thread that ends after the
+//! halt empties it.
 
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use ganger_sync::atomic::{Ordering, fence};
@@ -23,27 +22,27 @@ use ganger_sync::{CachePadded, TryLock, hint, thread};
 use std::mem;
 use std::sync::Arc;
 
-/// What goes to the pool, and comes from there, at once.
+/// The number of cells or ids that move to the pool, and from there, at once.
 const BATCH: usize = 64;
 
 /// Batches of cells that the pool keeps.
 const BATCHES: usize = 64;
 
-/// Ids in slots that have never been used are claimed so many at a time.
+/// The number of ids in fresh slots that a thread claims at a time.
 pub(crate) const FRESH: u32 = 64;
 
-/// How often a thread that is no worker looks whether the shared cache is free. A use of it takes
-/// some dozens of instructions, unless its thread is suspended.
+/// How often a thread that is no worker looks whether the shared cache is free. A use takes some
+/// dozens of instructions, unless its thread is suspended.
 const LOOKS: usize = 64;
 
 pub(crate) struct Pool<T> {
     cells: ArrayQueue<Vec<Arc<T>>>,
     ids: SegQueue<Vec<u64>>,
-    /// Of all threads that are no workers.
+    /// The cache of all threads that are no workers.
     outside: CachePadded<TryLock<Cache<T>>>,
 }
 
-/// What one thread keeps, or all threads that are no workers.
+/// The cells and ids of one worker, or of all threads that are no workers.
 pub(crate) struct Cache<T> {
     /// Nothing else refers to them.
     cells: Vec<Arc<T>>,
@@ -69,7 +68,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// As [`outside`](Self::outside), for a thread that has just found another one at the cache.
+    /// As [`outside`](Self::outside), for a thread that has just found another thread at the cache.
     #[cold]
     fn look_again<R, F: FnOnce(&mut Cache<T>) -> R>(&self, f: F) -> R {
         let mut call = f;
@@ -86,7 +85,7 @@ impl<T> Pool<T> {
     /// Calls `f` with a cache for this once.
     fn without_cache<R>(&self, f: impl FnOnce(&mut Cache<T>) -> R) -> R {
         let mut cache = Cache {
-            // A batch of cells would come for a single one of them.
+            // A batch of cells would come for a single cell.
             is_closed: true,
             ..Cache::default()
         };
@@ -103,13 +102,13 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Gives all cells back, for good. To be called by each of the threads that end after the halt.
+    /// Returns all cells, for good. Each thread that ends after the halt calls it.
     pub(crate) fn close(&self) {
         self.wait_for_outside(|cache| cache.is_closed = true);
         self.release();
     }
 
-    /// Gives the cells back that belong to no worker.
+    /// Returns the cells that belong to no worker.
     pub(crate) fn release(&self) {
         let mut kept = Vec::new();
         self.wait_for_outside(|cache| kept = cache.take_cells());
@@ -131,7 +130,7 @@ impl<T> Default for Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// A cell to be used again, which nothing else refers to.
+    /// Takes a cell for another use, to which no other reference exists.
     pub(crate) fn take_cell(&mut self, pool: &Pool<T>) -> Option<Arc<T>> {
         let cell = self.cells.pop();
         if cell.is_some() {
@@ -151,13 +150,13 @@ impl<T> Cache<T> {
             return;
         }
         // Ordering: Acquire pairs with the Release of the threads that have dropped their
-        // references: what they did with the cell comes before its next use. There are no weak
+        // references: their accesses to the cell come before its next use. There are no weak
         // references.
         fence(Ordering::Acquire);
         self.cells.push(cell);
         if self.cells.len() >= 2 * BATCH {
             let batch = self.cells.split_off(BATCH);
-            // One that does not fit goes back to the allocator.
+            // A batch that does not fit goes back to the allocator.
             let _full = pool.cells.push(batch);
         }
     }
@@ -167,7 +166,7 @@ impl<T> Cache<T> {
         mem::take(&mut self.cells)
     }
 
-    /// An id that is free; `claim` gives some that no process has had.
+    /// Takes a free id; `claim` returns ids that no process has had.
     pub(crate) fn take_id(
         &mut self,
         pool: &Pool<T>,
@@ -182,7 +181,7 @@ impl<T> Cache<T> {
         self.ids.pop()
     }
 
-    /// Keeps an id that is free.
+    /// Keeps a free id.
     pub(crate) fn keep_id(&mut self, id: u64, pool: &Pool<T>) {
         self.ids.push(id);
         if self.ids.len() >= 4 * BATCH {
@@ -190,7 +189,7 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Leaves all ids to others.
+    /// Leaves all ids to other threads.
     pub(crate) fn leave(&mut self, pool: &Pool<T>) {
         let ids = mem::take(&mut self.ids);
         if !ids.is_empty() {
@@ -218,7 +217,7 @@ mod tests {
         ids.extend(claim(&pool));
         let inside = pool.outside.try_with(|_| ids.extend(claim(&pool)));
         assert!(inside.is_ok());
-        // The second one, without a cache, has left the rest of its ids to others.
+        // The second thread, without a cache, has left the rest of its ids to others.
         let rest = pool.ids.pop().unwrap();
         assert_eq!(rest.len(), FRESH as usize - 1);
         assert!(pool.ids.is_empty());

@@ -1,15 +1,15 @@
-//! Which process a PID names.
+//! The registry, which maps a PID to its process.
 //!
-//! Ids that the scheduler chooses are in a table of slots; those that users choose, below all of
-//! these, in a map. No guard of either outlives a method here, so that none is held across a send
-//! or a user's call.
+//! Ids that the scheduler chooses are in a table of slots; ids that users choose, below all of
+//! these, in a map. No guard of either outlives a method here, so none is held across a send or a
+//! user's call.
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ganger_nodes::slots::{FIRST_ID, Slots};
 use std::ops::Range;
 
-/// Ids below this are the user's to choose; the scheduler chooses higher ones.
+/// Ids below this are the user's to choose; the scheduler chooses higher ids.
 pub(crate) const FIRST_COUNTED_ID: u64 = FIRST_ID;
 
 /// Parts of the map of ids that users have chosen, each with a lock of its own.
@@ -27,7 +27,8 @@ enum Chosen<T> {
 }
 
 impl<T: Clone> Registry<T> {
-    /// Ids that the scheduler chooses begin at that generation of their slots, which is not zero.
+    /// Makes a registry. Ids of the scheduler begin at `generation` of their slots, which is not
+    /// zero.
     pub(crate) fn beginning_at(generation: u32) -> Self {
         Self {
             counted: Slots::beginning_at(generation),
@@ -40,7 +41,7 @@ impl<T: Clone> Registry<T> {
         self.counted.claim_fresh(count)
     }
 
-    /// Keeps others from taking an id that a user has chosen; `false` when it is taken.
+    /// Keeps others from taking an id that a user has chosen; `false` when the id is taken.
     #[must_use]
     pub(crate) fn reserve(&self, id: u64) -> bool {
         match self.chosen.entry(id) {
@@ -65,11 +66,11 @@ impl<T: Clone> Registry<T> {
         }
     }
 
-    /// Frees the id, and gives the process back whose id it was, if it was visible; and an id that
-    /// the caller has claimed with this, in the same slot, if there is one.
+    /// Frees the id. Returns its process, if the process was visible; and an id that this call has
+    /// claimed in the same slot, if there is one.
     ///
     /// # Safety
-    /// It is called once for each id that was reserved or claimed.
+    /// A caller calls it once for each id that was reserved or claimed.
     pub(crate) unsafe fn remove(&self, id: u64) -> (Option<T>, Option<u64>) {
         if id < FIRST_COUNTED_ID {
             let task = match self.chosen.remove(&id) {
@@ -82,7 +83,7 @@ impl<T: Clone> Registry<T> {
         unsafe { self.counted.free(id) }
     }
 
-    /// Gives the memory of chosen ids back that are free. O(n) in those that are taken.
+    /// Releases the memory of free chosen ids. O(n) in the taken ones.
     pub(crate) fn release(&self) {
         self.chosen.shrink_to_fit();
     }
@@ -91,8 +92,8 @@ impl<T: Clone> Registry<T> {
         self.read(id, T::clone)
     }
 
-    /// Calls `f` with a process, if it is visible. `f` has to be short, must not panic, and calls
-    /// nothing of a user's: the thread that ends the process waits until it has returned.
+    /// Calls `f` with a process, if it is visible. `f` must be short, must not panic, and calls no
+    /// user's code: the thread that ends the process waits until `f` has returned.
     #[inline]
     pub(crate) fn read<R>(&self, id: u64, f: impl FnOnce(&T) -> R) -> Option<R> {
         if id < FIRST_COUNTED_ID {
@@ -104,14 +105,14 @@ impl<T: Clone> Registry<T> {
         self.counted.read(id, f)
     }
 
-    /// All visible processes, one after the other, chosen ids first and in their order. Those that
-    /// start or end meanwhile may or may not be among them. O(n log n) in the chosen ones.
+    /// All visible processes, one after the other, chosen ids first and in their order. Processes
+    /// that start or end meanwhile may be missing. O(n log n) in the chosen ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = T> {
         self.portion(0, u32::MAX).0
     }
 
-    /// The visible processes of a portion: of so many slots, the first portion with all chosen ids.
-    /// Returns also where the next portion begins, if there is one. As [`all`](Self::all).
+    /// The visible processes of a portion of `slots` slots; the first portion has all chosen ids.
+    /// Also returns the begin of the next portion, if there is one. As [`all`](Self::all).
     pub(crate) fn portion(&self, from: u32, slots: u32) -> (impl Iterator<Item = T>, Option<u32>) {
         let chosen = if from == 0 { self.chosen() } else { Vec::new() };
         let (ids, next) = self.counted.ids_among(from..from.saturating_add(slots));

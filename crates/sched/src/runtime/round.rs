@@ -1,4 +1,4 @@
-//! Rounds of a deque: how processes that give way run behind the others there.
+//! Rounds of a deque: how a process that gives way runs behind the others of its deque.
 //!
 //! **Problem.** A process that gives way runs behind the others that are ready. A deque is last in,
 //! first out. At the end of the global queue the process costs lines that all workers write.
@@ -7,10 +7,10 @@
 //! and the balance of workers would have to look there, too.
 //!
 //! **Protocol**
-//! 1. A process that gives way goes to its worker's deque, if this has others and nothing woken.
-//!    With that a *round* begins: as many picks as there are others.
-//! 2. A pick in a round takes the oldest. What was woken meanwhile, or goes on, lies on top, and
-//!    comes first.
+//! 1. 1. A process that gives way goes to its worker's deque, if the deque has others and nothing
+//!    woken. This begins a *round*: as many picks as there are others.
+//! 2. 2. A pick in a round takes the oldest. Processes that were woken meanwhile, or continue, lie
+//!    on top, and come first.
 //! 3. A round ends with a look at the global queue, whose processes have waited for as long.
 //!    Another round begins if a process has given way in this one.
 
@@ -30,9 +30,9 @@ pub(crate) struct Round {
 pub(crate) enum Next {
     /// The oldest of the deque.
     Oldest,
-    /// The round is over, and another one has begun: the global queue first.
+    /// The round is over, and another has begun: the global queue first.
     Again,
-    /// There is no round any more.
+    /// No round is under way.
     Over,
 }
 
@@ -42,7 +42,7 @@ impl Round {
         self.left.get() > 0
     }
 
-    /// A process gives way to so many others of the deque.
+    /// Notes that a process gives way to the `others` of the deque.
     #[inline]
     pub(crate) fn give_way(&self, others: usize) {
         if self.is_on() {
@@ -52,7 +52,7 @@ impl Round {
         }
     }
 
-    /// Counts a pick from a deque with so many.
+    /// Counts a pick from a deque of length `len`.
     #[inline]
     pub(crate) fn pick(&self, len: usize) -> Next {
         let left = self.left.get();
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(round.pick(3), Next::Oldest);
         round.give_way(2);
         assert_eq!(round.pick(3), Next::Oldest);
-        // Three picks: this one, and two more.
+        // Three picks: this pick, and two more.
         assert_eq!(round.pick(3), Next::Again);
         assert_eq!(
             [3, 2].map(|len| round.pick(len)),

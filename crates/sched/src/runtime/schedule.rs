@@ -1,4 +1,4 @@
-//! Where a process goes that is ready, and which worker is woken for it.
+//! The queue for a ready process, and the worker to wake for it.
 
 use crate::probe::{Probe, Push};
 use crate::runtime::local::{self, LocalQueue};
@@ -34,12 +34,12 @@ impl Shared {
     }
 
     /// Queues a process whose run token the caller owns: in the deque of the worker that runs on
-    /// this thread, or else in the global queue. Wakes a worker if one should look.
+    /// this thread, or else in the global queue. Wakes a worker to look for it where needed.
     pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
         local::with_either(self, |queue| self.schedule_on(queue, token));
     }
 
-    /// As [`schedule`](Self::schedule), on a thread that has that queue.
+    /// As [`schedule`](Self::schedule), on a thread with this queue.
     pub(crate) fn schedule_on(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         match queue {
             Some(queue) => self.schedule_here(queue, token),
@@ -63,7 +63,7 @@ impl Shared {
         self.end_after_halt();
     }
 
-    /// As [`schedule`](Self::schedule), on the worker that has the queue.
+    /// As [`schedule`](Self::schedule), on the worker with this queue.
     #[inline(never)]
     pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
         if local::is_firing() {
@@ -80,7 +80,7 @@ impl Shared {
         self.queues.idle.defer();
     }
 
-    /// As [`schedule_here`](Self::schedule_here), for what a timer wakes.
+    /// As [`schedule_here`](Self::schedule_here), for a process that a timer wakes.
     #[cold]
     fn schedule_arrival(&self, queue: &LocalQueue, token: Token) {
         let is_alone = queue.deque.is_empty() && !self.queues.is_any_queued();
@@ -94,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// As [`schedule_here`](Self::schedule_here), where there are others.
+    /// As [`schedule_here`](Self::schedule_here), in a deque with others.
     #[inline(never)]
     fn schedule_beside(&self, queue: &LocalQueue, token: Token) {
         let _waking = self.probe.waking(|| Some(queue.index));
@@ -107,8 +107,8 @@ impl Shared {
         }
     }
 
-    /// Queues a process before all others: a system event has woken it, and the caller owns its
-    /// run token. Wakes a worker if one should look.
+    /// Queues a process before all others: a system event has woken it, and the caller owns its run
+    /// token. Wakes a worker to look for it where needed.
     pub(crate) fn schedule_urgent(self: &Arc<Self>, token: Token) {
         let _waking = self.probe.waking(|| self.own_index());
         self.push_urgent(token);
@@ -126,8 +126,8 @@ impl Shared {
 
     /// Queues a process that has just run on this thread and has a system event, before all others.
     ///
-    /// On a worker it wakes no other worker: this one looks there next. It wakes another one if it
-    /// then leaves something there.
+    /// Wakes no other worker, on a worker: the calling worker looks at the urgent lane next, and
+    /// wakes another worker if it then leaves a process there.
     pub(crate) fn requeue_urgent(self: &Arc<Self>, token: Token) {
         match self.own_index() {
             Some(worker) => {
@@ -138,7 +138,7 @@ impl Shared {
         }
     }
 
-    /// As [`requeue`](Self::requeue), behind the others that are ready, if there are any.
+    /// As [`requeue`](Self::requeue), behind the other ready processes, if there are any.
     pub(crate) fn requeue_last(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         let Some(queue) = queue else {
             return self.schedule(token);
@@ -157,14 +157,14 @@ impl Shared {
 
     /// Queues a process that has just run on this thread and is ready again.
     ///
-    /// Wakes no other worker: this worker looks at its deque next. It wakes another one if it then
-    /// takes another process from the deque.
+    /// Wakes no other worker: the calling worker looks at its deque next, and wakes another worker
+    /// if it then takes another process from the deque.
     pub(crate) fn requeue(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         match queue {
             Some(queue) if queue.has_woken() => self.requeue_behind(queue, token),
             Some(queue) => {
                 if queue.round.is_on() {
-                    // What goes on comes before what gives way.
+                    // A continuing process comes before a process that gives way.
                     queue.begin_woken(queue.deque.len());
                 }
                 self.probe.looking(queue.index);
@@ -174,8 +174,8 @@ impl Shared {
         }
     }
 
-    /// As [`requeue`](Self::requeue), where the deque has some that were woken or stolen: in the
-    /// global queue the process does not keep them waiting.
+    /// As [`requeue`](Self::requeue), where the deque has woken or stolen processes: in the global
+    /// queue the process does not keep them waiting.
     #[inline(never)]
     fn requeue_behind(&self, queue: &LocalQueue, token: Token) {
         self.probe.looking(queue.index);
@@ -183,12 +183,12 @@ impl Shared {
         self.queues.idle.notify_from_outside();
     }
 
-    /// The other ends of all deques in which there may be something.
+    /// Stealers of all deques in use.
     pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
         self.queues.stealers(self.worker_slots.used())
     }
 
-    /// Whether something is queued anywhere but in that worker's deque.
+    /// Whether a process is queued anywhere but in the worker's deque.
     pub(crate) fn has_work_beside(&self, worker: usize) -> bool {
         let mut others = self.stealers().iter().enumerate();
         self.queues.is_any_queued() || others.any(|(it, deque)| it != worker && !deque.is_empty())
@@ -275,7 +275,7 @@ mod tests {
             sleeper.join().unwrap(),
             crate::queues::idle::Woken::Notified
         );
-        // For the scheduler's end, which knows of no worker that has them.
+        // For the scheduler's end, as no worker has these tokens.
         while let Some(token) = queue.deque.pop() {
             shared.queues.global.push(token);
         }

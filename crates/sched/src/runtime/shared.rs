@@ -1,4 +1,4 @@
-//! What all workers and all callers of a scheduler share.
+//! The state that all workers and all callers of a scheduler share.
 
 use crate::base::clock::MonotonicClock;
 use crate::base::stats::AllCounters;
@@ -55,26 +55,26 @@ pub(crate) struct Shared {
     pub(crate) closing_inbox: ClosingInbox<ExitRequest>,
     pub(crate) revoked: Arc<Revoked>,
     pub(crate) cancel_signals: CancelSignals,
-    /// Some process has had values that its children inherit.
+    /// Whether any process has had values that its children inherit.
     pub(crate) has_inherited: AtomicBool,
     pub(crate) reporting: Reporting,
     pub(crate) probe: Active,
     pub(crate) start: Start,
     pub(crate) shutdown: Progress,
     pub(crate) stopper: Stopper,
-    /// Has what is queued after the halt ended, for a thread that has queued something.
+    /// Ends the processes queued after the halt, for a thread that has queued one.
     pub(crate) end_queued: fn(&Arc<Self>),
 }
 
-/// A number that no other scheduler of the program has. It is drawn, because two of 64 bits are not
+/// Draws a number that no other scheduler of the program has: two random numbers of 64 bits are not
 /// the same.
 fn draw_number() -> u64 {
     RandomState::new().hash_one(())
 }
 
-/// The generation at which ids begin: one of its own for each scheduler and run, so that a PID of
-/// another one finds no process. Always the first where promises are checked, as in a simulation,
-/// which repeats.
+/// The generation at which ids begin: a random one for each scheduler and run, so that a PID of
+/// another scheduler finds no process. Always the first where promises are checked, as in a
+/// simulation, which repeats.
 fn first_generation(config: &Config, number: u64) -> u32 {
     if config.is_checked {
         return 1;
@@ -85,9 +85,9 @@ fn first_generation(config: &Config, number: u64) -> u32 {
 
 /// Functions of the layers above.
 pub(crate) struct Above {
-    /// Has what is queued after the halt ended, for a thread that has queued something.
+    /// Ends the processes queued after the halt, for a thread that has queued one.
     pub(crate) end_queued: fn(&Arc<Shared>),
-    /// Makes the timers, in so many shards.
+    /// Makes the timers, in this many shards.
     pub(crate) make_timers: fn(&Weak<Shared>, &Arc<Dues>, MonotonicClock, usize) -> Timers,
 }
 
@@ -172,7 +172,7 @@ impl Shared {
         &self.probe.1.0
     }
 
-    /// The scheduler that a probe is told of.
+    /// The scheduler that a probe has been given.
     #[cfg(feature = "check")]
     pub(crate) fn of(scheduler: &dyn Scheduler) -> &Arc<Self> {
         let shared = (scheduler as &dyn Any).downcast_ref();

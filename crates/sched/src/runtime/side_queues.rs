@@ -1,12 +1,12 @@
-//! What a process has set aside: the system events that have left its mailbox, and the events that
-//! a step has left. And what has to happen when it ends.
+//! The side queues of a process: the system events that have left its mailbox, the events that a
+//! step has left, and the actions of its end.
 //!
 //! **Two lanes.** A system event is a request to finish, a control message, or a request for an
 //! upgrade. A step is shown system events before all others, each lane in the order of its arrival.
-//! What a step leaves goes back to the front of its lane: so there is a list of these for each
-//! lane. New system events for the next step come behind those that are left.
+//! An event that a step leaves goes back to the front of its lane: so each lane has a list of left
+//! events. New system events for the next step come behind them.
 //!
-//! **So that the one lane does not starve the other**, a batch is of others alone after
+//! **So that neither lane starves the other**, a batch has other events alone after
 //! [`SYSTEM_STREAK`] batches in which system events have kept others out.
 
 use crate::policy::SYSTEM_STREAK;
@@ -25,13 +25,12 @@ use std::mem;
 pub(crate) struct SideQueues {
     /// System events that no step has been shown.
     pub(crate) system: Batch<Item>,
-    /// System events that were shown to a step, or are to be shown to the next one, and have not
-    /// been taken.
+    /// System events that were shown to a step, or are shown to the next step, and have not been
+    /// taken.
     pub(crate) shown: Batch<Item>,
-    /// Other events that were shown to a step, and have not been taken. They come behind these.
+    /// Other events that were shown to a step, and have not been taken. They come behind `shown`.
     pub(crate) left: Batch<Item>,
-    /// The reason of the first cancellation among those that the next step is the first to be
-    /// shown.
+    /// The reason of the first cancellation that the next step is the first to be shown.
     pub(crate) cancel: Option<CancelReason>,
     /// Batches in a row in which system events have kept others out.
     streak: u8,
@@ -39,40 +38,40 @@ pub(crate) struct SideQueues {
     new: u32,
     /// They are no business of its steps.
     pub(crate) exit_actions: Option<Box<ExitActions>>,
-    /// What is rarer still.
+    /// Rarer data.
     pub(crate) rare: Option<Box<Rare>>,
 }
 
 #[derive(Default)]
 pub(crate) struct Rare {
-    /// What is left of its end, when that takes several turns.
+    /// The rest of the process's end, when the end takes several turns.
     pub(crate) ending: Option<Box<Ending>>,
     /// Where steps are traced.
     pub(crate) causes: Causes,
 }
 
-/// What the system lane leaves of a batch to the others.
+/// The system lane's decision on a batch.
 #[must_use]
 pub(crate) enum BatchPlan {
-    /// There is no batch: an upgrade comes first.
+    /// No batch: an upgrade comes first.
     Upgrade(Box<UpgradeRequest>),
-    /// There is none: a signal comes first, which that has caused.
+    /// No batch: a signal comes first, with its cause.
     Signal(Box<dyn ExitSignal>, Option<Cause>),
-    /// Room for so many new events.
+    /// Room for this many new events.
     Room(usize),
 }
 
 impl SideQueues {
-    /// Takes the system events out of `arrived`, and gives back the others. O(arrived).
+    /// Takes the system events out of `arrived`, and returns the others. O(arrived).
     pub(crate) fn partition(&mut self, arrived: Batch<Item>) -> Batch<Item> {
         let (system, others): (Batch<_>, Batch<_>) = arrived.into_iter().partition(Item::is_system);
         self.system.append(system);
         others
     }
 
-    /// Moves up to `limit` system events to those that the next step is shown, up to the next
-    /// upgrade. Takes that upgrade out when it is the first. `others_wait` says whether there are
-    /// new events that are not system events. O(limit).
+    /// Moves up to `limit` system events, up to the next upgrade, to the events for the next step.
+    /// Takes the upgrade out when it is the first. `others_wait` says whether other new events
+    /// wait. O(limit).
     pub(crate) fn share(&mut self, limit: usize, others_wait: bool) -> BatchPlan {
         debug_assert!(limit > 0, "an empty batch");
         if others_wait && self.streak == SYSTEM_STREAK {
@@ -108,13 +107,13 @@ impl SideQueues {
         share
     }
 
-    /// The next step is shown that, behind the other system events. O(1).
+    /// Shows the notice to the next step, behind the other system events. O(1).
     pub(crate) fn show_last(&mut self, notice: Item) {
         self.shown.push_back(notice);
         self.new += 1;
     }
 
-    /// A batch begins: what has been shown to a step is not new.
+    /// Begins a batch: events already shown to a step are not new.
     pub(crate) fn begin(&mut self) {
         self.new = 0;
     }
@@ -124,7 +123,7 @@ impl SideQueues {
         self.new as usize
     }
 
-    /// Moves so many system events to those that the next step is shown.
+    /// Moves `count` system events to the events for the next step.
     fn show(&mut self, count: usize) {
         if count == 0 {
             return;
@@ -135,22 +134,21 @@ impl SideQueues {
             self.cancel = shown.iter().find_map(reason_of);
         }
         self.shown.append(shown);
-        // A batch is not that large.
+        // A batch is smaller.
         self.new += u32::try_from(count).unwrap_or(0);
     }
 
-    /// The next step has that cause.
+    /// Gives the next step a cause.
     fn add_cause(&mut self, cause: Cause) {
         self.rare.get_or_insert_default().causes.add(cause);
     }
 
-    /// The process has been replaced: the new one is the first to be shown what the old one has
-    /// left.
+    /// Makes the left cancellations new again: an upgrade has replaced the process.
     pub(crate) fn show_again(&mut self) {
         self.cancel = self.shown.iter().find_map(reason_of);
     }
 
-    /// Takes all events out, and puts them in front of those that are pending.
+    /// Takes all events out, and puts them in front of the pending ones.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_events(&mut self, pending: &mut Batch<Item>) {
@@ -161,17 +159,17 @@ impl SideQueues {
         *pending = events;
     }
 
-    /// How many events were shown, or are to be, and have not been taken.
+    /// How many events were shown, or are next to be shown, and have not been taken.
     pub(crate) fn untaken(&self) -> usize {
         self.shown.len() + self.left.len()
     }
 
-    /// Whether there is nothing in it for a step.
+    /// Whether no event is here for a step.
     pub(crate) fn is_quiet(&self) -> bool {
         self.system.is_empty() && self.untaken() == 0 && self.streak == 0
     }
 
-    /// Whether there is nothing to keep it for.
+    /// Whether the queues hold nothing at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_quiet() && self.exit_actions.is_none() && self.rare.is_none()
     }

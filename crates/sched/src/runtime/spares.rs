@@ -1,4 +1,4 @@
-//! Spare threads: which of them wait, which slots are free, and which worker each replaces. One
+//! Spare threads: the waiting ones, the free slots, and the worker that each spare replaces. One
 //! lock guards all of it.
 
 use crate::runtime::token::Token;
@@ -7,23 +7,23 @@ use std::io;
 
 #[derive(Default)]
 pub(crate) struct Spares {
-    /// Threads that wait.
+    /// Waiting threads.
     pub(crate) waiting: Vec<usize>,
     /// Slots without a thread, the next one last.
     pub(crate) free: Vec<(usize, Deque<Token>)>,
-    /// How many threads wait or are active, beyond the workers that were asked for.
+    /// How many threads wait or are active, beyond the configured workers.
     pub(crate) threads: usize,
 }
 
-/// What a spare does next.
+/// The next state of a spare.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It is needed.
+    /// A worker needs the spare.
     Active,
-    /// It ends: it has not been needed for a while, or the scheduler has halted.
+    /// The spare ends: no worker has needed it for a while, or the scheduler has halted.
     Leave,
 }
 
-/// What has come of starting a thread: the deque comes back with the system's refusal.
+/// The result of starting a thread: the deque comes back with the system's refusal.
 pub(crate) type Spawned = Result<(), (io::Error, Deque<Token>)>;

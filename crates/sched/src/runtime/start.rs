@@ -1,4 +1,4 @@
-//! What a scheduler keeps for the start of its workers.
+//! The parts that a scheduler keeps for the start of its workers.
 
 use crate::runtime::token::Token;
 use ganger_deque::Worker;
@@ -33,7 +33,7 @@ impl Start {
         sync::lock(&self.deques).is_none()
     }
 
-    /// There is a worker.
+    /// Notes that a worker exists.
     pub(crate) fn begin_to_serve(&self) {
         // Ordering: Relaxed: the reader is behind the lock that the starter of workers holds.
         self.is_served.store(true, Ordering::Relaxed);

@@ -1,10 +1,9 @@
-//! The events of one step, where they lie.
+//! The events of one step, in their places.
 //!
-//! There are two kinds, in this order: the events that are aside, and the first of the pending
-//! ones. Aside are the events that earlier steps have left, and system events. When no event is
-//! aside for this step, it takes the pending ones through an [`EventCursor`], out of the nodes of
-//! the list and without a call. The nodes are freed when the step is over, or before the list
-//! changes otherwise.
+//! A step sees the events that are aside, and then the first of the pending ones. Events that
+//! earlier steps have left, and system events, are aside. When no event is aside for this step, it
+//! takes the pending ones through an [`EventCursor`], out of the nodes of the list and without a
+//! call. The nodes are freed when the step is over, or before any earlier change of the list.
 
 use crate::limits::room::{CONTROL, MESSAGE};
 use crate::runtime::item::Item;
@@ -13,11 +12,10 @@ use ganger_mpsc::Batch;
 use ganger_proc_api::internal::EventCursor;
 use ganger_proc_api::{Event, EventQueue, Events};
 
-/// Whether events are linked as [`EventCursor`] has it: loom's cells, which it watches, are larger.
+/// Whether events are linked as [`EventCursor`] expects: the cells of loom are larger.
 const ARE_LINKED: bool = cfg!(not(ganger_loom));
 
-// An event is all of its item, so that it lies behind the pointer in a node where it does in a
-// link.
+// An event fills its item, so it lies behind the pointer in a node as it does in a link.
 const _: () = {
     assert!(size_of::<Event>() == size_of::<Item>());
     assert!(align_of::<Event>() == align_of::<Item>());
@@ -27,17 +25,17 @@ const _: () = {
 pub(crate) struct StepEvents<'a> {
     aside: &'a mut Option<Box<SideQueues>>,
     pending: &'a mut Batch<Item>,
-    /// The first of what is pending. What the step has taken from it is no item of the list.
+    /// The cursor over the first pending events. An event that the step has taken from it is no
+    /// item of the list.
     cursor: &'a EventCursor,
     /// How many there were of these when the list was last put in order.
     before: usize,
-    /// The places in the mailbox of what has been taken, as far as it has been counted: see
-    /// `Room::give`.
+    /// The room that taken events have freed, as far as it has been counted: see `Room::give`.
     pub(crate) places: u64,
 }
 
 impl<'a> StepEvents<'a> {
-    /// What is aside, and what the cursor is over: the first of what is pending.
+    /// Makes the events of a step from those aside, and the pending ones under the cursor.
     pub(crate) fn new(
         aside: &'a mut Option<Box<SideQueues>>,
         pending: &'a mut Batch<Item>,
@@ -52,7 +50,7 @@ impl<'a> StepEvents<'a> {
         }
     }
 
-    /// For a step, which takes them.
+    /// Returns the events for a step, which takes them.
     pub(crate) fn events(&mut self) -> Events<'_> {
         // A process that is linked, supervised or in a group has its exit actions aside, and no
         // event.
@@ -61,10 +59,10 @@ impl<'a> StepEvents<'a> {
         Events::of(self, cursor)
     }
 
-    /// The list is in order, and has so many events now that are not aside.
+    /// Sets the cursor to the list, which is in order, and begins with `count` events.
     fn set_cursor(&mut self, count: usize) {
         self.before = count;
-        // SAFETY: so many there are, as in `Core::cursor`.
+        // SAFETY: the list has `count` events, as in `Core::cursor`.
         unsafe { self.cursor.set(self.pending.links().cast(), count) };
     }
 
@@ -73,19 +71,19 @@ impl<'a> StepEvents<'a> {
         self.before - self.cursor.left()
     }
 
-    /// Counts the places of what the step has taken. Called before the list is put in order, where
-    /// there is a limit.
+    /// Counts the room of the events that the step has taken. Called before the list is put in
+    /// order, where there is a limit.
     #[cold]
     pub(crate) fn count(&mut self) {
-        // They have been moved out; what they were is there to be read until their memory is freed.
+        // The events have been moved out; their old bytes can be read until their memory is freed.
         let taken = self.pending.iter().take(self.taken());
         // Control messages are never here.
         let messages = taken.filter(|item| matches!(item, Item::Event(Event::Message(_))));
         self.places += messages.count() as u64 * MESSAGE;
     }
 
-    /// Puts the list in order: frees the memory of what the step has taken. Returns how many events
-    /// are left that are not aside. The pending events are not used before this.
+    /// Puts the list in order: frees the memory of taken events. Returns how many pending events
+    /// are left. Other code uses the pending events after this call only.
     pub(crate) fn settle(&mut self) -> usize {
         let left = self.cursor.left();
         if left < self.before {
@@ -96,8 +94,8 @@ impl<'a> StepEvents<'a> {
         left
     }
 
-    /// As [`settle`](Self::settle), with what has been taken counted: for rare paths, without a
-    /// look at the limit.
+    /// As [`settle`](Self::settle), and counts the taken events: for rare paths, without a look at
+    /// the limit.
     fn count_and_settle(&mut self) -> usize {
         self.count();
         self.settle()
@@ -128,7 +126,7 @@ impl<'a> StepEvents<'a> {
         self.take(item)
     }
 
-    /// All that have not been taken, in order.
+    /// All events that have not been taken, in order.
     fn all(&self) -> impl Iterator<Item = &Event> {
         let left = self.aside.iter();
         let left = left.flat_map(|aside| aside.shown.iter().chain(&aside.left));
@@ -151,7 +149,7 @@ impl EventQueue for StepEvents<'_> {
 
     fn pop_front(&mut self) -> Option<Event> {
         if let Some(aside) = self.aside.as_mut() {
-            // What is aside for a step is events.
+            // Only events are aside for a step.
             let item = aside.shown.pop_front().or_else(|| aside.left.pop_front());
             if aside.is_empty() {
                 *self.aside = None;

@@ -1,4 +1,4 @@
-//! The threads of a scheduler: a `stop` waits for those that count.
+//! The threads of a scheduler: a `stop` waits for the counted ones.
 
 use crate::runtime::frames::{self, Frame};
 use crate::runtime::shared::Shared;
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-/// A thread that runs users' code, with that part of the scheduler's work in its name.
+/// Makes a builder for a thread that runs users' code, with `part` in its name.
 pub(crate) fn builder(shared: &Shared, part: impl fmt::Display) -> thread::Builder {
     let config = &shared.config;
     let builder = thread::Builder::new().name(format!("{}-{part}", config.thread_name));
@@ -20,7 +20,7 @@ pub(crate) fn builder(shared: &Shared, part: impl fmt::Display) -> thread::Build
 /// Starts a thread that counts from this call until it ends.
 ///
 /// # Errors
-/// When the system refuses one.
+/// When the system refuses the thread.
 pub(crate) fn spawn(
     builder: thread::Builder,
     shared: &Arc<Shared>,
@@ -32,11 +32,11 @@ pub(crate) fn spawn(
     })
 }
 
-/// Starts a thread as [`spawn`] does. When it does not count any more, the thread calls what `f`
-/// has returned.
+/// Starts a thread as [`spawn`] does. When the thread ceases to count, it calls the function that
+/// `f` has returned.
 ///
 /// # Errors
-/// When the system refuses one.
+/// When the system refuses the thread.
 pub(crate) fn spawn_and_then<A: FnOnce(&Shared)>(
     builder: thread::Builder,
     shared: &Arc<Shared>,
@@ -55,7 +55,7 @@ pub(crate) fn spawn_and_then<A: FnOnce(&Shared)>(
 /// Starts a thread that does not count: no `stop` waits for it.
 ///
 /// # Errors
-/// When the system refuses one.
+/// When the system refuses the thread.
 pub(crate) fn spawn_detached(
     builder: thread::Builder,
     shared: &Shared,
@@ -70,7 +70,7 @@ pub(crate) fn spawn_detached(
     builder.spawn(f).map(drop)
 }
 
-/// Counts one thread more, until it is dropped.
+/// A counted thread, until the guard is dropped.
 struct ThreadGuard(Arc<Shared>);
 
 impl ThreadGuard {

@@ -4,8 +4,8 @@
 //!
 //! **Protocol.** The shard of a worker is fired by that worker between two turns, and all shards by
 //! a worker that finds no process, or has slept until a timer is due (`queues/timer_waiter.rs`). At
-//! a rotation a worker fires what is late at other shards, and the monitor fires what is later
-//! still. So a worker inside a long step delays nothing for long.
+//! a rotation a worker fires late timers of other shards, and the monitor fires those that are
+//! later still. So a worker inside a long step delays nothing for long.
 
 use crate::base::clock::nanos;
 use crate::base::contain::contain_and_report;
@@ -24,7 +24,7 @@ pub(crate) enum Cover {
     BeforeNextTurn,
 }
 
-/// The worker's own shard has a timer that is due earlier than all before.
+/// Announces a timer of the worker's own shard that is due earlier than all before.
 pub(crate) fn announce_here(queue: &LocalQueue, at: u64, cover: Cover) {
     let shared = &queue.shared;
     let slot = shared.worker_slots.slot(queue.index);
@@ -57,7 +57,7 @@ impl Shared {
         self.timing.timers.shards()
     }
 
-    /// Tells the timers that this scheduler has halted.
+    /// Notifies the timers that this scheduler has halted.
     pub(crate) fn close_timers(&self) {
         self.contain_timers(|| self.shards().close());
     }
@@ -67,7 +67,7 @@ impl Shared {
         self.contain_timers(|| self.shards().release_memory());
     }
 
-    /// The envelope that is kept under that ticket, if it is there and `is_wanted` says so.
+    /// Takes the envelope under the ticket, if it is still kept and `is_wanted` agrees.
     pub(crate) fn take_held(
         &self,
         ticket: Ticket,
@@ -98,19 +98,18 @@ impl Shared {
         self.has_work() || self.is_any_uncovered()
     }
 
-    /// As [`owes_a_look`](Self::owes_a_look), but for what is in that worker's deque.
+    /// As [`owes_a_look`](Self::owes_a_look), without the worker's own deque.
     pub(crate) fn owes_a_look_beside(&self, worker: usize) -> bool {
         self.has_work_beside(worker) || self.is_any_uncovered()
     }
 
-    /// Whether a timer is due next for which no thread waits.
+    /// Whether no thread waits for the timer that is due next.
     fn is_any_uncovered(&self) -> bool {
         let waiter = &self.timing.timer_waiter;
         waiter.is_used() && waiter.uncovered(self.shards_in_use()).is_some()
     }
 
-    /// Fires what is due at that shard, up to [`TIMER_BATCH`] timers. Returns whether something was
-    /// due.
+    /// Fires up to [`TIMER_BATCH`] due timers of the shard. Returns whether any timer was due.
     pub(crate) fn fire_at(&self, shard: ShardId, now: u64) -> bool {
         let is_due = self.timing.timer_waiter.dues.at(shard.index()) <= now;
         if is_due {
@@ -129,7 +128,7 @@ impl Shared {
         is_due
     }
 
-    /// Fires what was due by then, at all shards. Returns whether something was.
+    /// Fires the timers that were due by `by`, at all shards. Returns whether any timer was due.
     pub(crate) fn fire_all(&self, by: u64) -> bool {
         let shards = self.shards_in_use();
         if self.timing.timer_waiter.dues.earliest(shards) > by {
@@ -142,7 +141,7 @@ impl Shared {
         was_due
     }
 
-    /// What timers keep for yields that are not wanted any longer.
+    /// Removes the timers' data for yields that are not wanted any longer.
     pub(crate) fn forget_timers(&self, tickets: &[Ticket]) {
         for &ticket in tickets {
             self.contain_timers(|| self.shards().forget(ticket));

@@ -16,7 +16,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// For so many slots of workers. `make_timers` is told how many shards there are.
+    /// Makes the timing for `slots` slots of workers. `make_timers` gets the number of shards.
     pub(crate) fn new(
         clock: MonotonicClock,
         driver: Option<Arc<dyn Driver>>,

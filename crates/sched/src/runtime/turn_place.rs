@@ -11,7 +11,7 @@ use ganger_sync::atomic::{AtomicU64, Ordering};
 
 /// Where processes have their turns.
 pub(crate) trait TurnPlace<'a>: Copy {
-    /// What there is of a turn on its thread's stack.
+    /// The part of a turn on its thread's stack.
     type Guard;
 
     /// The worker's queue, on a worker.
@@ -26,7 +26,7 @@ pub(crate) trait TurnPlace<'a>: Copy {
     /// The process's turn begins.
     fn begin(self, pid: Pid) -> Self::Guard;
 
-    /// It is over.
+    /// Ends the turn.
     fn end(self, guard: Self::Guard);
 
     /// Whether another process waits in the worker's deque.
@@ -35,21 +35,21 @@ pub(crate) trait TurnPlace<'a>: Copy {
     }
 }
 
-/// A worker on its thread, with what it needs in each of its turns.
+/// A worker on its thread, with the data that each of its turns needs.
 ///
 /// A turn lasts until it is ended, also when something in it panics. So the caller that contains
-/// the panic ends the turn, and single calls do nothing on the way out.
+/// the panic ends the turn, and single calls do nothing while they unwind.
 #[derive(Clone, Copy)]
 pub(crate) struct OnWorker<'a> {
     queue: &'a LocalQueue,
     running: &'a AtomicU64,
 }
 
-// SAFETY: reads by one load.
+// SAFETY: one load reads the word.
 unsafe impl Doing for OnWorker<'_> {
     /// The id of the process whose turn it is, or [`NOTHING`].
     fn read(&self) -> u64 {
-        // Ordering: Relaxed: for the thread that writes it.
+        // Ordering: Relaxed: the reader is the thread that writes the word.
         self.running.load(Ordering::Relaxed)
     }
 }
@@ -60,7 +60,7 @@ impl<'a> OnWorker<'a> {
         Self { queue, running }
     }
 
-    /// The turn is over, if there is one.
+    /// Ends the turn, if there is one.
     pub(crate) fn end_turn(self) {
         // Ordering: Relaxed, as in `begin`.
         self.running.store(NOTHING, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl<'a> TurnPlace<'a> for OnWorker<'a> {
     }
 }
 
-/// A thread that is no worker. It has turns in a shutdown only.
+/// A thread that is no worker, with turns in a shutdown only.
 #[derive(Clone, Copy)]
 pub(crate) struct OffWorker<'a> {
     pub(crate) shared: &'a Shared,

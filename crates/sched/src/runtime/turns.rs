@@ -1,4 +1,4 @@
-//! The turns that threads are in, as others see them: which process runs.
+//! The turns of the threads, as other threads see them: the running processes.
 
 use ganger_proc_api::Pid;
 use ganger_sync::CachePadded;
@@ -8,10 +8,10 @@ use ganger_sync::sync::{Mutex, lock};
 /// No process has this id: the scheduler counts from 2^32 up, and never gets there.
 pub(crate) const NOTHING: u64 = u64::MAX;
 
-/// The processes that run, by their ids.
+/// The running processes, by their ids.
 pub(crate) struct Turns {
     of_workers: Box<[CachePadded<AtomicU64>]>,
-    /// On other threads, which happens in a shutdown only.
+    /// Processes on other threads, in a shutdown only.
     off_workers: Mutex<Vec<u64>>,
 }
 
@@ -24,8 +24,7 @@ impl Turns {
         }
     }
 
-    /// Says that this worker, or a thread that is none, runs the process, until the guard is
-    /// dropped.
+    /// Announces the process that this thread, a worker or not, runs until the guard is dropped.
     pub(crate) fn begin(&self, worker: Option<usize>, pid: Pid) -> Running<'_> {
         match worker {
             Some(index) => {

@@ -1,24 +1,23 @@
-//! The slots of worker threads: as many workers are active as were asked for, whatever their steps
-//! do.
+//! The slots of worker threads: as many workers are active as configured, also while steps block.
 //!
 //! **Problem.** A step that blocks its thread, or computes for long, takes a worker away from all
 //! other processes. The scheduler can't take the thread back before the step returns.
 //!
 //! **Rejected.** Handing the worker's deque to another thread: at each push from inside the step
-//! the owner would have to find out that it is the owner no longer. More workers from the start:
-//! they would compete for the processors whenever no step blocks.
+//! the owner would have to check whether it still owns the deque. More workers from the start: they
+//! would compete for the processors whenever no step blocks.
 //!
 //! **Protocol.** Every thread has a slot with a deque of its own. Slots of spare threads are filled
 //! when they are first needed.
-//! 1. The monitor, or a step that is about to block, has a worker *replaced*: a spare thread
-//!    becomes active in its place, and steals what waits.
-//! 2. A worker that comes out of a step and finds itself replaced *retires*: it moves its deque
+//! 1. 1. The monitor, or a step that is about to block, has a worker *replaced*: a spare thread
+//!    becomes active in its place, and steals its waiting processes.
+//! 2. 2. A worker that comes out of a step and finds itself replaced *retires*: it moves its deque
 //!    to the global queue, and waits as a spare. A worker that is replaced while it looks for work
-//!    retires before it looks again. One that sleeps is woken for it.
-//! 3. A spare that is not needed for a while ends. Its slot is free again.
+//!    retires before it looks again. The thread that replaces a sleeping worker wakes it.
+//! 3. 3. A spare that no worker needs for a while ends. Its slot is free again.
 //!
-//! So as many threads as were asked for are active. There is one more while a replaced worker comes
-//! out of its step.
+//! So as many threads as configured are active, and one more while a replaced worker comes out of
+//! its step.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -57,20 +56,20 @@ pub(crate) struct WorkerSlots {
 pub(crate) struct WorkerSlot {
     /// A spare has taken the worker's place.
     is_replaced: AtomicBool,
-    /// It stands for one of the workers that were asked for, or did until a spare took its place.
+    /// Whether the thread stands for a configured worker, or did until a spare took its place.
     is_active: AtomicBool,
     announcements: Announcements,
-    /// The number of the turn whose time is over, if it is still that one.
+    /// The number of the turn whose time is over, if it is still the present turn.
     overdue: AtomicU64,
-    /// From which coarse time on something may come before a pick.
+    /// From this coarse time on something may come before a pick.
     alert: AtomicU64,
-    /// From which coarse time on something may be due at the worker's shard. Not before `alert`.
+    /// From this coarse time on a timer may be due at the worker's shard. Not before `alert`.
     timers: AtomicU64,
-    /// The thread's id, for the system; 0 where there is none.
+    /// The thread's id, for the system; 0 without a thread.
     thread: AtomicU32,
     /// The worker looks for work, or sleeps: it is in no turn.
     is_looking: AtomicBool,
-    /// Which of the workers that were asked for it stands for, while it is active.
+    /// The index of the configured worker that the thread stands for, while it is active.
     place: AtomicUsize,
     parker: Parker,
 }
@@ -96,28 +95,28 @@ impl WorkerSlot {
         self.is_replaced.load(Ordering::Relaxed)
     }
 
-    /// From which coarse time on the worker has to look whether something is due, in nanoseconds.
+    /// The coarse time, in nanoseconds, from which on the worker looks for due work.
     pub(crate) fn alert(&self) -> u64 {
-        // Ordering: Relaxed: one thread writes and reads it.
+        // Ordering: Relaxed: the same thread writes and reads it.
         self.alert.load(Ordering::Relaxed)
     }
 
-    /// The same, for what is due at the worker's shard.
+    /// The same, for timers at the worker's shard.
     pub(crate) fn timers(&self) -> u64 {
-        // Ordering: Relaxed: one thread writes and reads it.
+        // Ordering: Relaxed: the same thread writes and reads it.
         self.timers.load(Ordering::Relaxed)
     }
 
     /// The worker has looked. Something else may be due from then on.
     pub(crate) fn set_alert(&self, other: u64) {
-        // Ordering: Relaxed: one thread writes and reads it.
+        // Ordering: Relaxed: the same thread writes and reads it.
         self.alert
             .store(other.min(self.timers()), Ordering::Relaxed);
     }
 
-    /// The worker has looked what is due at its shard.
+    /// Notes that the worker has looked for due timers at its shard.
     pub(crate) fn set_timers(&self, from: u64) {
-        // Ordering: Relaxed: one thread writes and reads it.
+        // Ordering: Relaxed: the same thread writes and reads it.
         self.timers.store(from, Ordering::Relaxed);
     }
 
@@ -150,11 +149,11 @@ impl WorkerSlots {
         self.workers
     }
 
-    /// How many slots have ever had a thread; they are the first ones.
+    /// How many slots have ever had a thread: the first ones.
     pub(crate) fn used(&self) -> usize {
         // Ordering: Relaxed: slots and deques are there from the beginning. A thread's pushes and
-        // looks come after its start. A reader that has to see them is behind a fence or a lock
-        // that orders it behind that start.
+        // looks come after its start. A reader that must see them is behind a fence or a lock that
+        // orders the load behind that start.
         self.used.load(Ordering::Relaxed)
     }
 
@@ -187,8 +186,8 @@ impl WorkerSlots {
         self.refuses_threads.load(Ordering::Relaxed)
     }
 
-    /// The calling thread is the worker's. Waits for the thread that has it started in a worker's
-    /// place: that worker is to know before the new thread does anything.
+    /// Enters the slot, on the worker's own thread. Waits for the thread that has started it in a
+    /// worker's place: the replaced worker must know before the new thread does anything.
     pub(crate) fn enter(&self, index: usize) {
         let spares = lock(&self.spares);
         // Ordering: Relaxed: for the monitor's look at the system's account; `replace` runs later.
@@ -199,7 +198,7 @@ impl WorkerSlots {
         self.pin(index);
     }
 
-    /// The calling thread, which is the worker's, is about to end.
+    /// Leaves the slot, on the worker's own thread, which is about to end.
     pub(crate) fn exit(&self, index: usize) {
         // A thread that replaces this worker holds the lock, and must not mean another thread with
         // the same id.
@@ -208,8 +207,8 @@ impl WorkerSlots {
         self.slots[index].thread.store(0, Ordering::Relaxed);
     }
 
-    /// Calls `f` with the id of the worker's thread, which does not end meanwhile; false when there
-    /// is none. No worker is replaced meanwhile.
+    /// Calls `f` with the id of the worker's thread, which does not end meanwhile; `false` without
+    /// a thread. No worker is replaced meanwhile.
     pub(crate) fn with_thread(&self, index: usize, f: impl FnOnce(u32) -> bool) -> bool {
         let _spares = lock(&self.spares);
         // Ordering: Relaxed: the lock orders it.
@@ -217,17 +216,17 @@ impl WorkerSlots {
         thread != 0 && f(thread)
     }
 
-    /// The worker's thread, where the system says so and there is one.
+    /// The system's id of the worker's thread, where known.
     pub(crate) fn thread(&self, index: usize) -> Option<u32> {
         // Ordering: Relaxed: for display only.
         let thread = self.slots[index].thread.load(Ordering::Relaxed);
         (thread != 0).then_some(thread)
     }
 
-    /// Which of the workers that were asked for it stands for, as its own thread knows.
+    /// The index of the configured worker that the slot stands for, as its own thread knows.
     pub(crate) fn place(&self, index: usize) -> usize {
-        // Ordering: Relaxed: written before the thread starts, or before the Release of `is_active`
-        // that the thread acquires; for others the lock orders it.
+        // Ordering: Relaxed: written before the thread starts, or before the Release of
+        // `is_active`, which the thread acquires; for others the lock orders it.
         self.slots[index].place.load(Ordering::Relaxed)
     }
 
@@ -251,7 +250,7 @@ impl WorkerSlots {
         }
     }
 
-    /// The worker is in no turn, or in one again.
+    /// Notes whether the worker is between two turns.
     pub(crate) fn set_looking(&self, index: usize, is_looking: bool) {
         let slot = &self.slots[index];
         // Ordering: Relaxed: for the monitor, which may read it late.
@@ -270,31 +269,33 @@ impl WorkerSlots {
         Announced(announcements.begin().then_some(announcements))
     }
 
-    /// How often the worker's steps have begun and ceased to be about to block: odd while one is.
+    /// How often the worker's steps have begun and ceased to be about to block: odd while a step
+    /// is.
     pub(crate) fn announcements(&self, index: usize) -> u64 {
         self.slots[index].announcements.count()
     }
 
-    /// The worker's turn of that number has lasted for long, and others wait.
+    /// Notes that the turn has lasted for long while other processes wait.
     pub(crate) fn set_overdue(&self, index: usize, turn: u64) {
         // Ordering: Relaxed: a hint.
         self.slots[index].overdue.store(turn, Ordering::Relaxed);
     }
 
-    /// Whether the worker's turn of that number should give way.
+    /// Whether the worker's turn `turn` should give way.
     pub(crate) fn is_overdue(&self, index: usize, turn: u64) -> bool {
         // Ordering: Relaxed: a hint.
         self.slots[index].overdue.load(Ordering::Relaxed) == turn
     }
 }
 
-/// How often a worker's steps have begun and ceased to be about to block: odd while one is. So the
-/// monitor sees that there was one between two looks. Written by the worker.
+/// How often a worker's steps have begun and ceased to be about to block: odd while a step is. So
+/// the monitor sees each announcement between two looks. Written by the worker.
 #[derive(Default)]
 struct Announcements(AtomicU64);
 
 impl Announcements {
-    /// The step is about to block; false inside of another announcement, which goes on.
+    /// Announces that the step is about to block; `false` inside of another announcement, which
+    /// continues.
     #[must_use]
     fn begin(&self) -> bool {
         let is_outermost = self.count().is_multiple_of(2);
@@ -305,7 +306,8 @@ impl Announcements {
     }
 
     fn bump(&self) {
-        // Ordering: Relaxed: a monitor that reads it late takes the step for one that says nothing.
+        // Ordering: Relaxed: a monitor that reads it late takes the step for a step without
+        // announcement.
         self.0.store(self.count() + 1, Ordering::Relaxed);
     }
 

@@ -25,23 +25,23 @@ impl Token {
         self.0.as_ptr().cast()
     }
 
-    /// Has the processor fetch the process, which will be run soon: see [`ProcessCell::prefetch`].
+    /// Prefetches the process, which will run soon: see [`ProcessCell::prefetch`].
     pub(crate) fn prefetch(&self) {
         ProcessCell::prefetch(self.pointer());
     }
 
     /// The process, to be looked at while it is queued.
     pub(crate) fn cell(&self) -> &ProcessCell {
-        // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive.
+        // SAFETY: the pointer comes from an `Arc`, which the registry keeps alive.
         unsafe { &*self.pointer() }
     }
 
     /// The process, for as long as the caller owns the token: until it has parked the process, has
-    /// queued it, or has left it to the handle. Or until it has taken the process out of the
-    /// registry and dropped what it got from there.
+    /// queued it, or has left it to the handle. Or until it has removed the process from the
+    /// registry and dropped the reference that it got there.
     pub(crate) fn into_task(self) -> ManuallyDrop<Task> {
-        // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive. It is not
-        // dropped, so that it need not be counted.
+        // SAFETY: the pointer comes from an `Arc`, which the registry keeps alive. The copy is not
+        // dropped, so it need not be counted.
         ManuallyDrop::new(unsafe { Arc::from_raw(self.pointer()) })
     }
 }

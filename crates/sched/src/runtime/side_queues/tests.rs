@@ -1,4 +1,4 @@
-//! What a process is shown, beside a model of two queues.
+//! Compares the events that a process is shown with a model of two queues.
 
 use crate::base::stats::Counters;
 use crate::limits::room::{CONTROL, MESSAGE};
@@ -17,7 +17,7 @@ use ganger_proc_api::{
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// What waits, or is shown.
+/// An item that waits, or is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Thing {
     Message(u64),
@@ -69,7 +69,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A lane: what a step has left, and what is new.
+/// A lane: left items, and new ones.
 #[derive(Default)]
 struct Lane {
     left: VecDeque<Thing>,
@@ -205,7 +205,7 @@ impl Real {
         self.core.expect_answers();
     }
 
-    /// The next batch, of which the step takes those places.
+    /// Runs the next batch, of which the step takes the places that `takes` names.
     fn turn(&mut self, limit: usize, lends: bool, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
         self.core.receive(&self.state, |_| 0);
         let core = &mut self.core;
@@ -238,7 +238,7 @@ impl Real {
             assert_eq!(left.len(), shown.len() - before);
             let first_left = (0..place).find(|place| !takes(*place)).unwrap_or(place);
             assert_eq!(left.peek().map(peek), Some(shown[first_left]));
-            // So many are left in front of it.
+            // The number of events left in front.
             match place - before {
                 0 => Thing::of(left.next().unwrap()),
                 count => take(&mut left, count),
@@ -264,7 +264,7 @@ impl Real {
     }
 }
 
-/// Takes the event that has so many before it.
+/// Takes the event behind the first `before`.
 fn take(events: &mut Events<'_>, mut before: usize) -> Thing {
     let taken = events.take_where(|_| {
         let is_next = before == 0;
@@ -352,7 +352,7 @@ proptest! {
     }
 }
 
-/// A completion that is no event any more is between an answer and the messages behind it.
+/// A stale completion is between an answer and the messages behind it.
 // pins: P4, P7
 #[test]
 fn a_stale_completion_hides_nobody() {

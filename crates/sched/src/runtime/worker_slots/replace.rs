@@ -10,7 +10,7 @@ use ganger_sync::sync::lock;
 use std::time::Duration;
 
 impl WorkerSlots {
-    /// How many threads there are beyond the workers that were asked for.
+    /// How many threads exist beyond the configured workers.
     pub(crate) fn spares(&self) -> usize {
         lock(&self.spares).threads
     }
@@ -35,7 +35,7 @@ impl WorkerSlots {
     /// call has replaced the worker.
     ///
     /// `spawn` starts a thread when none waits. `note` runs before the worker can know, and so
-    /// before it can say that its step is over. Both run under the lock.
+    /// before it can report the end of its step. Both run under the lock.
     pub(crate) fn replace(
         &self,
         index: usize,
@@ -44,8 +44,8 @@ impl WorkerSlots {
     ) -> Result<bool, NoSpare> {
         let mut spares = lock(&self.spares);
         let slot = &self.slots[index];
-        // Another thread may have replaced the worker. It may have retired since, or be about to
-        // leave.
+        // Another thread may have replaced the worker. The worker may have retired since, or be
+        // about to leave.
         if slot.is_replaced() || !self.is_active(index) {
             return Ok(false);
         }
@@ -83,10 +83,10 @@ impl WorkerSlots {
             if is_needed && !is_halted() {
                 continue;
             }
-            // Where another thread has taken it out, that thread has made it active.
+            // A thread that has taken this spare out has made it active.
             if self.take_waiting(index) {
-                // After the halt each worker looks once more: no other may be left to take what
-                // this one has moved to the global queue.
+                // After the halt each worker looks once more: this worker may be the last, with its
+                // deque's processes in the global queue.
                 return if is_halted() {
                     Next::Active
                 } else {
@@ -106,27 +106,27 @@ impl WorkerSlots {
         spares.waiting.push(index);
     }
 
-    /// Whether it stands for one of the workers that were asked for, or did until it was replaced.
+    /// Whether the slot stands for a configured worker, or did until the worker was replaced.
     pub(crate) fn is_active(&self, index: usize) -> bool {
         // Ordering: Acquire pairs with the Release in `replace`.
         self.slots[index].is_active.load(Ordering::Acquire)
     }
 
-    /// Takes a spare out that waits; `false` when it does not.
+    /// Takes a waiting spare out; `false` when it does not wait.
     pub(crate) fn take_waiting(&self, index: usize) -> bool {
         let mut spares = lock(&self.spares);
         let place = spares.waiting.iter().position(|&it| it == index);
         place.map(|place| spares.waiting.remove(place)).is_some()
     }
 
-    /// The thread of that slot has ended: another may have it.
+    /// Frees the slot, whose thread has ended.
     pub(crate) fn leave(&self, index: usize, deque: Deque<Token>) {
         let mut spares = lock(&self.spares);
         spares.threads -= 1;
         spares.free.push((index, deque));
     }
 
-    /// A thread that waits, or a new one, for the place of that worker.
+    /// Calls a waiting thread, or starts a new one, for the place of the worker.
     fn call_spare(
         &self,
         spares: &mut Spares,
@@ -143,7 +143,7 @@ impl WorkerSlots {
             return Ok(next);
         }
         let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
-        // Before there is a thread, which pins itself as soon as it runs.
+        // Before the start of the thread, which pins itself as soon as it runs.
         give_place(index);
         // Ordering: Relaxed: see `used`; thieves look at its deque from now on.
         self.used.fetch_max(index + 1, Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl WorkerSlots {
             .collect()
     }
 
-    /// Lets spares see that the scheduler has halted.
+    /// Wakes the spares, for them to see that the scheduler has halted.
     pub(crate) fn wake_all(&self) {
         let waiting = lock(&self.spares).waiting.clone();
         for index in waiting {

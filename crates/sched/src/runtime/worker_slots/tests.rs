@@ -23,7 +23,7 @@ impl<F: FnMut() + Send + 'static> Process for Once<F> {
     }
 }
 
-/// A scheduler of one worker and one spare, which is not started; with its slot for the spare free.
+/// A scheduler of one worker and one spare, which is not started, with a free slot for the spare.
 fn unstarted() -> Scheduler {
     let builder = Scheduler::builder().workers(1).max_spares(1);
     let scheduler = builder.build().unwrap();
@@ -65,7 +65,7 @@ fn a_thread_that_is_started_does_nothing_before_who_is_relieved_can_know() {
                 shared.worker_slots.is_active(slot),
             )
         }));
-        // Not to wait for something, but to give something the time to happen that must not.
+        // Gives a wrong event the time to happen.
         thread::sleep(Duration::from_millis(20));
         Ok(())
     };
@@ -92,7 +92,7 @@ fn a_refused_thread_leaves_its_slot_and_a_warning() {
         );
         assert_eq!(lock(&slots.spares).free.len(), 1);
     }
-    // Not even the thread that would have said so; one warning is enough.
+    // The refused thread would have reported too; one warning is enough.
     assert_eq!(shared.reporting.reports.waiting(), 1);
 }
 
@@ -215,7 +215,7 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     assert!(matches!(blocked.wait(), ExitReason::Done(_)));
 }
 
-/// As if the monitor took the worker to be in the step that it has come out of.
+/// As if the monitor took the worker to be still in its step.
 // pins: G6
 #[test]
 fn who_is_about_to_leave_is_not_relieved() {
