@@ -14,7 +14,7 @@ impl Core {
         &mut aside.rare.get_or_insert_default().causes
     }
 
-    /// Notes that `causes` of the items that join `pending` now are causes.
+    /// Notes how many of the items joining `pending` now are causes.
     #[inline(always)]
     pub(crate) fn expect_causes(&mut self, causes: usize) {
         if causes > 0 {
@@ -37,7 +37,7 @@ impl Core {
         taken.unwrap_or_default()
     }
 
-    /// Calls `f` with the causes, if there are any, and frees their memory when none is left.
+    /// Calls `f` with the causes, if any are kept, and frees their memory when none is left.
     pub(super) fn settle_causes<R>(&mut self, f: impl FnOnce(&mut Causes) -> R) -> Option<R> {
         let aside = self.aside.as_mut()?;
         let rare = aside.rare.as_mut()?;

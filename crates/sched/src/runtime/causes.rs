@@ -8,7 +8,7 @@ use std::mem;
 
 use super::item::Item;
 
-/// The most causes kept for one step. Exporters of traces have such a limit themselves.
+/// The limit of causes kept for a step. Exporters of traces have such a limit themselves.
 const MOST: usize = 128;
 
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Causes {
     next: Vec<Cause>,
     /// Causes of the steps that are shown a completion, by the numbers of the yields.
     of_yields: BTreeMap<u64, Cause>,
-    /// How many items are causes, among those that have left the mailbox and wait for a step.
+    /// How many items outside of the mailbox, still waiting for a step, are causes.
     pub(crate) waiting: usize,
 }
 
@@ -26,7 +26,7 @@ impl Causes {
         self.next.is_empty() && self.of_yields.is_empty() && self.waiting == 0
     }
 
-    /// Gives the next step a cause, which was an item that waited.
+    /// Gives the next step a cause, so far a waiting item.
     pub(crate) fn arrive(&mut self, cause: Cause) {
         self.waiting -= 1;
         self.add(cause);
@@ -39,7 +39,7 @@ impl Causes {
         }
     }
 
-    /// Keeps a cause for the step that is shown the completion of the yield.
+    /// Keeps a cause for the step with the completion of the yield.
     pub(crate) fn keep(&mut self, token: u64, cause: Cause) {
         self.of_yields.insert(token, cause);
     }
@@ -56,7 +56,7 @@ impl Causes {
         self.of_yields.clear();
     }
 
-    /// Takes the causes of a step that is shown the first `events` items of `pending`.
+    /// Takes the causes of a step with the first `events` items of `pending`.
     pub(crate) fn take(&mut self, pending: &Batch<Item>, events: usize) -> Vec<Cause> {
         let mut taken = mem::take(&mut self.next);
         if self.of_yields.is_empty() {

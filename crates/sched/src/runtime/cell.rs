@@ -36,7 +36,7 @@ pub(crate) struct ProcessCell {
     /// only.
     pub(crate) room: Room,
     pub(crate) exit: ExitSlot,
-    /// The only type of messages that the process takes.
+    /// The only type of messages for the process.
     pub(crate) accepts: Accepts,
     /// For readers from outside.
     pub(crate) about: About,
@@ -55,7 +55,7 @@ const _: () = {
     assert!(OF_PROBE != 0 || size_of::<ProcessCell>() <= 200);
 };
 
-/// The part for the owner of the run token; after the end, for the owner that the exit slot names.
+/// The part for the owner of the run token; after the end, for the owner named by the exit slot.
 struct OwnedCore(UnsafeCell<Content>);
 
 /// A core, or the reason or nothing where the exit slot says so.
@@ -64,10 +64,10 @@ union Content {
     reason: ManuallyDrop<ExitReason>,
 }
 
-// SAFETY: two ways lead to the content. The contract of `with_core` is that the caller owns the run
-// token, which one thread at a time does. The state word's transitions order one owner's accesses
-// before the next owner's. The other way is the place of the exit slot, whose word orders the
-// worker's access before the handle's. Both contents are `Send`, as is checked below.
+// SAFETY: two ways lead to the content. By the contract of `with_core` the caller owns the run
+// token, and only one thread at a time owns the token. The state word's transitions order an
+// owner's accesses before the next owner's. The other way is the place of the exit slot, whose word
+// orders the worker's access before the handle's. Both contents are `Send`, as is checked below.
 unsafe impl Sync for OwnedCore {}
 // SAFETY: both contents are `Send`, as is checked below; loom's cell just does not say so.
 unsafe impl Send for OwnedCore {}
@@ -172,8 +172,8 @@ impl ProcessCell {
         self.core = OwnedCore::new(process);
     }
 
-    /// Prefetches a cell that another processor has written last and that this thread is about to
-    /// use. The address need not be valid.
+    /// Prefetches a cell last written by another processor, for use by this thread. The address
+    /// need not be valid.
     pub(crate) fn prefetch(cell: *const Self) {
         const LINE: usize = 64;
         // Begins at the counts of references, which precede the cell.
@@ -187,14 +187,13 @@ impl ProcessCell {
         hint::prefetch_for_write(begin.wrapping_add(BYTES - 1));
     }
 
-    /// The PID of the process. O(1), but by way of its scheduler, so that each process has eight
-    /// bytes less.
+    /// The PID of the process. O(1), by way of its scheduler, for eight bytes less in each process.
     #[inline]
     pub(crate) fn pid(&self) -> Pid {
         Pid::new(self.shared.host, self.id)
     }
 
-    /// The data of the process that belong to the probe that carries causes.
+    /// The process's data of the probe for causes.
     #[inline(always)]
     pub(crate) fn carried(&self) -> &<Carrier as Probe>::Process {
         &self.probe.1.0
@@ -230,7 +229,7 @@ impl ProcessCell {
         })
     }
 
-    /// Takes the core's own reference, if the core has one: see [`Core::has_self_ref`].
+    /// Takes the core's own reference, if any: see [`Core::has_self_ref`].
     ///
     /// # Safety
     /// `core` is the core of this process.
@@ -267,7 +266,7 @@ impl ProcessCell {
     }
 
     /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be freed before this
-    /// returns, so the caller holds no reference to all of it.
+    /// returns, so the caller holds no reference to the whole cell.
     ///
     /// # Safety
     /// The contract of [`ExitSlot::fill`]; the caller has ended the process.
@@ -363,7 +362,7 @@ mod tests {
 
     impl Drop for Counted {
         fn drop(&mut self) {
-            // Ordering: Relaxed: one thread counts.
+            // Ordering: Relaxed: a single thread counts.
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 /// `C` is the cell of a process.
 pub(crate) struct Census<C> {
     pub(crate) registry: Registry<Arc<C>>,
-    /// Cells and ids that ended processes leave for new ones.
+    /// Cells and ids of ended processes, for new processes.
     pub(crate) pool: Pool<C>,
-    /// Processes that were submitted and have not ended, and submissions under way.
+    /// Submitted processes before their end, and submissions under way.
     pub(crate) live: ShardedCount,
-    /// Processes that count for `max_processes`; unused without a limit.
+    /// Processes counted for `max_processes`; unused without a limit.
     pub(crate) places: WaitableCount,
-    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the
-    /// supervisor of a stop, reapers.
+    /// Running threads of the scheduler: workers, spares, the monitor, the supervisor of a stop,
+    /// reapers.
     pub(crate) threads: WaitableCount,
     pub(crate) turns: Turns,
 }

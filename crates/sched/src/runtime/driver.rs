@@ -23,8 +23,8 @@ pub trait Driver: Send + Sync + 'static {
     /// Waits until something is ready, and wakes the processes concerned: by wakers, completers or
     /// messages. Waits for at most `timeout`, if there is a timeout, and may return early.
     ///
-    /// One thread at a time calls it. The thread is no worker until the call returns, and the
-    /// processes that it wakes begin afterwards: the first of them leads to a call of
+    /// One thread at a time calls it. The thread is no worker until the call returns, and processes
+    /// woken meanwhile begin afterwards: the first of them leads to a call of
     /// [`interrupt`](Self::interrupt). So code called from here can't wait for a process, and is
     /// told so. A panic in it is contained.
     fn wait(&self, timeout: Option<Duration>);
@@ -38,18 +38,18 @@ pub trait Driver: Send + Sync + 'static {
         work();
     }
 
-    /// Whether a process may wait for an event of the driver. As long as one may, no report of a
-    /// deadlock claims that all processes are asleep.
+    /// Whether a process may wait for an event of the driver. While this holds, no report of a
+    /// deadlock claims all processes to be asleep.
     fn is_awaited(&self) -> bool {
         true
     }
 
-    /// Notes that the scheduler has halted. Each worker that ends calls it; the last call comes
-    /// when no worker waits any more.
+    /// Notes the halt of the scheduler. Each worker that ends calls it; the last call comes when no
+    /// worker waits any more.
     fn detach(&self) {}
 }
 
-/// The driver of a scheduler, and the thread that waits in it.
+/// The driver of a scheduler, and the thread waiting in it.
 pub(crate) struct Driven {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) waiter: Waiter,

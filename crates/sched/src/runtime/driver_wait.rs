@@ -12,7 +12,7 @@ use std::time::Duration;
 
 impl Shared {
     /// Blocks the thread that has the parker: in the driver, if no other thread is there, and
-    /// `may_wait` finds no token on its way. Also returns the processes that have become ready.
+    /// `may_wait` finds no token on its way. Also returns newly ready processes.
     pub(crate) fn block(
         &self,
         parker: &Parker,
@@ -44,8 +44,8 @@ impl Shared {
         ready.unwrap_or_default()
     }
 
-    /// Calls `visit` with the driver's wait. Returns the processes that have become ready; `None`
-    /// without a driver, or with another thread in it.
+    /// Calls `visit` with the driver's wait. Returns newly ready processes; `None` without a
+    /// driver, or with another thread in it.
     fn enter_driver(&self, visit: impl FnOnce(&dyn Fn(Option<Duration>))) -> Option<Vec<Token>> {
         let driven = self.timing.driven.as_ref()?;
         let mut ready = None;
@@ -58,8 +58,8 @@ impl Shared {
         ready
     }
 
-    /// Keeps a process that has become ready, if this thread is in the driver, and has the thread
-    /// leave the driver. Returns the process otherwise.
+    /// Keeps a ready process, if this thread is in the driver, and has the thread leave the driver.
+    /// Returns the process otherwise.
     pub(crate) fn put_aside(&self, token: Token) -> Option<Token> {
         let Some(driven) = &self.timing.driven else {
             return Some(token);
@@ -75,7 +75,7 @@ impl Shared {
     }
 
     /// Queues the processes that have become ready while this worker was in the driver, the first
-    /// one on top.
+    /// on top.
     pub(crate) fn schedule_ready(&self, queue: &LocalQueue, ready: Vec<Token>) {
         for token in ready.into_iter().rev() {
             let _waking = self.probe.waking(|| Some(queue.index));
@@ -84,8 +84,8 @@ impl Shared {
         }
     }
 
-    /// Whether there is a driver with no thread in it. A caller that relies on the answer is behind
-    /// a fence.
+    /// Whether the driver exists and has no thread in it. A caller that relies on the answer is
+    /// behind a fence.
     pub(crate) fn is_driver_left(&self) -> bool {
         (self.timing.driven.as_ref()).is_some_and(|driven| driven.waiter.is_free())
     }
@@ -98,7 +98,7 @@ impl Shared {
         }
     }
 
-    /// Notifies the driver that this scheduler has halted.
+    /// Notifies the driver of the scheduler's halt.
     pub(crate) fn detach_driver(&self) {
         if let Some(driven) = &self.timing.driven {
             self.contain_driver(|| driven.driver.detach());
@@ -180,7 +180,7 @@ mod tests {
             let is_still = shared.queues.idle.snapshot() == all_sleep && waits.inside == Some(None);
             is_still.then_some(waits)
         };
-        // A late interrupt ends one more wait.
+        // A late interrupt ends a further wait.
         let until_still = || {
             let (mut before, mut looks) = (None, 0);
             while looks < 1000 {

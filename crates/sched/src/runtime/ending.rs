@@ -1,7 +1,7 @@
 //! The rest of a process's end, when the end takes several turns.
 //!
-//! **Problem.** The end of a process may have millions of others to notify, while other processes
-//! wait for its worker.
+//! **Problem.** The end of a process may have millions of processes to notify, while other
+//! processes wait for its worker.
 //!
 //! **Protocol.** The worker closes the process, and does a portion. Then it keeps the rest here,
 //! and queues the process behind others. The thread that takes the process from a queue finds it
@@ -22,8 +22,8 @@ pub(crate) struct Ending {
 pub(crate) enum Stage {
     /// The process has been closed: the actions release, from the given place on.
     Release(Box<ExitActions>, usize, Option<Box<Failed>>),
-    /// The process is gone: others are notified. The reference is the registry's, if the process
-    /// was registered.
+    /// The process is gone: the actions notify other processes. The reference is the registry's, if
+    /// the process was registered.
     Tell(
         Box<Telling>,
         Option<Arc<dyn Any + Send + Sync>>,

@@ -1,4 +1,4 @@
-//! Values that crates above the scheduler keep for each scheduler, one value a type.
+//! Values of crates above the scheduler, kept for each scheduler, a single value of each type.
 
 use crate::base::contain::contain_and_report;
 use crate::base::stats::Counters;

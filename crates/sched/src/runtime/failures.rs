@@ -59,7 +59,7 @@ impl ProcessCell {
         self.report(failure, names);
     }
 
-    /// Reports an answer to the process that its actor does not take, if the answer is an error.
+    /// Reports an answer to the process, not taken by its actor, if the answer is an error.
     #[cold]
     #[inline(never)]
     pub(crate) fn report_answer(&self, tag: Tag, error: &CommandError) {
@@ -68,7 +68,7 @@ impl ProcessCell {
         self.report(failure, self.shared.names.of(self.pid()));
     }
 
-    /// Reports an answer of the process that the asking code does not look at.
+    /// Reports an answer of the process, not looked at by the asking code.
     #[cold]
     #[inline(never)]
     pub(crate) fn report_dropped(&self, error: &CommandError) {

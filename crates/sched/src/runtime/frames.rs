@@ -1,8 +1,8 @@
-//! The calls of schedulers that a thread is inside of.
+//! The calls of schedulers around the present place in a thread.
 //!
 //! **Problem.** A `stop` waits for the turns, the submissions and the threads of its scheduler.
 //! From inside one of them it would wait for itself, so the scheduler refuses it. Nor may a thread
-//! wait for a process while it starts that process or ends processes.
+//! wait for a process while it starts the same process or ends processes.
 //!
 //! **Protocol.** Such a call puts a frame on its own stack, linked to the frame around it, and
 //! removes the frame when it returns or unwinds. A look follows the links, which are few.
@@ -19,8 +19,8 @@ thread_local! {
     static INNERMOST: Cell<*const Entry> = const { Cell::new(ptr::null()) };
 }
 
-/// The most submissions that a thread may be inside of: each but the first comes from the `init` of
-/// the submission around it, or from another call within it.
+/// The most submissions around the present place in a thread: each but the first comes from the
+/// `init` of the submission around it, or from another call within it.
 ///
 /// A level takes the stack of a submission, 3 kB, or 11 kB in a debug build, and the stack of the
 /// user's `init`. So a thread with 2 MiB, which is the default, has 20 kB for each `init`.
@@ -33,14 +33,14 @@ const MAX_STACK: usize = 1 << 20;
 /// A call of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// All work of one of the scheduler's threads.
+    /// All work of a thread of the scheduler.
     Thread,
     /// The work of the supervisor of a stop, which also empties the queues.
     Supervisor,
     /// The turn of a process, on a thread that is no worker: in a shutdown only.
     Turn,
-    /// The submission of the process with this id, which no thread runs before the submission is
-    /// over.
+    /// The submission of the process with this id. No thread runs the process before the submission
+    /// is over.
     Submission(u64),
     /// The work of a `stop`.
     Stop,
@@ -72,7 +72,7 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
 /// How many submissions this thread is inside of, of any schedulers, if their number or their stack
 /// has reached its limit. O(frames).
 pub(crate) fn too_deep() -> Option<usize> {
-    // Includes the stack of the `init` that starts another process.
+    // Includes the stack of the `init` starting another process.
     let here = 0_u8;
     let here = (&raw const here).addr();
     let (mut submissions, mut first) = (0, here);
@@ -94,13 +94,12 @@ pub(crate) fn is_inside<S>(scheduler: &S) -> bool {
     any(scheduler, |_| true)
 }
 
-/// Whether this thread, which is no worker of the scheduler, ends one of its processes.
+/// Whether this thread, not a worker of the scheduler, ends one of its processes.
 pub(crate) fn ends_processes<S>(scheduler: &S) -> bool {
     any(scheduler, |frame| frame == Frame::Turn)
 }
 
-/// Whether this thread, which is no worker of the scheduler, looks at its queues when the call is
-/// over.
+/// Whether this thread, not a worker of the scheduler, looks at its queues when the call is over.
 pub(crate) fn looks_itself<S>(scheduler: &S) -> bool {
     any(scheduler, |frame| {
         matches!(frame, Frame::Supervisor | Frame::Turn)
@@ -112,7 +111,7 @@ pub(crate) fn submits<S>(scheduler: &S, id: u64) -> bool {
     any(scheduler, |frame| frame == Frame::Submission(id))
 }
 
-/// The id of the innermost process that this thread is submitting to the scheduler.
+/// The id of the innermost process under submission to the scheduler by this thread.
 pub(crate) fn submitted<S>(scheduler: &S) -> Option<u64> {
     find(scheduler, |frame| match frame {
         Frame::Submission(id) => Some(id),
@@ -128,7 +127,7 @@ fn any<S>(scheduler: &S, is_wanted: impl Fn(Frame) -> bool) -> bool {
 fn find<S, R>(scheduler: &S, f: impl Fn(Frame) -> Option<R>) -> Option<R> {
     let scheduler = ptr::from_ref(scheduler).cast();
     let mut at = INNERMOST.get();
-    // SAFETY: null, or an entry of a `within` further out on this thread's stack: that `within` has
+    // SAFETY: null, or an entry of a `within` further out on this thread's stack: the `within` has
     // not returned, or it would have restored the former pointer.
     while let Some(entry) = unsafe { at.as_ref() } {
         if entry.scheduler == scheduler

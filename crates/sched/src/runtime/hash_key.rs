@@ -1,11 +1,11 @@
 //! A key for hashes that lead to a place, such as a worker or a member of a group.
 //!
-//! An attacker that knows the hash chooses keys that all meet in one place.
+//! An attacker with knowledge of the hash chooses keys that all meet in one place.
 
 use crate::probe::{Decide, Decider};
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 
-/// Hashes with a key that attackers don't know. For crates built on the scheduler.
+/// Hashes with a key unknown to attackers. For crates built on the scheduler.
 #[derive(Debug, Clone, Copy)]
 pub struct HashKey(u64);
 

@@ -1,5 +1,5 @@
-//! The process whose turn this thread is in, and whether the thread may wait: for crates that add
-//! things to wait for, such as channels.
+//! The process of this thread's turn, and whether the thread may wait: for crates that add things
+//! to wait for, such as channels.
 
 use crate::base::clock::{Clock, MonotonicClock};
 use crate::probe::{Decide, Decider};
@@ -57,8 +57,7 @@ pub fn may_block(what: &str, instead: &str) -> bool {
     !is_driving() && local::with_any(|queue| queue.is_none_or(may_block))
 }
 
-/// Draws a number below `of` from the seed of the simulation that this thread is in; `what` names
-/// the purpose.
+/// Draws a number below `of` from the seed of this thread's simulation; `what` names the purpose.
 #[must_use]
 pub fn choose(what: &'static str, of: usize) -> Option<usize> {
     Decider::choose(what, of)

@@ -16,15 +16,15 @@ impl Shared {
         })
     }
 
-    /// Keeps the cell of an ended process for another process, if there is no other reference to
-    /// the cell.
+    /// Keeps the cell of an ended process for another process, if no other reference to the cell
+    /// exists.
     pub(crate) fn keep_cell(&self, queue: &LocalQueue, cell: Task) {
         if !self.shutdown.is_halted() {
             queue.cache.borrow_mut().keep_cell(cell, &self.census.pool);
         }
     }
 
-    /// Claims an id that no other process of this scheduler has, has had or will have; `None` when
+    /// Claims an id never used, or to be used, by another process of this scheduler; `None` when
     /// the ids are used up.
     pub(crate) fn claim_id(&self, cache: &mut Cache<ProcessCell>) -> Option<u64> {
         cache.take_id(&self.census.pool, || {
@@ -45,7 +45,7 @@ impl Shared {
         task
     }
 
-    /// The process that the worker runs at this moment.
+    /// The process in the worker's turn at this moment.
     pub(crate) fn running_on(&self, worker: usize) -> Option<Pid> {
         let id = self.census.turns.on(worker)?;
         Some(Pid::new(self.host, id))

@@ -28,7 +28,7 @@ pub(crate) enum Item {
     Wake,
     /// No step sees it: the worker makes the call between two steps.
     Call(Box<StepsCall>),
-    /// A message that a timer has sent and keeps until a step takes it, unless the sender has taken
+    /// A message sent by a timer, and kept there until a step takes it, unless the sender has taken
     /// it back.
     HeldByTimer(Ticket),
     /// The cause of the item behind it; no step sees it.
@@ -41,7 +41,7 @@ pub(crate) enum Item {
 const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 
 impl Item {
-    /// Whether the item overtakes the others.
+    /// Whether the item overtakes others.
     pub(crate) fn is_system(&self) -> bool {
         match self.bare() {
             Self::Event(Event::Exit(notice)) => !notice.is_in_order(),
@@ -80,8 +80,8 @@ impl Item {
     }
 }
 
-/// Calls `f` with the causes that system events among the items carry, and returns the items
-/// without these causes. O(items).
+/// Calls `f` with the causes of system events among the items, and returns the items without these
+/// causes. O(items).
 pub(crate) fn take_causes(items: Batch<Item>, mut f: impl FnMut(Cause)) -> Batch<Item> {
     if !items.iter().any(|item| matches!(item, Item::Caused(..))) {
         return items;

@@ -29,7 +29,7 @@ thread_local! {
     static ASIDE: Cell<*const Aside> = const { Cell::new(ptr::null()) };
 }
 
-/// The processes that become ready while this thread is no worker.
+/// The processes made ready while this thread is no worker.
 struct Aside {
     of: *const Shared,
     tokens: RefCell<Vec<Token>>,
@@ -59,8 +59,8 @@ pub(crate) struct LocalQueue {
     pub(crate) handlers: OwnHandlers,
     /// How many processes this turn has woken.
     woken: Cell<u32>,
-    /// How many processes lie in the deque below the processes that this worker has woken, or
-    /// stolen; the maximum when the deque has none of these.
+    /// How many processes lie in the deque below those woken or stolen by this worker; the maximum
+    /// when the deque has none of these.
     below_woken: Cell<usize>,
     /// Until when the worker wakes no sleeper for the processes in the deque; 0 when it wakes
     /// sleepers. See `worker/batch.rs`.
@@ -111,8 +111,8 @@ impl LocalQueue {
     }
 
     /// Counts a process that the turn is about to wake. A turn that wakes many keeps its worker
-    /// from them for long. So the worker exposes them to thieves: a thief that finds nothing
-    /// exposed interrupts the worker by a heavy fence.
+    /// from them for long. So the worker exposes them to thieves: a thief finding nothing exposed
+    /// interrupts the worker by a heavy fence.
     pub(crate) fn note_woken(&self) {
         self.woken.set(self.woken.get().wrapping_add(1));
         if self.woken.get().is_multiple_of(EXPOSED_AT_ONCE) {
@@ -127,8 +127,7 @@ impl LocalQueue {
         }
     }
 
-    /// Whether the deque may have a woken or stolen process, before which a continuing process
-    /// would be picked.
+    /// Whether the deque may have a woken or stolen process, to run before a continuing process.
     pub(crate) fn has_woken(&self) -> bool {
         self.woken_at_most() > 0
     }
@@ -216,8 +215,7 @@ pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
     scoped(&CURRENT, queue, f);
 }
 
-/// Calls `f`, during which this thread is no worker. Returns the tokens that [`take_aside`] has
-/// taken.
+/// Calls `f`, during which this thread is no worker. Returns the tokens taken by [`take_aside`].
 pub(crate) fn put_aside(shared: &Shared, f: impl FnOnce()) -> Vec<Token> {
     let aside = Aside {
         of: shared,
@@ -267,7 +265,7 @@ pub(crate) fn with_either<R>(shared: &Shared, f: impl FnOnce(Option<&LocalQueue>
 /// Calls `f` with this thread's queue, if it is a worker of some scheduler.
 #[inline]
 pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
-    // SAFETY: null, or a queue that an `enter` borrows. The `enter` has not returned, or it would
+    // SAFETY: null, or a queue borrowed by an `enter`. The `enter` has not returned, or it would
     // have restored the former pointer.
     f(unsafe { CURRENT.get().as_ref() })
 }

@@ -1,7 +1,7 @@
-//! The cell of a process, and the state that all threads of a scheduler share.
+//! The cell of a process, and the state shared by all threads of a scheduler.
 //!
 //! **Promise.** A process is queued at most once (G1). The cell and the shared state refer to each
-//! other, so they are one folder.
+//! other, so they share a folder.
 //!
 //! **Imports.** The folders from `base` to `queues` (`docs/ARCHITECTURE.md`).
 

@@ -1,5 +1,5 @@
-//! The part of a process for its runner alone: the state machine itself, the events that have left
-//! the mailbox, and the yields that have not completed.
+//! The part of a process for its runner alone: the state machine itself, the events out of the
+//! mailbox, and the outstanding yields.
 
 use crate::base::contain::{contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
@@ -35,14 +35,14 @@ pub(crate) struct Core {
     /// None when the queues are empty. A thin pointer, because almost no process needs it.
     pub(crate) aside: Option<Box<SideQueues>>,
     pub(crate) yields: Outstanding,
-    /// Above 0: step even if there is no event. This holds for the first step, for a step that
-    /// shows system events, and for the step after `step_again`, a wake or an upgrade. Counts the
-    /// steps in a row that have returned `step_again` without a new event, up to a bound.
+    /// Above 0: step even without an event. This holds for the first step, for a step that shows
+    /// system events, and for the step after `step_again`, a wake or an upgrade. Counts the steps
+    /// in a row with the result `step_again` and without a new event, up to a bound.
     pub(crate) repeats: u16,
-    /// Whether a warning has reported that the process continues without an event.
+    /// Whether a warning has reported the process for continuing without an event.
     pub(crate) has_warned: bool,
     /// Whether a counted reference to the process is its own, for its next completer: a handler
-    /// that answers at once returns the reference, and no command counts one. Clear once the
+    /// with an immediate answer returns the reference, and no command counts one. Clear once the
     /// process has ended.
     pub(crate) has_self_ref: bool,
     /// How many answers of this turn have come before their handlers returned, with nothing else
@@ -59,8 +59,8 @@ pub(crate) enum Frequent {
     Step(usize),
     /// Nothing happened: wait on.
     Nothing,
-    /// Ask [`Core::gather_rare`]: the item behind this many events is no event, or something is
-    /// aside.
+    /// Ask [`Core::gather_rare`]: the item behind this many events is no event, or the side queues
+    /// are not empty.
     Rare(usize),
 }
 
@@ -101,7 +101,7 @@ impl Default for Core {
 }
 
 impl Core {
-    /// The core of a process that has not had a step. Inlined into its final place.
+    /// The core of a process before its first step. Inlined into its final place.
     #[inline(always)]
     pub(crate) fn new(process: ProcessBox) -> Self {
         Self {
@@ -164,8 +164,8 @@ impl Core {
         self.pending.len() == self.answers as usize
     }
 
-    /// Makes the answers' yields outstanding like all others, as the answers are not for the next
-    /// step of this turn alone.
+    /// Makes the answers' yields outstanding like all others: more than the next step of this turn
+    /// may see the answers.
     pub(crate) fn expect_answers(&mut self) {
         if self.answers > 0 {
             self.expect_each_answer();
@@ -235,8 +235,8 @@ impl Core {
         cost
     }
 
-    /// Takes the exit actions of an incarnation that is over, also those that have just arrived,
-    /// for another incarnation takes its place. O(mailbox).
+    /// Takes the exit actions of a finished incarnation, also the newly arrived ones, for another
+    /// incarnation takes its place. O(mailbox).
     #[cold]
     pub(crate) fn take_of_incarnation(&mut self, counters: &Counters) -> Vec<Box<dyn ExitAction>> {
         if self.pending.iter().any(|it| matches!(it, Item::Exit(_))) {
@@ -277,7 +277,7 @@ impl Core {
     }
 
     /// Decides on the next step, where `pending` begins with events, at most `limit` of them, and
-    /// nothing is aside.
+    /// the side queues are empty.
     #[inline(always)]
     pub(crate) fn gather(&mut self, limit: usize) -> Frequent {
         if self.answers > 0 {
@@ -339,7 +339,7 @@ impl Core {
         }
     }
 
-    /// Adds the cancellation that the step is the first to be shown, if there is one.
+    /// Adds a cancellation that is new to the step.
     fn gathered(&mut self, frequent: Frequent) -> Gathered {
         let Frequent::Step(events) = frequent else {
             return Gathered::Nothing;
@@ -392,7 +392,7 @@ impl Core {
         matches!(next.map(Item::bare), Some(Item::Signal(_)))
     }
 
-    /// Has a step follow, even if there is no event.
+    /// Has a step follow, even without an event.
     pub(crate) fn must_step(&mut self) {
         self.repeats = self.repeats.max(1);
     }
@@ -487,7 +487,7 @@ impl Core {
         Frequent::Step(events)
     }
 
-    /// How many events a step sees that is shown `events` new ones.
+    /// How many events a step with `events` new ones sees.
     pub(crate) fn visible(&self, events: usize) -> usize {
         events + self.aside.as_ref().map_or(0, |aside| aside.untaken())
     }
@@ -510,7 +510,7 @@ impl Core {
         Some((process, events))
     }
 
-    /// Keeps the new events that a step has left, for later steps.
+    /// Keeps the new events left by a step, for later steps.
     pub(crate) fn keep(&mut self, left: usize, about: &About) {
         if left > 0 || about.left() > 0 {
             self.keep_some(left, about);
@@ -527,7 +527,7 @@ impl Core {
         about.set_left(self.aside.as_ref().map_or(0, |aside| aside.untaken()));
     }
 
-    /// Forgets the yields of the predecessor, which an upgrade has replaced.
+    /// Forgets the yields of the predecessor, replaced by an upgrade.
     pub(crate) fn forget_yields(&mut self, pid: Pid, counters: &Counters) {
         self.yields.forget_all();
         self.settle_causes(Causes::forget_all);

@@ -1,20 +1,19 @@
 //! The pool of ended processes' cells, and of the next ids of their slots in the registry.
 //!
 //! **Problem.** A process is often started by one thread and ended by another. General allocators
-//! are slowest at memory that one thread asks for and another returns. And a worker that waits for
-//! an allocator's lock is a worker that blocks.
+//! are slowest at memory asked for by a thread and returned by another. And a worker waiting for an
+//! allocator's lock is a blocked worker.
 //!
-//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share one. A thread that
-//! finds the shared cache in use looks again a few times, and then does without. A cache returns
-//! its surplus to the pool, a batch at a time, and refills itself from there. Beyond [`BATCHES`]
-//! batches cells go back to the allocator.
+//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share a cache. A thread
+//! that finds the shared cache in use looks again a few times, and then does without. A cache
+//! returns its surplus to the pool, a batch at a time, and refills itself from there. Beyond
+//! [`BATCHES`] batches cells go back to the allocator.
 //!
-//! **Rejected.** A cache for each thread: a thread that ends would have to hand over its cells and
+//! **Rejected.** A cache for each thread: a thread at its end would have to hand over its cells and
 //! ids, in a destructor of a thread-local.
 //!
-//! **The end.** A cell in the pool keeps the scheduler's memory alive, and the pool is a part of
-//! that memory. So the pool takes nothing once it is closed, and each thread that ends after the
-//! halt empties it.
+//! **The end.** A cell in the pool keeps the scheduler's memory alive, and with it the pool. So the
+//! pool takes nothing once it is closed, and each thread that ends after the halt empties it.
 
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use ganger_sync::atomic::{Ordering, fence};
@@ -22,27 +21,27 @@ use ganger_sync::{CachePadded, TryLock, hint, thread};
 use std::mem;
 use std::sync::Arc;
 
-/// The number of cells or ids that move to the pool, and from there, at once.
+/// The number of cells or ids moved to or from the pool at once.
 const BATCH: usize = 64;
 
-/// Batches of cells that the pool keeps.
+/// The limit of batches of cells in the pool.
 const BATCHES: usize = 64;
 
-/// The number of ids in fresh slots that a thread claims at a time.
+/// The number of ids in fresh slots claimed at a time.
 pub(crate) const FRESH: u32 = 64;
 
-/// How often a thread that is no worker looks whether the shared cache is free. A use takes some
+/// How often a thread other than a worker looks whether the shared cache is free. A use takes some
 /// dozens of instructions, unless its thread is suspended.
 const LOOKS: usize = 64;
 
 pub(crate) struct Pool<T> {
     cells: ArrayQueue<Vec<Arc<T>>>,
     ids: SegQueue<Vec<u64>>,
-    /// The cache of all threads that are no workers.
+    /// The cache of all threads other than workers.
     outside: CachePadded<TryLock<Cache<T>>>,
 }
 
-/// The cells and ids of one worker, or of all threads that are no workers.
+/// The cells and ids of a worker, or of all other threads.
 pub(crate) struct Cache<T> {
     /// Nothing else refers to them.
     cells: Vec<Arc<T>>,
@@ -60,7 +59,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Calls `f` with the cache of the threads that are no workers. Never blocks.
+    /// Calls `f` with the cache of the threads other than workers. Never blocks.
     pub(crate) fn outside<R, F: FnOnce(&mut Cache<T>) -> R>(&self, f: F) -> R {
         match self.outside.try_with(f) {
             Ok(result) => result,
@@ -94,8 +93,7 @@ impl<T> Pool<T> {
         result
     }
 
-    /// Calls `f` with the cache of the threads that are no workers. Waits for the thread that uses
-    /// it.
+    /// Calls `f` with the cache of the threads other than workers. Waits for the thread using it.
     fn wait_for_outside(&self, mut f: impl FnMut(&mut Cache<T>)) {
         while self.outside.try_with(&mut f).is_err() {
             thread::yield_now();
@@ -150,8 +148,8 @@ impl<T> Cache<T> {
             return;
         }
         // Ordering: Acquire pairs with the Release of the threads that have dropped their
-        // references: their accesses to the cell come before its next use. There are no weak
-        // references.
+        // references: their accesses to the cell come before its next use. No weak references
+        // exist.
         fence(Ordering::Acquire);
         self.cells.push(cell);
         if self.cells.len() >= 2 * BATCH {
@@ -166,7 +164,7 @@ impl<T> Cache<T> {
         mem::take(&mut self.cells)
     }
 
-    /// Takes a free id; `claim` returns ids that no process has had.
+    /// Takes a free id; `claim` returns never used ids.
     pub(crate) fn take_id(
         &mut self,
         pool: &Pool<T>,

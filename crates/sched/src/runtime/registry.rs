@@ -1,8 +1,8 @@
-//! The registry, which maps a PID to its process.
+//! The registry: the map from PIDs to processes.
 //!
-//! Ids that the scheduler chooses are in a table of slots; ids that users choose, below all of
-//! these, in a map. No guard of either outlives a method here, so none is held across a send or a
-//! user's call.
+//! Ids chosen by the scheduler are in a table of slots; ids chosen by users, below all of these, in
+//! a map. No guard of either outlives a method here, so none is held across a send or a user's
+//! call.
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Ids below this are the user's to choose; the scheduler chooses higher ids.
 pub(crate) const FIRST_COUNTED_ID: u64 = FIRST_ID;
 
-/// Parts of the map of ids that users have chosen, each with a lock of its own.
+/// Parts of the map of chosen ids, each with a lock of its own.
 const SHARDS: usize = 32;
 
 pub(crate) struct Registry<T> {
@@ -27,8 +27,7 @@ enum Chosen<T> {
 }
 
 impl<T: Clone> Registry<T> {
-    /// Makes a registry. Ids of the scheduler begin at `generation` of their slots, which is not
-    /// zero.
+    /// Makes a registry. Ids of the scheduler begin at `generation` of their slots, at least 1.
     pub(crate) fn beginning_at(generation: u32) -> Self {
         Self {
             counted: Slots::beginning_at(generation),
@@ -36,12 +35,12 @@ impl<T: Clone> Registry<T> {
         }
     }
 
-    /// Claims up to `count` ids, in slots that have never been used.
+    /// Claims up to `count` ids, in never used slots.
     pub(crate) fn claim_fresh(&self, count: u32) -> Range<u64> {
         self.counted.claim_fresh(count)
     }
 
-    /// Keeps others from taking an id that a user has chosen; `false` when the id is taken.
+    /// Keeps others from taking an id chosen by a user; `false` for a taken id.
     #[must_use]
     pub(crate) fn reserve(&self, id: u64) -> bool {
         match self.chosen.entry(id) {
@@ -66,11 +65,11 @@ impl<T: Clone> Registry<T> {
         }
     }
 
-    /// Frees the id. Returns its process, if the process was visible; and an id that this call has
-    /// claimed in the same slot, if there is one.
+    /// Frees the id. Returns its process, if the process was visible; and a newly claimed id in the
+    /// same slot, if the slot has another.
     ///
     /// # Safety
-    /// A caller calls it once for each id that was reserved or claimed.
+    /// The caller calls it once for each reserved or claimed id.
     pub(crate) unsafe fn remove(&self, id: u64) -> (Option<T>, Option<u64>) {
         if id < FIRST_COUNTED_ID {
             let task = match self.chosen.remove(&id) {
@@ -105,14 +104,14 @@ impl<T: Clone> Registry<T> {
         self.counted.read(id, f)
     }
 
-    /// All visible processes, one after the other, chosen ids first and in their order. Processes
-    /// that start or end meanwhile may be missing. O(n log n) in the chosen ones.
+    /// All visible processes, in turn, chosen ids first and in their order. Processes that start or
+    /// end meanwhile may be missing. O(n log n) in the chosen ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = T> {
         self.portion(0, u32::MAX).0
     }
 
     /// The visible processes of a portion of `slots` slots; the first portion has all chosen ids.
-    /// Also returns the begin of the next portion, if there is one. As [`all`](Self::all).
+    /// Also returns the begin of the next portion, if any. As [`all`](Self::all).
     pub(crate) fn portion(&self, from: u32, slots: u32) -> (impl Iterator<Item = T>, Option<u32>) {
         let chosen = if from == 0 { self.chosen() } else { Vec::new() };
         let (ids, next) = self.counted.ids_among(from..from.saturating_add(slots));

@@ -1,16 +1,16 @@
-//! Rounds of a deque: how a process that gives way runs behind the others of its deque.
+//! Rounds of a deque: how a process gives way to the others of its deque.
 //!
-//! **Problem.** A process that gives way runs behind the others that are ready. A deque is last in,
-//! first out. At the end of the global queue the process costs lines that all workers write.
+//! **Problem.** A process that gives way runs behind the other ready ones. A deque is last in,
+//! first out. At the end of the global queue the process costs cache lines written by all workers.
 //!
 //! **Rejected.** A second queue of each worker, first in, first out: thieves, sleepers, the halt
 //! and the balance of workers would have to look there, too.
 //!
 //! **Protocol**
-//! 1. 1. A process that gives way goes to its worker's deque, if the deque has others and nothing
-//!    woken. This begins a *round*: as many picks as there are others.
-//! 2. 2. A pick in a round takes the oldest. Processes that were woken meanwhile, or continue, lie
-//!    on top, and come first.
+//! 1. A process that gives way goes to its worker's deque, if the deque has others and nothing
+//!    woken. This begins a *round*: as many picks as the deque has others.
+//! 2. A pick in a round takes the oldest. Processes woken meanwhile, or continuing, lie on top, and
+//!    come first.
 //! 3. A round ends with a look at the global queue, whose processes have waited for as long.
 //!    Another round begins if a process has given way in this one.
 

@@ -33,8 +33,8 @@ impl Shared {
         self.queues.arrivals.push(token);
     }
 
-    /// Queues a process whose run token the caller owns: in the deque of the worker that runs on
-    /// this thread, or else in the global queue. Wakes a worker to look for it where needed.
+    /// Queues a process whose run token the caller owns: in the deque of this thread's worker, or
+    /// else in the global queue. Wakes a worker to look for it where needed.
     pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
         local::with_either(self, |queue| self.schedule_on(queue, token));
     }
@@ -47,7 +47,7 @@ impl Shared {
         }
     }
 
-    /// As [`schedule`](Self::schedule), on a thread that is no worker.
+    /// As [`schedule`](Self::schedule), on a thread other than a worker.
     #[inline(never)]
     fn schedule_from_outside(self: &Arc<Self>, token: Token) {
         let Some(token) = self.put_aside(token) else {
@@ -80,7 +80,7 @@ impl Shared {
         self.queues.idle.defer();
     }
 
-    /// As [`schedule_here`](Self::schedule_here), for a process that a timer wakes.
+    /// As [`schedule_here`](Self::schedule_here), for a process woken by a timer.
     #[cold]
     fn schedule_arrival(&self, queue: &LocalQueue, token: Token) {
         let is_alone = queue.deque.is_empty() && !self.queues.is_any_queued();
@@ -124,7 +124,7 @@ impl Shared {
         }
     }
 
-    /// Queues a process that has just run on this thread and has a system event, before all others.
+    /// Queues a process with a system event, just run on this thread, before all others.
     ///
     /// Wakes no other worker, on a worker: the calling worker looks at the urgent lane next, and
     /// wakes another worker if it then leaves a process there.
@@ -138,7 +138,7 @@ impl Shared {
         }
     }
 
-    /// As [`requeue`](Self::requeue), behind the other ready processes, if there are any.
+    /// As [`requeue`](Self::requeue), behind the other ready processes, if any.
     pub(crate) fn requeue_last(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         let Some(queue) = queue else {
             return self.schedule(token);
@@ -155,7 +155,7 @@ impl Shared {
         queue.push(token);
     }
 
-    /// Queues a process that has just run on this thread and is ready again.
+    /// Queues a ready process, just run on this thread.
     ///
     /// Wakes no other worker: the calling worker looks at its deque next, and wakes another worker
     /// if it then takes another process from the deque.

@@ -1,4 +1,4 @@
-//! The state that all workers and all callers of a scheduler share.
+//! The state shared by all workers and all callers of a scheduler.
 
 use crate::base::clock::MonotonicClock;
 use crate::base::stats::AllCounters;
@@ -55,19 +55,18 @@ pub(crate) struct Shared {
     pub(crate) closing_inbox: ClosingInbox<ExitRequest>,
     pub(crate) revoked: Arc<Revoked>,
     pub(crate) cancel_signals: CancelSignals,
-    /// Whether any process has had values that its children inherit.
+    /// Whether any process has had values for its children.
     pub(crate) has_inherited: AtomicBool,
     pub(crate) reporting: Reporting,
     pub(crate) probe: Active,
     pub(crate) start: Start,
     pub(crate) shutdown: Progress,
     pub(crate) stopper: Stopper,
-    /// Ends the processes queued after the halt, for a thread that has queued one.
+    /// Ends the processes queued after the halt, for a thread that has queued a process.
     pub(crate) end_queued: fn(&Arc<Self>),
 }
 
-/// Draws a number that no other scheduler of the program has: two random numbers of 64 bits are not
-/// the same.
+/// Draws a number for this scheduler: two random numbers of 64 bits are not the same.
 fn draw_number() -> u64 {
     RandomState::new().hash_one(())
 }
@@ -85,7 +84,7 @@ fn first_generation(config: &Config, number: u64) -> u32 {
 
 /// Functions of the layers above.
 pub(crate) struct Above {
-    /// Ends the processes queued after the halt, for a thread that has queued one.
+    /// Ends the processes queued after the halt, for a thread that has queued a process.
     pub(crate) end_queued: fn(&Arc<Shared>),
     /// Makes the timers, in this many shards.
     pub(crate) make_timers: fn(&Weak<Shared>, &Arc<Dues>, MonotonicClock, usize) -> Timers,
@@ -166,13 +165,13 @@ impl Shared {
 impl Scheduler for Arc<Shared> {}
 
 impl Shared {
-    /// The probe that carries causes.
+    /// The probe for causes.
     #[inline(always)]
     pub(crate) fn carrier(&self) -> &Carrier {
         &self.probe.1.0
     }
 
-    /// The scheduler that a probe has been given.
+    /// The scheduler given to a probe.
     #[cfg(feature = "check")]
     pub(crate) fn of(scheduler: &dyn Scheduler) -> &Arc<Self> {
         let shared = (scheduler as &dyn Any).downcast_ref();

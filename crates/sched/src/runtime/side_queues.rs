@@ -1,9 +1,9 @@
-//! The side queues of a process: the system events that have left its mailbox, the events that a
-//! step has left, and the actions of its end.
+//! The side queues of a process: the system events out of its mailbox, the events left by steps,
+//! and the actions of its end.
 //!
 //! **Two lanes.** A system event is a request to finish, a control message, or a request for an
 //! upgrade. A step is shown system events before all others, each lane in the order of its arrival.
-//! An event that a step leaves goes back to the front of its lane: so each lane has a list of left
+//! An event left by a step goes back to the front of its lane: so each lane has a list of left
 //! events. New system events for the next step come behind them.
 //!
 //! **So that neither lane starves the other**, a batch has other events alone after
@@ -25,12 +25,11 @@ use std::mem;
 pub(crate) struct SideQueues {
     /// System events that no step has been shown.
     pub(crate) system: Batch<Item>,
-    /// System events that were shown to a step, or are shown to the next step, and have not been
-    /// taken.
+    /// System events shown to a step, or new for the next step, and not taken.
     pub(crate) shown: Batch<Item>,
-    /// Other events that were shown to a step, and have not been taken. They come behind `shown`.
+    /// Other events shown to a step, and not taken. They come behind `shown`.
     pub(crate) left: Batch<Item>,
-    /// The reason of the first cancellation that the next step is the first to be shown.
+    /// The reason of the first cancellation that is new to the next step.
     pub(crate) cancel: Option<CancelReason>,
     /// Batches in a row in which system events have kept others out.
     streak: u8,

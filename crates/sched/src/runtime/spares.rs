@@ -1,5 +1,5 @@
-//! Spare threads: the waiting ones, the free slots, and the worker that each spare replaces. One
-//! lock guards all of it.
+//! Spare threads: the waiting ones, the free slots, and the worker replaced by each spare. A single
+//! lock guards all of them.
 
 use crate::runtime::token::Token;
 use ganger_deque::Worker as Deque;
@@ -9,7 +9,7 @@ use std::io;
 pub(crate) struct Spares {
     /// Waiting threads.
     pub(crate) waiting: Vec<usize>,
-    /// Slots without a thread, the next one last.
+    /// Slots without a thread, the next to use last.
     pub(crate) free: Vec<(usize, Deque<Token>)>,
     /// How many threads wait or are active, beyond the configured workers.
     pub(crate) threads: usize,

@@ -1,4 +1,4 @@
-//! The parts that a scheduler keeps for the start of its workers.
+//! The parts kept by a scheduler for the start of its workers.
 
 use crate::runtime::token::Token;
 use ganger_deque::Worker;
@@ -35,7 +35,7 @@ impl Start {
 
     /// Notes that a worker exists.
     pub(crate) fn begin_to_serve(&self) {
-        // Ordering: Relaxed: the reader is behind the lock that the starter of workers holds.
+        // Ordering: Relaxed: the reader is behind the lock of the starter of workers.
         self.is_served.store(true, Ordering::Relaxed);
     }
 

@@ -1,9 +1,10 @@
 //! The events of one step, in their places.
 //!
-//! A step sees the events that are aside, and then the first of the pending ones. Events that
-//! earlier steps have left, and system events, are aside. When no event is aside for this step, it
-//! takes the pending ones through an [`EventCursor`], out of the nodes of the list and without a
-//! call. The nodes are freed when the step is over, or before any earlier change of the list.
+//! A step sees the events of the side queues, and then the first of the pending ones. The side
+//! queues have the events left by earlier steps, and system events. Without an event there for this
+//! step, it takes the pending ones through an [`EventCursor`], out of the nodes of the list and
+//! without a call. The nodes are freed when the step is over, or before any earlier change of the
+//! list.
 
 use crate::limits::room::{CONTROL, MESSAGE};
 use crate::runtime::item::Item;
@@ -25,17 +26,16 @@ const _: () = {
 pub(crate) struct StepEvents<'a> {
     aside: &'a mut Option<Box<SideQueues>>,
     pending: &'a mut Batch<Item>,
-    /// The cursor over the first pending events. An event that the step has taken from it is no
-    /// item of the list.
+    /// The cursor over the first pending events. An event taken by the step is no item of the list.
     cursor: &'a EventCursor,
     /// How many there were of these when the list was last put in order.
     before: usize,
-    /// The room that taken events have freed, as far as it has been counted: see `Room::give`.
+    /// The room freed by taken events, as far as it has been counted: see `Room::give`.
     pub(crate) places: u64,
 }
 
 impl<'a> StepEvents<'a> {
-    /// Makes the events of a step from those aside, and the pending ones under the cursor.
+    /// Makes the events of a step from the side queues, and the pending ones under the cursor.
     pub(crate) fn new(
         aside: &'a mut Option<Box<SideQueues>>,
         pending: &'a mut Batch<Item>,
@@ -52,7 +52,7 @@ impl<'a> StepEvents<'a> {
 
     /// Returns the events for a step, which takes them.
     pub(crate) fn events(&mut self) -> Events<'_> {
-        // A process that is linked, supervised or in a group has its exit actions aside, and no
+        // A process that is linked, supervised or in a group has its exit actions here, and no
         // event.
         let has_left = self.aside.as_ref().is_some_and(|it| it.untaken() > 0);
         let cursor = (ARE_LINKED && !has_left).then_some(self.cursor);
@@ -71,8 +71,8 @@ impl<'a> StepEvents<'a> {
         self.before - self.cursor.left()
     }
 
-    /// Counts the room of the events that the step has taken. Called before the list is put in
-    /// order, where there is a limit.
+    /// Counts the room of the events taken by the step. Called before the list is put in order, in
+    /// a process with a limit.
     #[cold]
     pub(crate) fn count(&mut self) {
         // The events have been moved out; their old bytes can be read until their memory is freed.
@@ -126,7 +126,7 @@ impl<'a> StepEvents<'a> {
         self.take(item)
     }
 
-    /// All events that have not been taken, in order.
+    /// All events not yet taken, in order.
     fn all(&self) -> impl Iterator<Item = &Event> {
         let left = self.aside.iter();
         let left = left.flat_map(|aside| aside.shown.iter().chain(&aside.left));
@@ -149,7 +149,7 @@ impl EventQueue for StepEvents<'_> {
 
     fn pop_front(&mut self) -> Option<Event> {
         if let Some(aside) = self.aside.as_mut() {
-            // Only events are aside for a step.
+            // The side queues hold only events for a step.
             let item = aside.shown.pop_front().or_else(|| aside.left.pop_front());
             if aside.is_empty() {
                 *self.aside = None;

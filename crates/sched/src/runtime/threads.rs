@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-/// Makes a builder for a thread that runs users' code, with `part` in its name.
+/// Makes a builder for a thread with users' code, with `part` in its name.
 pub(crate) fn builder(shared: &Shared, part: impl fmt::Display) -> thread::Builder {
     let config = &shared.config;
     let builder = thread::Builder::new().name(format!("{}-{part}", config.thread_name));
@@ -32,8 +32,8 @@ pub(crate) fn spawn(
     })
 }
 
-/// Starts a thread as [`spawn`] does. When the thread ceases to count, it calls the function that
-/// `f` has returned.
+/// Starts a thread as [`spawn`] does. When the thread ceases to count, it calls the function
+/// returned by `f`.
 ///
 /// # Errors
 /// When the system refuses the thread.

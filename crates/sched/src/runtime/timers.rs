@@ -2,10 +2,10 @@
 //!
 //! **Problem.** The timers are a crate below (`ganger-time`), without a thread.
 //!
-//! **Protocol.** The shard of a worker is fired by that worker between two turns, and all shards by
-//! a worker that finds no process, or has slept until a timer is due (`queues/timer_waiter.rs`). At
-//! a rotation a worker fires late timers of other shards, and the monitor fires those that are
-//! later still. So a worker inside a long step delays nothing for long.
+//! **Protocol.** A worker fires its own shard between two turns, and all shards when it finds no
+//! process, or has slept until a timer is due (`queues/timer_waiter.rs`). At a rotation a worker
+//! fires late timers of other shards, and the monitor still later ones. So a worker inside a long
+//! step delays nothing for long.
 
 use crate::base::clock::nanos;
 use crate::base::contain::contain_and_report;
@@ -57,7 +57,7 @@ impl Shared {
         self.timing.timers.shards()
     }
 
-    /// Notifies the timers that this scheduler has halted.
+    /// Notifies the timers of the scheduler's halt.
     pub(crate) fn close_timers(&self) {
         self.contain_timers(|| self.shards().close());
     }
@@ -103,7 +103,7 @@ impl Shared {
         self.has_work_beside(worker) || self.is_any_uncovered()
     }
 
-    /// Whether no thread waits for the timer that is due next.
+    /// Whether no thread waits for the timer next due.
     fn is_any_uncovered(&self) -> bool {
         let waiter = &self.timing.timer_waiter;
         waiter.is_used() && waiter.uncovered(self.shards_in_use()).is_some()
@@ -128,7 +128,7 @@ impl Shared {
         is_due
     }
 
-    /// Fires the timers that were due by `by`, at all shards. Returns whether any timer was due.
+    /// Fires the timers due by `by`, at all shards. Returns whether any timer was due.
     pub(crate) fn fire_all(&self, by: u64) -> bool {
         let shards = self.shards_in_use();
         if self.timing.timer_waiter.dues.earliest(shards) > by {

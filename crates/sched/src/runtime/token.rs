@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 ///
 /// The process's reference count leaves the token out, as it would cost two read-modify-writes a
 /// turn. A live process is in the registry, and leaves it in `finish`, which takes a token. When
-/// its end is put off after that, its `Ending` has the registry's reference.
+/// its end is put off further, its `Ending` has the registry's reference.
 ///
 /// Queues know nothing of the process: `cell/token.rs` makes tokens and looks behind them.
 pub(crate) struct Token(pub(super) NonNull<()>);

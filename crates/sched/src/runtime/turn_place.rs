@@ -17,7 +17,7 @@ pub(crate) trait TurnPlace<'a>: Copy {
     /// The worker's queue, on a worker.
     fn queue(self) -> Option<&'a LocalQueue>;
 
-    /// The handler that carries out the command.
+    /// The handler of the command.
     fn handler(self, id: CommandId) -> Option<&'a dyn Handler>;
 
     /// Adds one to a counter of this thread.
@@ -35,10 +35,10 @@ pub(crate) trait TurnPlace<'a>: Copy {
     }
 }
 
-/// A worker on its thread, with the data that each of its turns needs.
+/// A worker on its thread, with the data for its turns.
 ///
-/// A turn lasts until it is ended, also when something in it panics. So the caller that contains
-/// the panic ends the turn, and single calls do nothing while they unwind.
+/// A turn lasts until it is ended, also when something in it panics. So the caller containing the
+/// panic ends the turn, and single calls do nothing while they unwind.
 #[derive(Clone, Copy)]
 pub(crate) struct OnWorker<'a> {
     queue: &'a LocalQueue,
@@ -49,7 +49,7 @@ pub(crate) struct OnWorker<'a> {
 unsafe impl Doing for OnWorker<'_> {
     /// The id of the process whose turn it is, or [`NOTHING`].
     fn read(&self) -> u64 {
-        // Ordering: Relaxed: the reader is the thread that writes the word.
+        // Ordering: Relaxed: the reader is the writing thread.
         self.running.load(Ordering::Relaxed)
     }
 }
@@ -94,7 +94,7 @@ impl<'a> TurnPlace<'a> for OnWorker<'a> {
     }
 }
 
-/// A thread that is no worker, with turns in a shutdown only.
+/// A thread other than a worker, with turns in a shutdown only.
 #[derive(Clone, Copy)]
 pub(crate) struct OffWorker<'a> {
     pub(crate) shared: &'a Shared,

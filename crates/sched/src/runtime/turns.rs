@@ -40,12 +40,12 @@ impl Turns {
         }
     }
 
-    /// The id of the process that the worker runs, or [`NOTHING`]. The worker alone writes it.
+    /// The id of the process run by the worker, or [`NOTHING`]. The worker alone writes it.
     pub(crate) fn of_worker(&self, index: usize) -> &AtomicU64 {
         &self.of_workers[index]
     }
 
-    /// The process that the worker runs at this moment.
+    /// The process run by the worker at this moment.
     pub(crate) fn on(&self, worker: usize) -> Option<u64> {
         // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
         let id = self.of_workers[worker].load(Ordering::Relaxed);

@@ -9,12 +9,12 @@
 //!
 //! **Protocol.** Every thread has a slot with a deque of its own. Slots of spare threads are filled
 //! when they are first needed.
-//! 1. 1. The monitor, or a step that is about to block, has a worker *replaced*: a spare thread
-//!    becomes active in its place, and steals its waiting processes.
-//! 2. 2. A worker that comes out of a step and finds itself replaced *retires*: it moves its deque
-//!    to the global queue, and waits as a spare. A worker that is replaced while it looks for work
-//!    retires before it looks again. The thread that replaces a sleeping worker wakes it.
-//! 3. 3. A spare that no worker needs for a while ends. Its slot is free again.
+//! 1. The monitor, or a step about to block, has a worker *replaced*: a spare thread becomes active
+//!    in its place, and steals its waiting processes.
+//! 2. A worker that comes out of a step and finds itself replaced *retires*: it moves its deque to
+//!    the global queue, and waits as a spare. A worker replaced while it looks for work retires
+//!    before it looks again. The thread replacing a sleeping worker wakes it.
+//! 3. A spare not needed for a while ends. Its slot is free again.
 //!
 //! So as many threads as configured are active, and one more while a replaced worker comes out of
 //! its step.
@@ -69,7 +69,7 @@ pub(crate) struct WorkerSlot {
     thread: AtomicU32,
     /// The worker looks for work, or sleeps: it is in no turn.
     is_looking: AtomicBool,
-    /// The index of the configured worker that the thread stands for, while it is active.
+    /// The index of the configured worker whose place the thread has, while it is active.
     place: AtomicUsize,
     parker: Parker,
 }
@@ -223,7 +223,7 @@ impl WorkerSlots {
         (thread != 0).then_some(thread)
     }
 
-    /// The index of the configured worker that the slot stands for, as its own thread knows.
+    /// The index of the configured worker whose place the slot has, as its own thread knows.
     pub(crate) fn place(&self, index: usize) -> usize {
         // Ordering: Relaxed: written before the thread starts, or before the Release of
         // `is_active`, which the thread acquires; for others the lock orders it.

@@ -38,7 +38,7 @@ impl Token {
 
     /// The process, for as long as the caller owns the token: until it has parked the process, has
     /// queued it, or has left it to the handle. Or until it has removed the process from the
-    /// registry and dropped the reference that it got there.
+    /// registry and dropped the reference from there.
     pub(crate) fn into_task(self) -> ManuallyDrop<Task> {
         // SAFETY: the pointer comes from an `Arc`, which the registry keeps alive. The copy is not
         // dropped, so it need not be counted.

@@ -1,4 +1,4 @@
-//! Compares the events that a process is shown with a model of two queues.
+//! Compares the events shown to a process with a model of two queues.
 
 use crate::base::stats::Counters;
 use crate::limits::room::{CONTROL, MESSAGE};
@@ -17,7 +17,7 @@ use ganger_proc_api::{
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// An item that waits, or is shown.
+/// An item, waiting or shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Thing {
     Message(u64),
@@ -48,7 +48,7 @@ impl Thing {
 enum Act {
     Message,
     Completion,
-    /// A completion that comes before its handler has returned.
+    /// A completion before its handler has returned.
     Answer,
     Control,
     Cancel,
@@ -205,7 +205,7 @@ impl Real {
         self.core.expect_answers();
     }
 
-    /// Runs the next batch, of which the step takes the places that `takes` names.
+    /// Runs the next batch, of which the step takes the places chosen by `takes`.
     fn turn(&mut self, limit: usize, lends: bool, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
         self.core.receive(&self.state, |_| 0);
         let core = &mut self.core;

@@ -126,7 +126,7 @@ impl WorkerSlots {
         spares.free.push((index, deque));
     }
 
-    /// Calls a waiting thread, or starts a new one, for the place of the worker.
+    /// Calls a waiting thread, or starts another, for the place of the worker.
     fn call_spare(
         &self,
         spares: &mut Spares,
@@ -159,7 +159,7 @@ impl WorkerSlots {
         }
     }
 
-    /// The places of all workers that are active at one moment.
+    /// The places of all workers active at this moment.
     #[cfg(test)]
     pub(crate) fn places(&self) -> Vec<usize> {
         let _spares = lock(&self.spares);
@@ -169,7 +169,7 @@ impl WorkerSlots {
             .collect()
     }
 
-    /// Wakes the spares, for them to see that the scheduler has halted.
+    /// Wakes the spares, for them to see the scheduler's halt.
     pub(crate) fn wake_all(&self) {
         let waiting = lock(&self.spares).waiting.clone();
         for index in waiting {

@@ -23,7 +23,7 @@ impl<F: FnMut() + Send + 'static> Process for Once<F> {
     }
 }
 
-/// A scheduler of one worker and one spare, which is not started, with a free slot for the spare.
+/// A scheduler of a worker and a spare, not started, with a free slot for the spare.
 fn unstarted() -> Scheduler {
     let builder = Scheduler::builder().workers(1).max_spares(1);
     let scheduler = builder.build().unwrap();
@@ -92,7 +92,7 @@ fn a_refused_thread_leaves_its_slot_and_a_warning() {
         );
         assert_eq!(lock(&slots.spares).free.len(), 1);
     }
-    // The refused thread would have reported too; one warning is enough.
+    // The thread for reports was refused as well; one warning waits, and is enough.
     assert_eq!(shared.reporting.reports.waiting(), 1);
 }
 
