@@ -23,14 +23,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Parts of the names of functions that give processes their turns. A backtrace ends before them.
+/// Parts of the names of functions around the turns of processes. A backtrace ends before them.
 const RUNS_PROCESSES: [&str; 3] = [
     "ganger_sched::turn::",
     "ganger_sched::worker::",
     "ganger_sched::runtime::turn_place::",
 ];
 
-/// Builds a [`Scheduler`](crate::Scheduler). Every setting has a default that just works.
+/// Builds a [`Scheduler`](crate::Scheduler). Every setting has a working default.
 ///
 /// ```
 /// use ganger_sched::Scheduler;
@@ -51,7 +51,7 @@ pub struct Builder {
     additions: Vec<Addition>,
 }
 
-/// What a crate above the scheduler does to a new one.
+/// A change that a crate above the scheduler makes to a new scheduler.
 pub(super) type Addition = Box<dyn FnOnce(&Handle) + Send>;
 
 impl Default for Builder {
@@ -82,7 +82,7 @@ impl Builder {
         }
     }
 
-    /// The name of the host that the scheduler is: the first part of its processes' PIDs. Default:
+    /// Sets the name of the scheduler's host: the first part of its processes' PIDs. Default:
     /// `main`.
     pub fn host(self, host: impl Into<String>) -> Self {
         Self {
@@ -91,8 +91,7 @@ impl Builder {
         }
     }
 
-    /// The name of the node that the scheduler is on, so that PIDs with that node's name are known
-    /// to be local. Default: none.
+    /// Sets the name of the scheduler's node: PIDs with this node name are local. Default: none.
     pub fn node(self, node: impl Into<String>) -> Self {
         Self {
             node: Some(node.into()),
@@ -105,27 +104,27 @@ impl Builder {
         self.with(|config| config.deque_capacity = processes)
     }
 
-    /// The most new events that one step is shown. From 1 to 2^24. Default: 256.
+    /// Sets the most new events shown to one step. From 1 to 2^24. Default: 256.
     ///
-    /// A process that has three times as many left, or more, when a worker picks it may have up to
-    /// 64 turns in a row, and begins none after 100 us.
+    /// A process with three times as many events left, or more, when a worker picks it may have up
+    /// to 64 turns in a row. It begins none of them after 100 us.
     pub fn event_batch(self, events: usize) -> Self {
         self.with(|config| config.event_batch = events)
     }
 
-    /// How many processes a worker moves to its own deque when it takes one from the global queue.
-    /// Up to 2^16. Default: 16.
+    /// Sets how many processes a worker moves to its own deque when it takes a process from the
+    /// global queue. Up to 2^16. Default: 16.
     pub fn global_batch(self, processes: usize) -> Self {
         self.with(|config| config.global_batch = processes)
     }
 
-    /// How a worker waits for work: below `spin` empty looks it spins, below `yields` it yields its
-    /// thread, then it blocks. Default: 4 and 4, so that it never yields. After a wait of less than
-    /// 50 us a worker spins for 256 looks more, before it blocks.
+    /// Sets how a worker waits for work: below `spin` empty looks it spins, below `yields` it
+    /// yields its thread, then it blocks. Default: 4 and 4, so the worker never yields. After a
+    /// wait of less than 50 us a worker spins for 256 more looks before it blocks.
     ///
-    /// Where other programs compete for the processors, a thread that yields gets its own back a
-    /// time slice later, which is milliseconds, and is not woken meanwhile because it is awake. So
-    /// `yields` above `spin` is for machines that run this program alone.
+    /// Where other programs compete for the processors, a thread that yields gets its processor
+    /// back a time slice later, after milliseconds, and is not woken meanwhile because it is awake.
+    /// So `yields` above `spin` is for machines without other programs.
     pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }
@@ -137,45 +136,45 @@ impl Builder {
         self.with(|config| config.rotation = picks)
     }
 
-    /// How long a worker goes without a [rotation](Self::rotation) at the most: the next pick is
-    /// one. Also how long a step lasts before
-    /// [`should_yield`](ganger_proc_api::Context::should_yield) is true, when others wait.
+    /// Sets the longest time of a worker without a [rotation](Self::rotation): the next pick is a
+    /// rotation. Also sets how long a step lasts before
+    /// [`should_yield`](ganger_proc_api::Context::should_yield) is true, when other processes wait.
     /// With zero, every pick is a rotation. Default: 10 ms.
     pub fn chain_limit(self, limit: Duration) -> Self {
         self.with(|config| config.chain_limit = limit)
     }
 
-    /// How long a process that a running step has woken is left to the step's own worker while
-    /// other workers sleep, if it is the only one. From 1 us to 2 ms. Default: 50 us.
+    /// Sets how long a process woken by a running step is left to the step's own worker while other
+    /// workers sleep, if no other process is queued there. From 1 us to 2 ms. Default: 50 us.
     ///
-    /// Where steps were short for a while, the monitor notices a long one later: after 4 ms at the
-    /// most.
+    /// Where steps were short for a while, the monitor notices a long step later: after at most 4
+    /// ms.
     pub fn hand_off_delay(self, delay: Duration) -> Self {
         self.with(|config| config.hand_off_delay = delay)
     }
 
-    /// How long a step may block its thread, and how long it may compute, before another thread
-    /// takes its worker's place. That happens when processes wait and no other worker is free for
-    /// them. The monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
+    /// Sets how long a step may block its thread, and how long it may compute, before another
+    /// thread takes its worker's place. The thread does so when processes wait and no other worker
+    /// is free for them. The monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
     pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }
 
-    /// The least time between two reports of steps that kept others waiting, for each method. A
-    /// report says how many such steps of its method had none before it. All are counted, and the
-    /// last are in [`long_steps`](crate::Handle::long_steps). Of more than 256 methods at a time
-    /// those that come last have no report. Default: 1 s; with zero each step is reported.
+    /// Sets the least time between two reports of steps that kept others waiting, for each method.
+    /// A report says how many such steps of its method had no report before. All are counted, and
+    /// the last are in [`long_steps`](crate::Handle::long_steps). Beyond 256 methods at a time,
+    /// later methods have no report. Default: 1 s; with zero each step is reported.
     pub fn report_interval(self, interval: Duration) -> Self {
         self.with(|config| config.report_interval = interval)
     }
 
-    /// Writes one line a period to the standard error stream: what the scheduler is doing, and what
-    /// it has done since the line before. The guide says what each column means. Default: the
-    /// period in the environment's `GANGER_REPORT`, such as `1s` or `500ms`, or else no line. Zero
-    /// is no line, whatever the environment says.
+    /// Writes one line a period to the standard error stream: the present work of the scheduler,
+    /// and its work since the line before. The guide explains the columns. Default: the period in
+    /// the environment's `GANGER_REPORT`, such as `1s` or `500ms`, or else no line. Zero means no
+    /// line, whatever the environment says.
     ///
-    /// A thread of its own wakes once a period; without a period there is none. A simulation writes
-    /// no line.
+    /// A thread of its own wakes once a period; without a period no thread is started. A simulation
+    /// writes no line.
     ///
     /// ```
     /// use ganger_sched::Scheduler;
@@ -188,26 +187,25 @@ impl Builder {
         self.with(|config| config.report_every = Some(period))
     }
 
-    /// Whether the report of a step that keeps others waiting says where the step is, on Linux, on
-    /// x86-64 and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no. Needs the
-    /// feature `backtraces`.
+    /// Sets whether the report of a step that keeps others waiting says where the step is, on
+    /// Linux, on x86-64 and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no.
+    /// Needs the feature `backtraces`.
     ///
-    /// The thread whose step is reported gets a signal
-    /// ([`backtrace_signal`](Self::backtrace_signal)) and copies its registers and the innermost 64
-    /// KiB of its stack in the handler, without a lock, an allocation or a call. The thread that
-    /// writes the report waits for that, 10 ms at the most, and turns it into text, which takes a
-    /// moment where there is much debug information. There is no backtrace when the step is over
-    /// by then, when the thread was given no processor in time or blocks the signal, or when the
-    /// signal's handler has been replaced.
+    /// The thread of the reported step gets a signal ([`backtrace_signal`](Self::backtrace_signal))
+    /// and copies its registers and the innermost 64 KiB of its stack in the handler, without a
+    /// lock, an allocation or a call. The writer of the report waits for the copy, for at most 10
+    /// ms, and turns it into text, which takes a moment with much debug information. The report has
+    /// no backtrace when the step is over by then, when the thread was given no processor in time
+    /// or blocks the signal, or when the signal's handler has been replaced.
     ///
-    /// What a step has to know:
-    /// - Calls that the system does not begin again after a signal return `EINTR`, whatever the
-    ///   handler's flags: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, and calls on
-    ///   sockets with a timeout (`man 7 signal` lists them). The standard library's sleeps, locks,
-    ///   reads and writes begin again by themselves; C libraries may not.
-    /// - On a stack that is not the thread's own (a coroutine's), only the innermost function is
+    /// Consequences for steps:
+    /// - System calls that do not restart after a signal return `EINTR`, whatever the handler's
+    ///   flags: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, and calls on sockets with a
+    ///   timeout (`man 7 signal` lists them). The standard library's sleeps, locks, reads and
+    ///   writes restart by themselves; C libraries may not.
+    /// - On a stack other than the thread's own (a coroutine's), only the innermost function is
     ///   seen.
-    /// - Without symbols, in a program that was stripped, there are addresses. Lines need debug
+    /// - Without symbols, in a stripped program, the report shows addresses. Lines need debug
     ///   information (`debug = "line-tables-only"`).
     ///
     /// Each thread of the scheduler needs 64 KiB for it.
@@ -228,12 +226,11 @@ impl Builder {
     /// Whether profiles of the steps may be made, on Linux, on x86-64 and AArch64; elsewhere
     /// [`build`](Self::build) refuses it. Default: no. Needs the feature `backtraces`.
     ///
-    /// A thread that makes a profile, by `Observer::profile` of `ganger-observe`, asks the workers
-    /// that are not idle where they are, some 99 times a second. A worker copies its registers and
-    /// its stack in the handler of a signal;
-    /// [`long_step_backtraces`](Self::long_step_backtraces) says what a step has to know of the
-    /// signal. While no profile is made, there is no signal. Each thread of the scheduler needs 64
-    /// KiB for it.
+    /// A thread that makes a profile, by `Observer::profile` of `ganger-observe`, asks the busy
+    /// workers for their places, some 99 times a second. A worker copies its registers and its
+    /// stack in the handler of a signal; [`long_step_backtraces`](Self::long_step_backtraces) lists
+    /// the consequences for steps. Without a profile under way, no signal is sent. Each thread of
+    /// the scheduler needs 64 KiB for it.
     ///
     /// ```
     /// use ganger_sched::{BuildError, Scheduler};
@@ -247,20 +244,20 @@ impl Builder {
         self.with(|config| config.profiles = are_allowed)
     }
 
-    /// Which real-time signal asks a thread where it is, when backtraces are taken or profiles
-    /// made: from `SIGRTMIN` to `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63. Needs the feature
-    /// `backtraces`.
+    /// Sets the real-time signal that asks a thread for its place, when backtraces are taken or
+    /// profiles made: from `SIGRTMIN` to `SIGRTMAX`. Default: `SIGRTMAX - 1`, the number 63. Needs
+    /// the feature `backtraces`.
     ///
-    /// The handler is the whole program's; all schedulers share it, and it stays when they are
+    /// The handler serves the whole program: all schedulers share it, and it stays when they are
     /// gone. [`build`](Self::build) refuses a signal that other code handles or ignores.
     #[cfg(feature = "backtraces")]
     pub fn backtrace_signal(self, signal: i32) -> Self {
         self.with(|config| config.backtrace_signal = Some(signal))
     }
 
-    /// How many threads there may be beside the workers, to take the places of those whose steps
-    /// block or compute for long. They are started when they are needed. Up to 4096. Default: 64;
-    /// with 0 such a step costs the worker that runs it.
+    /// Sets the most threads besides the workers, to take the places of workers whose steps block
+    /// or compute for long. They are started when needed. Up to 4096. Default: 64; with 0 such a
+    /// step costs its worker.
     pub fn max_spares(self, threads: usize) -> Self {
         self.with(|config| config.max_spares = threads)
     }
@@ -270,17 +267,17 @@ impl Builder {
         self.with(|config| config.keep_spares = time)
     }
 
-    /// The most processes that may be alive at a time; exact under concurrent submits. From 1 up.
-    /// Default: none.
+    /// Sets the most processes alive at a time; exact under concurrent submits. From 1 up. Default:
+    /// none.
     pub fn max_processes(self, processes: usize) -> Self {
         self.with(|config| config.max_processes = Some(processes))
     }
 
-    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`,
-    /// or wait ([`Address::send_blocking`](crate::Address::send_blocking)). It may hold as many
-    /// control messages beside them. Completions, cancellations and upgrades are never refused.
-    /// From 1 up; a limit above 2^31 - 1 counts as 2^31 - 1. Default: none. One process may have
-    /// another one ([`Spawner::mailbox_limit`](crate::Spawner::mailbox_limit)).
+    /// Sets the most messages in a process's mailbox; further messages are refused with `Full`, or
+    /// their senders wait ([`Address::send_blocking`](crate::Address::send_blocking)). The mailbox
+    /// may hold as many control messages as well. Completions, cancellations and upgrades are never
+    /// refused. From 1 up; a limit above 2^31 - 1 counts as 2^31 - 1. Default: none. A process may
+    /// have a limit of its own ([`Spawner::mailbox_limit`](crate::Spawner::mailbox_limit)).
     pub fn mailbox_limit(self, messages: usize) -> Self {
         self.with(|config| config.mailbox_limit = Some(messages.min(MAX_LIMIT)))
     }
@@ -297,7 +294,7 @@ impl Builder {
         self.with(|config| config.thread_name = prefix)
     }
 
-    /// The worker threads' stack size in bytes. Default: that of the standard library.
+    /// Sets the worker threads' stack size in bytes. Default: the standard library's.
     pub fn stack_size(self, bytes: usize) -> Self {
         self.with(|config| config.stack_size = Some(bytes))
     }
@@ -306,13 +303,13 @@ impl Builder {
     /// [`Pinning::Off`]. Default: `Off`.
     ///
     /// Worth a try where the scheduler has its cores to itself and no more workers than cores;
-    /// where it has not, a pinned worker waits for its core while others are free. The core belongs
-    /// to the worker's place: a spare thread that takes the place is pinned to it, and the thread
-    /// whose step blocks or takes long may run on any core that the calling thread of `build` could
-    /// use. The monitor is not pinned. Threads that a step starts inherit its worker's core.
+    /// elsewhere a pinned worker waits for its core while other cores are free. The core belongs to
+    /// the worker's place: a spare thread in the place is pinned to it, and the thread whose step
+    /// blocks or takes long may run on any core that the calling thread of `build` could use. The
+    /// monitor is not pinned. Threads started by a step inherit its worker's core.
     ///
-    /// Should the system refuse a core later, because the process's cpuset has shrunk, the worker
-    /// goes on without it, which is reported.
+    /// If the system refuses a core later, because the process's cpuset has shrunk, the worker
+    /// continues without it, and a report says so.
     ///
     /// ```
     /// use ganger_sched::{Pinning, Scheduler};
@@ -328,43 +325,43 @@ impl Builder {
         self.with(|config| config.pinning = pinning)
     }
 
-    /// Hooks that are told when processes start and end. Default: none.
+    /// Adds hooks for the starts and ends of processes. Default: none.
     pub fn lifecycle(self, lifecycle: impl Lifecycle) -> Self {
         self.with(|config| config.lifecycle = Some(Arc::new(lifecycle)))
     }
 
-    /// Tells a watch of the starts, upgrades and ends of processes. A later call takes the place of
-    /// this one. The crate for observation hands them to subscribers.
+    /// Adds a watch, which is notified of the starts, upgrades and ends of processes. A later call
+    /// replaces the watch. The crate for observation hands these events to subscribers.
     pub fn watch_life(self, watch: Arc<dyn LifeWatch>) -> Self {
         self.with(|config| config.life = Some(watch))
     }
 
-    /// Is told of the messages that no process takes and no sender gets back. Default: they are
-    /// counted (`Stats::total.undelivered`), and no more.
+    /// Adds a sink for messages that no process takes and no sender gets back. Default: the
+    /// scheduler only counts them (`Stats::total.undelivered`).
     pub fn dead_letters(self, sink: Arc<dyn DeadLetters>) -> Self {
         self.with(|config| config.dead_letters = Some(sink))
     }
 
-    /// Is told of each failure that nothing else in the program is told of: see [`FailureReport`].
-    /// Default: a line now and then.
+    /// Calls `report` for each failure that nothing else in the program learns of: see
+    /// [`FailureReport`]. Default: a line now and then.
     ///
     /// A report is made
     ///
-    /// - when a process has failed or panicked, or one that it was linked to has, and nothing
-    ///   watches it: no monitor, no link, no supervisor, and no [`ProcessHandle`]. With a handle
-    ///   it is made when that is dropped and the reason has not been taken;
+    /// - when a process has failed or panicked, by itself or through a link, and nothing watches
+    ///   it: no monitor, no link, no supervisor, and no [`ProcessHandle`]. With a handle, the
+    ///   report is made when the handle is dropped and the reason has not been taken;
     /// - when an actor without [`completed`](ganger_proc_api::Actor::completed) gets an error as
     ///   the answer to a command or question;
-    /// - when an [`Answer`](crate::Answer) is dropped that is an error, and was not looked at.
+    /// - when a dropped [`Answer`](crate::Answer) is an error, and was not looked at.
     ///
-    /// The line is an event of `tracing`, at `error`, with the target `ganger::failure`. Where the
-    /// thread has no subscriber, it is written to the standard error stream, and then without the
-    /// message of a panic, which the panic hook has written there. There is one a second at the
-    /// most, which says how many had none; so does the end of a stop.
+    /// The line is an event of `tracing`, at `error`, with the target `ganger::failure`. On a
+    /// thread without a subscriber, the line goes to the standard error stream, and then without
+    /// the message of a panic, which the panic hook has written there. At most one line a second is
+    /// written, with the number of failures left out; so is one at the end of a stop.
     ///
     /// `report` gets all of them, contained, on the thread that ends the process, or drops the
-    /// handle or the answer. That may hold locks of the program's, so that `report` should take
-    /// none that others hold for long.
+    /// handle or the answer. This thread may hold locks of the program's, so `report` should take
+    /// no lock that other threads hold for long.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, process_fn};
@@ -387,8 +384,8 @@ impl Builder {
         self.with(|config| config.on_failure = OnFailure::Call(Arc::new(report)))
     }
 
-    /// Nothing is told of failures that nothing watches: see [`on_failure`](Self::on_failure). A
-    /// simulation is so unless its builder says otherwise.
+    /// Reports no failures at all: see [`on_failure`](Self::on_failure). The default in a
+    /// simulation.
     pub fn quiet_failures(self) -> Self {
         self.with(|config| config.on_failure = OnFailure::Quiet)
     }
@@ -399,21 +396,21 @@ impl Builder {
         self.with(|config| config.router = Some(router))
     }
 
-    /// Whether an envelope for a PID of this scheduler that has no process goes to the router,
-    /// once. Default: no, it comes back with `NotFound`. So does an envelope that the router
-    /// refuses.
+    /// Sets whether an envelope for a PID of this scheduler without a process goes to the router,
+    /// once. Default: no, the envelope comes back with `NotFound`. So does an envelope refused by
+    /// the router.
     ///
     /// For channels in front of the scheduler (`ganger_relay::Mailbox::in_front_of`), so that its
-    /// own processes reach them, too. Envelopes for live processes do not come by there.
+    /// own processes reach them, too. Envelopes for live processes bypass the router.
     pub fn route_unknown(self, routes_unknown: bool) -> Self {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
 
     /// Where the scheduler's threads wait for the system. Default: they wait for each other alone.
     ///
-    /// A thread of the scheduler that has nothing to do waits there, one at a time. Busy workers
-    /// look there at rotations, and the monitor when no worker has for 2 to 4 ms. A simulation has
-    /// no use for it.
+    /// An idle thread of the scheduler waits in the driver, one thread at a time. Busy workers poll
+    /// it at rotations, and the monitor when no worker has for 2 to 4 ms. A simulation does not use
+    /// it.
     pub fn driver(self, driver: impl Driver) -> Self {
         Self {
             driver: Some(Arc::new(driver)),
@@ -429,33 +426,32 @@ impl Builder {
         self
     }
 
-    /// How much is counted and measured, at most: [`Handle::set_observe`] changes it up to that
-    /// level while the scheduler runs. Default: [`Observe::Off`].
+    /// Sets the highest level of counting and measuring: [`Handle::set_observe`] changes the level
+    /// up to this limit while the scheduler runs. Default: [`Observe::Off`].
     #[cfg(feature = "observe")]
     pub fn observe(self, level: Observe) -> Self {
         self.with(|config| config.observe = level)
     }
 
     /// Shows each step to a tracer, before the step begins and when the step is over. A later call
-    /// takes the place of this one. The scheduler counts, too: see
-    /// [`observe`](Self::observe).
+    /// replaces the tracer. The scheduler counts, too: see [`observe`](Self::observe).
     ///
-    /// What a traced step sends, starts, wakes and yields is known to come from there: the steps
-    /// that this leads to have it as a [`Cause`](crate::Cause).
+    /// The messages, starts, wakes and yields of a traced step are traced back to it: the steps
+    /// that they lead to have it as a [`Cause`](crate::Cause).
     #[cfg(feature = "observe")]
     pub fn trace_steps(self, tracer: Arc<dyn StepTracer>) -> Self {
         self.with(|config| config.tracer = Some(tracer))
     }
 
-    /// Records what happens, event by event, in rings of memory: see [`Recorder`] for what that
-    /// costs, and [`Handle::recording`] for the way out. Counts as well, as
-    /// [`observe`](Self::observe) does with [`Observe::Counts`].
+    /// Records events in rings of memory: see [`Recorder`] for the costs, and [`Handle::recording`]
+    /// for the way out. Counts as well, as [`observe`](Self::observe) does with
+    /// [`Observe::Counts`].
     #[cfg(feature = "observe")]
     pub fn record(self, recorder: Recorder) -> Self {
         self.with(|config| config.record = Some(recorder))
     }
 
-    /// Checks promises while the scheduler runs, and ends the program when one is broken: see
+    /// Checks promises while the scheduler runs, and ends the program at a broken promise: see
     /// [`check`](crate::check).
     #[cfg(feature = "check")]
     #[doc(hidden)]
@@ -463,15 +459,15 @@ impl Builder {
         self.with(|config| config.is_checked = true)
     }
 
-    /// No time passes for this scheduler. Where a tool counts instructions, each step lasts long,
-    /// and what a worker does after long steps would be counted with it.
+    /// Stops the clock of this scheduler. Under a tool that counts instructions each step lasts
+    /// long, and the count would include the workers' reactions to long steps.
     #[cfg(feature = "internals")]
     #[doc(hidden)]
     pub fn still_clock(self) -> Self {
         self.with(|config| config.clock_is_still = true)
     }
 
-    /// A handle to a scheduler that is not started, and the additions that it needs first.
+    /// Makes a handle to a scheduler that is not started, and the additions to apply first.
     pub(super) fn into_parts(self) -> Result<(Handle, Vec<Addition>), BuildError> {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));

@@ -1,18 +1,18 @@
 //! Asking a process, and getting its answer.
 //!
-//! **Problem.** A process asks another one, and a thread or a task asks a process. Each wants one
-//! answer of a known type, and wants to be told when none comes.
+//! **Problem.** A process asks another process, and a thread or a task asks a process. Each wants
+//! an answer of a known type, or a notice that none comes.
 //!
-//! **Rejected.** An answer as one more message to the asker: nothing tells it that the other
-//! process has ended, and code outside of processes has no mailbox.
+//! **Rejected.** An answer as another message to the asker: the asker would not learn of the other
+//! process's end, and code outside of processes has no mailbox.
 //!
 //! **Protocol.** A call is sent as a message with a [`Reply`] inside. For a process the call is a
-//! command, so its answer is a completion. For others it goes into a slot, which the reply and the
-//! [`Answer`] share. A reply that is dropped, in the mailbox of a process that ends for instance,
-//! is an answer as well.
+//! command, so its answer is a completion. For other callers the answer goes into a slot, shared by
+//! the reply and the [`Answer`]. A dropped reply, for instance in the mailbox of a process that
+//! ends, is an answer as well.
 //!
-//! A program that watches for deadlocks is told which process waits for the answer of which
-//! (`ganger_wait::watch`). Without a watch that costs a load.
+//! A program that watches for deadlocks learns which process waits for which answer
+//! (`ganger_wait::watch`). Without a watch this costs a load.
 
 use crate::api::handle::WeakHandle;
 use crate::api::process_handle::{Address, ProcessHandle};
@@ -42,56 +42,58 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// What a thread is told that must not wait.
+/// The error for a thread that must not wait.
 const CANNOT_WAIT: &str = "a blocking wait for an answer would block the worker that runs the \
                            called process; in a step use `out.ask(call, tag)`, in a task \
                            `.await`";
 
-/// What a process is told that asks itself. For crates that pass questions on.
+/// The error for a process that asks itself. For crates that pass questions on.
 #[doc(hidden)]
 pub const CALLS_ITSELF: &str = "a process can't call itself";
 
 /// A question was not asked, because the process refuses it. The message is gone.
 ///
-/// It is inside of [`CommandError::Failed`].
+/// The error inside of [`CommandError::Failed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("can't ask {pid}: {kind}")]
 #[non_exhaustive]
 pub struct CallRefused {
-    /// The process that was to be asked.
+    /// The process that refuses the question.
     pub pid: Pid,
     /// Why it refuses the question.
     pub kind: SendErrorKind,
 }
 
-/// Makes the error of a question that is refused.
+/// Makes the error of a refused question.
 type Refused = fn(CallRefused) -> BoxError;
 
 /// Finds a scheduler in the value of a question.
 type FindScheduler = fn(&mut Payload) -> Option<Weak<Shared>>;
 
-/// Finds the process that is called, in the value of a question: the value has the one reference to
-/// it that a question counts.
+/// Finds the called process in the value of a question: the value has the only reference to it
+/// counted by a question.
 type FindTask = fn(&Payload) -> Option<&Task>;
 
-/// The value of a question to a process: the process, what makes the message, and the error.
+/// The value of a question to a process: the process, the maker of the message, and the maker of
+/// the error.
 type ToProcess<F> = (Task, Exclusive<F>, Refused);
 
-/// The value of a question that a scheduler answers, how that is found, and what asks.
+/// The value of a question answered by a scheduler, the function that finds the scheduler, and the
+/// asking function.
 type Inside<V, F> = (V, fn(&V) -> Option<&WeakHandle>, F);
 
 /// A question to a process, made by [`Address::call`], and not asked yet.
 ///
 /// These ask it:
 ///
-/// - a step, by `out.ask(call, tag)`: the answer comes as a completion with that tag;
+/// - a step, by `out.ask(call, tag)`: the answer comes as a completion with `tag`;
 /// - a thread outside of any process, by [`wait`](Self::wait) or [`begin`](Self::begin);
 /// - an asynchronous task, by `.await`.
 #[must_use = "a call does nothing until it is asked: `out.ask(call, tag)`, `wait` or `.await`"]
 pub struct Call<T> {
     /// `None` where code passes the question on.
     called: Option<FindTask>,
-    /// Finds the scheduler that answers, in the value of a question that is passed on.
+    /// Finds the answering scheduler, in the value of a question that is passed on.
     scheduler: Option<FindScheduler>,
     /// A [`Delivery`], as the command has it: made once, where it stays.
     question: Payload,
@@ -138,8 +140,8 @@ impl<M: Send + 'static> Address<M> {
         Call::new(Arc::clone(&self.task), message, |refused| refused.into())
     }
 
-    /// As [`call`](Self::call), with the error of a question that the process refuses: for crates
-    /// whose users do not know that it is one.
+    /// As [`call`](Self::call), with the error of a question refused by the process: for crates
+    /// whose users do not know of the process.
     #[doc(hidden)]
     pub fn call_or<T: Send + 'static>(
         &self,
@@ -161,7 +163,7 @@ impl<M: Send + 'static> ProcessHandle<M> {
 }
 
 impl<T: Send + 'static> Call<T> {
-    /// `refused` makes the error of a question that the process refuses.
+    /// Makes a call. `refused` makes the error of a question refused by the process.
     fn new<M, F>(task: Task, message: F, refused: Refused) -> Self
     where
         M: Send + 'static,
@@ -178,8 +180,8 @@ impl<T: Send + 'static> Call<T> {
                 let completer = watch::asked_by(completer, asked);
                 let message = message.into_inner()(Reply::new(completer));
                 let message = Message::of(message);
-                // The reply in a message that is refused is dropped here, before the caller hears
-                // of the error.
+                // The reply in a refused message is dropped here, before the caller hears of the
+                // error.
                 deliver(&task, in_node(&task, message)).map_err(|error| {
                     let (pid, kind) = (task.pid(), error.kind);
                     refused(CallRefused { pid, kind })
@@ -195,8 +197,8 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
-    /// A question that is no message to a process: `pass` takes the [`Reply`] where the call is
-    /// asked, on the thread that waits, or on the worker of the step. It should be short. For
+    /// Makes a question without a message to a process: `pass` takes the [`Reply`] where the call
+    /// is asked, on the waiting thread, or on the worker of the step. `pass` should be short. For
     /// crates that build on the scheduler.
     ///
     /// ```
@@ -224,8 +226,9 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
-    /// As [`by`](Self::by), of a question that the scheduler answers to which `value` leads: a wait
-    /// for the answer is refused where that has not been started. A step that asks does not look.
+    /// As [`by`](Self::by), for a question answered by the scheduler that `scheduler` finds in
+    /// `value`: a wait for the answer is refused while the scheduler has not been started. A step
+    /// that asks does not check.
     #[doc(hidden)]
     pub fn by_inside<V, F>(value: V, scheduler: fn(&V) -> Option<&WeakHandle>, pass: F) -> Self
     where
@@ -251,9 +254,9 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
-    /// Asks on behalf of another question, whose answer this one's is: for code that passes
-    /// questions on, by [`by`](Self::by). The reply knows the process that asks, and whether the
-    /// answer is still wanted.
+    /// Asks on behalf of another question, and answers it with this question's answer: for code
+    /// that passes questions on, by [`by`](Self::by). The reply knows the asking process, and
+    /// whether the answer is still wanted.
     ///
     /// # Errors
     /// Why the question was not asked. The reply has been dropped.
@@ -261,7 +264,7 @@ impl<T: Send + 'static> Call<T> {
         self.question.take::<Delivery>()?.deliver(reply.untyped())
     }
 
-    /// The PID of the process that is called; `None` for a question that is [passed](Self::by) on.
+    /// The PID of the called process; `None` for a question that is [passed](Self::by) on.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.called().map(|it| it.pid())
@@ -306,7 +309,7 @@ impl<T: Send + 'static> Call<T> {
 }
 
 impl<T> Call<T> {
-    /// The process that is called.
+    /// The called process.
     fn called(&self) -> Option<&Task> {
         self.called?(&self.question.downcast_ref::<Delivery>()?.value)
     }
@@ -338,8 +341,8 @@ impl<T> fmt::Debug for Call<T> {
 }
 
 /// The answer to a [`Call`] that is under way: a future, or waited for by a thread. Dropping it
-/// tells the process that answers, by [`Reply::is_cancelled`]. An error that has come, and was not
-/// looked at, is [reported](crate::Builder::on_failure).
+/// notifies the answering process, by [`Reply::is_cancelled`]. An error not looked at is
+/// [reported](crate::Builder::on_failure).
 #[must_use = "dropping it gives the answer up"]
 pub struct Answer<T> {
     slot: Arc<Slot>,
@@ -347,7 +350,7 @@ pub struct Answer<T> {
 }
 
 impl<T: Any> Answer<T> {
-    /// Whether the answer is here, so that [`wait`](Self::wait) would return at once.
+    /// Whether the answer is here and [`wait`](Self::wait) returns at once.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         !matches!(*lock(&self.slot.state), State::Waiting(_))
@@ -359,8 +362,7 @@ impl<T: Any> Answer<T> {
     /// [`CommandError::Failed`] in these cases:
     /// - the process has answered so;
     /// - the message was refused (with a [`CallRefused`] inside);
-    /// - the scheduler has not been started, so that nothing would answer (with [`NotStarted`]
-    ///   inside);
+    /// - the scheduler has not been started, so no answer would come (with [`NotStarted`] inside);
     /// - this thread must not wait, such as a step of the process itself, or a call in a
     ///   [`Driver`](crate::Driver).
     ///
@@ -375,7 +377,7 @@ impl<T: Any> Answer<T> {
     ///
     /// # Errors
     /// As for [`wait`](Self::wait), and [`CommandError::Timeout`]. In a scheduler that has not been
-    /// started it waits for that long, because another thread may start it.
+    /// started it waits for the whole `timeout`, because another thread may start it.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait_timeout(self, timeout: Duration) -> Result<T, CommandError> {
         self.wait_within(Some(timeout))
@@ -444,11 +446,11 @@ impl<T> fmt::Debug for Answer<T> {
     }
 }
 
-/// Where an answer waits for the code that asked.
+/// The place of an answer for the asking code.
 struct Slot {
-    /// The process that is called, if it is one.
+    /// The called process, if the question has one.
     task: Option<Task>,
-    /// The scheduler that answers, where that is known of a question that is passed on.
+    /// The answering scheduler, where known for a question that is passed on.
     scheduler: Option<Weak<Shared>>,
     state: Mutex<State>,
 }
@@ -460,7 +462,7 @@ enum State {
     Over,
 }
 
-/// What is called when the waiting ends.
+/// The calls to make when the waiting ends.
 #[derive(Default)]
 struct Waits {
     /// By the answer.
@@ -506,7 +508,7 @@ impl Slot {
         }
     }
 
-    /// Whether nothing would answer: the scheduler that answers has not been started.
+    /// Whether no answer would come: the answering scheduler has not been started.
     fn is_unstarted(&self) -> bool {
         let task = self.task.as_ref().map(|it| it.shared.is_unstarted());
         task.unwrap_or_else(|| {
@@ -515,7 +517,7 @@ impl Slot {
         })
     }
 
-    /// The question has not been sent: says why, in the place of the reply that was dropped.
+    /// Stores why the question has not been sent, in the place of the dropped reply.
     fn refuse(&self, error: BoxError) {
         *lock(&self.state) = State::Answered(Err(CommandError::Failed(error)));
     }
@@ -539,7 +541,7 @@ impl CompletionSink for Slot {
         }
     }
 
-    /// It belongs to no process.
+    /// The slot belongs to no process.
     fn pid(&self) -> Option<Pid> {
         None
     }

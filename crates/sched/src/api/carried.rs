@@ -1,24 +1,24 @@
-//! Causes of work that waits elsewhere than in a mailbox.
+//! Causes of work that waits outside of mailboxes.
 
 use crate::probe::{Carrier, Carry, Cause, StepFacts, TracedStep};
 use crate::runtime::cell::ProcessCell;
 use ganger_proc_api::Context;
 use std::fmt;
 
-/// What has caused a job that waits in a queue of its own: see `probe/carry.rs`. Of no size where
-/// no step is traced.
+/// The cause of a job in a queue of another crate: see `probe/carry.rs`. Of no size where no step
+/// is traced.
 #[derive(Clone, Default)]
 pub struct Carried(Option<Cause>);
 
 impl Carried {
-    /// What has caused that which this thread does now, if that is known: a traced step.
+    /// The cause of this thread's present work, if it is known: a traced step.
     #[must_use]
     #[inline]
     pub fn here() -> Self {
         Self(Carrier::here())
     }
 
-    /// Carries the job out, in a step of that process: as a step of its own, if it has a cause.
+    /// Carries the job out, in a step of the process: as a step of its own, if it has a cause.
     #[inline]
     pub fn step<R>(self, ctx: &Context, job: impl FnOnce() -> R) -> R {
         let _traced = self.0.map_or_else(TracedStep::default, |it| begin(ctx, it));

@@ -1,4 +1,4 @@
-//! What a process may ask of its scheduler, by way of its context.
+//! The requests of a process to its scheduler, by way of its context.
 
 use crate::blocking;
 use crate::probe::Probe;

@@ -1,8 +1,7 @@
-//! All that can be seen of a scheduler from outside, for a program that stands still and should
-//! not.
+//! A view of a scheduler from outside, for a program that stands still and should not.
 //!
-//! Everything is read with loads, one thing after the other, while the workers go on. What the dump
-//! says of a process or a worker was right at some moment, another one for each.
+//! Loads read everything, one thing after the other, while the workers continue. Each entry of a
+//! process or a worker was right at a moment of its own.
 
 use crate::api::handle::{Handle, ProcessInfo};
 use crate::base::stats::Stats;
@@ -11,66 +10,65 @@ use crate::runtime::cell::Task;
 use ganger_proc_api::{HostName, Pid};
 use std::fmt;
 
-/// What [`Handle::dump`] has seen. Its text, by `Display`, has a line for the scheduler, one for
-/// each worker and one for each process. It does not end with a new line.
+/// The result of [`Handle::dump`]. Its text, by `Display`, has a line for the scheduler, for each
+/// worker and for each process. The text does not end with a new line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Dump {
-    /// The host that the scheduler is.
+    /// The host name of the scheduler.
     pub host: HostName,
     /// Whether it has workers: without, nothing runs.
     pub is_started: bool,
-    /// What has been done, and what is being done.
+    /// Finished and present work.
     pub stats: Stats,
-    /// Processes that wait before all others, because a system event has woken them.
+    /// Processes in front of all others, because a system event has woken them.
     pub urgent_queue: usize,
-    /// Processes that a timer has woken.
+    /// Processes woken by a timer.
     pub arrivals_queue: usize,
-    /// The threads that run steps: the workers that were asked for, and then those that have taken
-    /// the places of others, as in [`Handle::worker_stats`].
+    /// The threads that run steps: the configured workers, and then spares in the places of others,
+    /// as in [`Handle::worker_stats`].
     pub workers: Vec<WorkerDump>,
     /// The live processes.
     pub processes: Vec<ProcessDump>,
 }
 
-/// What a worker was doing.
+/// The activity of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerDump {
     /// The thread, as the system counts it; none where it is not known, or has ended.
     pub thread: Option<u32>,
-    /// The process that has its turn there, if one has.
+    /// The process whose turn the worker is in, if any.
     pub running: Option<Pid>,
-    /// How many turns it has begun. While that stays the same, the worker is in the same turn, or
-    /// in none.
+    /// The number of turns begun. While it stays the same, the worker is in the same turn, or in
+    /// none.
     pub turns: u64,
     /// How many processes wait in its deque.
     pub queued: usize,
     /// Whether it looks for work, or sleeps, because it has found none.
     pub is_looking: bool,
-    /// Whether another thread has taken its place, so that it has to stand down after its turn.
+    /// Whether another thread has taken the worker's place, so that it stands down after its turn.
     pub is_relieved: bool,
 }
 
-/// What a process was doing, and what waits for it.
+/// The activity of a process, and the events waiting for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessDump {
     /// Its state and marks.
     pub info: ProcessInfo,
-    /// Whether something is in its mailbox that its runner has not taken out: a message, a
-    /// completion, a system event, or the nudge of a termination. The event that has woken a
-    /// process is not in its mailbox: the sender hands it to the next turn.
+    /// Whether the mailbox has an item that its runner has not taken out: a message, a completion,
+    /// a system event, or the nudge of a termination. The event that has woken a process is not in
+    /// its mailbox: the sender hands it to the next turn.
     pub has_mail: bool,
     /// How many cancellations, control messages and upgrades no step has been given.
     pub system_events: usize,
 }
 
 impl Handle {
-    /// All that can be seen of the scheduler: its workers, its processes, what waits where. It is
-    /// for a log, when a program does not go on as it should. Never stops a worker, and blocks for
-    /// no longer than it takes to read everything: O(workers), and O(most processes that there
-    /// have been at once).
+    /// Returns a view of the scheduler: its workers, its processes, and the lengths of its queues.
+    /// For a log, when a program does not continue as it should. Never stops a worker, and blocks
+    /// no longer than reading takes: O(workers), and O(the most processes alive at any time).
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};

@@ -7,11 +7,11 @@ use crate::send::exit_requests::{ExitActionError, add};
 use ganger_proc_api::{Pid, Withdrawal};
 
 impl Handle {
-    /// Registers what has to happen when a process of this scheduler ends: see [`ExitAction`]. For
+    /// Registers an action for the end of a process of this scheduler: see [`ExitAction`]. For
     /// crates that build on the scheduler. Never blocks.
     ///
-    /// No limit of a mailbox refuses it. The process takes no step for it, and one without exit
-    /// actions pays nothing. Actions of one requester are run in the order of its calls.
+    /// No limit of a mailbox refuses it. The process takes no step for it, and a process without
+    /// exit actions pays nothing. Actions of one requester run in the order of its calls.
     ///
     /// # Errors
     /// [`ExitActionError`], with the action inside, when no live process of this scheduler has the
@@ -27,7 +27,7 @@ impl Handle {
         }
     }
 
-    /// Takes back all exit actions of a process that have that key. Never blocks.
+    /// Takes back all exit actions of a process with the key. Never blocks.
     ///
     /// They are dropped, and neither of their calls is made, unless the end of the process has
     /// begun to run them. A process that is gone has run them.
@@ -52,15 +52,15 @@ impl Address {
         self.task.remove_exit_actions(key);
     }
 
-    /// What withdraws that which is for the present incarnation of the process alone, if that may
-    /// be restarted in place: for crates that build on the scheduler.
+    /// The withdrawal for requests of the present incarnation of the process alone, if the process
+    /// may be restarted in place: for crates that build on the scheduler.
     #[must_use]
     pub fn incarnation_end(&self) -> Option<Withdrawal> {
         self.task.incarnation_end()
     }
 
-    /// Whether this thread is in a step, or in the `init`, of that process: for crates that build
-    /// on the scheduler.
+    /// Whether this thread is in a step, or in the `init`, of the process: for crates that build on
+    /// the scheduler.
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.task.shared.own_process_id() == self.pid().id()

@@ -1,4 +1,4 @@
-//! What callers do with a scheduler, from any thread.
+//! The calls of users to a scheduler, from any thread.
 
 mod error;
 pub(crate) mod here;
@@ -36,7 +36,7 @@ use std::time::Duration;
 
 /// A scheduler, from the outside: to submit to it, send to its processes and look at them.
 ///
-/// Cloning it is cheap. It does not keep the scheduler running: dropping the
+/// Cloning it is cheap. A handle does not keep the scheduler running: dropping the
 /// [`Scheduler`](crate::Scheduler) stops it.
 #[derive(Clone)]
 pub struct Handle {
@@ -56,19 +56,19 @@ impl Handle {
         &self.shared.commands
     }
 
-    /// The timers of the scheduler. They cost nothing until the first one is set.
+    /// The timers of the scheduler. They cost nothing until the first is set.
     #[must_use]
     pub fn timers(&self) -> &Timers {
         &self.shared.timing.timers
     }
 
-    /// The time, by the clock of the scheduler: the machine's monotonic one, or a simulation's.
+    /// The time, by the clock of the scheduler: the machine's monotonic clock, or a simulation's.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.shared.timing.timers.now()
     }
 
-    /// Has the envelope sent after that time: see [`Timers::send_after`].
+    /// Has the envelope sent after `delay`: see [`Timers::send_after`].
     pub fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
         self.shared.send_after(delay, envelope)
     }
@@ -83,8 +83,8 @@ impl Handle {
     /// # Drop
     /// The last worker drops the handler when the scheduler has been stopped and the workers have
     /// returned. The handler may keep completers, a `Handle` or an [`Address`]. In a scheduler that
-    /// is never started, a handler that keeps a `Handle` or an `Address` keeps itself alive, so use
-    /// a [`WeakHandle`] there.
+    /// is never started, a handler that keeps a `Handle` or an `Address` keeps itself alive; a
+    /// [`WeakHandle`] does not.
     pub fn register(
         &self,
         id: impl Into<CommandId>,
@@ -94,7 +94,7 @@ impl Handle {
         self.shared.commands.register(id, name, Arc::new(handler))
     }
 
-    /// Registers a way to create processes, for upgrades. It may be called at any time.
+    /// Registers a way to create processes, for upgrades, at any time.
     ///
     /// # Errors
     /// [`FactoryError`], with the factory inside, when the name is taken.
@@ -108,8 +108,8 @@ impl Handle {
             .register(name.into(), Arc::new(factory))
     }
 
-    /// Starts an actor, a process or an async function: see [`IntoProcess`] for all that can be
-    /// started. Calls its `init` on this thread, makes its PID visible, and queues it.
+    /// Starts an actor, a process or an async function: see [`IntoProcess`] for the full list.
+    /// Calls its `init` on this thread, makes its PID visible, and queues it.
     ///
     /// ```
     /// use ganger_proc_api::actor_fn;
@@ -136,7 +136,7 @@ impl Handle {
             .map(ProcessHandle::with_messages)
     }
 
-    /// Submits a process with an entry point and an input, which its [`init`](Process::init) gets.
+    /// Submits a process with an entry point and an input, passed to its [`init`](Process::init).
     /// As [`spawn`](Self::spawn) otherwise, whose processes have neither.
     ///
     /// # Errors
@@ -156,15 +156,15 @@ impl Handle {
         )
     }
 
-    /// Submits a process as [`submit`](Self::submit) does, under a PID that the caller chooses:
-    /// with this scheduler's host, and an id below 2^32.
+    /// Submits a process as [`submit`](Self::submit) does, under a PID chosen by the caller: with
+    /// this scheduler's host, and an id below 2^32.
     ///
-    /// A fixed id serves as a name. A sender that knows it sends to `Pid::new(host, id)` without
-    /// having been told a PID, and finds the next process that is submitted under it in the same
+    /// A fixed id serves as a name. A sender with the id sends to `Pid::new(host, id)` without
+    /// having been told a PID, and finds the next process submitted under the same PID in the same
     /// way. The scheduler itself chooses no id below 2^32.
     ///
     /// # Errors
-    /// As for [`submit`](Self::submit), and when a process with that PID is alive, which is
+    /// As for [`submit`](Self::submit), and when a process with the PID is alive; this process is
     /// untouched.
     pub fn submit_as(
         &self,
@@ -194,9 +194,10 @@ impl Handle {
     /// Sends a control message by PID: to a process of this scheduler, or on to its router. Never
     /// blocks.
     ///
-    /// It overtakes what waits in the process's mailbox, as [`Address::send_control`] says.
-    /// Schedulers, nodes and routers of this program pass it on as a control message. Other
-    /// receivers, a link to another program for instance, may deliver it as an ordinary message.
+    /// The message overtakes the items in the process's mailbox, as [`Address::send_control`]
+    /// describes. Schedulers, nodes and routers of this program pass it on as a control message.
+    /// Other receivers, a link to another program for instance, may deliver it as an ordinary
+    /// message.
     ///
     /// # Errors
     /// [`SendError`], with the envelope inside, when it was not accepted.
@@ -206,30 +207,30 @@ impl Handle {
         result
     }
 
-    /// Tells the sink of dead letters, if there is one, of a message that is dropped: for crates
-    /// that send later, or for others.
+    /// Reports a dropped message to the sink of dead letters, if any: for crates that send later,
+    /// or for others.
     pub fn tell_of_dead_letter(&self, letter: &DeadLetter) {
         self.shared.tell_of_dead_letter(letter);
     }
 
-    /// Whether the PID is one of this scheduler, of a live process or not.
+    /// Whether the PID belongs to this scheduler, with a live process or without.
     #[must_use]
     pub fn is_local(&self, pid: Pid) -> bool {
         self.shared.is_local(pid)
     }
 
-    /// The address of the live process with that PID, to send to it without further look-ups.
+    /// The address of the live process with this PID, for sends without further look-ups.
     #[must_use]
     pub fn address(&self, pid: Pid) -> Option<Address> {
         self.shared.find(pid).map(Address::new)
     }
 
-    /// Lets the process take no further step. A step that runs finishes first.
+    /// Lets the process take no further step. A running step finishes first.
     ///
-    /// Its exit reason is then `Terminated`, unless that last step fails or panics.
+    /// Its exit reason is then `Terminated`, unless this last step fails or panics.
     ///
     /// # Errors
-    /// [`NotFound`] when no live process has that PID.
+    /// [`NotFound`] when no live process has this PID.
     pub fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
         let result = self.shared.terminate(pid);
         self.called("terminate");
@@ -237,23 +238,23 @@ impl Handle {
     }
 
     /// Asks the process to finish: it gets a [cancel event](ganger_proc_api::Event::Cancel), which
-    /// ends it unless it says otherwise, and its context shows that it is cancelled.
+    /// ends it unless the process decides otherwise, and its context shows the cancellation.
     ///
     /// # Errors
-    /// [`NotFound`] when no live process has that PID.
+    /// [`NotFound`] when no live process has this PID.
     pub fn cancel(&self, pid: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
         let result = self.shared.cancel(pid, reason.into());
         self.called("cancel");
         result
     }
 
-    /// Asks for the process to be replaced by another, after the system events that have arrived so
-    /// far. The new process gets the messages that no step of the old one has taken.
+    /// Requests the replacement of the process by another, behind the system events that have
+    /// arrived so far. The new process gets the messages that no step of the old process has taken.
     ///
     /// # Errors
-    /// [`UpgradeRefused`], with the request inside, when no live process has that PID, or no such
-    /// factory is registered. When the new process can't be created or initialised, the old one
-    /// ends with `ExitReason::UpgradeFailed`.
+    /// [`UpgradeRefused`], with the request inside, when no live process has this PID, or no
+    /// factory is registered under this name. When the new process can't be created or initialised,
+    /// the old process ends with `ExitReason::UpgradeFailed`.
     pub fn upgrade(&self, pid: Pid, request: UpgradeRequest) -> Result<(), UpgradeRefused> {
         if let UpgradeTarget::Factory(name) = request.target
             && self.shared.factories.get(name).is_none()
@@ -280,7 +281,7 @@ impl Handle {
         })
     }
 
-    /// What has been done so far, and what is being done. No worker waits for it.
+    /// Returns the finished and the present work. No worker waits for it.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let idle = self.shared.queues.idle.snapshot();
@@ -297,7 +298,7 @@ impl Handle {
         }
     }
 
-    /// The most processes that may be alive at a time, where the builder has a limit.
+    /// The builder's limit of processes alive at a time, if set.
     #[must_use]
     pub fn max_processes(&self) -> Option<usize> {
         self.shared.config.max_processes
@@ -306,25 +307,25 @@ impl Handle {
     /// The last steps, at most 16, that kept processes waiting until a spare took the place of
     /// their worker. The oldest comes first. No worker waits for it.
     ///
-    /// A step that announced itself by `Context::blocking` is among them in two cases: the
-    /// monitor relieved its worker, or the step computed for long outside of that call.
+    /// A step announced by `Context::blocking` is among them in two cases: the monitor relieved its
+    /// worker, or the step computed for long outside of the announced call.
     #[must_use]
     pub fn long_steps(&self) -> Vec<LongStep> {
         self.shared.reporting.long_steps.last()
     }
 
-    /// What each worker has done so far. No worker waits for it.
+    /// The work of each worker so far. No worker waits for it.
     #[must_use]
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         let used = self.shared.worker_slots.used();
         self.shared.counters.workers(used).collect()
     }
 
-    /// The live processes. Those that start or end meanwhile may or may not be among them.
+    /// The live processes. Processes that start or end meanwhile may be missing.
     ///
-    /// O(n), where n is the highest number of processes that have ever lived at once. It copies
-    /// processes with chosen PIDs ([`submit_as`](Self::submit_as)) part by part. A worker that
-    /// starts or ends such a process waits for one part at most.
+    /// O(n), where n is the most processes alive at any time. The call copies processes with chosen
+    /// PIDs ([`submit_as`](Self::submit_as)) part by part. A worker that starts or ends such a
+    /// process waits for at most one part.
     #[must_use]
     pub fn processes(&self) -> Vec<ProcessInfo> {
         let tasks = self.shared.census.registry.all();
@@ -334,7 +335,7 @@ impl Handle {
             .collect()
     }
 
-    /// The live process with that PID.
+    /// The live process with this PID.
     #[must_use]
     pub fn process(&self, pid: Pid) -> Option<ProcessInfo> {
         let info = self.shared.find(pid).as_ref().map(ProcessInfo::of)?;
@@ -342,7 +343,7 @@ impl Handle {
     }
 
     /// Whether [`Scheduler::start`](crate::Scheduler::start) has started at least one worker, so
-    /// that submitted processes run. It stays true after a stop.
+    /// submitted processes run. Stays true after a stop.
     #[must_use]
     pub fn is_started(&self) -> bool {
         self.shared.start.is_served()
@@ -354,8 +355,8 @@ impl Handle {
         self.shared.shutdown.is_stopping()
     }
 
-    /// How long it is until the deadline of a stop that has been asked for: then the processes that
-    /// are left are terminated. `None` before a stop.
+    /// The time left until the deadline of a requested stop: then the remaining processes are
+    /// terminated. `None` before a stop.
     #[must_use]
     pub fn time_to_stop(&self) -> Option<Duration> {
         let left = self.shared.stopper.time_left()?;
@@ -363,27 +364,27 @@ impl Handle {
         Some(virtually.map_or(left, |(now, end)| end.saturating_sub(now)))
     }
 
-    /// The name of the host that the scheduler is.
+    /// The host name of the scheduler.
     #[must_use]
     pub fn host_name(&self) -> HostName {
         self.shared.host
     }
 
-    /// A number that no other scheduler of this program has: two schedulers may have one host name,
-    /// and processes with one PID.
+    /// The number of the scheduler, unique in this program: two schedulers may share a host name,
+    /// and two processes a PID.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.shared.number
     }
 
-    /// The name of the node that the scheduler is on, if it has one.
+    /// The node name of the scheduler, if it has a node.
     #[must_use]
     pub fn node_name(&self) -> Option<NodeName> {
         self.shared.node
     }
 
-    /// A handle that does not keep the scheduler's memory alive: for handlers, factories, hooks and
-    /// processes, and to be added to a node of a router, as a host.
+    /// Returns a handle that does not keep the scheduler's memory alive: for handlers, factories,
+    /// hooks and processes, and for a router's node, as a host.
     #[must_use]
     pub fn downgrade(&self) -> WeakHandle {
         WeakHandle {
@@ -391,22 +392,22 @@ impl Handle {
         }
     }
 
-    /// Returns memory to the system that is kept for later processes and messages, as far as
-    /// possible.
+    /// Returns memory kept for later processes and messages to the system, as far as possible.
     ///
-    /// That is what this scheduler keeps of processes, names and chosen PIDs that are no more. A
-    /// few dozen kilobytes a worker stay, and 24 bytes for each process of the largest crowd. It is
-    /// also what all schedulers of the program and the calling thread keep for messages. A step
-    /// that calls it also gives back what its worker keeps. With the GNU C library it is what the
-    /// program's allocator keeps, too: it may keep all that millions of ended processes have had.
+    /// This covers the scheduler's memory of former processes, names and chosen PIDs. A few dozen
+    /// kilobytes a worker stay, and 24 bytes for each process of the largest crowd. Also covered is
+    /// the memory for messages of all schedulers of the program and of the calling thread. A step
+    /// that calls it also returns its worker's memory. With the GNU C library the call trims the
+    /// program's allocator, too, which may otherwise keep all memory of millions of ended
+    /// processes.
     ///
-    /// What one process or one worker has had of yields, monitors or processes to run is returned
-    /// without this call, when a burst is over. A process lets go of monitors that have ended, and
-    /// of calls that were taken back, while it has as many events as there were of these.
+    /// A process's or worker's memory for yields, monitors or queued processes is returned without
+    /// this call, after a burst. A process frees ended monitors, and calls taken back, over as many
+    /// later events.
     ///
-    /// O(memory returned), and O(n) in names and chosen PIDs. Other threads that allocate may wait
-    /// meanwhile, and so may those that use names. It is for programs that have had many more
-    /// processes than they will have soon.
+    /// O(memory returned), and O(n) in names and chosen PIDs. Other threads that allocate, or use
+    /// names, may wait meanwhile. For programs that have had many more processes than they will
+    /// have soon.
     pub fn release_memory(&self) {
         // Not dropped inside: the cache is in use there.
         let own = local::with(&self.shared, |queue| queue.cache.borrow_mut().take_cells());
@@ -422,34 +423,33 @@ impl Handle {
     }
 
     /// Stops the scheduler: refuses submits from outside of its processes, cancels every process,
-    /// serves them, and what their clean-up starts, until all have ended, and terminates the rest
-    /// when `deadline` has passed.
+    /// serves the processes and those started by their clean-up, until all have ended, and
+    /// terminates the rest when `deadline` has passed.
     ///
-    /// Blocks for at most `deadline` and 50 ms. A second call waits for the end of the first one,
-    /// and returns the same report. Where several calls give a deadline, the earliest counts.
+    /// Blocks for at most `deadline` and 50 ms. A second call waits for the end of the first, and
+    /// returns the same report. Of several deadlines, the earliest counts.
     ///
-    /// A step of another scheduler may call it, and keeps its worker for that time.
+    /// A step of another scheduler may call it, and keeps its worker for the whole time.
     ///
     /// # Errors
-    /// [`StopError::Inside`] when it would wait for the call that it is made from: a step, `init`,
-    /// `close`, a hook, a handler, a destructor or a `tracing` subscriber, on a thread of this
-    /// scheduler or in a submission to it. Nothing has happened then.
-    /// [`begin_stop`](Self::begin_stop) may be called there.
+    /// [`StopError::Inside`] when it would wait for its own caller: a step, `init`, `close`, a
+    /// hook, a handler, a destructor or a `tracing` subscriber, on a thread of this scheduler or in
+    /// a submission to it. The call then has no effect. [`begin_stop`](Self::begin_stop) may be
+    /// called there.
     ///
-    /// [`StopError::NotStarted`], with the report, when the scheduler has never been started. It
-    /// has been stopped then.
+    /// [`StopError::NotStarted`], with the report, when the scheduler has never been started. The
+    /// stop has happened then.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn stop(&self, deadline: Duration) -> Result<StopReport, StopError> {
         self.shared.stop(deadline)
     }
 
-    /// Begins to stop the scheduler, and returns at once. It may be called on any thread, and
-    /// inside of any call.
+    /// Begins to stop the scheduler, and returns at once, on any thread, and inside of any call.
     ///
-    /// Submits are refused from now on. A thread of the scheduler's own does the rest of what
-    /// [`stop`](Self::stop) does. A later `stop` from outside waits for its end, and returns its
-    /// report. Where several calls give a deadline, the earliest counts. When the system refuses
-    /// the thread, the deadline passes at once.
+    /// Submits are refused from now on. A thread of the scheduler's own does the rest of
+    /// [`stop`](Self::stop). A later `stop` from outside waits for its end, and returns its report.
+    /// Of several deadlines, the earliest counts. When the system refuses the thread, the deadline
+    /// passes at once.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
@@ -498,22 +498,22 @@ pub struct ProcessInfo {
     pub pid: Pid,
     /// Where it is in its life.
     pub state: ProcessState,
-    /// The entry point that it was started with.
+    /// The entry point.
     pub method: Symbol,
     /// How often it has been upgraded, modulo 2^16.
     pub incarnation: u32,
     /// Whether it has been asked to finish.
     pub is_cancelled: bool,
-    /// Whether it is to take no further step.
+    /// Whether the process takes no further step.
     pub is_terminating: bool,
-    /// The name of its type; of the type of its actor, where it is one.
+    /// The name of its type; for an actor, of the actor's type.
     pub type_name: &'static str,
     /// Its names, in the order of their texts.
     pub names: Vec<Box<str>>,
-    /// The process that has started it: by its context, or in its step or `init`. That one may have
-    /// ended.
+    /// The process that has started it: by its context, or in its step or `init`. The parent may
+    /// have ended.
     pub parent: Option<Pid>,
-    /// How many events its steps have left for later ones.
+    /// How many events its steps have left for later steps.
     pub left: usize,
     /// How many messages and control messages no step has taken; known where mailboxes have a
     /// limit.
@@ -556,7 +556,7 @@ fn trim_heap() {
     unsafe extern "C" {
         safe fn malloc_trim(keep: usize) -> i32;
     }
-    // It says whether there was any.
+    // The result says whether any memory was released.
     let _returned = malloc_trim(0);
 }
 

@@ -1,5 +1,5 @@
-//! What crates above the scheduler ask of a scheduler, a context and an address, and programs do
-//! not.
+//! Calls from crates above the scheduler, not from programs, to a scheduler, a context and an
+//! address.
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
@@ -9,19 +9,20 @@ use ganger_proc_api::Context;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What a scheduler does for the crates above it.
+/// Calls of crates above the scheduler to the scheduler.
 pub trait HandleInternals {
-    /// What a crate above the scheduler keeps for this scheduler: one value of that type, which
-    /// `make` makes at the first call. It goes with the scheduler's memory, and keeps no `Handle`.
+    /// The value of type `T` that a crate above the scheduler keeps for this scheduler; `make`
+    /// makes it at the first call. The value is dropped with the scheduler's memory, and keeps no
+    /// `Handle`.
     #[must_use]
     fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T>;
 
-    /// The value of that type, if a crate above the scheduler keeps one for this scheduler.
+    /// The value of type `T`, if a crate above the scheduler keeps one for this scheduler.
     #[must_use]
     fn find_extension<T: Any + Send + Sync>(&self) -> Option<Arc<T>>;
 
-    /// Has `call` called when a worker has returned for good, at once if that has been. A crate
-    /// above the scheduler gives up there what its extension keeps of users. A scheduler that was
+    /// Has `call` called when a worker has returned for good, at once if a worker already has. A
+    /// crate above the scheduler drops its extension's users' data there. A scheduler that was
     /// never started does not call it.
     fn at_halt(&self, call: impl FnOnce() + Send + 'static);
 
@@ -29,7 +30,7 @@ pub trait HandleInternals {
     #[must_use]
     fn waits_for_time(&self) -> bool;
 
-    /// Whether a process may wait for what becomes ready in the driver.
+    /// Whether a process may wait for an event of the driver.
     #[must_use]
     fn waits_for_driver(&self) -> bool;
 }
@@ -57,7 +58,7 @@ impl HandleInternals for Handle {
     }
 }
 
-/// What the context of a process does for the crates above the scheduler.
+/// Calls of crates above the scheduler to the context of a process.
 pub trait ContextInternals {
     /// This process may be restarted in place, by [`UpgradeRequest::restart`]: for crates above the
     /// scheduler.
@@ -65,14 +66,15 @@ pub trait ContextInternals {
     /// [`UpgradeRequest::restart`]: ganger_proc_api::UpgradeRequest::restart
     fn begin_incarnations(&self);
 
-    /// The incarnation has begun. It takes all types of messages, unless it has said otherwise.
+    /// Notes the begin of an incarnation. The incarnation takes all types of messages, unless it
+    /// has stated a type.
     fn incarnation_begun(&self);
 
-    /// The process's waker, which counts no reference to it; none if it has no scheduler.
+    /// The process's waker, without a counted reference to the process; `None` without a scheduler.
     fn lent_waker(&self) -> Option<LentWaker<'_>>;
 
-    /// The address of this process, of which the caller knows that it takes messages of type `M`:
-    /// for crates above the scheduler.
+    /// The address of this process, which takes messages of type `M`, as the caller knows: for
+    /// crates above the scheduler.
     fn known_address<M>(&self) -> Option<Address<M>>;
 }
 
@@ -91,7 +93,8 @@ impl ContextInternals for Context {
 
     fn lent_waker(&self) -> Option<LentWaker<'_>> {
         let cell = self.backend_ptr::<ProcessCell>()?;
-        // SAFETY: it is the pointer of the context's own `Arc`, which is borrowed for as long.
+        // SAFETY: the pointer comes from the context's own `Arc`, which is borrowed for as long as
+        // the waker.
         Some(unsafe { LentWaker::new(cell) })
     }
 
@@ -100,10 +103,10 @@ impl ContextInternals for Context {
     }
 }
 
-/// What an address does for the crates above the scheduler.
+/// Calls of crates above the scheduler to an address.
 pub trait AddressInternals {
-    /// When the scheduler stops, it does not cancel this process: the caller does so in its turn.
-    /// At the deadline the process is terminated like all others. For crates above the scheduler.
+    /// Leaves this process out of a stop's cancellations: the caller cancels it in its turn. At the
+    /// deadline the process is terminated like all others. For crates above the scheduler.
     fn leave_shutdown_to_caller(&self);
 }
 

@@ -1,30 +1,31 @@
-//! What can be started as a process.
+//! The values that can be started as processes.
 //!
-//! **Problem.** One call, `spawn`, starts an actor, a process and an async function. Their traits
-//! overlap for the compiler: a closure may implement any of them.
+//! **Problem.** A single call, `spawn`, starts an actor, a process and an async function. Their
+//! traits overlap for the compiler: a closure may implement any of them.
 //!
-//! **Rejected.** A call for each kind: a user has to know which call takes what. A trait object:
-//! each start would allocate. A bound of `Send` or of the result on the impls below: for a future
-//! that is not `Send` the compiler would say that no impl matches, and not which value is to blame.
+//! **Rejected.** A call for each kind: a user would have to know the call for each value. A trait
+//! object: each start would allocate. A bound of `Send` or of the result on the impls below: for a
+//! future that is not `Send` the compiler would say that no impl matches, and not name the value to
+//! blame.
 //!
 //! **Protocol.** Two stages.
-//! 1. [`IntoProcess`] has a marker as its parameter, different for each impl, which the compiler
-//!    infers: exactly one impl matches. This stage asks for the shape alone.
+//! 1. [`IntoProcess`] has a marker as its parameter, different for each impl and inferred by the
+//!    compiler: exactly one impl matches. This stage asks for the shape alone.
 //! 2. [`Startable`] asks for the rest: `Send`, `'static`, and the result of an async function. Each
-//!    type that the first stage gives has one impl, so the compiler names the bound that fails, and
-//!    shows the value behind the failure.
+//!    type from the first stage has one impl, so the compiler names the failing bound, and shows
+//!    the value behind the failure.
 
 use crate::process::process_box::Unstarted;
 use ganger_proc_api::{Actor, ActorProcess, Message, Process, Symbol};
 use std::any::type_name;
 use std::marker::PhantomData;
 
-/// What `spawn` starts: an [`Actor`], a [`Process`], a process in a box,
+/// The argument of `spawn`: an [`Actor`], a [`Process`], a process in a box,
 /// [`actor_fn`](ganger_proc_api::actor_fn), [`process_fn`](ganger_proc_api::process_fn), or an
-/// async function that takes a `Cx` (crate `ganger-task`).
+/// async function with a `Cx` (crate `ganger-task`).
 ///
-/// `K` tells these apart; the compiler infers it. A closure that is passed directly needs the type
-/// of its parameter: `async |cx: Cx<u64>| { .. }`.
+/// `K` tells these apart; the compiler infers it. A closure passed directly needs the type of its
+/// parameter: `async |cx: Cx<u64>| { .. }`.
 ///
 /// ```
 /// # use ganger_proc_api::{Actor, BoxError, Context, StepOutput, StepResult};
@@ -58,7 +59,7 @@ use std::marker::PhantomData;
             `process_fn(|ctx, events, out| {{ … Ok(()) }})`"
 )]
 pub trait IntoProcess<K> {
-    /// The type of the messages that the process takes. [`Message`] stands for all types.
+    /// The type of the process's messages. [`Message`] stands for all types.
     type Message: 'static;
 
     #[doc(hidden)]
@@ -98,16 +99,16 @@ impl<P: Process> IntoProcess<OfProcess> for P {
     }
 }
 
-/// The parameter of an async function that is started as a process: for the crate that has such
+/// The parameter of an async function that is started as a process: for the crate with such
 /// functions.
 #[doc(hidden)]
 pub trait TaskContext {
-    /// What the process takes.
+    /// The type of the process's messages.
     type Message: 'static;
-    /// What is started of such a function.
+    /// The process made from such a function.
     type Body<F, Fut>;
 
-    /// What is started of that function.
+    /// Makes the process from the function.
     fn body<F, Fut>(function: F) -> Self::Body<F, Fut>;
 }
 
@@ -125,9 +126,9 @@ where
     }
 }
 
-/// What [`IntoProcess`] gives, if it has all that a process has to have: it is `Send + 'static`,
-/// and an async function returns a `Result<T, BoxError>`. A function of a user's own that passes on
-/// to `spawn` what it is given has both bounds.
+/// The result of [`IntoProcess`], if it satisfies the bounds of a process: it is `Send + 'static`,
+/// and an async function returns a `Result<T, BoxError>`. A user's own function that passes its
+/// argument on to `spawn` has both bounds.
 ///
 /// ```
 /// use ganger_proc_api::SubmitError;
@@ -152,7 +153,7 @@ pub trait Startable {
     #[doc(hidden)]
     fn unstarted(self) -> Unstarted;
 
-    /// The name of the type that the process is of.
+    /// The name of the process's type.
     #[doc(hidden)]
     fn type_name() -> &'static str;
 }

@@ -1,7 +1,7 @@
-//! The thread that writes one line a period, where the builder or the environment asks for it.
+//! The thread that writes one line a period, at the request of the builder or the environment.
 //!
-//! The thread wakes once a period, and there is none without a period. It keeps no `Handle` while
-//! it waits, and ends when the scheduler halts or is gone.
+//! The thread wakes once a period; without a period no thread is started. The thread keeps no
+//! `Handle` while it waits, and ends when the scheduler halts or is gone.
 
 use super::handle::Handle;
 use super::internals::HandleInternals as _;
@@ -36,8 +36,8 @@ impl Halted {
     }
 }
 
-/// Starts the thread, if there is a period: the builder's, or else that of the environment. Says
-/// so when the system refuses the thread, and goes on without a line.
+/// Starts the thread, if there is a period: the builder's, or else the environment's. Reports when
+/// the system refuses the thread, and continues without a line.
 pub(super) fn start(handle: &Handle) {
     let asked = handle.shared.config.report_every;
     let period = asked.or_else(of_environment).unwrap_or_default();
@@ -76,7 +76,7 @@ fn sample(handle: &Handle) -> Sample {
     }
 }
 
-/// The period that the environment asks for. A wrong value is reported once.
+/// The environment's period. A wrong value is reported once.
 fn of_environment() -> Option<Duration> {
     static REPORTED: Once = Once::new();
     let text = env::var_os(VARIABLE)?;

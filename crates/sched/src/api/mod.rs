@@ -1,9 +1,9 @@
-//! What users call: the scheduler, its builder, handles, contexts, and sends that wait.
+//! The calls of users: the scheduler, its builder, handles, contexts, and sends that wait.
 //!
-//! **What it promises.** What `lib.rs` makes public. It decides nothing that a lower folder
-//! could.
+//! **Promise.** The public items of `lib.rs`. Decisions are left to the lower folders wherever
+//! possible.
 //!
-//! **What it may import.** The folders from `base` to `stop` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `stop` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod builder;
 pub(crate) mod call;

@@ -23,18 +23,18 @@ use std::time::Duration;
 
 /// Reaches a process without a look-up. Cloning it is cheap.
 ///
-/// An `Address<M>` is of a process that takes messages of type `M`: an [`Actor`]. A plain
-/// `Address`, which is an `Address<Message>`, is of any process, and sends a [`Message`].
+/// An `Address<M>` belongs to a process with messages of type `M`: an [`Actor`]. A plain `Address`,
+/// short for `Address<Message>`, belongs to any process, and sends a [`Message`].
 ///
-/// It keeps a few bytes of the process alive after its end, and the memory of the scheduler, as a
-/// [`Handle`](crate::Handle) does. A factory or a hook, which the scheduler itself keeps, is better
-/// off with a [`WeakHandle`](crate::WeakHandle) and a PID.
+/// An address keeps a few bytes of the process alive after its end, and the memory of the
+/// scheduler, as a [`Handle`](crate::Handle) does. A factory or a hook, kept by the scheduler
+/// itself, should have a [`WeakHandle`](crate::WeakHandle) and a PID.
 ///
 /// [`Actor`]: ganger_proc_api::Actor
 #[repr(transparent)]
 pub struct Address<M = Message> {
     pub(crate) task: Task,
-    /// It takes messages and holds none.
+    /// An address takes messages and holds none.
     takes: PhantomData<fn(M)>,
 }
 
@@ -57,17 +57,17 @@ impl<M> Address<M> {
         self.task.state.is_closed()
     }
 
-    /// Whether both lead to the same process. Two processes that have had one PID after each other
+    /// Whether both lead to the same process. Two processes with the same PID, after each other,
     /// are not the same.
     #[must_use]
     pub fn is_same<N>(&self, other: &Address<N>) -> bool {
         Arc::ptr_eq(&self.task, &other.task)
     }
 
-    /// The same address, which promises no type of messages.
+    /// The same address, without a promised type of messages.
     #[must_use]
     pub fn untyped(&self) -> &Address {
-        // SAFETY: it is a task and nothing else, whatever the type of messages is.
+        // SAFETY: an address is a task and nothing else, whatever the type of messages is.
         unsafe { &*ptr::from_ref(self).cast() }
     }
 }
@@ -84,17 +84,17 @@ impl Address {
     /// Sends messages, in order, at a lower price than by a [`send`](Self::send) each. Never
     /// blocks, unless the iterator does. O(n).
     ///
-    /// One atomic operation puts in a lot of 128 messages. So the process may get the first of them
-    /// before the iterator has come to its end, and messages of other senders between two lots.
-    /// What the iterator itself sends to the process overtakes the messages of its lot, and it must
-    /// not wait for an answer to one of these. If the iterator panics, the lots before have been
-    /// sent, and the messages that it has yielded since are dropped.
+    /// One atomic operation puts in a lot of 128 messages. So the process may get the first
+    /// messages before the iterator has ended, and messages of other senders between two lots.
+    /// Messages that the iterator itself sends to the process overtake their lot, and the iterator
+    /// must not wait for an answer to a message of its lot. If the iterator panics, the lots before
+    /// have been sent, and the messages since are dropped.
     ///
     /// # Errors
-    /// [`SendAllError`], with all messages inside that were not sent, when the process has ended,
-    /// when its mailbox becomes full, or when other senders wait for room in it. The messages
-    /// before them have been sent. The call then draws the iterator to its end, so it must have
-    /// one. Without any messages the call succeeds.
+    /// [`SendAllError`], with all unsent messages inside, when the process has ended, when its
+    /// mailbox becomes full, or when other senders wait for room in it. The messages before them
+    /// have been sent. The call then draws the iterator to its end, so the iterator must be finite.
+    /// Without any messages the call succeeds.
     ///
     /// ```
     /// use ganger_proc_api::{
@@ -153,9 +153,9 @@ impl<M> fmt::Debug for Address<M> {
 
 /// The submitter's hold on a process: waits for its end.
 ///
-/// A process has one, because the exit reason is handed out by value. It is a future. Dropping it
-/// leaves the process alone, and its failure is [reported](crate::Builder::on_failure) where
-/// nothing else watches the process.
+/// Each process has a single handle, because the exit reason is handed out by value. The handle is
+/// a future. Dropping it leaves the process alone, and its failure is
+/// [reported](crate::Builder::on_failure) where nothing else watches the process.
 pub struct ProcessHandle<M = Message> {
     /// Not counted: see `exit_slot.rs`.
     address: ManuallyDrop<Address<M>>,
@@ -185,17 +185,16 @@ impl Shared {
         hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<ProcessHandle, SubmitError> {
         let (_, task) = self.begin(birth, process, method, input, |_| (), hook)?;
-        // SAFETY: this is the only one, and nothing else abandons the slot of a process that was
-        // started.
+        // SAFETY: this is the only handle, and nothing else abandons the slot of a started process.
         Ok(unsafe { ProcessHandle::new(task) })
     }
 }
 
 impl<M> ProcessHandle<M> {
-    /// The handle of a process, which counts for no reference.
+    /// Makes the handle of a process, without a counted reference.
     ///
     /// # Safety
-    /// There is one handle a process, and its exit slot has not been abandoned.
+    /// A process has one handle, and its exit slot has not been abandoned.
     pub(crate) unsafe fn new(task: ManuallyDrop<Task>) -> Self {
         let address = Address::new(ManuallyDrop::into_inner(task));
         Self {
@@ -215,7 +214,7 @@ impl<M> ProcessHandle<M> {
         &self.address
     }
 
-    /// Whether the process has ended, so that [`wait`](Self::wait) would return at once.
+    /// Whether the process has ended and [`wait`](Self::wait) returns at once.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.address.task.exit.is_filled()
@@ -226,7 +225,7 @@ impl<M> ProcessHandle<M> {
     ///
     /// Must not be called from a step: its worker would wait.
     ///
-    /// In a scheduler that has not been started, nothing runs: then it does not wait, and the
+    /// In a scheduler that has not been started, nothing runs: then the call does not wait, and the
     /// reason is `Failed` with [`NotStarted`] inside. The process is left alone.
     ///
     /// # Panics
@@ -251,8 +250,8 @@ impl<M> ProcessHandle<M> {
         }
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`. It waits for that long also in a
-    /// scheduler that has not been started, because another thread may start it.
+    /// As [`wait`](Self::wait), but gives up after `timeout`. The call waits also in a scheduler
+    /// that has not been started, because another thread may start it.
     ///
     /// # Errors
     /// Gives the handle back when the process has not ended by then.
@@ -271,7 +270,7 @@ impl<M> ProcessHandle<M> {
 }
 
 impl ProcessHandle {
-    /// The handle of the same process, which takes messages of type `M`.
+    /// The handle of the same process, with messages of type `M`.
     pub(crate) fn with_messages<M>(self) -> ProcessHandle<M> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the address is not used again: this handle is not dropped.
@@ -294,7 +293,7 @@ impl<M> Future for ProcessHandle<M> {
 
 impl<M> Drop for ProcessHandle<M> {
     fn drop(&mut self) {
-        // What was in the slot is dropped last: its destructor may panic.
+        // The slot's content is dropped last: its destructor may panic.
         // SAFETY: this is the handle, and it does nothing more with the slot.
         let abandoned = unsafe { self.address.task.abandon() };
         let _rest = match abandoned {

@@ -6,8 +6,8 @@ use ganger_proc_api::{BoxError, Reply, TypedCommand, typed_handler};
 use std::sync::Arc;
 
 impl Handle {
-    /// Registers a handler for the commands of type `C`. It is called with each, on the worker that
-    /// ran the step, so it must not block.
+    /// Registers a handler for the commands of type `C`. The worker of the step calls it with each
+    /// command, so it must not block.
     ///
     /// ```
     /// use ganger_proc_api::{

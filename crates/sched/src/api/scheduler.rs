@@ -13,7 +13,7 @@ use std::time::Duration;
 /// [`shutdown_deadline`](Builder::shutdown_deadline): as [`Handle::stop`] does, or as
 /// [`Handle::begin_stop`] does where `stop` is refused.
 ///
-/// It dereferences to [`Handle`], which has the calls for its users.
+/// Dereferences to [`Handle`], which has the calls for users.
 ///
 /// # After `fork`
 /// The child of a `fork` has none of the threads: a submit there returns `Ok`, and the process
@@ -47,7 +47,7 @@ pub struct Scheduler {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It can't be built: [`Builder::start`] does that as well.
+    /// The scheduler can't be built, in [`Builder::start`].
     #[error(transparent)]
     Build(#[from] BuildError),
     /// They have been started before.
@@ -56,11 +56,11 @@ pub enum StartError {
     /// The scheduler has been stopped; build a new one.
     #[error("the scheduler has been stopped; build a new one")]
     Stopped,
-    /// The system refused the thread that watches the workers. None has been started.
+    /// The system refused the thread of the monitor. No monitor has been started.
     #[error("can't start the monitor: {0}")]
     Monitor(std::io::Error),
-    /// The system refused the thread of a worker. The workers before it run. If there are none, the
-    /// scheduler is stopping.
+    /// The system refused the thread of a worker. The workers before it run. Without any worker,
+    /// the scheduler is stopping.
     #[error(
         "can't start worker {worker}: {error}; fewer `workers`, or a smaller `stack_size`, may help"
     )]
@@ -90,13 +90,13 @@ impl Builder {
         Ok(scheduler)
     }
 
-    /// Builds the scheduler, to be started later. Handlers of commands are registered between the
-    /// two. It runs nothing until [`Scheduler::start`] is called, and a wait for its processes is
-    /// refused until then: see [`NotStarted`](crate::NotStarted).
+    /// Builds the scheduler, for a later start. Handlers of commands are registered in between. The
+    /// scheduler runs nothing before [`Scheduler::start`], and refuses a wait for its processes
+    /// until then: see [`NotStarted`](crate::NotStarted).
     ///
     /// # Errors
     /// [`BuildError`] when a setting is out of its range, a name is not valid, workers can't be
-    /// pinned as asked, or backtraces can't be taken, or not with that signal.
+    /// pinned as requested, or backtraces can't be taken, or not with the chosen signal.
     pub fn build(self) -> Result<Scheduler, BuildError> {
         let (handle, additions) = self.into_parts()?;
         let scheduler = Scheduler { handle };
@@ -119,8 +119,7 @@ impl Scheduler {
         Self::builder().start()
     }
 
-    /// Starts the workers and freezes the command registry. Processes that were submitted before
-    /// run now.
+    /// Starts the workers and freezes the command registry. Already submitted processes run now.
     ///
     /// # Errors
     /// [`StartError`] when it was started or stopped before, or the system refuses a thread.
@@ -149,9 +148,10 @@ impl Scheduler {
         for (worker, deque) in deques {
             if let Err((error, _)) = blocking::start_worker(shared, worker, deque) {
                 if !shared.start.is_served() {
-                    // No worker would ever run what is submitted, or was.
+                    // No worker would ever run the processes submitted now or before.
                     shared.shutdown.begin_stopping();
-                    // The destructor of a handler may stop the scheduler, and that takes the lock.
+                    // The destructor of a handler may stop the scheduler, and a stop takes the
+                    // lock.
                     drop(starting);
                     shared.commands.give_up(shared.own_counters());
                     shared.extensions.halt(shared.own_counters());
@@ -184,7 +184,7 @@ impl Drop for Scheduler {
     fn drop(&mut self) {
         let deadline = self.handle.shared.config.shutdown_deadline;
         if self.handle.stop(deadline).is_err() {
-            // This thread is inside of a call that the stop waits for.
+            // The stop would wait for this thread's own call.
             self.handle.begin_stop(deadline);
         }
     }

@@ -1,5 +1,5 @@
-//! A send that waits for room in a limited mailbox: of a thread, with or without a deadline, and of
-//! a task.
+//! Sends that wait for room in a limited mailbox: of a thread, with or without a deadline, and of a
+//! task.
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
@@ -25,39 +25,38 @@ use std::time::Duration;
 type Refused = (SendErrorKind, Message);
 
 impl<M: Send + 'static> Address<M> {
-    /// Sends a message, and blocks until there is room for it.
+    /// Sends a message, and blocks until the mailbox has room for it.
     ///
-    /// It waits when the mailbox holds as many messages as
+    /// The sender waits when the mailbox holds as many messages as
     /// [`Spawner::mailbox_limit`](crate::Spawner::mailbox_limit) or
     /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or other senders wait:
-    /// those that wait are served in the order in which they began. They are served when a quarter
-    /// of the limit is left in the mailbox, or the process takes nothing more. Without a limit it
-    /// is [`send`](Self::send).
+    /// waiting senders are served in the order of their calls. They are served when a quarter of
+    /// the limit is left in the mailbox, or the process takes nothing more. Without a limit the
+    /// call is [`send`](Self::send).
     ///
-    /// A step of the receiver that blocks its thread may keep senders waiting beside some room
-    /// until it returns, unless it blocks inside of `Context::blocking`. So a step that
-    /// waits for one of its senders has to say so there.
+    /// A step of the receiver that blocks its thread may keep senders waiting despite some room
+    /// until it returns, unless it blocks inside of `Context::blocking`. So a step that waits for
+    /// one of its senders must announce it there.
     ///
-    /// From inside a step it blocks that step, and another thread takes the worker's place
-    /// meanwhile, as with `Context::blocking`. It does not wait when no thread is left for
-    /// that ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while
-    /// others wait already), for the process that it waits for might then have none to run on, nor
-    /// for the process whose step it is: it is refused with `Full`. That holds for steps of
-    /// whichever scheduler, and for a `close` that a [stop](crate::Handle::stop) has another thread
-    /// than a worker call.
+    /// From inside a step the call blocks the step, and another thread takes the worker's place
+    /// meanwhile, as with `Context::blocking`. The call is refused with `Full` when no thread is
+    /// left for the worker's place ([`Builder::max_spares`](crate::Builder::max_spares), or the
+    /// system refuses a thread while others wait already), for the receiver might then have no
+    /// thread to run on. The same refusal meets a step that sends to its own process. All this
+    /// holds for steps of any scheduler, and for a `close` on another thread than a worker during a
+    /// [stop](crate::Handle::stop).
     ///
-    /// A stop of the scheduler whose process it is ends the wait. So does a termination of the
-    /// process whose step waits, and a cancellation of which no step has been told. Two processes
-    /// that send to each other in this way, both with full mailboxes, wait until then. A step that
-    /// can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries
-    /// again in a later step.
+    /// A stop of the receiver's scheduler ends the wait. So does a termination of the process whose
+    /// step waits, and a cancellation not yet shown to a step. Two processes with full mailboxes
+    /// that send to each other in this way wait until then. A step that can't exclude this uses
+    /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later
+    /// step.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside: `Ended` when the process has ended, also if that
-    /// happens while this waits; `Stopping` when it would wait and the scheduler stops;
-    /// `NotStarted` when a thread outside of a step would wait and the scheduler has not been
-    /// started; `Cancelled` when the process whose step waits is to finish; `Full` from a step that
-    /// must not wait.
+    /// [`SendError`], with the message inside: `Ended` when the process has ended, also during the
+    /// wait; `Stopping` when the call would wait and the scheduler stops; `NotStarted` when a
+    /// thread outside of a step would wait and the scheduler has not been started; `Cancelled` when
+    /// the process whose step waits is asked to finish; `Full` from a step that must not wait.
     ///
     /// ```
     /// use ganger_proc_api::{
@@ -98,8 +97,8 @@ impl<M: Send + 'static> Address<M> {
         self.send_within(message, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with
-    /// zero not at all.
+    /// As [`send_blocking`](Self::send_blocking), but blocks for at most `timeout`, and with zero
+    /// not at all.
     ///
     /// # Errors
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when
@@ -109,13 +108,13 @@ impl<M: Send + 'static> Address<M> {
         self.send_within(message, Some(timeout))
     }
 
-    /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends
+    /// As [`send_blocking`](Self::send_blocking), as a future, on any executor. The future sends
     /// nothing until it is polled.
     ///
-    /// A future that is dropped before it is ready takes its message along, unless that has been
-    /// accepted: then it is delivered. [`SendAsync::into_envelope`] gives the message back instead.
-    /// The future keeps no other sender waiting, polled or not. Polling it never blocks, also
-    /// inside of a step.
+    /// A future that is dropped before it is ready takes its message along, except for an accepted
+    /// message, which is delivered. [`SendAsync::into_envelope`] returns the message instead. The
+    /// future keeps no other sender waiting, polled or not. Polling it never blocks, also inside of
+    /// a step.
     ///
     /// # Errors
     /// The future's, with the message inside: `Ended` when the process has ended, also while this
@@ -147,20 +146,21 @@ impl<M: Send + 'static> Address<M> {
 }
 
 impl Handle {
-    /// Sends an envelope by PID, and blocks until there is room for it: see
-    /// [`Address::send_blocking`]. It waits for processes of this scheduler alone; an envelope that
-    /// goes on to the router is sent as by [`send`](Self::send).
+    /// Sends an envelope by PID, and blocks until the mailbox has room for it: see
+    /// [`Address::send_blocking`]. Waits for processes of this scheduler alone; an envelope for the
+    /// router is sent as by [`send`](Self::send).
     ///
     /// # Errors
-    /// [`SendError`], with the envelope inside, when it was not accepted; `Closed`, `Stopping` or
-    /// `Cancelled` when the wait was ended; `Full` from inside a step that may not wait, as there.
+    /// [`SendError`], with the envelope inside, when it was not accepted; `Ended`, `Stopping` or
+    /// `Cancelled` when the wait was ended; `Full` from inside a step that must not wait, as for
+    /// [`Address::send_blocking`].
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_blocking(&self, envelope: Envelope) -> Result<(), SendError> {
         self.send_within(envelope, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with
-    /// zero not at all.
+    /// As [`send_blocking`](Self::send_blocking), but blocks for at most `timeout`, and with zero
+    /// not at all.
     ///
     /// # Errors
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the envelope inside, when
@@ -174,8 +174,8 @@ impl Handle {
     /// is looked up when it is polled first.
     ///
     /// # Errors
-    /// The future's, with the envelope inside, when it was not accepted; `Closed` or `Stopping`
-    /// when the wait was ended.
+    /// The future's, with the envelope inside, when it was not accepted; `Ended` or `Stopping` when
+    /// the wait was ended.
     pub fn send_async(&self, envelope: Envelope) -> SendAsync {
         SendAsync {
             stage: Stage::Unrouted(self.clone(), envelope),
@@ -210,8 +210,8 @@ enum Stage {
 }
 
 impl SendAsync {
-    /// Takes the envelope back, if it has not been sent. None when it has been accepted, or refused
-    /// with an error that had it inside.
+    /// Takes the envelope back, if it has not been sent. `None` for an accepted envelope, and after
+    /// a refusal, whose error has the envelope.
     #[must_use = "the envelope is here, and nowhere else"]
     pub fn into_envelope(self) -> Option<Envelope> {
         match self.stage {
@@ -291,7 +291,7 @@ impl fmt::Debug for SendAsync {
     }
 }
 
-/// A message that waits for room. Dropping it takes the message back, unless it has been accepted.
+/// A message waiting for room. Dropping it takes the message back, unless it has been accepted.
 struct Waiter {
     task: Task,
     ticket: Ticket,
@@ -355,14 +355,14 @@ impl ProcessCell {
         }
     }
 
-    /// The message of a sender that waits no more. A waker's destructor that panics costs no
+    /// The message of a sender that waits no more. A panicking destructor of a waker costs no
     /// sender its message.
     fn without_waker(&self, (message, waker): Left<Message>) -> Message {
         discard(self.pid(), self.shared.own_counters(), waker);
         message
     }
 
-    /// Delivers a message, and blocks until there is room for it, or `timeout` has passed.
+    /// Delivers a message, and blocks until the mailbox has room for it, or `timeout` has passed.
     #[cfg_attr(feature = "sim", track_caller)]
     fn deliver_within(
         self: &Task,
@@ -405,7 +405,7 @@ impl ProcessCell {
         let Some(waiter) = self.wait_for_room(message, waker)? else {
             return Ok(());
         };
-        // It is woken by the acceptance, by the end of the process or of its own one, or by a stop.
+        // The acceptance wakes the thread, and so does the end of either process, or a stop.
         let has_waited = block_if_replaced(|| match timeout {
             None => thread.park(),
             Some(timeout) => {
@@ -432,7 +432,7 @@ impl ProcessCell {
         Err((kind, message))
     }
 
-    /// There is room again: puts in what waits for it.
+    /// Puts waiting messages into the new room.
     #[cold]
     pub(crate) fn serve_waiters(self: &Task) {
         let Some(limit) = self.limit() else {
@@ -441,15 +441,15 @@ impl ProcessCell {
         let waiters = &self.shared.rooms.waiters;
         let counters = self.shared.own_counters();
         let serve_next = || waiters.next(&self.room, limit, |message| self.deliver_placed(message));
-        // A sender that is woken before the last is served finds no room, and waits again. The
-        // process may take more meanwhile, when a sender serves. That sender does not go on and on.
+        // A sender woken before the last is served finds no room, and waits again. When a sender
+        // serves, the process may take more meanwhile; the limit bounds this sender's work.
         let wakers: Vec<_> = iter::from_fn(serve_next).take(limit).collect();
         for waker in wakers {
             contain_and_report("waker", self.pid(), counters, || waker.wake());
         }
     }
 
-    /// The mailbox has been closed: tells the senders that wait for room in it.
+    /// Notifies the senders waiting for room in the closed mailbox.
     pub(crate) fn refuse_waiters(&self) {
         if self.limit().is_some() {
             let counters = self.shared.own_counters();

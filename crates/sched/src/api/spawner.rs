@@ -1,4 +1,4 @@
-//! Starting a process together with what is to hold from its first moment on.
+//! Starts of processes with properties that hold from their first moment on.
 
 use crate::api::handle::Handle;
 use crate::api::into_process::{IntoProcess, Startable};
@@ -19,11 +19,10 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// Starts a process together with what is to hold from its first moment on: a monitor, names,
-/// first messages, values that it inherits. All of it is one act.
+/// Starts a process atomically with a monitor, names, first messages, and inherited values.
 ///
-/// `F` says where it comes from. In a process, [`ContextExt::monitored`] and
-/// [`ContextExt::named`] begin one. Outside, [`Handle::named`] does.
+/// `F` is the starter. In a process, [`ContextExt::monitored`] and [`ContextExt::named`] begin a
+/// spawner. Outside, [`Handle::named`] does.
 ///
 /// ```
 /// use ganger_proc_api::{
@@ -60,18 +59,18 @@ use std::sync::Arc;
 /// # Ok::<(), BoxError>(())
 /// ```
 ///
-/// It is done when the process has its PID, and before its `init`: first messages, monitors and
-/// hooks in the order of the calls, and names last. So a process that is found by its name has its
-/// first messages already. When a name is taken or a hook fails, nothing was started: the error
-/// says why and has the process inside, and what was done is undone. When `init` fails, the error
-/// says so, and no monitor that was set up here gives a notice besides.
+/// The spawner acts when the process has its PID, and before its `init`: first messages, monitors
+/// and hooks in the order of the calls, and names last. So a process found by its name has its
+/// first messages already. When a name is taken or a hook fails, nothing was started: the error has
+/// the reason and the process inside, and earlier acts are undone. When `init` fails, the error
+/// says so, and no monitor of this spawner gives a notice.
 ///
 /// [`ContextExt::monitored`]: crate::ContextExt::monitored
 /// [`ContextExt::named`]: crate::ContextExt::named
 #[must_use = "it starts nothing before a call of `spawn` or the like"]
 pub struct Spawner<F> {
     from: F,
-    /// Apart from the others: mostly there is one.
+    /// Apart from `others`: mostly the only act.
     first: Option<Act>,
     others: Vec<Act>,
     names: Vec<Box<str>>,
@@ -80,7 +79,7 @@ pub struct Spawner<F> {
 
 type Hook = Box<dyn FnOnce(&Address) -> Result<(), BoxError> + Send>;
 
-/// What is done before the `init`.
+/// An act before the `init`.
 enum Act {
     Message(Message),
     Monitor(Task, Tag),
@@ -123,8 +122,7 @@ impl Act {
     }
 }
 
-/// For a process that is started from outside of any process; the calls that start it give its
-/// handle.
+/// For a process started from outside of any process; the starting calls return its handle.
 impl Spawner<Handle> {
     /// Starts an actor, a process or an async function: see [`Handle::spawn`].
     ///
@@ -171,9 +169,9 @@ impl Spawner<Handle> {
     }
 }
 
-/// For a child of a process; the calls that start it give its address or PID.
+/// For a child of a process; the starting calls return its address or PID.
 impl Spawner<Context> {
-    /// The process that starts the other one monitors it: see [`Context::monitor`].
+    /// Has the starting process monitor the new process: see [`Context::monitor`].
     pub fn monitored(mut self, tag: Tag) -> Self {
         // Without a scheduler nothing is started.
         if let Some(watcher) = self.from.backend::<ProcessCell>() {
@@ -182,7 +180,7 @@ impl Spawner<Context> {
         self
     }
 
-    /// The context of the process that starts the other one.
+    /// The context of the starting process.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.from
@@ -248,23 +246,24 @@ impl<F> Spawner<F> {
         }
     }
 
-    /// The process gets that name, by which others find it before its `init` has returned. Several
+    /// Gives the process a name, by which others find it before its `init` has returned. Several
     /// calls give it several names.
     pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
         self.names.push(name.into());
         self
     }
 
-    /// The process with that address monitors the new one.
+    /// Has the process at `watcher` monitor the new process.
     pub fn monitored_by<M>(mut self, watcher: &Address<M>, tag: Tag) -> Self {
         self.add(Act::Monitor(Arc::clone(&watcher.task), tag));
         self
     }
 
-    /// The most messages that the mailbox of this process may hold, in the place of the scheduler's
-    /// limit ([`Builder::mailbox_limit`](crate::Builder::mailbox_limit)) and under the same rules:
-    /// further messages are refused with `Full`, or their senders wait. It holds for as long as the
-    /// process lives. From 1 up: with 0 nothing is started. A limit above 2^31 - 1 counts as that.
+    /// Sets the most messages in the mailbox of this process, in the place of the scheduler's limit
+    /// ([`Builder::mailbox_limit`](crate::Builder::mailbox_limit)) and under the same rules:
+    /// further messages are refused with `Full`, or their senders wait. The limit holds for the
+    /// life of the process. From 1 up: with 0 nothing is started. A limit above 2^31 - 1 counts as
+    /// 2^31 - 1.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, actor_fn};
@@ -285,21 +284,23 @@ impl<F> Spawner<F> {
         self
     }
 
-    /// The mailbox of this process takes any number of messages, whatever the scheduler's limit is.
+    /// Lets the mailbox of this process take any number of messages, whatever the scheduler's limit
+    /// is.
     pub fn no_mailbox_limit(mut self) -> Self {
         self.limit = Some(Limit::NONE);
         self
     }
 
-    /// A message that is in the mailbox before any other. An actor or a task that takes messages of
-    /// another type is not started, nor is a process with a limit below the number of these.
+    /// Puts a message into the mailbox before any other. An actor or a task with messages of
+    /// another type is not started, nor is a process with a limit below the number of first
+    /// messages.
     pub fn with_message(mut self, message: Message) -> Self {
         self.add(Act::Message(message));
         self
     }
 
-    /// A value that the process and its children inherit, in the place of the parent's of that
-    /// type: see [`ContextExt::inherited`].
+    /// Sets a value that the process and its children inherit, in the place of the parent's value
+    /// of the same type: see [`ContextExt::inherited`].
     ///
     /// [`ContextExt::inherited`]: crate::ContextExt::inherited
     pub fn with_inherited<T: Any + Send + Sync>(mut self, value: T) -> Self {
@@ -307,8 +308,8 @@ impl<F> Spawner<F> {
         self
     }
 
-    /// The process is accounted under that label, and so are its children unless they have their
-    /// own: see [`ContextExt::set_label`].
+    /// Accounts the process under the label, and its children unless they have labels of their own:
+    /// see [`ContextExt::set_label`].
     ///
     /// [`ContextExt::set_label`]: crate::ContextExt::set_label
     pub fn labelled(mut self, label: impl Into<Box<str>>) -> Self {
@@ -319,8 +320,8 @@ impl<F> Spawner<F> {
     /// Calls `hook` when the process has its PID, and before its `init`: for crates above the
     /// scheduler, which register exit actions there, for instance. The process ends after the hook
     /// at the earliest. When the hook fails or panics, nothing was started. Exit actions are then
-    /// told by [`ExitAction::not_started`](crate::ExitAction::not_started), as they are when `init`
-    /// fails.
+    /// notified by [`ExitAction::not_started`](crate::ExitAction::not_started), as they are when
+    /// `init` fails.
     pub fn before_init(
         mut self,
         hook: impl FnOnce(&Address) -> Result<(), BoxError> + Send + 'static,
@@ -384,12 +385,12 @@ impl<F> fmt::Debug for Spawner<F> {
 }
 
 impl Handle {
-    /// Begins to start a process, together with what is to hold from its first moment on.
+    /// Begins to start a process, with properties that hold from its first moment on.
     pub fn spawner(&self) -> Spawner<Self> {
         Spawner::new(self.clone())
     }
 
-    /// Begins to start a process that gets a name. When the name is taken, nothing is started: see
+    /// Begins to start a process with a name. When the name is taken, nothing is started: see
     /// [`Spawner`].
     ///
     /// ```

@@ -1,8 +1,9 @@
-//! What a process can do through its context, as commands: for processes that do everything by
-//! yields, such as interpreters. Their ids, 1 to 9, are Ganger's own, and no handler is to be
-//! registered for them. 7 and 8 are of `ganger-link`.
+//! The calls of a context, as commands: for processes that do everything by yields, such as
+//! interpreters. Their ids, 1 to 9, are Ganger's own, and no handler may be registered for them. 7
+//! and 8 belong to `ganger-link`.
 //!
-//! [`Exec`] is of use to others as well: it starts a process, and its answer is the result.
+//! [`Exec`] is of use to other processes as well: it starts a process, and its answer is the
+//! result.
 //!
 //! ```
 //! use ganger_proc_api::{BoxError, Event, Payload, process_fn};
@@ -52,7 +53,7 @@ use std::task::{Context, Poll, Wake, Waker};
 pub struct Send {
     /// To this process.
     pub target: Pid,
-    /// What the message is about.
+    /// The topic of the message.
     pub topic: Symbol,
     /// The values.
     pub payloads: Payloads,
@@ -65,7 +66,7 @@ pub struct Spawn {
     pub process: Box<dyn Process>,
     /// The entry point.
     pub method: Symbol,
-    /// What `init` gets.
+    /// The input for `init`.
     pub input: Payloads,
 }
 
@@ -98,7 +99,7 @@ pub struct Monitor {
 /// Takes a monitor back.
 #[derive(Debug, Clone, Copy)]
 pub struct Demonitor {
-    /// The process that is monitored.
+    /// The monitored process.
     pub target: Pid,
     /// The tag of the notice.
     pub tag: Tag,
@@ -106,9 +107,9 @@ pub struct Demonitor {
 
 /// Starts a process. The answer is its result, as a `T`; a [`Payload`] is any result.
 ///
-/// It is an error when the process can't be started, and [`CommandError::Ended`] when the process
-/// ends without a result. When the one that has asked ends, or takes the command back, the process
-/// is cancelled, unless it [is left alone](Self::leave).
+/// The answer is an error when the process can't be started, and [`CommandError::Ended`] when the
+/// process ends without a result. When the asking process ends, or takes the command back, the
+/// process is cancelled, unless it [is left alone](Self::leave).
 #[must_use = "a command does nothing until it is asked for: `out.ask(command, tag)`"]
 pub struct Exec<T> {
     process: Box<dyn Process>,
@@ -117,7 +118,7 @@ pub struct Exec<T> {
 }
 
 impl<T> Exec<T> {
-    /// The command that starts that process.
+    /// Makes the command to start the process.
     pub fn new(process: impl Process) -> Self {
         Self {
             process: Box::new(process),
@@ -133,7 +134,7 @@ impl<T> Exec<T> {
     }
 }
 
-/// Names a command's id, and what carries it out in the process that asks.
+/// Names a command's id, and the act in the asking process.
 trait Act: Sized + std::marker::Send + 'static {
     const ID: CommandId;
 
@@ -152,11 +153,11 @@ trait Act: Sized + std::marker::Send + 'static {
     }
 }
 
-/// What carries out a command of a crate that builds on the scheduler.
+/// The act of a command of a crate that builds on the scheduler.
 type ActOf<T> = fn(T, &Handle, &Address) -> Result<(), BoxError>;
 
-/// A command with one of Ganger's own ids, for crates that build on the scheduler: `act` carries it
-/// out for the process that asks, whose address it gets.
+/// Makes a command with one of Ganger's own ids, for crates that build on the scheduler: `act`
+/// carries it out for the asking process, whose address it gets.
 #[doc(hidden)]
 pub fn own_command<T: std::marker::Send + 'static>(id: u16, value: T, act: ActOf<T>) -> Command {
     let delivery = Delivery {
@@ -173,14 +174,14 @@ pub fn own_command<T: std::marker::Send + 'static>(id: u16, value: T, act: ActOf
     Command::new(CommandId::new(id), Payload::any(delivery))
 }
 
-/// The process that asks. Its turn is on this thread.
+/// The asking process. Its turn is on this thread.
 fn own(completer: &Completer) -> Result<Task, BoxError> {
     local::own_process()
         .filter(|task| completer.asker() == Some((task.pid(), task.shared.number)))
         .ok_or_else(|| "the scheduler is stopping".into())
 }
 
-/// What is known of each of these commands.
+/// Implements `Act` for each of these commands.
 macro_rules! acts {
     ($($id:literal $name:ident -> $answer:ty, |$this:ident, $task:ident| $act:expr;)*) => {$(
         impl Act for $name {
@@ -234,7 +235,7 @@ impl<T: std::marker::Send + 'static> TypedCommand for Exec<T> {
     }
 }
 
-/// The method of a process that is executed.
+/// The method of an executed process.
 const METHOD: &str = "exec";
 
 fn execute(
@@ -254,7 +255,7 @@ fn execute(
         let shared = Arc::downgrade(shared);
         completer.on_end(move || {
             if let Some(shared) = shared.upgrade() {
-                // It may have ended.
+                // The process may have ended.
                 let _has_ended = shared.cancel(pid, "its result is not wanted any longer".into());
             }
         })
@@ -268,7 +269,7 @@ fn execute(
     Ok(())
 }
 
-/// A process that is executed, until it has ended.
+/// An executed process, until it has ended.
 struct Execution(Mutex<Option<Child>>);
 
 struct Child {

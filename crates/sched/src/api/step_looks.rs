@@ -1,4 +1,4 @@
-//! Where steps are, again and again: what a profiler asks.
+//! Repeated looks at the places of steps: the samples of a profiler.
 
 use crate::api::handle::Handle;
 use crate::runtime::shared::Shared;
@@ -31,12 +31,12 @@ pub struct StepStack<'a> {
     pub pid: Pid,
     /// The worker: its place in [`Handle::worker_stats`](crate::Handle::worker_stats).
     pub worker: usize,
-    /// The addresses of the frames of its thread, the innermost first, also those outside of the
-    /// step. Of a frame that has called, the address of the call.
+    /// The addresses of the frames of its thread, the innermost first, including those outside of
+    /// the step. For a calling frame, the address of the call.
     pub frames: &'a [u64],
 }
 
-/// Looks at the steps that workers run: see [`Handle::step_looks`].
+/// Looks at the workers' steps: see [`Handle::step_looks`].
 pub struct StepLooks<'a> {
     shared: &'a Shared,
     sampler: &'a dyn Sampler,
@@ -45,10 +45,9 @@ pub struct StepLooks<'a> {
 }
 
 impl Handle {
-    /// Begins to look at the steps that workers run, for a profiler. One thread at a time may do
-    /// so.
+    /// Begins to look at the workers' steps, for a profiler. Only one thread at a time may do so.
     ///
-    /// Copies the unwind tables of the program: about a millisecond for a large one.
+    /// Copies the unwind tables of the program: about a millisecond for a large program.
     ///
     /// # Errors
     /// [`StepLooksRefused`].
@@ -70,19 +69,18 @@ impl Handle {
     /// be refused.
     #[must_use]
     pub fn is_looked_at(&self) -> bool {
-        // Ordering: Relaxed: nothing is read on the strength of it.
+        // Ordering: Relaxed: nothing is read on the strength of this load.
         self.shared.reporting.is_profiled.load(Ordering::Relaxed)
     }
 }
 
 impl StepLooks<'_> {
-    /// Asks the workers that are not idle where they are, all at once, and calls `each` for each
-    /// that was in a step. Returns the number of workers that were asked: some were between two
-    /// steps, and a thread without a processor gives no answer within 10 ms, for which this call
-    /// waits.
+    /// Asks all busy workers at once for their places, and calls `each` for each worker inside a
+    /// step. Returns the number of asked workers: some were between two steps, and a thread without
+    /// a processor gives no answer within 10 ms, which is the longest wait of this call.
     ///
-    /// The answers are exact, however short the steps are: the signal's handler reads which process
-    /// runs. A worker that sleeps or looks for work is not asked.
+    /// The answers are exact, however short the steps are: the signal's handler reads the running
+    /// process. A worker that sleeps or looks for work is not asked.
     pub fn look(&mut self, mut each: impl FnMut(StepStack<'_>)) -> usize {
         let shared = self.shared;
         let slots = &shared.worker_slots;
@@ -101,7 +99,7 @@ impl StepLooks<'_> {
     }
 
     /// The functions of the address of a frame, the innermost first. With `is_end` this frame runs
-    /// the step, and those further out are the scheduler's.
+    /// the step, and frames further out are the scheduler's.
     ///
     /// Blocks: the first call reads the debug information of the program.
     #[must_use]
@@ -121,14 +119,14 @@ struct Only<'a>(&'a AtomicBool);
 
 impl<'a> Only<'a> {
     fn of(is_taken: &'a AtomicBool) -> Option<Self> {
-        // Ordering: Relaxed: nothing is read on the strength of it.
+        // Ordering: Relaxed: nothing is read on the strength of this swap.
         (!is_taken.swap(true, Ordering::Relaxed)).then_some(Self(is_taken))
     }
 }
 
 impl Drop for Only<'_> {
     fn drop(&mut self) {
-        // Ordering: Relaxed: nothing is read on the strength of it.
+        // Ordering: Relaxed: nothing is read on the strength of this store.
         self.0.store(false, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! System events that crates above the scheduler put to processes.
+//! System events from crates above the scheduler to processes.
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
@@ -11,10 +11,10 @@ impl Handle {
     /// Puts a system event to a process of this scheduler: for crates that build on the scheduler,
     /// such as links, remote monitors or timers, and not for programs. Never blocks.
     ///
-    /// No limit of a mailbox refuses it. So the caller has to bound how many it sends: one for each
-    /// thing that the process has asked for, as with monitors. The event overtakes messages and
-    /// completions, and stays behind earlier system events. A process that it wakes runs before
-    /// others that are ready. Nothing goes on to a router.
+    /// No limit of a mailbox refuses it. So the caller must bound its events: one for each request
+    /// of the process, as with monitors. The event overtakes messages and completions, and stays
+    /// behind earlier system events. A process woken by it runs before other ready processes.
+    /// Nothing goes on to a router.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, Context, Event, Events, Process, StepOutput, StepResult};

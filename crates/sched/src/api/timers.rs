@@ -20,7 +20,7 @@ fn no_scheduler(pid: Pid) -> ! {
     panic!("{pid} has no scheduler, and so no timers: its context is that of a unit test")
 }
 
-/// Sends a message of the context's process after that time.
+/// Sends a message of the context's process after `delay`.
 pub(super) fn send_after(ctx: &Context, delay: Duration, envelope: Envelope) -> Timer {
     let target = envelope.target;
     let timer = match ctx.backend_ref::<ProcessCell>() {
@@ -35,7 +35,7 @@ pub(super) fn send_after(ctx: &Context, delay: Duration, envelope: Envelope) -> 
     timer
 }
 
-/// Takes a message back that an incarnation of a process has put off for itself.
+/// Takes back a message of a process's incarnation to itself, if it has not been sent.
 struct TakeBack {
     timer: Timer,
     incarnation: Withdrawal,

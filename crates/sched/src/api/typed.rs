@@ -1,4 +1,4 @@
-//! Processes that take messages of one type: starting them, and sending to them.
+//! Processes with messages of one type: starts of them, and sends to them.
 
 use crate::api::handle::Handle;
 use crate::api::internals::ContextInternals as _;
@@ -25,11 +25,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What this crate adds to the context of a process.
+/// The additions of this crate to the context of a process.
 ///
-/// It works in processes that a scheduler of this crate runs.
+/// For processes run by a scheduler of this crate.
 pub trait ContextExt {
-    /// The address of this process, as one that takes messages of type `M`.
+    /// The address of this process, for messages of type `M`.
     ///
     /// # Errors
     /// [`WrongAddress`] when the process takes messages of another type, or has no scheduler.
@@ -45,29 +45,29 @@ pub trait ContextExt {
         W: IntoProcess<K>,
         W::Process: Startable;
 
-    /// Begins to start a process in the same scheduler, together with what is to hold from its
-    /// first moment on.
+    /// Begins to start a process in the same scheduler, with properties that hold from its first
+    /// moment on.
     fn spawner(&self) -> Spawner<Context>;
 
-    /// Begins to start a process that this one monitors: see [`Spawner`].
+    /// Begins to start a process monitored by this process: see [`Spawner`].
     fn monitored(&self, tag: Tag) -> Spawner<Context> {
         self.spawner().monitored(tag)
     }
 
-    /// Begins to start a process that gets a name: see [`Spawner`].
+    /// Begins to start a process with a name: see [`Spawner`].
     fn named(&self, name: impl Into<Box<str>>) -> Spawner<Context> {
         self.spawner().named(name)
     }
 
-    /// Registers what has to happen when this process ends, or is restarted in place: see
-    /// [`ExitAction`] and [`Handle::add_exit_action`].
+    /// Registers an action for the end of this process, or its restart in place: see [`ExitAction`]
+    /// and [`Handle::add_exit_action`].
     ///
     /// # Errors
     /// [`ExitActionError`], with the action inside, when the process has ended, or has no
     /// scheduler.
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError>;
 
-    /// The value of that type that this process has inherited, or has set itself.
+    /// The value of type `T` that this process has inherited, or has set itself.
     ///
     /// A value is known by its type, so each kind of value has a type of its own.
     ///
@@ -94,37 +94,36 @@ pub trait ContextExt {
     /// # Ok::<(), BoxError>(())
     /// ```
     ///
-    /// A process inherits what its parent has at that moment: the process whose context it was
-    /// started by, or else in whose step or `init` it was started. An upgrade keeps the values.
+    /// A process inherits the present values of its parent: the process whose context started it,
+    /// or else the process in whose step or `init` it was started. An upgrade keeps the values.
     /// They are dropped at the end of the process, when no child has them. O(values).
     fn inherited<T: Any + Send + Sync>(&self) -> Option<Arc<T>>;
 
-    /// Sets a value for this process, and for the children that it starts from now on: see
-    /// [`inherited`](Self::inherited). Children that it has started keep what they have. Does
-    /// nothing in a process without a scheduler. O(values).
+    /// Sets a value for this process, and for its later children: see
+    /// [`inherited`](Self::inherited). Earlier children keep their values. Does nothing in a
+    /// process without a scheduler. O(values).
     fn set_inherited<T: Any + Send + Sync>(&self, value: T);
 
-    /// Accounts this process under that label from now on, and the children that it starts from
-    /// now on: a tenant, a kind of work, a stage. A reader of
-    /// a scheduler that is observed sees how many processes a label has, and what they take. Does
-    /// nothing where the scheduler is not observed.
+    /// Accounts this process, and its later children, under the label: a tenant, a kind of work, a
+    /// stage. A reader of an observed scheduler sees the number of processes of each label, and
+    /// their use of resources. Does nothing where the scheduler is not observed.
     ///
-    /// A scheduler tells 10,000 labels apart, by their first 200 bytes. Further ones are accounted
-    /// together.
+    /// A scheduler tells 10,000 labels apart, by their first 200 bytes. Further labels are
+    /// accounted together.
     fn set_label(&self, label: &str);
 
     /// How often this process has been restarted in place: 0 in its first life. An upgrade does not
     /// count.
     fn incarnation(&self) -> u64;
 
-    /// Calls whose replies this step has dropped unused end with that cause, and not with
+    /// Ends calls whose replies this step has dropped unused with `cause`, and not with
     /// [`CommandError::Dropped`]: for crates whose processes fail without ending.
     fn answer_dropped(&self, cause: &ExitCause);
 
-    /// The scheduler, if the process has one.
+    /// The scheduler of the process, if any.
     fn scheduler(&self) -> Option<Handle>;
 
-    /// The address of this process, which promises no type of messages, if it has a scheduler.
+    /// The address of this process, without a promised type of messages, if it has a scheduler.
     fn untyped_address(&self) -> Option<Address>;
 
     /// The timers of the scheduler.
@@ -139,9 +138,9 @@ pub trait ContextExt {
     /// When the process has no scheduler.
     fn now(&self) -> Instant;
 
-    /// Sends a message after that time, from this process: see [`Timers::send_after`]. The message
-    /// is sent also when this process has ended by then. A message to this process itself is taken
-    /// back when a supervisor restarts the process in place before that.
+    /// Sends a message after `delay`, from this process: see [`Timers::send_after`]. The message is
+    /// sent also when this process has ended by then. A message to this process itself is taken
+    /// back when a supervisor restarts the process in place first.
     ///
     /// # Panics
     /// When the process has no scheduler.
@@ -248,7 +247,7 @@ fn start<M>(ctx: &Context, process: ProcessBox, method: Symbol) -> Result<Addres
     Ok(Address::from(&child.with_messages()))
 }
 
-/// An address of a process that takes messages of another type was asked for.
+/// The error for an address with another type of messages than the process takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "type mismatch: {pid} takes {}, not only messages of type {expected}{}",
@@ -258,11 +257,11 @@ fn start<M>(ctx: &Context, process: ProcessBox, method: Symbol) -> Result<Addres
 pub struct WrongAddress {
     /// The process.
     pub pid: Pid,
-    /// The type that was asked for.
+    /// The requested type.
     pub expected: &'static str,
-    /// The type that the process takes; `None` for all types.
+    /// The type of the process's messages; `None` for all types.
     pub takes: Option<&'static str>,
-    /// Whether the process restarts in place at that moment, and took that type before.
+    /// Whether the process restarts in place at the moment, and took the requested type before.
     pub is_restarting: bool,
 }
 
@@ -278,7 +277,7 @@ impl WrongAddress {
 }
 
 impl Address {
-    /// The same address, of a process that takes messages of type `M`.
+    /// The same address, for messages of type `M`.
     ///
     /// ```
     /// # use ganger_proc_api::{Actor, BoxError, Context, StepOutput, StepResult};
@@ -314,8 +313,8 @@ impl Address {
 }
 
 impl Address {
-    /// Sends a message that is one value, as a typed address does, if the process takes that type
-    /// alone; otherwise as [`send`](Self::send). For crates that keep addresses of many types.
+    /// Sends a message of one value, as a typed address does, if the process takes its type alone;
+    /// otherwise as [`send`](Self::send). For crates that keep addresses of many types.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
@@ -343,9 +342,9 @@ impl<M: Send + 'static> Address<M> {
     /// # Errors
     /// [`SendError`], with the message inside, when the process has ended, when its mailbox is
     /// full, when other senders wait for room in it, or when the address is a plain one and the
-    /// process takes messages of another type. `error.into_message` gives it back.
+    /// process takes messages of another type. `error.into_message` returns the message.
     // A part of the sender's own code, which so writes the message into its node and nowhere else.
-    // A copy of what has just been written would wait for the stores.
+    // A copy of freshly written bytes would wait for the stores.
     #[inline(always)]
     pub fn send(&self, message: M) -> Result<(), SendError> {
         let message = in_node(&self.task, Message::of(message));
@@ -357,11 +356,11 @@ impl<M: Send + 'static> Address<M> {
     }
 
     /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes
-    /// one more allocation than [`send`](Self::send).
+    /// another allocation than [`send`](Self::send) does.
     ///
-    /// It overtakes the messages and completions that wait in the mailbox, and stays behind earlier
-    /// system events: control messages, cancellations and upgrades. A process that it wakes runs
-    /// before others that are ready; one that is queued already keeps its place.
+    /// The message overtakes the messages and completions in the mailbox, and stays behind earlier
+    /// system events: control messages, cancellations and upgrades. A process woken by it runs
+    /// before other ready processes; an already queued process keeps its place.
     ///
     /// # Errors
     /// [`SendError`], with the message inside, when the process has ended, or when as many control
@@ -372,7 +371,7 @@ impl<M: Send + 'static> Address<M> {
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid())))
     }
 
-    /// An address for those that know one kind of message alone, of which the process makes its
+    /// An address for senders that know a single kind of message, from which the process makes its
     /// own: mostly for answers.
     ///
     /// ```
@@ -451,7 +450,7 @@ impl<M: Send + 'static> ProcessHandle<M> {
     }
 }
 
-/// Reaches a process that makes its own messages of those of type `M`: see
+/// Sends values of type `M` to a process that makes its own messages from them: see
 /// [`Address::recipient`]. Cloning it is cheap.
 pub struct Recipient<M> {
     pub(super) task: Task,
@@ -465,7 +464,7 @@ impl<M: 'static> Recipient<M> {
         self.task.pid()
     }
 
-    /// The address of the process, which promises no type of messages.
+    /// The address of the process, without a promised type of messages.
     #[must_use]
     pub fn untyped(&self) -> Address {
         Address::new(Arc::clone(&self.task))

@@ -1,4 +1,4 @@
-//! What is refused to callers of a handle.
+//! Refusals to callers of a handle.
 
 use ganger_proc_api::{Pid, Symbol, UpgradeRequest};
 
@@ -6,7 +6,7 @@ use ganger_proc_api::{Pid, Symbol, UpgradeRequest};
 #[derive(Debug, thiserror::Error)]
 #[error("can't upgrade {pid}: {kind}")]
 pub struct UpgradeRefused {
-    /// The process that was to be upgraded; it is untouched.
+    /// The process of the refused upgrade; it is untouched.
     pub pid: Pid,
     /// Why the request was refused.
     pub kind: UpgradeRefusedKind,
@@ -18,10 +18,10 @@ pub struct UpgradeRefused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpgradeRefusedKind {
-    /// No live process has that PID.
+    /// No live process has this PID.
     #[error("no live process has that PID")]
     NotFound,
-    /// No factory of that name is registered.
+    /// No factory of this name is registered.
     #[error("no factory named {0:?} is registered")]
     UnknownFactory(Symbol),
 }

@@ -4,11 +4,11 @@ use super::Handle;
 use ganger_proc_api::{Pid, RegisterNameError};
 
 impl Handle {
-    /// Gives a process a name, by which [`whereis`](Self::whereis) finds it until the process has
+    /// Gives a process a name, by which [`whereis`](Self::whereis) finds the process until it has
     /// ended or the name is [taken away](Self::unregister_name).
     ///
-    /// A process may have several names, and keeps them when it is upgraded. Blocks for a moment at
-    /// most, for the lock under which names change.
+    /// A process may have several names, and keeps them through upgrades. Blocks for at most a
+    /// moment, for the lock under which names change.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
@@ -30,20 +30,20 @@ impl Handle {
     /// ```
     ///
     /// # Errors
-    /// [`RegisterNameError`] when another process has that name, or no live process has that PID. A
-    /// name that the process has already stays as it is.
+    /// [`RegisterNameError`] when another process has the name, or no live process has the PID. A
+    /// name already held by the process stays as it is.
     pub fn register_name(&self, name: &str, pid: Pid) -> Result<(), RegisterNameError> {
         self.shared.register_name_of(name, pid)
     }
 
-    /// Takes a name away from the process that has it, and returns that process. Blocks as
+    /// Takes a name away from its process, and returns the process. Blocks as
     /// [`register_name`](Self::register_name) does.
     pub fn unregister_name(&self, name: &str) -> Option<Pid> {
         self.shared.names.take(name)
     }
 
-    /// The process with that name, if one has it. Blocks for a moment at most, for the lock of a
-    /// part of the table.
+    /// The process with this name, if any. Blocks for at most a moment, for the lock of a part of
+    /// the table.
     #[must_use]
     pub fn whereis(&self, name: &str) -> Option<Pid> {
         self.shared.names.holder(name)

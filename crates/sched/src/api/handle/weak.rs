@@ -1,4 +1,4 @@
-//! A handle for what the scheduler itself keeps.
+//! A handle for objects that the scheduler itself keeps.
 
 use super::Handle;
 use crate::runtime::shared::Shared;
@@ -8,12 +8,11 @@ use std::sync::Weak;
 
 /// A [`Handle`] that does not keep the scheduler's memory alive.
 ///
-/// It is for what the scheduler itself keeps: factories, hooks (`Lifecycle`), processes, and
+/// For objects kept by the scheduler itself: factories, hooks (`Lifecycle`), processes, and
 /// handlers until the workers have returned. If one of these keeps a `Handle`, it keeps the
 /// scheduler's memory, and with it itself.
 ///
-/// It is a host for a router's node: it takes envelopes for the scheduler's own processes, and no
-/// others.
+/// As a host for a router's node, it takes envelopes for the scheduler's own processes alone.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, NodeName};

@@ -6,13 +6,13 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// The end that waits.
+/// The waiting end.
 pub(super) struct Bell {
     receiver: Mutex<Receiver<u8>>,
     sender: Sender<u8>,
 }
 
-/// An end that rings.
+/// A ringing end.
 pub(super) struct Rope(Sender<u8>);
 
 impl Bell {

@@ -1,4 +1,4 @@
-//! The least that a program's `main` can be: run until a signal asks the program to end.
+//! The shortest `main` of a program: run until a signal asks the program to end.
 
 #[cfg(not(unix))]
 mod channel;
@@ -18,12 +18,12 @@ use std::io;
 use std::thread::{Builder, Scope, ScopedJoinHandle, scope, yield_now};
 use std::time::Duration;
 
-/// SIGINT, which Ctrl-C in a terminal sends, and SIGTERM, which systems and containers send. All
-/// systems give them these numbers.
+/// SIGINT, sent by Ctrl-C in a terminal, and SIGTERM, sent by systems and containers. All systems
+/// give them these numbers.
 const SIGNALS: [i32; 2] = [2, 15];
 
-/// A second signal that comes sooner is the same request: a terminal and the parent of the program
-/// may each send one.
+/// A second signal within this time belongs to the same request: a terminal and the parent of the
+/// program may each send one.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// Why a scheduler does not run until a signal comes.
@@ -86,7 +86,7 @@ impl Listening {
 
 fn listen(signal: i32, rope: Rope) -> io::Result<SigId> {
     let act = move || _ = rope.pull(Ring::Signal);
-    // SAFETY: `Rope::pull` does nothing that the action of a signal may not do.
+    // SAFETY: `Rope::pull` does only what the action of a signal may do.
     unsafe { register(signal, act) }
 }
 
@@ -97,19 +97,19 @@ impl Drop for Listening {
 }
 
 impl Scheduler {
-    /// Runs the scheduler until the program is asked to end, and then stops it: the least that a
-    /// `main` can be. Needs the feature `signals`.
+    /// Runs the scheduler until the program is asked to end, and then stops it: the shortest
+    /// `main`. Needs the feature `signals`.
     ///
-    /// Starts the scheduler unless it is started. Waits for SIGINT, which Ctrl-C in a terminal
-    /// sends, or SIGTERM; on Windows for Ctrl-C. Then it does what
-    /// [`stop`](crate::Handle::stop) does with that deadline. Another stop of the scheduler, such
-    /// as by [`begin_stop`](crate::Handle::begin_stop) in a step, ends the wait as well.
+    /// Starts the scheduler unless it is started. Waits for SIGINT, sent by Ctrl-C in a terminal,
+    /// or SIGTERM; on Windows for Ctrl-C. Then it acts as [`stop`](crate::Handle::stop) with
+    /// `deadline`. Another stop of the scheduler, such as by
+    /// [`begin_stop`](crate::Handle::begin_stop) in a step, ends the wait as well.
     ///
     /// A second signal makes the deadline pass at once, when it comes a second after the first or
-    /// later. A terminal and the parent of a program may each send one.
+    /// later. A terminal and the parent of a program may each send a signal.
     ///
-    /// From the call on, and after it too, neither signal does what it does by default. Other code
-    /// may listen to them as well.
+    /// From the call on, and after it too, both signals lose their default actions. Other code may
+    /// listen to them as well.
     ///
     /// ```no_run
     /// use ganger_proc_api::{BoxError, process_fn};
@@ -127,12 +127,12 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`RunError`] when the system refuses threads or signals, the scheduler was stopped before,
-    /// or the call is made inside the scheduler. The scheduler is not stopped then, but for a
-    /// [`StartError`] that says so.
+    /// or the call is made inside the scheduler. The scheduler is not stopped then, except after a
+    /// [`StartError`] whose variant says so.
     ///
     /// # After `fork`
-    /// The child shares the pipe that reports signals with its parent: a signal to the child stops
-    /// the parent's scheduler. Call `exec` in the child, as `std::process::Command` does.
+    /// The child shares the pipe for signals with its parent: a signal to the child stops the
+    /// parent's scheduler. Call `exec` in the child, as `std::process::Command` does.
     pub fn run_until_interrupted(&self, deadline: Duration) -> Result<StopReport, RunError> {
         if frames::is_inside(&*self.shared) {
             return Err(StopError::Inside.into());

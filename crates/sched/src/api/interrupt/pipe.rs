@@ -4,13 +4,13 @@ use super::Ring;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
-/// The end that waits.
+/// The waiting end.
 pub(super) struct Bell {
     reads: UnixStream,
     writes: UnixStream,
 }
 
-/// An end that rings. It never blocks.
+/// A ringing end. It never blocks.
 pub(super) struct Rope(UnixStream);
 
 impl Bell {
