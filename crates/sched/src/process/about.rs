@@ -1,7 +1,7 @@
-//! What is known of a process for those that look at it from outside, and for nothing else.
+//! The facts on a process that readers from outside see, and nothing else uses.
 //!
-//! The owner of the run token writes, and any thread reads. No value depends on another one, so
-//! that all accesses are relaxed: a look is right about some moment, another one for each value.
+//! The owner of the run token writes, and any thread reads. No value depends on another, so all
+//! accesses are relaxed: each value was right at a moment of its own.
 
 use ganger_proc_api::EndKind;
 use ganger_sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -30,7 +30,7 @@ pub(crate) struct About {
     /// A `Namer`, or null.
     namer: AtomicPtr<()>,
     /// When the last turn began, in units since the scheduler was built, modulo 2^32, and made odd;
-    /// zero before the first turn; another even number after the end, which says how that was.
+    /// zero before the first turn; another even number, for the kind of end, after the end.
     ran: AtomicU32,
     /// How many events its steps have left.
     left: AtomicU32,
@@ -60,15 +60,15 @@ impl About {
         unsafe { mem::transmute::<*mut (), Namer>(namer)() }
     }
 
-    /// A turn begins, so many nanoseconds after the scheduler was built.
+    /// Notes that a turn begins, `nanos` nanoseconds after the scheduler was built.
     #[inline(always)]
     pub(crate) fn run(&self, nanos: u64) {
         // Ordering: Relaxed: see the module.
         self.ran.store(units(nanos), Ordering::Relaxed);
     }
 
-    /// How many nanoseconds ago the last turn began, if one has. Exact to about a millisecond, up
-    /// to twelve days.
+    /// How many nanoseconds ago the last turn began, if any. Exact to about a millisecond, up to
+    /// twelve days.
     pub(crate) fn ran_before(&self, nanos: u64) -> Option<u64> {
         // Ordering: Relaxed: see the module.
         let ran = self.ran.load(Ordering::Relaxed);
@@ -78,14 +78,14 @@ impl About {
         (ran & 1 == 1).then(|| u64::from(before) << UNIT)
     }
 
-    /// The process has ended, in that way.
+    /// Notes the kind of the process's end.
     #[inline(always)]
     pub(crate) fn end(&self, kind: EndKind) {
         // Ordering: Relaxed: see the module.
         self.ran.store(2 * kind as u32, Ordering::Relaxed);
     }
 
-    /// In which way the process has ended, if that is known by now.
+    /// The kind of the process's end, where known by now.
     pub(crate) fn ended(&self) -> EndKind {
         // Ordering: Relaxed: see the module.
         let ran = self.ran.load(Ordering::Relaxed);

@@ -1,26 +1,24 @@
-//! Which messages a process takes.
+//! The types of messages that a process takes.
 //!
-//! **Protocol.** The process says in its `init` which type it takes, if it takes one alone. A
-//! sender looks before it pushes a message that it sends by PID, or by an address that promises no
-//! type. A typed address promises the type, so its sender does not look.
+//! **Protocol.** The process states in its `init` the type of its messages, if it takes only one
+//! type. A sender checks a message before the push if it sends by PID, or by an address without a
+//! promised type. A typed address promises the type, so its sender does not check.
 //!
-//! What the process has said is kept, and marked, while another one takes its place, or waits
-//! before it begins. The `init` of that one says otherwise, or has said nothing when it is over: it
-//! takes all types then.
+//! The statement is kept, and marked, while another process takes the place, or waits before it
+//! begins. The `init` of the new process makes its own statement, or has made none when it is over:
+//! it takes all types then.
 //!
-//! A process of another type may take the place of this one, and messages come before the first
-//! `init` has said anything. So what is in the mailbox may be of another type, and the process
-//! looks, too.
+//! A process of another type may take the place, and messages come before the first statement. So
+//! messages in the mailbox may be of another type, and the process checks, too.
 
 use ganger_proc_api::{Kind, Message, SendErrorKind, TypePair};
 use ganger_sync::atomic::{AtomicPtr, Ordering};
 use std::ptr;
 
-/// The process before this one has said so.
+/// The mark of a predecessor's statement.
 const KEPT: usize = 1;
 
-/// The type of the messages that a process takes: null for all types. The mark is in the lowest
-/// bit.
+/// The type of the messages that a process takes: null for all types. The lowest bit is the mark.
 pub(crate) struct Accepts(AtomicPtr<()>);
 
 impl Accepts {
@@ -29,15 +27,15 @@ impl Accepts {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// From now on, that type alone, or all types.
+    /// Sets the only type from now on, or all types.
     pub(crate) fn set(&self, kind: Option<Kind>) {
         let kind = kind.map_or(ptr::null_mut(), Kind::into_raw);
-        // Ordering: Relaxed, because what it points to never changes. A sender that sees the old
-        // kind pushes a message that the process looks at itself.
+        // Ordering: Relaxed, because the target of the pointer never changes. A sender that sees
+        // the old kind pushes a message, which the process checks itself.
         self.0.store(kind, Ordering::Relaxed);
     }
 
-    /// Another process takes the place of the one that has said so. For the owner of the run token.
+    /// Marks the statement of a process whose place another takes. For the owner of the run token.
     pub(crate) fn keep(&self) {
         // Ordering: Relaxed: see `set`.
         let kind = self.0.load(Ordering::Relaxed);
@@ -48,8 +46,8 @@ impl Accepts {
         }
     }
 
-    /// That process has begun: it takes all types, unless it has said otherwise. For the owner of
-    /// the run token.
+    /// Settles the types of a process that has begun: all types, unless it has stated a type. For
+    /// the owner of the run token.
     pub(crate) fn settle(&self) {
         if self.kind().1 {
             self.set(None);
@@ -61,12 +59,12 @@ impl Accepts {
         self.kind().0
     }
 
-    /// The only type, and whether the process before this one has said so.
+    /// The only type, and whether a predecessor stated it.
     pub(crate) fn kind(&self) -> (Option<Kind>, bool) {
         // Ordering: Relaxed: see `set`.
         let word = self.0.load(Ordering::Relaxed);
         let kind = word.map_addr(|it| it & !KEPT);
-        // SAFETY: it is null, or `into_raw` has made it, but for the bit that is taken off.
+        // SAFETY: the pointer, without the mark, is null, or comes from `into_raw`.
         (unsafe { Kind::from_raw(kind) }, word.addr() & KEPT != 0)
     }
 

@@ -1,4 +1,4 @@
-//! What a yield has asked for, and when, for those that look at a process that waits.
+//! The commands of yields, with their times, for readers of a waiting process.
 
 #[cfg(feature = "observe")]
 pub(crate) use self::seen::Asked;
@@ -14,7 +14,7 @@ mod seen {
 
     #[derive(Debug, Clone, Copy, Default)]
     pub(crate) struct Asked {
-        /// The number of the command; 0 where the answer is there, and only the step is to come.
+        /// The number of the command; 0 where the answer is there, and only the step is missing.
         command: u16,
         /// In units since the scheduler was built, modulo 2^32.
         at: u32,
@@ -27,7 +27,7 @@ mod seen {
     }
 
     impl Asked {
-        /// For that command, at that moment.
+        /// For this command, at this moment.
         #[inline(always)]
         pub(crate) fn new(command: CommandId, nanos: impl Fn() -> u64) -> Self {
             Self {
@@ -73,7 +73,7 @@ mod seen {
 mod unseen {
     use ganger_proc_api::CommandId;
 
-    /// Of no size: there is no reader.
+    /// Of no size: no reader exists.
     #[derive(Debug, Clone, Copy, Default)]
     pub(crate) struct Asked(());
 

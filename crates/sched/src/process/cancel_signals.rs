@@ -1,8 +1,8 @@
-//! What waits, outside of a process's steps, until the process is asked to finish.
+//! Wakers, outside of a process's steps, for the moment at which the process is asked to finish.
 //!
-//! **Problem.** A future that other code polls, on any thread, is to be ready when a process is
-//! asked to finish, whether that process waits or is in a long step. A process without such
-//! futures must not pay for them, neither when it is cancelled nor at its end.
+//! **Problem.** A future polled by other code, on any thread, must be ready when a process is asked
+//! to finish, whether the process waits or is in a long step. A process without such futures must
+//! not pay for them, neither when it is cancelled nor at its end.
 //!
 //! **Rejected.** A full fence and a look at a count, as for steps that wait for room
 //! (`waiting_steps.rs`): each end of a process would have the fence. A list in the cell: a word of
@@ -10,8 +10,8 @@
 //!
 //! **Protocol.** A scheduler has one table for its processes.
 //! 1. *Watcher*: it puts its waker into the table, and then marks the process as `watched`
-//!    (`State::watch`). When a mark from before says that the process is to finish or has ended, it
-//!    takes its waker out, and is done.
+//!    (`State::watch`). When an earlier mark shows that the process is asked to finish or has
+//!    ended, it takes its waker out, and is done.
 //! 2. *Canceller*, and *the worker that ends the process*: it sets its own mark, `cancelled` or
 //!    `ended`. When the process is marked as `watched`, it takes the wakers out of the table, and
 //!    wakes them.
@@ -38,8 +38,8 @@ struct Table {
 }
 
 impl CancelSignals {
-    /// Puts a waker into the table, in the place of the one with that key. Returns its key. The
-    /// caller marks the process next. The waker that was there is dropped without the lock.
+    /// Puts a waker into the table, in the place of the waker with this key. Returns its key. The
+    /// caller marks the process next. The former waker is dropped outside of the lock.
     pub(crate) fn enter(&self, id: u64, key: Option<u64>, waker: Waker) -> u64 {
         let mut table = lock(&self.0);
         let key = key.unwrap_or_else(|| {

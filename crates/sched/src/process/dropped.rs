@@ -1,15 +1,14 @@
 //! Completers that a turn drops unused.
 //!
 //! **Problem.** A reply is often dropped because its process ends: by a panic, by an error, or with
-//! the messages that no step has taken. The one that asked is to hear why. That is known only when
-//! the step is over.
+//! the messages never taken by a step. The asking process should learn the cause, which is known
+//! only when the step is over.
 //!
-//! **Protocol.** A turn opens a scope. Completers that are dropped on this thread in it are put
-//! aside. The end of a process tells the cause to all of them. So does the end of a scope, when the
-//! process goes on: they have been dropped. A step that is about to block does not keep them.
+//! **Protocol.** A turn opens a scope, which collects the completers dropped on this thread. The
+//! end of a process reports the cause to all of them. The end of a scope, when the process
+//! continues, reports a plain drop. A step that is about to block does not keep them.
 //!
-//! Scopes lie within each other in the simulation alone, which has other turns in the middle of
-//! one.
+//! Only the simulation nests scopes, as it has other turns in the middle of a turn.
 
 use ganger_proc_api::{CommandError, CompletionSink, Tag};
 use ganger_sync::scoped;
@@ -17,16 +16,16 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 thread_local! {
-    /// The innermost scope on this thread's stack: an even number, above those around it. 0 without
-    /// one, and odd where this thread acts for another. Without a destructor: a destructor of
-    /// another thread-local may drop a completer.
+    /// The innermost scope on this thread's stack: an even number, above the scopes around it. 0
+    /// without a scope, and odd where this thread acts for another. Without a destructor: a
+    /// destructor of another thread-local may drop a completer.
     static INNERMOST: Cell<u32> = const { Cell::new(0) };
-    /// How many are put aside.
+    /// How many completers are collected.
     static COUNT: Cell<usize> = const { Cell::new(0) };
     static ASIDE: RefCell<Vec<Dropped>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A completer that was dropped unused.
+/// A completer dropped unused.
 struct Dropped {
     scope: u32,
     sink: Arc<dyn CompletionSink>,
@@ -46,7 +45,7 @@ pub(crate) fn open() -> Scope {
     Scope { outer }
 }
 
-/// As [`open`](self::open), where no scope is open, which costs less.
+/// As [`open`](self::open), outside of all scopes, which costs less.
 pub(crate) fn open_first() -> Scope {
     debug_assert_eq!(INNERMOST.get(), 0, "a scope is open");
     INNERMOST.set(2);
@@ -60,7 +59,7 @@ impl Drop for Scope {
     }
 }
 
-/// Puts the completer aside. Gives it back outside of scopes.
+/// Collects the completer. Returns it outside of scopes.
 #[cold]
 pub(crate) fn put_aside<S: CompletionSink + 'static>(
     sink: Arc<S>,
@@ -68,7 +67,7 @@ pub(crate) fn put_aside<S: CompletionSink + 'static>(
     token: u64,
 ) -> Result<(), Arc<S>> {
     let scope = INNERMOST.get();
-    // A thread that ends has no list any more.
+    // A thread that ends has lost its list.
     if scope == 0 || scope % 2 == 1 || ASIDE.try_with(|_| ()).is_err() {
         return Err(sink);
     }
@@ -85,7 +84,7 @@ pub(crate) fn put_aside<S: CompletionSink + 'static>(
     Ok(())
 }
 
-/// Answers those that are put aside in the innermost scope.
+/// Answers the completers of the innermost scope.
 #[inline]
 pub(crate) fn answer(error: impl Fn() -> CommandError) {
     if COUNT.get() > 0 {
@@ -126,7 +125,7 @@ mod tests {
     use ganger_proc_api::{Completer, ExitCause, Payload, Pid};
     use std::sync::Mutex;
 
-    /// Keeps the answers that it gets.
+    /// Keeps its answers.
     #[derive(Default)]
     struct Asker(Mutex<Vec<(Tag, String)>>);
 

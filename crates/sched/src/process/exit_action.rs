@@ -1,24 +1,24 @@
-//! What has to happen when a process ends.
+//! Actions at the end of a process.
 
 use ganger_proc_api::{ExitCause, Pid};
 
-/// What has to happen when a process ends: for crates that build on the scheduler, such as links,
-/// locks or timers.
+/// An action at the end of a process: for crates that build on the scheduler, such as links, locks
+/// or timers.
 ///
 /// An action is registered with a process by
 /// [`ContextExt::add_exit_action`](crate::ContextExt::add_exit_action) or
 /// [`Handle::add_exit_action`](crate::Handle::add_exit_action). It stays when the process is
-/// upgraded. What the process itself has registered is run, as at its end, when a supervisor
+/// upgraded. Actions registered by the process itself also run, as at its end, when a supervisor
 /// restarts the process in place.
 ///
 /// The end of the process runs its actions once, whatever the reason: first all of
 /// [`release`](Self::release) in the order of registration, and then all of [`tell`](Self::tell).
-/// So what is visible is released before others are told.
+/// So visible resources are released before others are notified.
 ///
 /// The thread that ends the process makes the calls, after the process has been closed and dropped.
-/// They should be short, and must not wait for the process's handle. A call that panics is
-/// contained, counted and reported, and the others are made. Of many calls it makes a portion, and
-/// then lets other processes have their turns.
+/// They should be short, and must not wait for the process's handle. A panicking call is contained,
+/// counted and reported, and the other calls are made. Of many calls the thread makes a portion,
+/// and then lets other processes have their turns.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, ExitCause, Pid, process_fn};
@@ -49,16 +49,16 @@ use ganger_proc_api::{ExitCause, Pid};
 /// # Ok::<(), BoxError>(())
 /// ```
 pub trait ExitAction: Send + 'static {
-    /// Releases what others can see: a name, a lock, a place in a group.
+    /// Releases visible resources: a name, a lock, a place in a group.
     ///
-    /// It runs while the PID is the process's still, so that no other process has that. An action
-    /// that comes while the process is being closed runs when the PID is gone, before any action
-    /// tells.
+    /// Runs while the PID still belongs to the process and to no other. An action that arrives
+    /// while the process is being closed runs when the PID is gone, before any action notifies
+    /// others.
     fn release(&mut self, process: Pid) {
         let _ = process;
     }
 
-    /// Tells others why the process has ended.
+    /// Notifies others of the process's end and its cause.
     ///
     /// The PID and the place of the process are free, and `Lifecycle::on_complete` has been called.
     /// The handle does not have the exit reason yet.
@@ -66,9 +66,9 @@ pub trait ExitAction: Send + 'static {
         let _ = (process, cause);
     }
 
-    /// As [`tell`](Self::tell), for an action that may have many to tell. It tells as many as
-    /// `budget` says at the most, which is at least one, and takes off what it has told. Returns
-    /// itself when there are more: other processes have turns before it goes on.
+    /// As [`tell`](Self::tell), for an action with possibly many others to notify. The action
+    /// notifies at most `budget` of them, with `budget` at least 1, and subtracts their number.
+    /// Returns itself when more are left: other processes have turns before it continues.
     fn tell_some(
         self: Box<Self>,
         process: Pid,
@@ -80,41 +80,41 @@ pub trait ExitAction: Send + 'static {
         None
     }
 
-    /// Tells others that the process has not been started after all, for that cause: instead of
+    /// Notifies others that the process has not been started after all, for this cause. Replaces
     /// [`tell`](Self::tell), which it calls by default with [`ExitCause::NotFound`].
     fn not_started(self: Box<Self>, process: Pid, cause: &ExitCause) {
         let _ = cause;
         self.tell(process, &ExitCause::NotFound);
     }
 
-    /// Whether nothing is left to do, because a lock has been given back for instance. Such an
-    /// action is dropped some time before the end, so that a process that lives long does not
-    /// collect them.
+    /// Whether nothing is left to do, because a lock has been returned for instance. Such an action
+    /// is dropped some time before the end, so a long-lived process does not collect them.
     fn is_over(&self) -> bool {
         false
     }
 
-    /// Whether it is also run when the process fails and is restarted in place: because it belongs
-    /// to that incarnation of the process. What is registered by
-    /// [`ContextExt::add_exit_action`](crate::ContextExt::add_exit_action) is so in any case.
+    /// Whether the action also runs when the process fails and is restarted in place, as it belongs
+    /// to the incarnation. Actions registered by
+    /// [`ContextExt::add_exit_action`](crate::ContextExt::add_exit_action) do so in any case.
     fn ends_with_incarnation(&self) -> bool {
         false
     }
 
-    /// Whether what it tells of the end is told to something that sees to a failure, as a monitor
-    /// does. Otherwise a failure is [reported](crate::Builder::on_failure) in addition. It is asked
-    /// when it has [released](Self::release).
+    /// Whether the action notifies code that handles failures, as a monitor does. Otherwise a
+    /// failure is [reported](crate::Builder::on_failure) in addition. Called after
+    /// [`release`](Self::release).
     fn is_watch(&self) -> bool {
         false
     }
 
-    /// By which it can be [taken back](crate::Handle::remove_exit_actions). Without a key it can't.
+    /// The key to [take it back](crate::Handle::remove_exit_actions). Without a key the action
+    /// stays.
     fn key(&self) -> Option<ExitKey> {
         None
     }
 }
 
-/// An action of an incarnation, whatever it says itself.
+/// An action of an incarnation, whatever its own `ends_with_incarnation` returns.
 pub(crate) struct OfIncarnation(pub(crate) Box<dyn ExitAction>);
 
 impl ExitAction for OfIncarnation {
@@ -156,7 +156,7 @@ impl ExitAction for OfIncarnation {
     }
 }
 
-/// By which exit actions are taken back. Several actions of a process may have the same key.
+/// The key to take exit actions back. Several actions of a process may have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ExitKey {
     owner: u64,
@@ -164,10 +164,10 @@ pub struct ExitKey {
 }
 
 impl ExitKey {
-    /// The key with that number of that owner.
+    /// The key of `owner` with this number.
     ///
     /// Owners of different kinds must not be mistaken for each other. So an owner is the address of
-    /// something that the action keeps alive, or a static.
+    /// an object that the action keeps alive, or of a static.
     #[must_use]
     pub const fn new(owner: u64, number: u64) -> Self {
         Self { owner, number }

@@ -1,19 +1,18 @@
-//! What the end of a process owes to others: its exit actions, and calls for those that keep its
+//! The duties at the end of a process: its exit actions, and calls for the holders of its
 //! completers.
 //!
-//! **Bounds.** A sweep leaves out what is over when a list has doubled since the last sweep, and
-//! has at least [`SWEEP`] entries. So the list has at most twice as many entries as there were at
-//! once of those that were not over, or [`SWEEP`] if that is more. Both lists are also swept when
-//! so many events have come for the process as the last sweep has left entries
-//! ([`ExitActions::pass`]). The room that a sweep or a take-back leaves is at most four times the
-//! entries, or four times [`SWEEP`].
+//! **Bounds.** A sweep drops finished entries when a list has doubled since the last sweep, and has
+//! at least [`SWEEP`] entries. So the list has at most twice as many entries as were unfinished at
+//! any time, or [`SWEEP`] if that is more. Both lists are also swept after as many events of the
+//! process as the last sweep has left entries ([`ExitActions::pass`]). The room left by a sweep or
+//! a take-back is at most four times the entries, or four times [`SWEEP`].
 //!
 //! **Take-backs.** A look for the key at all entries would cost n looks each. So a long list notes
-//! the keys that were taken back, with its length at that moment. It leaves out what is before that
-//! when as many were added or taken back, since it did so last, as half of its entries. A sweep and
-//! the end do so too.
+//! the taken keys, with its length at the moment of the take-back. The list drops earlier entries
+//! with these keys after as many additions and take-backs, since the last time, as half of its
+//! entries. A sweep and the end do so too.
 //!
-//! **Portions.** The end may have millions to tell. It releases and tells [`PORTION`] of them in a
+//! **Portions.** The end may have millions of others to notify. It handles [`PORTION`] of them in a
 //! turn. Between two turns the process is queued behind others (`turn/finish.rs`).
 
 use crate::base::contain::{contain_and_report, discard};
@@ -29,21 +28,21 @@ use std::vec;
 /// Shorter lists are not swept.
 const SWEEP: usize = 32;
 
-/// So many looks at entries count as one event.
+/// This many looks at entries count as one event.
 const LOOKS: usize = 32;
 
-/// So many are released, or told, in one turn.
+/// The most entries released, or notified, in a turn.
 pub(crate) const PORTION: usize = 256;
 
-/// What others ask of the end of a process.
+/// A request to the end of a process.
 pub(crate) enum ExitRequest {
     Add(Box<dyn ExitAction>),
-    /// Takes back the actions with that key.
+    /// Takes back the actions with the key.
     Remove(Box<ExitKey>),
     Call(Box<YieldCall>),
 }
 
-/// A call that is made for the completer of the yield with that number, unless it is taken back.
+/// A call for the completer of a yield, unless the yield is taken back.
 pub(crate) struct YieldCall {
     pub(crate) token: u64,
     pub(crate) call: Weak<EndCall>,
@@ -54,7 +53,7 @@ pub(crate) struct YieldCall {
 pub(crate) struct ExitActions {
     actions: Swept<Box<dyn ExitAction>>,
     calls: Swept<YieldCall>,
-    /// Keys that were taken back, with how many actions there were then.
+    /// The taken keys, each with the number of actions at the take-back.
     removed: HashMap<ExitKey, usize>,
     /// How many were added or taken back since all entries were looked at for these keys.
     changes: usize,
@@ -62,7 +61,7 @@ pub(crate) struct ExitActions {
     due: usize,
 }
 
-/// Runs the actions of an incarnation that is over: all release, and then all tell.
+/// Runs the actions of a finished incarnation: all release, and then all notify.
 #[cold]
 pub(crate) fn run_all(
     mut actions: Vec<Box<dyn ExitAction>>,
@@ -80,24 +79,24 @@ pub(crate) fn run_all(
     while telling.go_on(process, counters) {}
 }
 
-/// What is still to be told of an end.
+/// The notices still to send at an end.
 pub(crate) struct Telling {
-    /// None when there are no actions.
+    /// None without actions.
     cause: Option<ExitCause>,
-    /// The one that has told some.
+    /// The action that has sent some of its notices.
     begun: Option<Box<dyn ExitAction>>,
     actions: vec::IntoIter<Box<dyn ExitAction>>,
     calls: vec::IntoIter<YieldCall>,
 }
 
-/// Entries in the order of their arrival, some of which may be over.
+/// Entries in the order of their arrival, some of them possibly finished.
 struct Swept<T> {
     list: Vec<T>,
-    /// The length from which the list is swept.
+    /// The length at which the list is swept.
     sweep: usize,
 }
 
-/// What may have nothing left to do before the process ends.
+/// An entry that may have nothing left to do before the process ends.
 trait Over {
     fn is_over(&self, counters: &Counters) -> bool;
 }
@@ -143,7 +142,7 @@ impl<T: Over> Swept<T> {
         before >= self.sweep
     }
 
-    /// Leaves out what is over. O(n).
+    /// Drops finished entries. O(n).
     fn sweep(&mut self, counters: &Counters) {
         self.leave_out(counters, |_, it| it.is_over(counters));
         self.sweep = SWEEP.max(2 * self.list.len());
@@ -167,7 +166,7 @@ impl ExitActions {
         self.actions.list.is_empty() && self.calls.list.is_empty()
     }
 
-    /// Carries out a request. O(1), amortised. Returns how many events of a batch that counts for.
+    /// Carries out a request. O(1), amortised. Returns its cost in events of a batch.
     pub(crate) fn apply(&mut self, request: ExitRequest, counters: &Counters) -> usize {
         let looked_at = match request {
             ExitRequest::Add(action) => {
@@ -208,7 +207,7 @@ impl ExitActions {
         self.actions.sweep(counters);
     }
 
-    /// Leaves out what was taken back. O(n). Returns how many entries it has looked at.
+    /// Drops the actions taken back. O(n). Returns how many entries it has looked at.
     fn leave_removed_out(&mut self, counters: &Counters) -> usize {
         if self.removed.is_empty() {
             return 0;
@@ -222,7 +221,7 @@ impl ExitActions {
         })
     }
 
-    /// So many events have come for the process. Now and then leaves out what is over. O(events),
+    /// Counts `events` events of the process. Now and then drops finished entries. O(events),
     /// amortised.
     pub(crate) fn pass(&mut self, events: usize, counters: &Counters) {
         let entries = |this: &Self| this.actions.list.len() + this.calls.list.len();
@@ -236,7 +235,7 @@ impl ExitActions {
         }
     }
 
-    /// Takes the calls out that are for these yields, which are in order. O(n) in the calls.
+    /// Takes the calls for these yields, which are in order. O(n) in the calls.
     pub(crate) fn take_calls(&mut self, tokens: &[u64]) -> Vec<Weak<EndCall>> {
         let is_for = |it: &mut YieldCall| tokens.binary_search(&it.token).is_ok();
         let taken = self.calls.list.extract_if(.., is_for);
@@ -251,8 +250,7 @@ impl ExitActions {
         self.actions.list.extend(added);
     }
 
-    /// As [`apply_all`](Self::apply_all), for requests that come when the process has released
-    /// everything.
+    /// As [`apply_all`](Self::apply_all), for requests after the process has released everything.
     #[cold]
     pub(crate) fn apply_late(
         this: &mut Option<Box<Self>>,
@@ -269,7 +267,7 @@ impl ExitActions {
         this.actions.list.extend(added);
     }
 
-    /// Carries out all requests but for the additions, which it returns.
+    /// Carries out all requests except for the additions, which it returns.
     fn settle(
         &mut self,
         requests: Vec<ExitRequest>,
@@ -300,7 +298,7 @@ impl ExitActions {
         added
     }
 
-    /// The incarnation is over, and another one takes its place: takes out what is of it. O(n).
+    /// Takes the actions of the finished incarnation, for another takes its place. O(n).
     pub(crate) fn take_of_incarnation(&mut self, counters: &Counters) -> Vec<Box<dyn ExitAction>> {
         self.leave_removed_out(counters);
         let is_taken = |it: &mut Box<dyn ExitAction>| {
@@ -315,15 +313,14 @@ impl ExitActions {
         taken
     }
 
-    /// The process has been closed: leaves out what was taken back, and releases what others can
-    /// see. O(n).
+    /// Drops the actions taken back from a closed process, and releases visible resources. O(n).
     pub(crate) fn release(&mut self, process: Pid, counters: &Counters) {
         self.leave_removed_out(counters);
         release_each(&mut self.actions.list, process, counters);
     }
 
     /// As [`release`](Self::release), for a portion from the place `from` on. Returns the place of
-    /// the next one. None when that was the last.
+    /// the next portion, or `None` after the last.
     pub(crate) fn release_some(
         &mut self,
         from: usize,
@@ -339,7 +336,7 @@ impl ExitActions {
         (portion < actions.len()).then_some(from + portion)
     }
 
-    /// Whether one of them tells something of the end that sees to a failure. O(n).
+    /// Whether any action notifies code that handles failures. O(n).
     #[cold]
     pub(crate) fn are_watched(&self, counters: &Counters) -> bool {
         self.actions.list.iter().any(|action| {
@@ -351,7 +348,7 @@ impl ExitActions {
         })
     }
 
-    /// The process is gone: what is to be told.
+    /// Returns the notices to send for a process that is gone.
     pub(crate) fn telling(self, cause: impl FnOnce() -> ExitCause) -> Telling {
         Telling {
             cause: (!self.actions.list.is_empty()).then(cause),
@@ -361,8 +358,8 @@ impl ExitActions {
         }
     }
 
-    /// The process was not started after all: tells others for what cause, and then makes the
-    /// calls. O(n).
+    /// Notifies others that the process was not started after all, with the cause, and then makes
+    /// the calls. O(n).
     #[cold]
     pub(crate) fn tell_not_started(self, process: Pid, cause: &ExitCause, counters: &Counters) {
         for action in self.actions.list {
@@ -378,8 +375,8 @@ impl ExitActions {
 }
 
 impl Telling {
-    /// Tells a portion of the others, and makes the calls after the last. Says whether there is
-    /// more.
+    /// Sends a portion of the notices, and makes the calls after the last. Returns whether more are
+    /// left.
     #[cold]
     pub(crate) fn go_on(&mut self, process: Pid, counters: &Counters) -> bool {
         let mut budget = PORTION;
@@ -387,7 +384,7 @@ impl Telling {
             while budget > 0
                 && let Some(action) = self.begun.take().or_else(|| self.actions.next())
             {
-                // What an action says of itself is not believed.
+                // The budget is not left to the action.
                 let most = budget - 1;
                 contain_and_report("exit action", process, counters, || {
                     self.begun = action.tell_some(process, cause, &mut budget);

@@ -1,22 +1,22 @@
-//! Signals that end a process, or tell it something, unless they do not count any more.
+//! Signals that end a process, or notify it, unless they are void by then.
 
 use ganger_proc_api::{ExitCause, ExitNotice};
 use std::fmt::Debug;
 
-/// What decides when it arrives whether it ends a process: for crates that build on the scheduler,
-/// such as links. See [`SystemEvent::Signal`](crate::SystemEvent::Signal).
+/// A signal that decides on its arrival whether it ends a process: for crates that build on the
+/// scheduler, such as links. See [`SystemEvent::Signal`](crate::SystemEvent::Signal).
 ///
-/// The worker asks it before the next step of the process, between the steps. So what the process
-/// has said in a step counts: that it wants to be told, or that the signal is not for it any more.
+/// The worker asks it before the next step of the process, between the steps. So the process's
+/// statements in a step count: to be notified, or to ignore the signal.
 pub trait ExitSignal: Debug + Send + Sync + 'static {
-    /// What there is to do. It should be short; a panic is contained, and nothing is done.
+    /// Decides. The call should be short; a panic is contained, and nothing is done.
     fn arrive(self: Box<Self>) -> Arrived;
 }
 
-/// What an [`ExitSignal`] does.
+/// The decision of an [`ExitSignal`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrived {
-    /// It does not count any more.
+    /// The signal is void.
     Nothing,
     /// The process is told, in the order of its system events.
     Notice(ExitNotice),

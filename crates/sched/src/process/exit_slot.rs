@@ -5,8 +5,8 @@
 //! Memory of its own would be allocated by the worker and freed by the handle, which general
 //! allocators do slowly.
 //!
-//! **The handle is not counted in the process's reference count.** That would cost two
-//! read-modify-writes beside those of the slot, on memory that another core has by then. The
+//! **The process's reference count leaves the handle out.** Counting would cost two
+//! read-modify-writes on top of those of the slot, on memory owned by another core by then. The
 //! registry's reference keeps the cell while the process lives. At the end this reference passes
 //! through the slot to the handle, with the reason. Without a handle it stays with the worker.
 //!
@@ -17,7 +17,8 @@
 //! | `TAKEN` | none: final | none: nothing |
 //! | `ABANDONED` | none: final | the worker: the process |
 //!
-//! `UNWATCHED` is `FULL` but for what the handle reports when it is dropped with the reason.
+//! `UNWATCHED` is `FULL`, except that the handle reports a failure when it is dropped with the
+//! reason.
 //!
 //! The worker calls `fill` once. All other calls that change the word come from the one handle.
 //! When the handle's exchange fails, the worker has filled the slot. When the worker's exchange
@@ -38,7 +39,7 @@ use std::time::Duration;
 const EMPTY: Word = Word(ptr::null_mut());
 /// The reason is in its storage.
 const FULL: Word = Word(ptr::without_provenance_mut(2));
-/// As `FULL`, and the reason is a failure that nothing else is told of.
+/// As `FULL`, and the reason is a failure reported to nothing else.
 const UNWATCHED: Word = Word(ptr::without_provenance_mut(8));
 /// The reason has been taken.
 const TAKEN: Word = Word(ptr::without_provenance_mut(4));
@@ -50,7 +51,7 @@ const IS_WAKER: usize = 1;
 
 const _: () = assert!(align_of::<Waker>() > IS_WAKER);
 
-/// The memory that the reason is put into.
+/// The memory for the reason.
 pub(crate) trait ExitStorage {
     /// Puts the reason in.
     ///
@@ -62,7 +63,7 @@ pub(crate) trait ExitStorage {
     /// Takes the reason out again, and restores a storage without a reason.
     ///
     /// # Safety
-    /// As for [`put`](Self::put), which has been called.
+    /// The contract of [`put`](Self::put), which has been called.
     unsafe fn take_back(&self) -> ExitReason;
 
     /// Takes the reason out for good.
@@ -72,7 +73,7 @@ pub(crate) trait ExitStorage {
     unsafe fn take(&self) -> ExitReason;
 }
 
-/// One exit reason on its way from the worker that ended the process to the one waiter.
+/// An exit reason on its way from the worker that ended the process to the only waiter.
 pub(crate) struct ExitSlot {
     word: AtomicPtr<()>,
     owns: PhantomData<Waker>,
@@ -82,14 +83,14 @@ pub(crate) struct ExitSlot {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(*mut ());
 
-/// What a handle finds when it is dropped.
+/// The findings of a dropped handle.
 #[must_use]
 pub(crate) enum Abandoned {
     /// The process has not ended. Its reference does not belong to the handle.
     Alive(Option<Waker>),
     /// The process has ended. Its reference belongs to the handle, which drops it.
     Ended(Option<ExitReason>),
-    /// As `Ended`, for a failure that nothing else is told of.
+    /// As `Ended`, for a failure reported to nothing else.
     Unwatched(ExitReason),
 }
 
@@ -116,7 +117,7 @@ impl Word {
         self.0.addr() & IS_WAKER != 0
     }
 
-    /// The waker that it points to, if it is one.
+    /// The waker behind the pointer, if the word is one.
     ///
     /// # Safety
     /// The caller has taken the word out of the slot, or never put it there, and does not use it
@@ -139,14 +140,13 @@ impl ExitSlot {
 
     /// Marks a process without a handle. Called before another thread uses the slot.
     pub(crate) fn abandon_unseen(&self) {
-        // Ordering: Relaxed: the store that makes the process known publishes this one.
+        // Ordering: Relaxed: the store that makes the process known publishes this store.
         self.word.store(ABANDONED.0, Ordering::Relaxed);
     }
 
-    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. The reason
-    /// may be a failure that nothing else is told of. With the
-    /// reason, the handle gets the registry's reference. The caller gives it up, and the process
-    /// may be gone when this returns.
+    /// Leaves the reason, and returns the waiter's waker, which the caller must wake.
+    /// `is_unwatched` marks a failure reported to nothing else. With the reason, the handle gets
+    /// the registry's reference from the caller, and the process may be gone when this returns.
     ///
     /// # Errors
     /// Gives the reason back when the handle has been dropped. The caller keeps the reference.
@@ -178,8 +178,8 @@ impl ExitSlot {
         Err(unsafe { storage.take_back() })
     }
 
-    /// The handle is dropped, and the reason will not be taken. Returns what the caller must drop.
-    /// Unless the process has ended, it may be gone when this returns.
+    /// Drops the handle without taking the reason. Returns the value for the caller to drop. Unless
+    /// the process has ended, it may be gone when this returns.
     ///
     /// # Safety
     /// The handle calls it once, with the slot's storage, and does not use the slot afterwards.
@@ -205,7 +205,7 @@ impl ExitSlot {
         }
     }
 
-    /// Takes the reason if there is one.
+    /// Takes the reason, if it is there.
     ///
     /// # Safety
     /// The handle calls it, on one thread at a time, with the slot's storage.
@@ -230,10 +230,10 @@ impl ExitSlot {
         now.is_full() || now == TAKEN
     }
 
-    /// Takes the reason, or has the task woken when there is one.
+    /// Takes the reason, or has the task woken when it is there.
     ///
     /// # Panics
-    /// When the reason has been taken before, as other futures do that are polled after their end.
+    /// When the reason has been taken before, as other futures do when polled after their end.
     ///
     /// # Safety
     /// As for [`take`](Self::take).
@@ -270,7 +270,7 @@ impl ExitSlot {
         self.is_filled() || self.is_abandoned()
     }
 
-    /// Blocks until there is a reason, and takes it. Gives up after `timeout` if there is one.
+    /// Blocks until the reason is there, and takes it. Gives up after `timeout`, if given.
     ///
     /// # Safety
     /// As for [`take`](Self::take).

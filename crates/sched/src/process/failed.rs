@@ -1,16 +1,16 @@
-//! What is kept of a process that has failed until it is known whether something watches it.
+//! The data of a failed process, until it is known whether anything watches it.
 
 use crate::base::stats::Counters;
 use crate::process::exit_actions::ExitActions;
 use ganger_proc_api::{ExitCause, ExitReason};
 
 pub(crate) struct Failed {
-    /// What the process was called before it released its names.
+    /// The names of the process before it released them.
     pub(crate) names: Vec<Box<str>>,
 }
 
 impl Failed {
-    /// The same, unless the end is told to something that sees to it.
+    /// Returns the data, unless an action notifies code that handles the failure.
     pub(crate) fn unless_watched(
         self: Box<Self>,
         actions: Option<&ExitActions>,
@@ -21,7 +21,7 @@ impl Failed {
     }
 }
 
-/// Whether the process has failed, or has ended because another one has.
+/// Whether the process has failed, or has ended because another process has.
 pub(crate) fn is_failure(reason: &ExitReason) -> bool {
     match reason {
         ExitReason::Failed(_) | ExitReason::Panicked(_) | ExitReason::UpgradeFailed(_) => true,

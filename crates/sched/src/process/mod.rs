@@ -1,9 +1,8 @@
-//! The parts of one process that know nothing of a scheduler.
+//! The parts of a process without knowledge of a scheduler.
 //!
-//! **What it promises.** One owner at a time runs a process, and its exit reason is taken once
-//! (P12, G1).
+//! **Promise.** One owner at a time runs a process, and its exit reason is taken once (P12, G1).
 //!
-//! **What it may import.** The folders from `base` to `limits` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `limits` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod about;
 pub(crate) mod accepts;

@@ -1,9 +1,8 @@
-//! Where a process comes from: the process that has started it, the values that it has inherited,
-//! the limit of its mailbox that it was given, and which incarnation it is, if it is restarted in
-//! place.
+//! The origin of a process: its parent, its inherited values, its own limit of the mailbox, and its
+//! incarnation, if it is restarted in place.
 //!
 //! **Problem.** Few programs hand values down, and a word for them would be in every process. So
-//! the word that has the parent's id may lead to a node instead, which has all.
+//! the word with the parent's id may lead to a node instead, which has all of these.
 //!
 //! | word | what it is |
 //! |---|---|
@@ -11,14 +10,13 @@
 //! | even | the pointer of a node, but for the second bit |
 //! | the second bit is set | the mailbox has a limit, that of the node or the scheduler's |
 //!
-//! Whether there is a limit is known from the start, and stays. So a sender learns from the word
-//! that there is none.
+//! Whether the mailbox has a limit is known from the start, and stays. So a sender learns from the
+//! word alone that no limit exists.
 //!
-//! **Protocol.** Any thread that sets the first of these puts a node there, by a compare and
-//! swap. The
-//! node stays until the origin is dropped, so whatever has a reference to the origin may read it.
-//! The values behind it are under a lock, and are never changed in place: a change puts others
-//! there, and children have those of the moment at which they were started.
+//! **Protocol.** The thread that sets the first of these puts a node there, by a compare and swap.
+//! The node stays until the origin is dropped, so every holder of a reference to the origin may
+//! read it. The values behind it are under a lock, and are never changed in place: a change
+//! replaces them, and children have the values of the moment at which they were started.
 
 use crate::base::contain::contain;
 use crate::limits::room::Limit;
@@ -30,7 +28,7 @@ use std::mem;
 use std::ptr;
 use std::sync::Arc;
 
-/// The tag of a word that is an id.
+/// The tag of a word with an id.
 const IS_ID: usize = 1;
 
 /// The tag of a process whose mailbox has a limit.
@@ -39,7 +37,7 @@ const IS_LIMITED: usize = 2;
 /// Where the id begins.
 const ID: u32 = 2;
 
-/// Larger ids have a node: those of slots that have been used a billion times.
+/// Larger ids have a node: ids of slots that have been used a billion times.
 const LARGEST_ID: usize = usize::MAX >> ID;
 
 pub(crate) struct Origin(AtomicPtr<Node>);
@@ -49,22 +47,22 @@ struct Node {
     /// Stays as it is.
     limit: Option<Limit>,
     values: Mutex<Option<Arc<Values>>>,
-    /// Of a process that is restarted in place.
+    /// Set for a process that is restarted in place.
     incarnation: Mutex<Option<Incarnation>>,
 }
 
-/// One life of a process that is restarted in place.
+/// A life of a process that is restarted in place.
 #[derive(Clone, Default)]
 pub(crate) struct Incarnation {
     /// How many there were before.
     pub(crate) number: u64,
-    /// Withdraws what is for this one alone.
+    /// Withdraws the requests of this incarnation alone.
     pub(crate) end: Withdrawal,
 }
 
 const _: () = assert!(align_of::<Node>() > IS_ID + IS_LIMITED);
 
-/// Inherited values, one of a type.
+/// Inherited values, one a type.
 #[derive(Default)]
 pub(crate) struct Values(Vec<(TypeId, Value)>);
 
@@ -77,7 +75,7 @@ impl Values {
         Arc::clone(&found?.1).downcast().ok()
     }
 
-    /// The same, with that value in the place of another one of its type.
+    /// Returns these values with `value` in the place of the value of its type.
     fn with(&self, value: Value) -> Self {
         let id = (*value).type_id();
         let others = self.0.iter().filter(|(other, _)| *other != id).cloned();
@@ -86,8 +84,9 @@ impl Values {
 }
 
 impl Origin {
-    /// Of a process that the process with that id, or zero, has started. The limit is its own, if
-    /// it has one; `is_limited` says whether that, or the scheduler's, is a number.
+    /// The origin of a child of the process with id `parent`, or of no process for zero. The limit
+    /// is its own, if it has one; `is_limited` says whether its own limit, or the scheduler's, is a
+    /// number.
     pub(crate) fn new(
         parent: u64,
         values: Option<Arc<Values>>,
@@ -111,12 +110,12 @@ impl Origin {
         self.0.load(Ordering::Relaxed).addr() & IS_LIMITED != 0
     }
 
-    /// The limit of its mailbox, if it was given one.
+    /// The mailbox's own limit, if set.
     pub(crate) fn limit(&self) -> Option<Limit> {
         self.node().ok()?.limit
     }
 
-    /// The id of the process that has started this one, if a process has.
+    /// The id of the parent, if a process has started this one.
     pub(crate) fn parent(&self) -> Option<u64> {
         let id = match self.node() {
             Ok(node) => node.parent,
@@ -125,17 +124,17 @@ impl Origin {
         (id > 0).then_some(id)
     }
 
-    /// What a child that is started now inherits.
+    /// The values for a child that is started now.
     pub(crate) fn values(&self) -> Option<Arc<Values>> {
         self.node().ok()?.values()
     }
 
-    /// The value of that type.
+    /// The value of type `T`.
     pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.values()?.get()
     }
 
-    /// Sets a value. The caller drops what was there before, which may be foreign code.
+    /// Sets a value. The caller drops the former values, which may run foreign code.
     #[must_use]
     pub(crate) fn set(&self, value: Value) -> Option<Arc<Values>> {
         let node = self.node().unwrap_or_else(|word| self.put_node(word));
@@ -169,7 +168,7 @@ impl Origin {
         lock(&node.incarnation).get_or_insert_default();
     }
 
-    /// The incarnation is over, and the next one begins.
+    /// Ends the incarnation, and begins the next.
     pub(crate) fn next_incarnation(&self) {
         let node = self.node().unwrap_or_else(|word| self.put_node(word));
         let mut incarnation = lock(&node.incarnation);
@@ -182,19 +181,19 @@ impl Origin {
         before.end.withdraw();
     }
 
-    /// The node, or the word with an id that is there in its place.
+    /// The node, or the word with an id in its place.
     fn node(&self) -> Result<&Node, *mut Node> {
         // Ordering: Acquire pairs with the Release in `put_node`.
         let word = self.0.load(Ordering::Acquire);
         if word.addr() & IS_ID != 0 {
             return Err(word);
         }
-        // SAFETY: an even word is the pointer of a box, which is there as long as this, but for the
-        // tag.
+        // SAFETY: an even word is the pointer of a box with a tag, and the box lives as long as
+        // this.
         Ok(unsafe { &*untagged(word) })
     }
 
-    /// Puts a node there in the place of that word, or finds that of another thread.
+    /// Puts a node in the place of the word, or finds the node of another thread.
     #[cold]
     fn put_node(&self, word: *mut Node) -> &Node {
         let node = Node::boxed(id_of(word), None, None);
@@ -217,12 +216,12 @@ impl Origin {
     }
 }
 
-/// The pointer in a word that is even.
+/// The pointer in an even word.
 fn untagged(word: *mut Node) -> *mut Node {
     word.map_addr(|it| it & !IS_LIMITED)
 }
 
-/// The id in a word that is odd.
+/// The id in an odd word.
 fn id_of(word: *mut Node) -> u64 {
     (word.addr() >> ID) as u64
 }
@@ -254,8 +253,8 @@ impl Node {
         lock(&self.values).clone()
     }
 
-    /// Values that were set after the end of the process go with its cell. Their panics are no
-    /// matter of the process that is to have the cell.
+    /// Values set after the end of the process go with its cell. Their panics must not reach the
+    /// next process in the cell.
     #[cold]
     fn discard(node: Box<Self>) {
         let _panic = contain(|| drop(node));

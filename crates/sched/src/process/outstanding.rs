@@ -1,9 +1,9 @@
 //! The yields of a process that have not completed.
 //!
 //! A completion may come twice: a handler that returned an error had given its completer away. Or
-//! it may come too late: the process has been upgraded since. Each yield gets a number that is
+//! the completion may come too late: the process has been upgraded since. Each yield gets a number,
 //! never used again in the life of the process. A completion counts when its number is still in
-//! this set. The set belongs to the worker that runs the process, so that completers need no
+//! this set. The set belongs to the worker that runs the process, so completers need no
 //! synchronisation beyond the mailbox.
 //!
 //! A process may take yields back, by their tag: they leave the set, and their completions come too
@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::mem;
 
-/// From so many on, a hash set takes over from a list.
+/// From this number on, a hash map takes over from a list.
 const MANY: usize = 32;
 
 /// No yield has this number.
@@ -28,23 +28,23 @@ const NONE: u64 = 0;
 pub(crate) struct Outstanding {
     /// The number of the newest yield.
     newest: u64,
-    /// One of the set, or [`NONE`]: most processes wait for one yield at a time.
+    /// A single yield of the set, or [`NONE`]: most processes wait for one yield at a time.
     one: u64,
     one_tag: Tag,
     one_asked: Asked,
     rest: Rest,
 }
 
-/// What there is beside the number and the tag of the one.
+/// The data besides the number and the tag of the single yield.
 #[derive(Default)]
 enum Rest {
     #[default]
     Nothing,
-    /// Where a timer keeps the completer of the one: the fields of a [`Ticket`]. So a process that
-    /// sleeps allocates nothing.
+    /// The timer's place of the single yield's completer: the fields of a [`Ticket`]. So a sleeping
+    /// process allocates nothing.
     HeldByTimer { shard: ShardId, key: u64 },
-    /// The others. Once there is a list, it stays: a process that had two at once has them again.
-    /// A thin pointer.
+    /// The other yields. Once made, the list stays: a process that had two yields at once has them
+    /// again. A thin pointer.
     Others(Box<Others>),
 }
 
@@ -60,7 +60,7 @@ enum Tokens {
     Many(HashMap<u64, About>),
 }
 
-/// What is known of a yield.
+/// The data of a yield.
 #[derive(Clone, Copy)]
 struct About {
     tag: Tag,
@@ -70,12 +70,12 @@ struct About {
     ticket: Option<Ticket>,
 }
 
-/// The yields that a process has taken back.
+/// The yields taken back by a process.
 #[derive(Default)]
 pub(crate) struct Taken {
-    /// The numbers of those that handlers are to be asked about, in order.
+    /// The numbers that handlers may ask about, in order.
     pub(crate) tokens: Vec<u64>,
-    /// Those that timers keep, and complete no longer.
+    /// The tickets of yields kept by timers, which complete no more.
     pub(crate) tickets: Tickets,
 }
 
@@ -88,7 +88,7 @@ impl Outstanding {
         self.newest
     }
 
-    /// Takes a yield in, which is not in the set. O(1).
+    /// Adds a yield, which is not in the set. O(1).
     pub(crate) fn insert(&mut self, token: u64, tag: Tag, asked: Asked) {
         if self.one == NONE {
             self.one = token;
@@ -119,7 +119,8 @@ impl Outstanding {
         self.others_mut().tokens.insert(token, about);
     }
 
-    /// The others, made if need be. The one goes there if a timer keeps its completer.
+    /// The other yields, made if need be. The single yield goes there if a timer keeps its
+    /// completer.
     fn others_mut(&mut self) -> &mut Others {
         if !matches!(self.rest, Rest::Others(_)) {
             let mut others = Box::<Others>::default();
@@ -140,7 +141,7 @@ impl Outstanding {
         }
     }
 
-    /// The others, if there has been one.
+    /// The other yields, if any have been added.
     fn others(&self) -> Option<&Others> {
         match &self.rest {
             Rest::Others(others) => Some(others),
@@ -148,7 +149,7 @@ impl Outstanding {
         }
     }
 
-    /// Where a timer keeps the completer of the one.
+    /// The timer's place of the single yield's completer.
     fn ticket(&self) -> Option<Ticket> {
         match self.rest {
             Rest::HeldByTimer { shard, key } => Some(Ticket { shard, key }),
@@ -156,7 +157,7 @@ impl Outstanding {
         }
     }
 
-    /// Takes the one out.
+    /// Takes the single yield out.
     fn take_one(&mut self) -> (u64, About) {
         let about = About {
             tag: self.one_tag,
@@ -190,7 +191,7 @@ impl Outstanding {
         is_finished
     }
 
-    /// Takes all yields with that tag out. The numbers of those that no timer keeps go to `own`.
+    /// Takes all yields with the tag out. The numbers of yields not kept by a timer go to `own`.
     /// O(n).
     pub(crate) fn take_back(&mut self, tag: Tag, own: impl FnOnce() -> OwnRevoked) -> Taken {
         let mut taken = Taken::default();
@@ -239,8 +240,8 @@ impl Outstanding {
         }
     }
 
-    /// Calls `look` with the tag of each yield and with what was asked, the oldest first but for
-    /// the one. O(n).
+    /// Calls `look` with the tag and the command of each yield, the oldest first except for the
+    /// single yield. O(n).
     #[cfg(feature = "observe")]
     pub(crate) fn each(&self, mut look: impl FnMut(Tag, Asked)) {
         if self.one != NONE {

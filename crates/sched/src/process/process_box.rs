@@ -1,16 +1,16 @@
 //! Where the state of a process lies: a small box at first, the heap later.
 //!
-//! **Problem.** A process is often made by one thread and dropped by another, which a [`SmallBox`]
-//! is made for. But a value in one keeps its whole slab in use: a few processes that stay would
-//! keep the memory of many that have ended.
+//! **Problem.** A process is often made by one thread and dropped by another, which is the purpose
+//! of a [`SmallBox`]. But a value in a small box keeps its whole slab in use: a few processes that
+//! stay would keep the memory of many ended ones.
 //!
 //! **Rejected.** All processes on the heap: brief processes would pay for it. All in small boxes
-//! for life: the memory of processes that have ended would not be free again (P13).
+//! for life: the memory of ended processes would not be free again (P13).
 //!
 //! **Protocol.** A small process begins in a small box. When it has waited [`MAX_WAITS`] times, it
-//! moves to the heap before its next step: it is likely to stay, and moves once. A process that
-//! may not move once it has stepped ([`Unstarted::pinned`]) moves before its first step. So the
-//! thread that runs it allocates, and most often frees. A process that begins on the heap
+//! moves to the heap before its next step: it is likely to stay, and moves once. A process that may
+//! not move once it has stepped ([`Unstarted::pinned`]) moves before its first step. So the running
+//! thread allocates, and most often frees. A process that begins on the heap
 //! ([`ProcessBox::boxed`]) stays at its address for life.
 
 use ganger_nodes::SmallBox;
@@ -23,9 +23,9 @@ use std::{fmt, mem};
 /// A process moves to the heap when it has waited this many times.
 const MAX_WAITS: u8 = 2;
 
-/// A process that can move from a small box to the heap.
+/// A process able to move from a small box to the heap.
 trait Movable: Process {
-    /// The function that moves this process. It must be called with the box of this process.
+    /// The function that moves this process. The caller must call it with the box of this process.
     fn mover(&self) -> fn(SmallBox<dyn Movable>) -> Box<dyn Process>;
 }
 
@@ -39,11 +39,11 @@ impl<P: Process> Movable for P {
     }
 }
 
-/// A process, with the memory that it is in.
+/// A process, with its memory.
 pub(crate) struct ProcessBox(Place);
 
 enum Place {
-    /// Until the first step, of a process that may not move after that.
+    /// Until the first step, for a process that may not move afterwards.
     Fresh(SmallBox<dyn Movable>),
     Small {
         process: SmallBox<dyn Movable>,
@@ -53,13 +53,13 @@ enum Place {
 }
 
 impl ProcessBox {
-    /// A process that is on the heap, and stays there.
+    /// A process on the heap, which stays there.
     pub(crate) fn boxed(process: Box<dyn Process>) -> Self {
         Self(Place::Heap(process))
     }
 
-    /// A process that begins in a small box if it is small enough. A process that is in a box stays
-    /// in that.
+    /// A process that begins in a small box if it is small enough. A boxed process stays in its
+    /// box.
     #[inline]
     pub(crate) fn new<P: Process>(process: P) -> Self {
         match in_box(process) {
@@ -126,7 +126,7 @@ impl Unstarted {
         Self(ProcessBox::new(process))
     }
 
-    /// A process that is not moved from its first step on, until it is dropped: such as a future.
+    /// A process that is not moved between its first step and its drop: such as a future.
     #[inline]
     #[must_use]
     pub fn pinned<P: Process>(process: P) -> Self {
@@ -146,7 +146,7 @@ impl fmt::Debug for Unstarted {
     }
 }
 
-/// Stands in for a process while that moves. It has no size, so its box needs no allocation.
+/// Stands in for a process during its move. It has no size, so its box needs no allocation.
 struct Moving;
 
 impl Process for Moving {

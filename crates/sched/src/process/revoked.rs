@@ -1,7 +1,7 @@
-//! The yields that processes have taken back, until their completions come: for handlers that ask.
+//! The yields taken back by processes, until their completions come: for handlers that ask.
 //!
-//! A table of the scheduler under one lock, which only those processes and handlers take that have
-//! to do with such yields: a mark in the state of the process tells the others.
+//! A table of the scheduler under one lock. Only processes and handlers with such yields take the
+//! lock: a mark in the state of the process spares the others.
 
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{HashMap, HashSet};
@@ -12,19 +12,19 @@ use std::sync::Arc;
 pub(crate) struct Revoked(Mutex<HashMap<u64, HashSet<u64>>>);
 
 impl Revoked {
-    /// Whether the process has taken that yield back, and it has not completed.
+    /// Whether the process has taken the yield back, and it has not completed.
     pub(crate) fn contains(&self, id: u64, token: u64) -> bool {
         let table = lock(&self.0);
         table.get(&id).is_some_and(|tokens| tokens.contains(&token))
     }
 
-    /// Gives the memory of yields back that have completed. O(n) in the processes that have some.
+    /// Releases the memory of completed yields. O(n) in the processes with entries.
     pub(crate) fn release(&self) {
         lock(&self.0).shrink_to_fit();
     }
 }
 
-/// The yields that one process has taken back. Its drop forgets them.
+/// The yields taken back by a process. Its drop forgets them.
 pub(crate) struct OwnRevoked {
     all: Arc<Revoked>,
     id: u64,
@@ -45,7 +45,7 @@ impl OwnRevoked {
         self.all.contains(self.id, token)
     }
 
-    /// The completion of a yield has come, perhaps of one that was taken back.
+    /// Notes the completion of a yield, which may have been taken back.
     pub(crate) fn finish(&self, token: u64) {
         let mut table = lock(&self.all.0);
         if let Some(tokens) = table.get_mut(&self.id) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 const OWNERS: usize = 4;
 
-/// What has been done with actions, by their numbers.
+/// The calls made to actions, by their numbers.
 #[derive(Debug, PartialEq, Eq)]
 enum Done {
     Released(usize),
@@ -27,7 +27,7 @@ impl World {
     }
 
     fn is_over(&self, owner: usize) -> bool {
-        // Ordering: Relaxed: one thread uses it.
+        // Ordering: Relaxed: a single thread uses it.
         self.over[owner].load(Ordering::Relaxed)
     }
 
@@ -42,7 +42,7 @@ impl World {
     }
 }
 
-/// Notes what becomes of it. The third of each five panics as often as it can.
+/// Notes its calls. The third of each five panics as often as it can.
 struct Noting {
     world: Arc<World>,
     owner: usize,
@@ -96,9 +96,9 @@ fn key(owner: usize, tag: u64) -> ExitKey {
 enum Act {
     Add(usize, u64),
     Remove(usize, u64),
-    /// From now on there is nothing to do for that owner.
+    /// Finishes the actions of the owner.
     GetOver(usize),
-    /// So many events come.
+    /// Counts events.
     Pass(usize),
 }
 
@@ -115,7 +115,7 @@ fn act() -> impl Strategy<Value = Act> {
 /// The actions as a plain list: owner, tag and number of each, in the order of their arrival.
 type Model = Vec<(usize, u64, usize)>;
 
-/// The request that an act is, which the model has carried out; the number is the next action's.
+/// The request for an act, already carried out by the model; the number is the next action's.
 fn request(
     act: Act,
     world: &Arc<World>,
@@ -138,8 +138,8 @@ fn request(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Some acts come while the process lives, some are in its mailbox when that is closed, and
-    /// some come late.
+    /// Some acts come while the process lives, some are in its mailbox at its close, and some come
+    /// late.
     // pins: P12
     #[test]
     fn what_is_not_taken_back_is_released_and_then_told_once_and_in_order(
@@ -154,7 +154,7 @@ proptest! {
             let number = numbers.next().unwrap();
             match request(act, &world, &mut model, number) {
                 Ok(request) => _ = actions.apply(request, &counters),
-                // Ordering: Relaxed: one thread uses it.
+                // Ordering: Relaxed: a single thread uses it.
                 Err(Act::GetOver(owner)) => world.over[owner].store(true, Ordering::Relaxed),
                 Err(Act::Pass(events)) => actions.pass(events, &counters),
                 Err(_) => unreachable!(),
@@ -166,7 +166,7 @@ proptest! {
                 !world.done.lock().unwrap().contains(&Done::Dropped(it.2))
             };
             prop_assert!(wanted().all(|it| is_kept(&it)));
-            // What was over when it was swept is out of the model from now on.
+            // The model drops the swept entries.
             model.retain(|it| is_kept(&it));
         }
         prop_assert!(world.done.lock().unwrap().iter().all(|it| matches!(it, Done::Dropped(_))));
@@ -183,7 +183,7 @@ proptest! {
         let late = requests(late, &mut model);
         let before: Vec<usize> = model.iter().map(|it| it.2).collect();
         ExitActions::apply_late(&mut actions, late, pid(), &counters);
-        // Only those that came late are released then.
+        // Only late actions are released then.
         let on_time = expected.iter().map(|it| match it {
             Done::Released(number) => *number,
             _ => unreachable!(),
@@ -262,7 +262,7 @@ struct Odd(Arc<AtomicBool>);
 
 impl ExitAction for Odd {
     fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
-        // Ordering: Relaxed: one thread uses it.
+        // Ordering: Relaxed: a single thread uses it.
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -293,7 +293,7 @@ fn an_action_that_panics_when_it_is_asked_stays_and_is_told() {
     assert_eq!(actions.actions.list.len(), 1);
     assert_eq!(counters.read().panics, before + 1);
     tell_all(actions, &counters);
-    // Ordering: Relaxed: one thread uses it.
+    // Ordering: Relaxed: a single thread uses it.
     assert!(is_told.load(Ordering::Relaxed));
 }
 
@@ -339,7 +339,7 @@ fn each_turn_of_an_end_releases_and_tells_one_portion() {
     }
 }
 
-/// Has so many to tell, and never counts them.
+/// Has many others to notify, and never subtracts them.
 struct Broad(usize, Arc<Mutex<Vec<usize>>>);
 
 impl ExitAction for Broad {
@@ -378,7 +378,7 @@ struct Looked(ExitKey, Arc<AtomicUsize>);
 
 impl ExitAction for Looked {
     fn key(&self) -> Option<ExitKey> {
-        // Ordering: Relaxed: one thread uses it.
+        // Ordering: Relaxed: a single thread uses it.
         self.1.fetch_add(1, Ordering::Relaxed);
         Some(self.0)
     }
@@ -398,7 +398,7 @@ fn many_take_backs_look_at_each_action_a_few_times() {
         let key = Box::new(key(1, number as u64));
         actions.apply(ExitRequest::Remove(key), &counters);
     }
-    // Ordering: Relaxed: one thread uses it.
+    // Ordering: Relaxed: a single thread uses it.
     let looks = looks.load(Ordering::Relaxed);
     assert!(looks <= 4 * MANY, "{looks} looks");
     actions.release(pid(), &counters);

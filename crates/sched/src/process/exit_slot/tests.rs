@@ -1,4 +1,4 @@
-//! The exit slot: which side gets the reason, and which side owns the rest.
+//! The exit slot: the side that gets the reason, and the side that owns the rest.
 
 use super::*;
 use std::cell::RefCell;
@@ -64,22 +64,22 @@ impl Lone {
     }
 
     fn fill_with(&self, reason: ExitReason, is_unwatched: bool) -> Filled {
-        // SAFETY: there is one thread, and the slot has one place.
+        // SAFETY: the test has a single thread, and the slot has one place.
         unsafe { self.0.fill(&self.1, reason, is_unwatched) }
     }
 
     fn take(&self) -> Option<ExitReason> {
-        // SAFETY: there is one thread, and the slot has one place.
+        // SAFETY: the test has a single thread, and the slot has one place.
         unsafe { self.0.take(&self.1) }
     }
 
     fn poll(&self, waker: &Waker) -> Poll<ExitReason> {
-        // SAFETY: there is one thread, and the slot has one place.
+        // SAFETY: the test has a single thread, and the slot has one place.
         unsafe { self.0.poll(&self.1, &Context::from_waker(waker)) }
     }
 
     fn abandon(&self) -> Abandoned {
-        // SAFETY: there is one thread, and the slot has one place.
+        // SAFETY: the test has a single thread, and the slot has one place.
         unsafe { self.0.abandon(&self.1) }
     }
 }

@@ -1,6 +1,6 @@
-//! What transitions of a process ask for, and what they owe.
+//! Results of a process's transitions, and the duties that they bring.
 
-/// What a worker may do with a process that it took from a queue.
+/// The result for a worker that took a process from a queue.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begin {
@@ -10,7 +10,7 @@ pub(crate) enum Begin {
     Terminate,
 }
 
-/// What a sender owes after its push.
+/// The duty of a sender after its push.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
@@ -20,7 +20,7 @@ pub(crate) enum Wake {
     Noted,
 }
 
-/// What a worker owes after a step.
+/// The duty of a worker after a step.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leave {
@@ -30,11 +30,11 @@ pub(crate) enum Leave {
     Requeue,
     /// As `Requeue`, in the urgent lane: a system event waits for the process.
     RequeueUrgent,
-    /// The process is to end: the worker must complete it.
+    /// The process ends: the worker must complete it.
     Terminate,
 }
 
-/// In which phase a process waits.
+/// The phase of a waiting process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// With commands outstanding.
