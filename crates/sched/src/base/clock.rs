@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Tells how much time has passed since some fixed moment.
 pub(crate) trait Clock {
-    /// Time since that moment; never goes back.
+    /// The time since the clock's first moment; never goes back.
     fn now(&self) -> Duration;
 }
 
@@ -25,7 +25,8 @@ impl MonotonicClock {
         }
     }
 
-    /// For a count of instructions, under which each step lasts long: no time passes.
+    /// Makes a clock without passing time, for a count of instructions, under which each step lasts
+    /// long.
     pub(crate) fn still() -> Self {
         Self {
             is_still: true,
@@ -44,15 +45,15 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// The time as the monitor, or a worker that has woken, has read it last. Costs a load, and stands
-/// still while nothing waits.
+/// The time of the last reading by the monitor, or by a worker after its sleep. Costs a load, and
+/// stands still while nothing waits.
 pub(crate) struct CoarseTime {
     nanos: AtomicU64,
     clock: MonotonicClock,
 }
 
 impl CoarseTime {
-    /// By this clock, which has not been read yet.
+    /// Makes a coarse time of the clock, not read yet.
     pub(crate) fn of(clock: MonotonicClock) -> Self {
         Self {
             nanos: AtomicU64::default(),
@@ -101,7 +102,7 @@ pub(crate) struct Since {
 }
 
 impl Since {
-    /// That long ago.
+    /// Makes a moment this long ago.
     pub(crate) fn before(more: Duration) -> Self {
         Self {
             start: Instant::now(),
@@ -123,7 +124,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// That long from now on.
+    /// Makes the deadline this long from now on.
     pub(crate) fn after(length: Duration) -> Self {
         Self {
             start: Instant::now(),
@@ -131,7 +132,7 @@ impl Deadline {
         }
     }
 
-    /// That much later.
+    /// Returns a deadline this much later.
     pub(crate) fn plus(self, more: Duration) -> Self {
         Self {
             length: self.length.saturating_add(more),
@@ -139,7 +140,7 @@ impl Deadline {
         }
     }
 
-    /// The one of the two that comes first.
+    /// Returns the earlier deadline.
     pub(crate) fn earlier(self, other: Self) -> Self {
         if other.remaining() < self.remaining() {
             other

@@ -1,8 +1,8 @@
 //! Calling users' code: a panic in it ends the call and nothing else.
 //!
 //! A destructor is user code as well: of payloads, results, errors, processes and wakers.
-//! [`discard`] drops what may hold one, one value at a time. A second panic while the first unwinds
-//! would end the program.
+//! [`discard`] drops a value with a possible destructor of a user, one value at a time. A second
+//! panic while the first unwinds would end the program.
 
 use crate::base::stats::Counters;
 use ganger_proc_api::Pid;
@@ -21,19 +21,19 @@ const CAUSES: usize = 16;
 
 /// Calls `f`; a panic becomes its message.
 ///
-/// What `f` had borrowed may be half-changed after a panic: callers throw it away.
+/// Data borrowed by `f` may be half-changed after a panic: callers throw it away.
 #[inline]
 pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<str>> {
     catch_unwind(AssertUnwindSafe(f)).map_err(message)
 }
 
 /// Calls `f`, and ends the program when it panics: a worker's search for work, or the monitor's
-/// watch, in which user code has no part.
+/// watch, which call no user code.
 ///
-/// Otherwise the worker's thread would be gone, with the processes in its deque. It would count as
-/// searching for ever, so that no other worker is woken. The program would stand still in silence.
-/// The only known way is a filter for system calls that forbids `membarrier` and was installed
-/// after the scheduler started.
+/// Otherwise the worker's thread would be gone, with the processes in its deque. The worker would
+/// count as searching for ever, and no other worker would be woken. The program would stand still
+/// in silence. The only known cause is a filter for system calls against `membarrier`, installed
+/// after the scheduler's start.
 #[inline(always)]
 pub(crate) fn or_abort<R>(f: impl FnOnce() -> R) -> R {
     struct Bomb;
@@ -52,8 +52,8 @@ pub(crate) fn or_abort<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Calls `f`, which is not expected to panic; counts and reports it when it does. `what` names the
-/// call, and `pid` the process that it is for, where that is known.
+/// Calls `f`, which is not expected to panic; counts and reports a panic. `what` names the call,
+/// and `pid` its process, where known.
 #[inline]
 pub(crate) fn contain_and_report(
     what: &'static str,
@@ -75,7 +75,7 @@ fn report(what: &'static str, pid: Option<Pid>, message: &str) {
     });
 }
 
-/// Emits a `tracing` event of that level: the subscriber is user code as well. Without a listener,
+/// Emits a `tracing` event of the level: the subscriber is user code as well. Without a listener,
 /// this is a load or two.
 #[inline]
 pub(crate) fn log(level: Level, event: impl FnOnce()) {
@@ -84,24 +84,24 @@ pub(crate) fn log(level: Level, event: impl FnOnce()) {
     }
 }
 
-/// Whether a subscriber may listen to events of that level.
+/// Whether a subscriber may listen to events of the level.
 pub(crate) fn is_heard(level: Level) -> bool {
-    // Without a subscriber, events may go to the crate `log`, which `tracing` decides.
+    // Without a subscriber, events may go to the crate `log`, by `tracing`'s decision.
     level <= LevelFilter::current() || !tracing::dispatcher::has_been_set()
 }
 
-/// Drops a value that may hold something of a user's, and is that process's.
+/// Drops a value of the process with a possible destructor of a user.
 pub(crate) fn discard<T>(pid: impl Into<Option<Pid>>, counters: &Counters, value: T) {
-    // Where it is: one that is moved into the call just after it was made has to be waited for.
+    // In place: a move of the value just after it was written would wait for the stores.
     let mut value = ManuallyDrop::new(value);
     // SAFETY: it is not used again.
     unsafe { discard_in_place(pid, counters, &mut value) };
 }
 
-/// As [`discard`], for a value that would have to be waited for if it were moved.
+/// As [`discard`], for a value whose move would wait for its stores.
 ///
 /// # Safety
-/// It is not used again.
+/// The value is not used again.
 pub(crate) unsafe fn discard_in_place<T>(
     pid: impl Into<Option<Pid>>,
     counters: &Counters,
@@ -113,7 +113,7 @@ pub(crate) unsafe fn discard_in_place<T>(
     });
 }
 
-/// Drops values that may each hold something of a user's.
+/// Drops values with possible destructors of users.
 pub(crate) fn discard_each<T>(
     pid: impl Into<Option<Pid>>,
     counters: &Counters,
@@ -142,7 +142,7 @@ pub(crate) fn text_of(error: &dyn Display) -> Box<str> {
     contain(|| error.to_string().into()).unwrap_or_else(|_| "an error that can't be shown".into())
 }
 
-/// What is to be done where others' code panics with that message, if the scheduler can say.
+/// The advice for a panic of foreign code with this message, if the scheduler has any.
 pub(crate) fn remedy(message: &str) -> Option<&'static str> {
     let needs_tokio = ["no reactor running", "no timer running"];
     needs_tokio.iter().any(|it| message.contains(it)).then_some(
@@ -157,7 +157,8 @@ fn message(payload: Box<dyn Any + Send>) -> Box<str> {
         Some(remedy) => format!("{message}; {remedy}").into(),
         None => message.into(),
     };
-    // The payload is a user's value, whose destructor may panic as well; so may that panic's.
+    // The payload is a user's value, whose destructor may panic as well; so may the second panic's
+    // payload.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(second);
     }

@@ -21,9 +21,9 @@ pub enum Observe {
     /// more memory than without the feature, but for a pointer.
     #[default]
     Off,
-    /// For each process turns, steps, events, busy time, the longest step, how much waits in its
-    /// mailbox, its age and its label. For each worker the time that it was busy, searched and
-    /// slept. At most 96 bytes a process more.
+    /// For each process turns, steps, events, busy time, the longest step, the length of its
+    /// mailbox, its age and its label. For each worker its times of work, search and sleep. At most
+    /// 96 bytes a process more.
     Counts,
     /// Also how long ready processes wait for a worker, steps last, events wait in mailboxes, and
     /// timers are late: as distributions, for all processes together and by type.
@@ -45,10 +45,10 @@ impl Observe {
     }
 }
 
-/// The scheduler was not built for that level.
+/// The scheduler was not built for the requested level.
 ///
-/// Counts are exact because they begin with the scheduler. So a scheduler that is built to be
-/// observed never stops to count, and one that is not never begins.
+/// Counts are exact because they begin with the scheduler. So a scheduler built to be observed
+/// never stops to count, and any other never begins.
 #[cfg(feature = "observe")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -57,9 +57,9 @@ impl Observe {
 )]
 #[non_exhaustive]
 pub struct NotAllowed {
-    /// The level that was asked for.
+    /// The requested level.
     pub level: Observe,
-    /// The level that the scheduler was built with.
+    /// The scheduler's highest level.
     pub most: Observe,
 }
 

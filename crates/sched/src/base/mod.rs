@@ -1,9 +1,9 @@
-//! What all layers use: the clock, counters, and the containment of panics.
+//! The base of all layers: the clock, counters, and the containment of panics.
 //!
-//! **What it promises.** No function here blocks for another thread. A reader of `shares` waits
-//! until a worker has written some words.
+//! **Promise.** No function here blocks for another thread. A reader of `shares` waits until a
+//! worker has written some words.
 //!
-//! **What it may import.** No folder of this crate.
+//! **Imports.** No folder of this crate.
 
 pub(crate) mod clock;
 pub(crate) mod contain;

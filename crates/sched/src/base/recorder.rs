@@ -3,19 +3,20 @@
 #[cfg(feature = "observe")]
 use std::time::Duration;
 
-/// A flight recorder: it keeps what each thread of the scheduler has done last, event by event.
+/// A flight recorder: it keeps the last events of each thread of the scheduler.
 ///
-/// In it are turns of processes and from where a worker has picked them, wake-ups and what has
-/// woken, messages, commands and their answers, timers, sleeps, thefts, spares, spawns, ends, marks
-/// and alarms. It is always on, and each new event overwrites the oldest of its thread.
+/// The events are turns of processes and the places of their picks, wake-ups and their causes,
+/// messages, commands and their answers, timers, sleeps, thefts, spares, spawns, ends, marks and
+/// alarms. The recorder is always on, and each new event overwrites the oldest of its thread.
 ///
-/// **Memory**: [`bytes`](Self::bytes) in all, in equal rings for each worker and one for all other
-/// threads, taken when the scheduler is built; and as much as a worker's for each spare that has
-/// had to take a worker's place. 32 bytes an event: 16 MiB are 500,000 events.
+/// **Memory**: [`bytes`](Self::bytes) in all, in equal rings for each worker and a ring for all
+/// other threads, allocated when the scheduler is built; and a worker's share for each spare that
+/// has had to take a worker's place. 32 bytes an event: 16 MiB are 500,000 events.
 ///
-/// **Time**: some nanoseconds an event, where the processor has a counter that the kernel trusts
-/// (most machines with Linux on x86_64); elsewhere what the system's clock takes. A message has
-/// about five events: it is sent, wakes its receiver, has a turn begin and end, and is taken.
+/// **Time**: some nanoseconds an event, where the processor has a counter trusted by the kernel
+/// (most machines with Linux on x86_64); elsewhere the time of a reading of the system's clock. A
+/// message has about five events: it is sent, wakes its receiver, has a turn begin and end, and is
+/// taken.
 ///
 /// ```
 /// use ganger_sched::{Recorder, Scheduler};
@@ -39,8 +40,8 @@ pub struct Recorder {
     pub(crate) at_least: Duration,
 }
 
-/// The most memory that a recorder may have: more is rather a mistake, and a scheduler that fails
-/// to be built says so, where the allocator would end the program.
+/// The memory limit of a recorder: more is rather a mistake, and the build of such a scheduler
+/// returns an error, where the allocator would end the program.
 pub(crate) const MAX_BYTES: usize = match 1_usize.checked_shl(36) {
     Some(bytes) => bytes,
     None => 1 << 30,
@@ -65,8 +66,8 @@ impl Recorder {
         Self { bytes, ..self }
     }
 
-    /// How long a recording goes back that is not asked for a length of its own, where the memory
-    /// has as much. What is older is left out.
+    /// Sets how far back a recording without a length of its own goes, as far as the memory
+    /// reaches. Older events are left out.
     #[must_use]
     pub const fn at_least(self, length: Duration) -> Self {
         Self {

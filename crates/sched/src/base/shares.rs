@@ -1,24 +1,24 @@
-//! On what a worker has spent its time.
+//! The shares of a worker's time.
 //!
-//! **Problem.** A reader wants the sums and what has passed since, while the worker goes on. A sum
-//! that is read before the worker adds to it, and a moment that is read after that, or the other
-//! way round, would count some time twice, or not at all.
+//! **Problem.** A reader wants the sums and the time since, while the worker continues. A sum read
+//! before the worker adds to it, with a moment read after it, or the other way round, would count
+//! some time twice, or not at all.
 //!
 //! **Protocol.** A sequence lock (Boehm, Can Seqlocks Get Along With Programming Language Memory
 //! Models?, MSPC 2012, figure 6): the worker makes the version odd, writes, and makes it even; a
-//! reader reads again when the version was odd, or has changed. One thread at a time is the
-//! worker, and the next one in its place is started after it has returned, or has retired.
+//! reader reads again when the version was odd, or has changed. Only one thread at a time is the
+//! worker, and its successor starts after it has returned, or has retired.
 
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use ganger_sync::{hint, thread};
 use std::time::Duration;
 
-/// What a worker does with its time.
+/// The activity of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spends {
-    /// It gives processes their turns, and looks for the next between two of them.
+    /// The worker gives processes their turns, and looks for the next between two of them.
     Work,
-    /// It has found no process at its first look, and looks again.
+    /// The worker has found no process at its first look, and looks again.
     Search,
     Sleep,
     /// No thread is the worker, or the thread has been relieved.
@@ -47,9 +47,9 @@ const SPINS: u32 = 64;
 pub(crate) struct Shares {
     /// Odd while the worker writes.
     version: AtomicU64,
-    /// When the worker began with what it does, times 4, plus the number of that.
+    /// When the worker began its present activity, times 4, plus the activity's number.
     since: AtomicU64,
-    /// Nanoseconds, by the numbers of what they were spent on.
+    /// Nanoseconds, by the numbers of the activities.
     spent: [AtomicU64; 3],
 }
 
@@ -62,15 +62,15 @@ impl Shares {
         }
     }
 
-    /// The worker spends its time on that from now on.
+    /// Begins an activity of the worker.
     pub(crate) fn spend(&self, on: Spends, now: u64) {
         // Ordering: Relaxed here and below: one thread at a time writes.
         let version = self.version.load(Ordering::Relaxed);
         let since = self.since.load(Ordering::Relaxed);
         // Ordering: Relaxed: the fence below orders it.
         self.version.store(version + 1, Ordering::Relaxed);
-        // Ordering: Release pairs with the Acquire fence in `read`: a reader that sees what is
-        // written below sees that the version is odd.
+        // Ordering: Release pairs with the Acquire fence in `read`: a reader of the writes below
+        // sees the odd version.
         fence(Ordering::Release);
         if let Some(spent) = self.spent.get((since & 3) as usize) {
             let more = now.saturating_sub(since >> 2);
@@ -83,12 +83,12 @@ impl Shares {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// What was spent until the worker began with what it does, and `since`.
+    /// The times up to the begin of the present activity, and `since`.
     fn read(&self) -> ([u64; 3], u64) {
         let mut tries = 0;
         loop {
-            // Ordering: Acquire pairs with the Release at the end of `spend`: what was written
-            // before is seen.
+            // Ordering: Acquire pairs with the Release at the end of `spend`: the load sees the
+            // writes before it.
             let version = self.version.load(Ordering::Acquire);
             // Ordering: Relaxed: the fence below orders them.
             let since = self.since.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What the scheduler counts.
+//! The counts of the scheduler.
 
 use ganger_sync::CachePadded;
 #[cfg(debug_assertions)]
@@ -8,21 +8,21 @@ use std::time::Duration;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// One thread's counts. Each worker has its own, and one set is for all other threads.
+        /// A thread's counts. Each worker has its own, and all other threads share a set.
         pub(crate) struct Counters { $(pub(crate) $name: Counter,)+ }
 
-        /// What one worker has done since the scheduler was built.
+        /// A worker's counts since the scheduler was built.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         #[non_exhaustive]
         pub struct WorkerStats { $($(#[$doc])* pub $name: u64,)+ }
 
         impl Counters {
-            /// For one thread, or for all that have no own.
+            /// Makes the counts of a thread, or of all threads without counts of their own.
             pub(crate) fn new(is_shared: bool) -> Self {
                 Self { $($name: Counter::new(is_shared),)+ }
             }
 
-            /// The thread that has counted is gone, and another may.
+            /// Hands the counts from a thread that is gone to another thread.
             pub(crate) fn hand_over(&self) {
                 $(self.$name.hand_over();)+
             }
@@ -41,8 +41,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Turns begun: a process that a worker has taken from a queue has one, or more when it is far
-    /// behind with its events.
+    /// Turns begun: a process taken from a queue by a worker has one, or more when it is far behind
+    /// with its events.
     turns,
     /// Steps begun. A turn has one, or more where handlers answer at once.
     steps,
@@ -52,28 +52,28 @@ counters! {
     global_picks,
     /// Processes taken from the urgent lane, before all others.
     urgent_picks,
-    /// Processes that a timer has woken, taken from the lane of arrivals.
+    /// Processes woken by a timer, taken from the lane of arrivals.
     arrival_picks,
-    /// Times that the worker looked at the global queue and the oldest of its own deque first.
+    /// Looks of the worker at the global queue and the oldest of its own deque first.
     rotations,
     /// Successful steals.
     steals,
-    /// Processes that the successful steals moved.
+    /// Processes moved by the successful steals.
     stolen,
-    /// Times that the worker went to sleep.
+    /// Sleeps of the worker.
     sleeps,
-    /// Steps that blocked their thread while processes waited, so that another thread took its
-    /// place. Counted in the total alone.
+    /// Steps that blocked their thread while processes waited, so another thread took its place.
+    /// Counted in the total alone.
     blocked_steps,
-    /// Steps that computed for long while processes waited, so that another thread took the place
-    /// of theirs, if none had before. Counted in the total alone.
+    /// Steps that computed for long while processes waited, so another thread took the place of
+    /// theirs, if none had before. Counted in the total alone.
     long_steps,
     /// Commands handed to handlers.
     yields,
-    /// Completions that were dropped because their process had ended or been upgraded, or because
-    /// the yield had completed before.
+    /// Completions dropped because their process had ended or been upgraded, or because the yield
+    /// had completed before.
     stale_completions,
-    /// Messages that had been accepted and were dropped because their process ended.
+    /// Accepted messages dropped because their process ended.
     undelivered,
     /// Panics in users' code, all of them contained.
     panics,
@@ -81,25 +81,25 @@ counters! {
     started,
     /// Processes that finished by themselves.
     done,
-    /// Processes that a cancellation has ended, without a result of their own.
+    /// Processes ended by a cancellation, without a result of their own.
     cancelled,
-    /// Processes that ended with an error of a step.
+    /// Processes ended with an error of a step.
     failed,
-    /// Processes that ended with a panic of a step.
+    /// Processes ended with a panic of a step.
     panicked,
-    /// Processes that were terminated.
+    /// Terminated processes.
     terminated,
-    /// How many of those were terminated because a shutdown's deadline had passed.
+    /// How many of these were terminated because a shutdown's deadline had passed.
     forced,
-    /// Upgrades that succeeded.
+    /// Successful upgrades.
     upgrades,
-    /// Processes that ended because an upgrade failed.
+    /// Processes ended by a failed upgrade.
     upgrades_failed,
 }
 
 impl Counters {
-    /// A process that is forced to end is counted once, as forced. So no reader sees it counted as
-    /// ended and not yet as forced.
+    /// Reads the counts. A process that is forced to end is counted once, as forced. So no reader
+    /// sees it counted as ended and not yet as forced.
     pub(crate) fn read(&self) -> WorkerStats {
         let mut stats = self.read_each();
         stats.terminated += stats.forced;
@@ -109,10 +109,10 @@ impl Counters {
 
 /// A count that never goes back, times two; odd when more than one thread counts.
 ///
-/// With debug assertions it panics when a second thread counts where one should.
+/// Panics with debug assertions when a second thread counts where only one should.
 pub(crate) struct Counter {
     doubled: AtomicU64,
-    /// The thread that counts, or 0 as long as none has.
+    /// The counting thread, or 0 as long as none has counted.
     #[cfg(debug_assertions)]
     writer: AtomicUsize,
 }
@@ -132,7 +132,7 @@ impl Counter {
         if now & 1 == 0 {
             #[cfg(debug_assertions)]
             self.check_writer();
-            // No other thread writes it, so that nothing gets lost in between.
+            // No other thread writes it, so nothing gets lost in between.
             self.doubled.store(now + 2 * n, Ordering::Relaxed);
         } else {
             self.add_beside_others(n);
@@ -149,8 +149,8 @@ impl Counter {
         self.add(1);
     }
 
-    /// As [`bump`](Self::bump), on a worker's thread, for its own count: it does not ask whether
-    /// others count.
+    /// As [`bump`](Self::bump), on a worker's thread, for its own count: without a check for other
+    /// counting threads.
     pub(crate) fn bump_own(&self) {
         #[cfg(debug_assertions)]
         self.check_writer();
@@ -160,10 +160,10 @@ impl Counter {
         self.doubled.store(now + 2, Ordering::Relaxed);
     }
 
-    /// Undoes a bump, where there is one thread.
+    /// Undoes a bump, in a program with a single thread.
     #[cfg(feature = "sim")]
     pub(crate) fn take_back(&self) {
-        // Ordering: Relaxed: there is one thread.
+        // Ordering: Relaxed: the simulation has one thread.
         self.doubled.fetch_sub(2, Ordering::Relaxed);
     }
 
@@ -185,7 +185,7 @@ impl Counter {
             static MARK: u8 = const { 0 };
         }
         let own = MARK.with(|mark| std::ptr::from_ref(mark).addr());
-        // Ordering: Relaxed: the starter of a thread for the same worker orders what was before.
+        // Ordering: Relaxed: the starter of a thread for the same worker orders its earlier writes.
         let writer = self.writer.load(Ordering::Relaxed);
         assert!(
             writer == 0 || writer == own,
@@ -205,13 +205,13 @@ impl AllCounters {
         Self((0..=workers).map(counters).collect())
     }
 
-    /// Those of a worker, or of all threads that are none.
+    /// The counts of a worker, or of all other threads.
     pub(crate) fn of(&self, worker: Option<usize>) -> &Counters {
         let others = self.0.len() - 1;
         &self.0[worker.unwrap_or(others)]
     }
 
-    /// Those of the first so many workers.
+    /// The counts of the first `count` workers.
     pub(crate) fn workers(&self, count: usize) -> impl Iterator<Item = WorkerStats> + '_ {
         self.0[..count].iter().map(|counters| counters.read())
     }
@@ -225,28 +225,28 @@ impl AllCounters {
     }
 }
 
-/// What a scheduler has done, and what it is doing.
+/// The finished and the present work of a scheduler.
 ///
-/// Counts are read one after the other while the workers go on: each is right by itself, but their
-/// sum may be off by what happened meanwhile.
+/// Counts are read one after the other while the workers continue: each is right by itself, but
+/// their sum may be off by events in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Worker threads.
     pub workers: usize,
-    /// Threads beside the workers, which take the places of those whose steps block or last long.
+    /// Threads besides the workers, for the places of workers whose steps block or last long.
     pub spares: usize,
-    /// Threads whose steps block or last long, whose places others have taken, and that have not
+    /// Threads whose steps block or last long, whose places others have taken, and which have not
     /// come back yet.
     pub relieved: usize,
-    /// How long the longest step lasted, among finished steps that kept others waiting so that
-    /// their worker was relieved. Zero when there was none.
+    /// The time of the longest step, among finished steps that kept others waiting until their
+    /// worker was relieved. Zero without such a step.
     pub longest_step: Duration,
-    /// Workers that are asleep.
+    /// Workers asleep.
     pub sleeping: usize,
-    /// Workers that look for work.
+    /// Workers looking for work.
     pub searching: usize,
-    /// Processes that have been submitted and not ended.
+    /// Processes submitted and not ended.
     pub live: usize,
     /// Processes in the global queue.
     pub global_queue: usize,
@@ -255,7 +255,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Processes that have ended, in whatever way.
+    /// Ended processes, in whatever way.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.total.ended()
@@ -263,7 +263,7 @@ impl Stats {
 }
 
 impl WorkerStats {
-    /// Processes that this thread has ended, in whatever way.
+    /// Processes ended by this thread, in whatever way.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.done
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// Whether another thread may count there, like that.
+    /// Whether another thread may count there, by `bump`.
     fn may(counters: &Counters, bump: fn(&Counter)) -> bool {
         thread::scope(|scope| scope.spawn(|| bump(&counters.turns)).join().is_ok())
     }

@@ -4,13 +4,13 @@
 //! takes longer than a short step.
 //!
 //! **Protocol.** On x86_64 a reading is the processor's time stamp counter, where the kernel trusts
-//! it: then the counters of all cores go at one constant rate and show the same (Intel, Software
-//! Developer's Manual 3, section 19.17). Elsewhere it is the system's clock, in nanoseconds. The
-//! writer keeps readings as they are. The reader of records makes nanoseconds of them: it reads
-//! both clocks, as the scheduler did at its start, and goes by the straight line between the two.
-//! So no thread waits for a calibration, and a later reader knows the rate all the better. A thread
-//! may lose its core between the two clocks. So it reads them some times, and goes by the look that
-//! took the least.
+//! it: then the counters of all cores run at one constant rate and show the same (Intel, Software
+//! Developer's Manual 3, section 19.17). Elsewhere a reading is the system's clock, in nanoseconds.
+//! The writer keeps readings as they are. The reader of records converts them to nanoseconds: it
+//! reads both clocks, as the scheduler did at its start, and takes the straight line between the
+//! two. So no thread waits for a calibration, and a later reader knows the rate all the better. A
+//! thread may lose its core between the two clocks. So it reads them some times, and takes the
+//! shortest look.
 //!
 //! **Limit.** While the machine sleeps (suspend), the system's clock stands still, and the counter
 //! goes on or begins anew. The line bends there, and the times of all records are wrong by a part
@@ -21,8 +21,7 @@ use super::clock::{Clock, MonotonicClock, nanos};
 /// Reads the clock of the machine.
 pub(crate) struct Ticks {
     clock: MonotonicClock,
-    /// What the counter showed when the clock showed `from`; `None` where there is no counter to
-    /// go by.
+    /// The counter's reading at the clock's `from`; `None` without a usable counter.
     counter: Option<Origin>,
 }
 
@@ -61,7 +60,7 @@ impl Ticks {
         }
     }
 
-    /// The scale of all readings so far, and what the clock shows now, in nanoseconds.
+    /// The scale of all readings so far, and the present time of the clock, in nanoseconds.
     pub(crate) fn scale(&self) -> (Scale, u64) {
         let Some(Origin { ticks, nanos }) = self.counter else {
             let now = nanos(self.clock.now());
@@ -72,10 +71,10 @@ impl Ticks {
     }
 }
 
-/// How often both clocks are read for one moment.
+/// How often both clocks are read for a moment.
 const TRIES: usize = 5;
 
-/// The counter and the clock, at the same moment but for the time that it takes to read the clock.
+/// The counter and the clock, at the same moment except for the time of a reading of the clock.
 fn both(clock: &MonotonicClock) -> (u64, u64) {
     tightest([(); TRIES].map(|()| {
         let before = counter::read();
@@ -84,8 +83,8 @@ fn both(clock: &MonotonicClock) -> (u64, u64) {
     }))
 }
 
-/// Of some readings of the clock, each between two of the counter, the one that took the least:
-/// the counter in its middle, and the clock.
+/// Returns the shortest of some readings of the clock, each between two of the counter: the counter
+/// in its middle, and the clock.
 fn tightest(tries: [(u64, u64, u64); TRIES]) -> (u64, u64) {
     let took = |&(before, _, after): &(u64, u64, u64)| after.saturating_sub(before);
     let best = tries.iter().min_by_key(|it| took(it));
@@ -93,7 +92,7 @@ fn tightest(tries: [(u64, u64, u64); TRIES]) -> (u64, u64) {
 }
 
 impl Scale {
-    /// Of readings that are nanoseconds.
+    /// The scale of readings in nanoseconds.
     pub(crate) const SAME: Self = Self {
         from: (0, 0),
         to: (1, 1),
@@ -115,8 +114,8 @@ mod counter {
     use std::fs;
     use std::sync::OnceLock;
 
-    /// The kernel's list of the clocks that it trusts. The counter is there while it goes at a
-    /// constant rate, also in sleep states, and the same on all cores.
+    /// The kernel's list of its trusted clocks. The counter is there while it runs at a constant
+    /// rate, also in sleep states, and the same on all cores.
     const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
     pub(super) fn is_trusted() -> bool {
@@ -158,13 +157,13 @@ mod tests {
         let before = nanos(clock.now());
         let reading = ticks.read();
         let after = nanos(clock.now());
-        // The longer the line, the less matters what a look at the clock takes.
+        // The longer the line, the less a look at the clock matters.
         while nanos(clock.now()) < after + 5_000_000 {
             std::hint::spin_loop();
         }
         let (scale, now) = ticks.scale();
         assert!(now >= after + 5_000_000);
-        // A thread may lose its core between the two readings of one look.
+        // A thread may lose its core between the two readings of a look.
         let (least, most) = (before.saturating_sub(4_000_000), after + 4_000_000);
         let seen = scale.nanos(reading);
         assert!((least..=most).contains(&seen), "{least} {seen} {most}");

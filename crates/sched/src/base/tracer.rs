@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Cause(pub(crate) Arc<dyn Any + Send + Sync>);
 
 impl Cause {
-    /// A cause in which a tracer finds this value.
+    /// Makes a cause with the value, which a tracer finds there.
     #[must_use]
     pub fn new(value: impl Any + Send + Sync) -> Self {
         Self(Arc::new(Value(Some(value))))
@@ -54,10 +54,10 @@ impl fmt::Debug for Cause {
 /// Traces steps: see [`Builder::trace_steps`](crate::Builder::trace_steps).
 ///
 /// The worker makes all calls of a step on its own thread, and contains their panics. So does each
-/// thread that drops the last clone of a [`Cause`], with that of its value.
+/// thread that drops the last clone of a [`Cause`], with the drop of its value.
 pub trait StepTracer: Send + Sync + 'static {
-    /// A step is about to begin. Returns the cause of all that the step does, or `None` for a step
-    /// that is not traced and hands nothing on.
+    /// Begins a step. Returns the cause of all acts of the step, or `None` for a step that is not
+    /// traced and hands nothing on.
     ///
     /// `causes` are the known causes of the step's events, the earliest first. The first step of a
     /// process has the cause of the start.
@@ -68,7 +68,7 @@ pub trait StepTracer: Send + Sync + 'static {
         let _ = (step, reason);
     }
 
-    /// The step is over for which [`begin`](Self::begin) has returned this cause.
+    /// Ends the step for which [`begin`](Self::begin) has returned this cause.
     fn end(&self, step: &Cause);
 
     /// The cause of the calling thread's acts outside of traced steps: the program's own span, for
@@ -78,7 +78,7 @@ pub trait StepTracer: Send + Sync + 'static {
     }
 }
 
-/// A step that is about to begin.
+/// A step about to begin.
 #[derive(Clone, Copy)]
 pub struct TracedStep<'a> {
     pub(crate) pid: Pid,
@@ -97,7 +97,7 @@ impl TracedStep<'_> {
         self.pid
     }
 
-    /// The method with which the process was submitted.
+    /// The method of the process, as it was submitted.
     #[must_use]
     pub fn method(&self) -> Symbol {
         self.method
@@ -109,7 +109,7 @@ impl TracedStep<'_> {
         self.type_name
     }
 
-    /// The number of events that the step sees.
+    /// The number of events of the step.
     #[must_use]
     pub fn events(&self) -> usize {
         self.events
@@ -121,7 +121,7 @@ impl TracedStep<'_> {
         self.worker
     }
 
-    /// The label under which the process is accounted. O(1), under a lock.
+    /// The process's label for accounting. O(1), under a lock.
     #[must_use]
     pub fn label(&self) -> Option<Arc<str>> {
         (self.label)()

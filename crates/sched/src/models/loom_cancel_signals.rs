@@ -1,6 +1,6 @@
 //! Waiting, outside of a process's steps, until the process is asked to finish: against the
-//! canceller, and against the end. A wake-up that is lost leaves the watcher waiting for ever,
-//! which loom reports.
+//! canceller, and against the end. A lost wake-up leaves the watcher waiting for ever, and loom
+//! reports it.
 
 use crate::process::cancel_signals::CancelSignals;
 use crate::process::state::State;
@@ -24,7 +24,7 @@ impl Process {
         Arc::new(Self { state, signals })
     }
 
-    /// As `ProcessCell::watch_cancel`, until there is nothing to wait for.
+    /// As `ProcessCell::watch_cancel`, until the wait is over.
     fn watch(&self) {
         let token = std::sync::Arc::new(Parker::new());
         let waker = Waker::from(std::sync::Arc::clone(&token));

@@ -1,11 +1,11 @@
-//! What comes for a process while it is being closed, against the end of the process.
+//! Requests to a process that is being closed, against the end of the process.
 
 use crate::queues::closing_inbox::ClosingInbox;
 use ganger_nodes::slots::Slots;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
-/// The table of processes, which has one with the key 1; and what comes late.
+/// The table of processes, with a process under the key 1; and the late requests.
 type Tables = (Slots<Arc<u64>>, ClosingInbox<u32>);
 
 /// Puts something there, if the process is there; says whether it was.

@@ -1,8 +1,7 @@
-//! The driver: something that becomes ready there is seen, whichever thread waits, and so is
-//! what is queued.
+//! The driver: a thread sees each ready event, whichever thread waits, and each queued item.
 //!
-//! The driver here is a parker: what becomes ready leaves a token, and so does an interrupt. A wait
-//! that is not ended is a deadlock, which loom reports.
+//! The driver here is a parker: a ready event leaves a token, and so does an interrupt. A wait
+//! without an end is a deadlock, and loom reports it.
 
 use crate::queues::idle::{Blocked, Idle, Snapshot, Woken, block_on};
 use crate::queues::waiter::Waiter;
@@ -19,9 +18,9 @@ struct Pool {
     is_ready: AtomicBool,
     queued: AtomicUsize,
     is_over: AtomicBool,
-    /// Where a worker is in a step that ends when what is ready has been seen.
+    /// The place of a worker in a step that ends when the ready event has been seen.
     step: Parker,
-    /// Where a thread is in the driver until what is queued has been taken.
+    /// The place of a thread in the driver until the queued item has been taken.
     call: Parker,
 }
 
@@ -44,7 +43,7 @@ impl Pool {
     /// The system has something.
     fn post(&self) {
         // Ordering: Release pairs with the Acquire in `take_ready`. A read-modify-write, because
-        // loom has no order of stores beside those.
+        // loom has no order of stores otherwise.
         self.is_ready.swap(true, Ordering::AcqRel);
         self.system.unpark();
     }
@@ -73,7 +72,7 @@ impl Pool {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Takes what is ready, in the driver. Then all is over but for what is queued.
+    /// Takes the ready event, in the driver. Then all is over except for queued items.
     fn take_ready(&self) -> bool {
         // Ordering: Acquire pairs with the Release in `post`.
         self.is_ready.swap(false, Ordering::AcqRel)
@@ -113,7 +112,7 @@ impl Pool {
         (blocked, is_ready)
     }
 
-    /// As `worker/mod.rs` does it, until what was posted has been seen.
+    /// Works as `worker/mod.rs` does, until the posted event has been seen.
     fn work(&self, index: usize) {
         let mut searching = false;
         while !self.is_over() || self.has_work() {
@@ -171,7 +170,7 @@ impl Pool {
             if is_ready {
                 self.seen();
             }
-            // It stays awake while something is queued.
+            // The worker stays awake while an item is queued.
             thread::yield_now();
         }
     }
@@ -213,8 +212,8 @@ fn a_push_against_the_end_of_a_wait() {
     });
 }
 
-/// The first one to sleep waits in the driver. It may be woken for the push, and the other then
-/// sleeps in vain, or waits there itself.
+/// The first to sleep waits in the driver. The push may wake this worker, and the other then sleeps
+/// in vain, or waits there itself.
 // pins: I1
 #[test]
 fn two_workers_against_a_push_and_what_is_ready() {
@@ -232,8 +231,8 @@ fn two_workers_against_a_push_and_what_is_ready() {
     });
 }
 
-/// The call of what is ready lasts until the other worker has taken what is queued: that worker
-/// does not sleep beside it.
+/// The call of the ready event lasts until the other worker has taken the queued item: the other
+/// worker does not sleep meanwhile.
 // pins: G2
 #[test]
 fn a_long_call_in_the_driver_against_a_push() {
@@ -250,7 +249,7 @@ fn a_long_call_in_the_driver_against_a_push() {
     });
 }
 
-/// The worker leaves the driver, and its step lasts until the monitor has seen what is ready.
+/// The worker leaves the driver, and its step lasts until the monitor has seen the ready event.
 // pins: I2
 #[test]
 fn a_worker_that_leaves_against_a_monitor_that_dozes() {

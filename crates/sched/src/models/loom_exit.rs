@@ -7,7 +7,7 @@ use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 use std::task::{Context, Poll, Waker};
 
-/// A slot, its place, and something that one side writes before it uses the slot.
+/// A slot, its place, and a value written before a side uses the slot.
 struct Told {
     slot: ExitSlot,
     place: Shelf,
@@ -17,7 +17,7 @@ struct Told {
 struct Shelf(UnsafeCell<Option<ExitReason>>);
 
 // SAFETY: a thread reaches the cells only after it has learnt through the slot that the other side
-// is done with them, which is what the models check.
+// is done with them; the models check this.
 unsafe impl Sync for Told {}
 // SAFETY: as above.
 unsafe impl Send for Told {}
@@ -78,7 +78,7 @@ impl Told {
         }
     }
 
-    // SAFETY, in the rest: each model has one handle.
+    // SAFETY: in the rest, each model has one handle.
 
     fn poll(&self, waker: &Waker) -> Poll<ExitReason> {
         // SAFETY: as above.
@@ -109,7 +109,7 @@ fn who_waits_gets_the_reason() {
         };
         let token = std::sync::Arc::new(Parker::new());
         let waker = Waker::from(std::sync::Arc::clone(&token));
-        // A wake-up that gets lost leaves this thread waiting for ever, which loom reports.
+        // A lost wake-up leaves this thread waiting for ever, and loom reports it.
         while told.poll(&waker).is_pending() {
             token.park();
         }
@@ -139,7 +139,7 @@ fn a_reason_and_the_reference_go_to_the_handle_or_come_back() {
     });
 }
 
-/// The thread that learns of the end sees what the process has done.
+/// The thread that learns of the end sees the process's writes.
 // pins: P12
 #[test]
 fn who_finds_the_reason_sees_what_was_done_before_it() {
@@ -170,8 +170,8 @@ fn who_finds_the_reason_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that gets the reason back sees what the handle's owner did before it dropped the
-/// handle.
+/// The worker that gets the reason back sees the writes of the handle's owner before the drop of
+/// the handle.
 // pins: P12
 #[test]
 fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
@@ -191,11 +191,11 @@ fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
     });
 }
 
-/// A `Told` in memory that the slot leaves to one of the two sides.
+/// A `Told` in memory which the slot leaves to a single side.
 #[derive(Clone, Copy)]
 struct Loose(*const Told);
 
-// SAFETY: a side reaches it as long as it has not given it up, which is what the model checks.
+// SAFETY: a side reaches the memory as long as it has not given it up, as the model checks.
 unsafe impl Send for Loose {}
 
 impl Loose {
@@ -204,23 +204,23 @@ impl Loose {
         unsafe { &*self.0 }
     }
 
-    /// Frees it. Loom finds a side that reads at the same time, because this is a write.
+    /// Frees the memory. Loom finds a side that reads at the same time, because this is a write.
     fn free(self) {
         self.told().write();
         // SAFETY: a box, which the slot has left to the caller.
         drop(unsafe { Box::from_raw(self.0.cast_mut()) });
     }
 
-    /// What both sides do before they give it up.
+    /// Reads the value, as both sides do before they give the memory up.
     fn read(self) {
-        // SAFETY: written before both sides began, and then by the side that frees it.
+        // SAFETY: written before both sides began, and then by the freeing side.
         self.told()
             .before
             .with(|before| assert_eq!(unsafe { *before }, 0));
     }
 }
 
-/// Each side looks at the slot for the last time, and one of the two has the memory then.
+/// Each side looks at the slot for the last time, and only one of them has the memory then.
 // pins: P12
 #[test]
 fn the_memory_goes_with_who_has_the_reference() {

@@ -1,9 +1,9 @@
-//! Falling asleep against pushing: no worker sleeps beside a queued item.
+//! Falling asleep against pushing: no worker sleeps while an item is queued.
 //!
-//! Workers take items from a queue, search and sleep as `worker/mod.rs` does it. A worker that
-//! takes one that is not the last works on it until the last has been taken, so that each item
-//! needs a worker of its own. A wake-up that is lost, or not passed on, leaves an item and its
-//! taker waiting for ever, which loom reports.
+//! Workers take items from a queue, search and sleep as `worker/mod.rs` does. A worker with an item
+//! other than the last works on it until the last has been taken, so each item needs a worker of
+//! its own. A lost wake-up, or one not passed on, leaves an item and its taker waiting for ever,
+//! and loom reports it.
 
 use crate::queues::idle::{Idle, Snapshot, Woken, block_on};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use ganger_sync::{Parker, model, thread};
 struct Pool {
     idle: Idle,
     queued: AtomicUsize,
-    /// Items that have not been taken.
+    /// Items not taken yet.
     left: AtomicUsize,
     /// Where each worker waits while it works on an item.
     busy: Vec<Parker>,
@@ -122,8 +122,9 @@ fn two_workers_against_a_pusher() {
     model(2, 2, 2);
 }
 
-/// As [`Pool`], with a deque for each worker: a worker that finds the queue filled takes all of it,
-/// one item to work on and the others for its own deque, and in between they are in neither.
+/// As [`Pool`], with a deque for each worker: a worker that finds the queue filled takes
+/// everything, an item to work on and the rest for its own deque, and in between the rest is in
+/// neither.
 struct BatchPool {
     pool: Arc<Pool>,
     deques: Vec<AtomicUsize>,
@@ -158,7 +159,7 @@ impl BatchPool {
         is_filled(&self.pool.queued) || self.deques.iter().any(is_filled)
     }
 
-    /// Takes one item, works on it until the last has been taken, and returns.
+    /// Takes an item, works on it until the last has been taken, and returns.
     fn work(&self, index: usize) {
         let Pool {
             idle, busy, left, ..
@@ -211,8 +212,8 @@ fn a_batch_on_its_way_to_a_workers_own_deque() {
     });
 }
 
-/// A worker that is in a step without an end pushes to its own deque while the last searcher finds
-/// something else. No fence in this is a heavy one, so that light fences order nothing.
+/// A worker in an endless step pushes to its own deque while the last searcher finds something
+/// else. No fence in this is a heavy one, so light fences order nothing.
 // pins: G2
 #[test]
 fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
@@ -241,10 +242,10 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
     model::check(3, body);
 }
 
-/// A worker in a step without an end pushes to its own deque. It looks which workers are awake
-/// before any of them can see the push, because its light fence is a compiler fence. The last
-/// searcher does not see the push either. So the push is left to the worker that falls asleep,
-/// whose heavy fence brings it to light.
+/// A worker in an endless step pushes to its own deque. The worker checks for awake workers before
+/// any of them can see the push, because its light fence is a compiler fence. The last searcher
+/// does not see the push either. So the push is left to the worker that falls asleep, whose heavy
+/// fence brings it to light.
 // pins: G2
 #[cfg(ganger_loom)]
 #[test]
@@ -260,8 +261,8 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
         model::check(3, || {
             let idle = Arc::new(Idle::new(3, 3));
             let deque = Arc::new(AtomicUsize::new(0));
-            // Ordering: SeqCst: the fence that is made on the pusher's processor comes before or
-            // after its store.
+            // Ordering: SeqCst: the fence made on the pusher's processor comes before or after its
+            // store.
             let flush = |deque: &AtomicUsize| deque.fetch_or(FLUSHED, Ordering::SeqCst);
             // Ordering: Relaxed, as the real look.
             let is_seen = |deque: &AtomicUsize| deque.load(Ordering::Relaxed) == STORED | FLUSHED;
@@ -273,8 +274,7 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
             let pusher = thread::spawn(move || {
                 // Ordering: SeqCst, as above; it publishes nothing before it is flushed.
                 own.swap(STORED, Ordering::SeqCst);
-                // The first look of `notify`. What that does next has a full fence in it, or takes
-                // a lock.
+                // The first look of `notify`. Its further acts have a full fence, or take a lock.
                 if pushing.snapshot().sleeping > 0 {
                     flush(&own);
                     pushing.notify();
@@ -286,8 +286,8 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
                     searching.end_search(|| is_seen(&stealer));
                 }
             });
-            // A sleep beside what this worker has brought to light would last for ever, which loom
-            // reports.
+            // A sleep despite the push that this worker has brought to light would last for ever,
+            // and loom would report it.
             let stays_awake = || is_seen(&deque);
             let mut searching = false;
             while !is_seen(&deque) {
@@ -309,7 +309,7 @@ fn a_push_that_is_deferred_against_a_monitor_that_dozes() {
         let monitor = {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                // A monitor that is not roused sleeps for ever, which loom reports.
+                // A monitor that is not woken sleeps for ever, and loom reports it.
                 while !pool.has_work() {
                     pool.idle
                         .monitor_sleep(|| pool.has_work(), |parker| block_on(parker, None));

@@ -1,11 +1,11 @@
 //! System events among others: senders of both kinds against the worker.
 //!
-//! The worker shows what it has drained as `core/owned.rs` does it: the system lane first. A sender
-//! that wakes the process hands its event over without the mailbox, as `cell.rs` does it, unless
-//! that is a system event. Checked in every interleaving:
-//! - A drain that takes a system event out knows of it, so that none is ever in the other lane.
-//! - Each event is shown once, and those of one sender in their order.
-//! - The count is back at none in the end, and a worker that parks leaves nothing.
+//! The worker shows its drained events as `runtime/owned.rs` does: the system lane first. A sender
+//! that wakes the process hands its event over without the mailbox, as `send/delivery.rs` does, unless it is
+//! a system event. Checked in every interleaving:
+//! - A drain with a system event knows of the event, so none is ever in the other lane.
+//! - Each event is shown once, and the events of each sender in their order.
+//! - The count is back at zero in the end, and a worker that parks leaves nothing.
 
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
 use ganger_sync::cell::UnsafeCell;
@@ -27,7 +27,7 @@ struct Core {
     shown: Vec<u32>,
 }
 
-// SAFETY: the core is touched by the owner of the run token alone, which `loom_wakeup.rs` checks.
+// SAFETY: only the owner of the run token touches the core, as `loom_wakeup.rs` checks.
 unsafe impl Sync for Process {}
 // SAFETY: as above.
 unsafe impl Send for Process {}
@@ -45,7 +45,7 @@ impl Process {
         self.core.with_mut(|core| f(unsafe { &mut *core }))
     }
 
-    /// Turns of one event each, so that the next drain finds both lanes filled.
+    /// Turns of a single event each, so the next drain finds both lanes filled.
     fn run(&self) {
         loop {
             assert_eq!(self.state.begin(), Begin::Step);
@@ -156,7 +156,7 @@ fn two_senders_of_system_events_against_the_worker() {
     model(2, &[&[1, SYSTEM], &[SYSTEM + 1, 2]]);
 }
 
-/// A system event that was sent before a turn began is the first that the turn shows.
+/// A system event sent before a turn began is the first in the turn.
 // pins: P4, P10
 #[test]
 fn what_was_sent_before_a_turn_is_shown_first() {

@@ -1,4 +1,4 @@
-//! Two threads give a process its first values, while a child of it is started.
+//! Two threads give a process its first values, while a child of the process is started.
 
 use crate::process::origin::Origin;
 use ganger_sync::sync::Arc;

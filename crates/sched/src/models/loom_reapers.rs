@@ -1,5 +1,5 @@
-//! A thread that queues something after the halt, against the reaper that is about to leave:
-//! nothing is left behind.
+//! A thread that queues a process after the halt, against the reaper about to leave: no process is
+//! left behind.
 
 use crate::progress::reaper_pool::ReaperPool;
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};

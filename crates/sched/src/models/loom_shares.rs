@@ -1,7 +1,7 @@
-//! A worker that goes from one thing to the next, and a reader beside it.
+//! A worker that goes from one activity to the next, and a concurrent reader.
 //!
-//! The reader's clock stands at the last of the worker's moments. So the times have that sum,
-//! whenever the reader comes, and a reader that sees a part of a change sees another sum.
+//! The reader's clock stands at the last of the worker's moments. So the times have this sum at any
+//! time, and a reader of half a change sees another sum.
 
 use crate::base::shares::{Shares, Spends};
 use ganger_sync::sync::Arc;

@@ -1,9 +1,8 @@
-//! Falling asleep against what comes up to be due: no moment is left without a thread that waits
-//! for it.
+//! Falling asleep against new due moments: a thread waits for each moment.
 //!
 //! Time stands still until a worker sleeps until [`DUE`] or earlier; then it is over at once. A
-//! worker that sleeps without a limit, or until later, sleeps until it is woken. So a moment that
-//! no thread waits for is a wait for ever, which loom reports.
+//! worker that sleeps without a limit, or until later, sleeps until it is woken. So a moment
+//! without a waiting thread is a wait for ever, and loom reports it.
 
 use crate::queues::idle::{Idle, Snapshot, Woken, block_on};
 use crate::queues::timer_waiter::{NEVER, TimerWaiter};
@@ -24,7 +23,7 @@ struct Pool {
     queued: AtomicUsize,
     is_delivered: AtomicBool,
     is_over: AtomicBool,
-    /// Where a worker is in a step that ends when the moment has been delivered.
+    /// The place of a worker in a step that ends when the moment has been delivered.
     step: Parker,
 }
 
@@ -43,7 +42,7 @@ impl Pool {
     /// As `Host::announce` does it outside.
     fn arm_outside(&self, at: u64) {
         assert!(self.timer_waiter.dues.set(0, at));
-        // Ordering: SeqCst, as the real one.
+        // Ordering: SeqCst, as the real fence.
         fence(Ordering::SeqCst);
         if self.timer_waiter.is_uncovered(at) {
             self.idle.notify_from_outside();
@@ -162,7 +161,7 @@ fn an_arm_outside_against_falling_asleep() {
     });
 }
 
-/// The second one is earlier than the one that the timer waiter waits for.
+/// The second moment is earlier than the timer waiter's.
 // pins: T1
 #[test]
 fn two_arms_outside_against_falling_asleep() {
@@ -176,8 +175,8 @@ fn two_arms_outside_against_falling_asleep() {
     });
 }
 
-/// A worker that has something due later than what another brings up takes over from the timer
-/// waiter, or leaves it to that.
+/// A worker with something due later than another's new moment takes over from the timer waiter, or
+/// leaves the wait to it.
 // pins: T1
 #[test]
 fn two_workers_fall_asleep_with_moments_of_their_own() {
@@ -194,7 +193,7 @@ fn two_workers_fall_asleep_with_moments_of_their_own() {
 }
 
 /// The timer waiter may be woken for a process whose step lasts until the moment has been
-/// delivered: then the other worker has to keep it.
+/// delivered: then the other worker must wait for it.
 // pins: T1
 #[test]
 fn a_timer_waiter_that_gets_work_hands_over() {
@@ -210,13 +209,14 @@ fn a_timer_waiter_that_gets_work_hands_over() {
     });
 }
 
-/// A thread outside relies on the timer waiter that it sees, which is just waking.
+/// An outside thread relies on a timer waiter that is just waking.
 // pins: T1
 #[test]
 fn an_arm_that_relies_on_a_timer_waiter_that_wakes() {
     model::check(3, || {
         let pool = Pool::new(2);
-        // A timer waiter that has been woken, and counts as searching, but has not said so.
+        // A timer waiter that has been woken, and counts as searching, but has not released its
+        // moment.
         assert!(pool.idle.begin_search());
         pool.timer_waiter.dues.set(1, DUE);
         assert_eq!(pool.timer_waiter.claim(SEATS), Some(DUE));
@@ -226,7 +226,7 @@ fn an_arm_that_relies_on_a_timer_waiter_that_wakes() {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
                 pool.timer_waiter.release(DUE);
-                // It has found something, and its step lasts until the moment is delivered.
+                // The worker has found a process, and its step lasts until the moment is delivered.
                 pool.idle.end_search(|| pool.owes_a_look());
                 pool.step.park();
             })

@@ -1,10 +1,10 @@
-//! The urgent lane: nothing is left there beside a sleeper.
+//! The urgent lane: no process is left there while a worker sleeps.
 //!
-//! Workers look and sleep as `worker/mod.rs` does it. A thread outside that pushes a process into
-//! the lane notifies. A worker that pushes one does not: it looks there next, and notifies when it
-//! leaves something there. A worker that takes a process that is not the last works on it until the
-//! last has been taken. So a wake-up that is lost leaves a process and its taker waiting for ever,
-//! which loom reports.
+//! Workers look and sleep as `worker/mod.rs` does. An outside thread that pushes a process into the
+//! lane notifies. A worker that pushes a process does not: it looks there next, and notifies when
+//! it leaves a process there. A worker with a process other than the last works on it until the
+//! last has been taken. So a lost wake-up leaves a process and its taker waiting for ever, and loom
+//! reports it.
 
 use crate::queues::idle::{Idle, Woken};
 use ganger_mpsc::Injector;
@@ -15,7 +15,7 @@ use ganger_sync::{Parker, model, thread};
 struct Pool {
     idle: Idle,
     lane: Injector<()>,
-    /// Processes that have not been taken for the last time.
+    /// Processes not taken for the last time.
     left: AtomicUsize,
     busy: Vec<Parker>,
 }
@@ -41,8 +41,8 @@ impl Pool {
         taken
     }
 
-    /// Takes one process, works on it until the last has been taken, and returns. `requeues` says
-    /// whether this worker begins with one that it has just run.
+    /// Takes a process, works on it until the last has been taken, and returns. `requeues`: this
+    /// worker begins with a process that it has just run.
     fn work(&self, index: usize, requeues: bool) {
         let mut searching = false;
         if requeues {

@@ -1,6 +1,6 @@
-//! Waiting for room: senders that wait, that do not, and that give up, against the process that
-//! makes room and that ends, the stop of the scheduler, and the canceller of the sender. A
-//! wake-up that is lost leaves a sender waiting for ever, which loom reports.
+//! Waiting for room: senders that wait, do not wait, or give up, against the process that makes
+//! room and ends, the stop of the scheduler, and the canceller of the sender. A lost wake-up leaves
+//! a sender waiting for ever, and loom reports it.
 
 use crate::limits::room::{Given, MESSAGE, Room};
 use crate::limits::waiters::{Entered, Look, Ticket, Waiters};
@@ -11,12 +11,12 @@ use ganger_sync::thread::JoinHandle;
 use ganger_sync::{Parker, model, thread};
 use std::task::Waker;
 
-/// The mailbox of one process, as far as counting goes.
+/// The mailbox of a process, as far as counting goes.
 struct Mailbox {
     limit: usize,
     room: Room,
     waiters: Waiters<usize>,
-    /// The sum of the items that have been pushed, and [`CLOSED`] once the mailbox is closed.
+    /// The sum of the pushed items, and [`CLOSED`] once the mailbox is closed.
     pushed: AtomicUsize,
 }
 
@@ -24,7 +24,7 @@ struct Mailbox {
 const CLOSED: usize = 1 << 16;
 
 impl Mailbox {
-    /// A mailbox for one message, which has one.
+    /// A full mailbox with a limit of one message.
     fn full() -> Arc<Self> {
         Self::filled(1, 1)
     }
@@ -51,11 +51,11 @@ impl Mailbox {
     }
 
     fn pushed(&self) -> usize {
-        // Ordering: Relaxed: all others have been joined.
+        // Ordering: Relaxed: all other threads have been joined.
         self.pushed.load(Ordering::Relaxed) % CLOSED
     }
 
-    /// What a process does after a step, as `ProcessCell::release_messages` does it.
+    /// Makes room as a process does after a step, by `ProcessCell::release_messages`.
     fn make_room(&self, places: u64) {
         if self.room.give(places * MESSAGE, self.limit) == Given::Awaited {
             self.serve();
@@ -73,19 +73,19 @@ impl Mailbox {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// What a process does before it waits for an event.
+    /// Serves senders as a process does before it waits for an event.
     fn wait(&self) {
         self.make_room(0);
     }
 
-    /// What a process does at its end, as `ProcessCell::complete` does it.
+    /// Ends as `ProcessCell::complete` does.
     fn end(&self) {
         // Ordering: as the real mailbox.
         self.pushed.fetch_add(CLOSED, Ordering::AcqRel);
         self.waiters.close(&self.room, Waker::wake);
     }
 
-    /// What a stop does, as `end_waits` does it.
+    /// Stops as `end_waits` does.
     fn stop(&self) {
         if self.waiters.stop() {
             self.waiters.wake_all(Waker::wake);
@@ -144,7 +144,7 @@ impl Mailbox {
         }
     }
 
-    /// Sends, and gives up at once if it has to wait.
+    /// Sends, and gives up at once if it would have to wait.
     fn give_up(&self, item: usize) -> bool {
         match self.enter(item, Waker::noop().clone()) {
             Ok(sent) => sent,
@@ -175,7 +175,7 @@ fn one_waits_for_room() {
     }
 }
 
-/// A sender that learns that its message has been accepted may send the next one, which must not
+/// A sender that learns of the acceptance of its message may send its next message, which must not
 /// overtake the first.
 // pins: P4, R4
 #[test]
@@ -238,7 +238,7 @@ fn one_waits_for_room_that_is_less_than_a_lot() {
     }
 }
 
-/// There is room for one of them, and then for the other. Neither comes too early.
+/// The mailbox has room for one of them, and then for the other. Neither comes too early.
 // pins: P13
 #[test]
 fn two_wait_for_room_that_becomes_a_lot() {
@@ -254,7 +254,7 @@ fn two_wait_for_room_that_becomes_a_lot() {
     });
 }
 
-/// The process takes what it sees, which leaves a quarter at the most, and does not wait then.
+/// The process takes the visible messages, which leaves at most a quarter, and does not wait then.
 // pins: P13
 #[test]
 fn two_wait_for_room_that_is_a_lot_and_nothing_else_serves_them() {
@@ -273,8 +273,8 @@ fn two_wait_for_room_that_is_a_lot_and_nothing_else_serves_them() {
     });
 }
 
-/// Less than a lot is there, and the process says nothing more: the sender whose time is over
-/// serves the other one, if that came first.
+/// Less than a lot is there, and the process acts no more: the sender whose time is over serves the
+/// other sender, if the other came first.
 // pins: P13
 #[test]
 fn two_wait_and_the_time_of_the_later_one_is_over() {
@@ -298,7 +298,7 @@ fn two_wait_and_the_time_of_the_later_one_is_over() {
     });
 }
 
-/// The process serves a sender whose time is over, and that sender serves as well.
+/// The process serves a sender whose time is over, and this sender serves as well.
 // pins: P13
 #[test]
 fn one_waits_and_its_time_is_over_when_it_is_served() {
@@ -315,7 +315,7 @@ fn one_waits_and_its_time_is_over_when_it_is_served() {
     });
 }
 
-/// A sender that waits and one that does not, both for less than a lot.
+/// A sender that waits and a sender that does not, both for less than a lot.
 // pins: P13
 #[test]
 fn one_waits_and_another_does_not_for_less_than_a_lot() {
@@ -339,7 +339,7 @@ fn one_waits_and_another_does_not_for_less_than_a_lot() {
     });
 }
 
-/// A sender that does not wait may get the room, but then there was no waiter yet.
+/// A sender that does not wait may get the room, but then no waiter had come yet.
 // pins: P13
 #[test]
 fn one_waits_and_another_does_not() {
@@ -447,8 +447,8 @@ fn two_wait_when_room_and_the_end_come() {
     });
 }
 
-/// A sender whose time is over serves those that wait. It does not run the process, which may end
-/// meanwhile.
+/// A sender whose time is over serves the waiting senders. The sender does not run the process,
+/// which may end meanwhile.
 // pins: P13
 #[test]
 fn one_waits_when_another_serves_and_the_process_ends() {

@@ -1,10 +1,10 @@
 //! Wakers, which push no event, against the worker.
 //!
-//! A waker writes something and wakes the process. A step looks at what wakers have written. The
-//! thread that has to queue the process runs it at once. Checked in every interleaving:
-//! - A step sees what a waker wrote before its wake, however many others wake at the same time.
-//! - One runner at a time, also with a terminator; after the end a wake does nothing.
-//! - Wakers that are at it at once leave as many items as they are at the most.
+//! A waker writes a value and wakes the process. A step looks at the wakers' values. The thread
+//! that has to queue the process runs it at once. Checked in every interleaving:
+//! - A step sees a waker's writes before its wake, however many others wake at the same time.
+//! - At most one runner at a time, also with a terminator; after the end a wake does nothing.
+//! - Concurrent wakers leave at most as many items as there are wakers.
 
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
 use ganger_sync::atomic::{AtomicU32, Ordering};
@@ -19,7 +19,7 @@ const NUDGE: u32 = 0;
 
 struct Process {
     state: State<u32>,
-    /// What each waker writes before it wakes.
+    /// The values that wakers write before they wake.
     written: [AtomicU32; 2],
     core: UnsafeCell<Core>,
 }
@@ -27,14 +27,14 @@ struct Process {
 #[derive(Default, Clone, Copy)]
 struct Core {
     must_step: bool,
-    /// What the last step has seen.
+    /// The values seen by the last step.
     seen: [u32; 2],
     steps: u32,
     items: u32,
     ends: u32,
 }
 
-// SAFETY: the core is touched by the owner of the run token alone, which is what the model checks.
+// SAFETY: only the owner of the run token touches the core, as the model checks.
 unsafe impl Sync for Process {}
 // SAFETY: as above.
 unsafe impl Send for Process {}
@@ -53,7 +53,7 @@ impl Process {
         self.core.with_mut(|core| f(unsafe { &mut *core }))
     }
 
-    /// Gives the process turns until it parks or ends, as `core/owned.rs` does.
+    /// Gives the process turns until it parks or ends, as `runtime/owned.rs` does.
     fn run(&self) {
         loop {
             if self.state.begin() == Begin::Terminate {
@@ -70,7 +70,7 @@ impl Process {
             }
             self.core(|core| {
                 if std::mem::take(&mut core.must_step) {
-                    // Ordering: Relaxed: the wake orders it, which is what the model checks.
+                    // Ordering: Relaxed: the wake orders it, as the model checks.
                     core.seen = [0, 1].map(|at| self.written[at].load(Ordering::Relaxed));
                     core.steps += 1;
                 }
@@ -88,7 +88,7 @@ impl Process {
         self.core(|core| core.ends += 1);
     }
 
-    /// As `ProcessCell::wake`, so many times.
+    /// Wakes as `ProcessCell::wake` does, `times` times.
     fn wake(&self, waker: usize, times: u32) {
         for time in 1..=times {
             // Ordering: Relaxed, as above.
@@ -166,7 +166,7 @@ fn wakers_against_a_terminator_are_harmless() {
     });
 }
 
-/// A reader stands in for the worker, and wakes the process for what has come meanwhile.
+/// A reader stands in for the worker, and wakes the process for events that have come meanwhile.
 // pins: G1, G2, P5
 #[test]
 fn a_look_loses_no_wake_and_runs_beside_nobody() {

@@ -1,8 +1,8 @@
 //! The state of a process: senders, completers and terminators against the worker.
 //!
-//! A process counts what it is sent. The thread that has to queue the process runs it at once,
-//! which stands for a queue that hands it to some worker. Checked in every interleaving: one runner
-//! at a time (the count is in a cell that loom watches), nothing sent is lost, one end.
+//! A process counts its messages. The thread that has to queue the process runs it at once, which
+//! stands for a queue that hands it to some worker. Checked in every interleaving: one runner at a
+//! time (the count is in a cell watched by loom), nothing sent is lost, one end.
 
 use crate::process::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
 use ganger_sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 use std::mem;
 
-/// An item that says nothing: see `State::terminate`.
+/// An empty item: see `State::terminate`.
 const NUDGE: u32 = 0;
 
 struct Process {
@@ -19,30 +19,30 @@ struct Process {
     core: UnsafeCell<Core>,
 }
 
-/// A state, and something that is written before a mark is set in it.
+/// A state, and a value written before a mark is set in it.
 struct Marked(State<u32>, UnsafeCell<u32>);
 
-// SAFETY: only the thread that has found the mark reads the cell, which is what the models check.
+// SAFETY: only the thread that has found the mark reads the cell, as the models check.
 unsafe impl Sync for Marked {}
 // SAFETY: as above.
 unsafe impl Send for Marked {}
 
 #[derive(Default, Clone, Copy)]
 struct Core {
-    /// The item of the thread that woke the process.
+    /// The item of the waking thread.
     pending: u32,
     handled: u32,
     dropped: u32,
     ends: u32,
 }
 
-// SAFETY: the core is touched by the owner of the run token alone, which is what the model checks.
+// SAFETY: only the owner of the run token touches the core, as the model checks.
 unsafe impl Sync for Process {}
 // SAFETY: as above.
 unsafe impl Send for Process {}
 
 impl Process {
-    /// A process that is `Ready` and not queued: the caller owns the run token.
+    /// A process in `Ready` and in no queue: the caller owns the run token.
     fn new() -> Arc<Self> {
         let core = UnsafeCell::new(Core::default());
         Arc::new(Self {
@@ -86,7 +86,7 @@ impl Process {
         });
     }
 
-    /// Sends one item. Returns whether it was taken.
+    /// Sends an item. Returns whether it was taken.
     fn send(&self) -> bool {
         if self.state.unpark() {
             self.core(|core| core.pending += 1);
@@ -100,7 +100,7 @@ impl Process {
         self.settle(wake.ok_or(NUDGE))
     }
 
-    /// The process has ended once, and has handled or dropped what it took.
+    /// The process has ended once, and has handled or dropped all taken items.
     fn assert_ended_with(&self, taken: u32) {
         let Core {
             pending,
@@ -233,7 +233,8 @@ fn two_terminators_against_the_worker() {
     });
 }
 
-/// The first terminator is suspended after its mark, for good: the second one ends the process.
+/// The first terminator is suspended after its mark, for good: the second terminator ends the
+/// process.
 // pins: G2, P9
 #[test]
 fn a_terminator_relies_on_none_that_is_suspended() {
@@ -241,7 +242,7 @@ fn a_terminator_relies_on_none_that_is_suspended() {
         let process = Process::new();
         let terminators = spawn(&process, |process| {
             process.state.mark_terminated();
-            // The process may have ended for the first one.
+            // The process may have ended for the first terminator.
             process.terminate();
         });
         process.run();
@@ -250,8 +251,8 @@ fn a_terminator_relies_on_none_that_is_suspended() {
     });
 }
 
-/// A thread that finds a process terminated or cancelled sees what the terminator or canceller did
-/// before.
+/// A thread that finds a process terminated or cancelled sees the earlier writes of the terminator
+/// or canceller.
 // pins: P9, P10
 #[test]
 fn who_finds_a_mark_sees_what_was_done_before_it() {
@@ -279,8 +280,8 @@ fn who_finds_a_mark_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that completes a process may learn only then that it was to be terminated, and sees
-/// what each of two terminators did before.
+/// The worker that completes a process may learn of the termination only then, and sees the earlier
+/// writes of both terminators.
 // pins: P9
 #[test]
 fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
@@ -290,7 +291,7 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
         let terminators = [0, 1].map(|who| {
             let (state, before) = (Arc::clone(&state), Arc::clone(&before));
             thread::spawn(move || {
-                // Ordering: Relaxed: what is checked is that the state orders it.
+                // Ordering: Relaxed: the model checks that the state orders it.
                 before[who].store(7, Ordering::Relaxed);
                 state.terminate(NUDGE).is_some()
             })
@@ -307,7 +308,7 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
     });
 }
 
-/// The same of a third terminator. It relies on the nudges of the others, also where these come
+/// The same with a third terminator. It relies on the nudges of the others, also where these come
 /// between the worker's look at the marks and the close.
 // pins: P9
 #[test]
@@ -330,7 +331,7 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
             let third = {
                 let (state, before) = (Arc::clone(&state), Arc::clone(&before));
                 thread::spawn(move || {
-                    // Ordering: Relaxed: what is checked is that the state orders it.
+                    // Ordering: Relaxed: the model checks that the state orders it.
                     before.store(7, Ordering::Relaxed);
                     state.terminate(NUDGE).is_some()
                 })
@@ -391,7 +392,7 @@ fn a_third_terminator_is_told_what_the_others_have_seen_to() {
     });
 }
 
-/// A thread that has seen that a process has ended can't terminate it, and is told so.
+/// A thread that has seen a process as ended can't terminate it, and learns so.
 // pins: P9
 #[test]
 fn what_is_seen_to_have_ended_can_not_be_terminated_any_more() {

@@ -1,9 +1,9 @@
-//! Replaced workers: the threads that replace, against workers that end their steps and spares that
-//! wait.
+//! Replaced workers: the replacing threads, against workers at the end of their steps and waiting
+//! spares.
 //!
-//! Workers end steps and retire as `worker/mod.rs` does it, on loom's threads. A thread that the
-//! system would start is one of these, or is only counted. A lost wake-up leaves a spare waiting
-//! for ever, and the model for the spare, which loom reports. Checked:
+//! Workers end steps and retire as `worker/mod.rs` does, on loom's threads. A thread for the system
+//! to start is one of these, or is only counted. A lost wake-up leaves a spare waiting for ever,
+//! and the model for the spare, and loom reports it. Checked:
 //! - At any moment as many workers are active as were asked for, each in a place of its own.
 //! - A spare that becomes active knows its place.
 //! - A spare that leaves does not become active, and its slot is free once.
@@ -17,7 +17,7 @@ use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
-// Notes of what has happened, which order nothing.
+// Notes of past events, which order nothing.
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ struct World {
     worker_slots: WorkerSlots,
     is_halted: AtomicBool,
     notes: Mutex<Notes>,
-    /// There is a new note.
+    /// Unparked by each new note.
     noted: Parker,
 }
 
@@ -35,16 +35,16 @@ struct World {
 struct Notes {
     /// How many times a thread has tried to replace a worker.
     tried: usize,
-    /// The places of the workers that were replaced.
+    /// The places of the replaced workers.
     replaced: Vec<usize>,
-    /// The places of the spares that have become active, as they know them.
+    /// The places of newly active spares, as they know them.
     came: Vec<usize>,
-    /// Slots for which a thread was started.
+    /// Slots with a started thread.
     spawned: Vec<usize>,
 }
 
 impl World {
-    /// A world with so many workers, and free slots up to `slots`.
+    /// A world with this many workers, and free slots up to `slots`.
     fn new(workers: usize, slots: usize) -> Arc<Self> {
         let worker_slots = WorkerSlots::new(workers, slots, None);
         worker_slots.set_free((workers..slots).map(|slot| (slot, Deque::new())));
@@ -60,7 +60,7 @@ impl World {
         self.notes.lock().unwrap()
     }
 
-    /// Relieves a worker; a thread that is started begins with `starts`.
+    /// Relieves a worker; a started thread begins with `starts`.
     fn replace(&self, index: usize, starts: impl FnOnce(usize, Deque<Token>)) -> bool {
         let spawn = |slot, deque| {
             self.notes().spawned.push(slot);
@@ -86,7 +86,7 @@ impl World {
         is_replaced
     }
 
-    /// As `replace`, but a thread that would be started is only counted.
+    /// As `replace`, but threads are only counted and not started.
     fn replace_alone(&self, index: usize) -> bool {
         self.replace(index, |slot, _| self.come(slot))
     }
@@ -98,7 +98,7 @@ impl World {
         self.noted.unpark();
     }
 
-    /// A worker's step is over; `false` when it is to leave.
+    /// Ends a worker's step; `false` when the worker leaves.
     fn end_step(&self, index: usize, keep: Duration) -> bool {
         if self.worker_slots.is_replaced(index) {
             // Ordering: SeqCst, as the flag that halts the real workers.
@@ -120,7 +120,7 @@ impl World {
         assert!(places.into_iter().eq(0..self.worker_slots.workers()));
     }
 
-    /// Waits until so many have tried to replace a worker, and each spare that was called has come.
+    /// Waits until `tried` threads have tried to replace a worker, and each called spare has come.
     fn wait_for(&self, tried: usize) {
         let is_done =
             |notes: &Notes| notes.tried == tried && notes.came.len() == notes.replaced.len();
@@ -148,7 +148,7 @@ impl World {
     }
 }
 
-/// Starts a thread that does `run` in the world.
+/// Starts a thread for `run` in the world.
 fn spawn(
     world: &Arc<World>,
     run: impl FnOnce(&Arc<World>) -> bool + Send + 'static,
@@ -157,8 +157,8 @@ fn spawn(
     thread::spawn(move || run(&world))
 }
 
-/// The monitor replaces a worker, whose step ends. The spare that has come is about to block, so
-/// the worker is called back if it waits by then.
+/// The monitor replaces a worker, whose step ends. The spare is about to block, so the worker is
+/// called back if it waits by then.
 // pins: G6
 #[test]
 fn a_worker_that_is_relieved_and_called_back() {
@@ -184,7 +184,7 @@ fn a_worker_that_is_relieved_and_called_back() {
     });
 }
 
-/// The monitor and the step itself have the worker replaced, while that step ends.
+/// The monitor and the step itself have the worker replaced, while the step ends.
 // pins: G6
 #[test]
 fn two_relieve_the_same_worker() {
@@ -202,7 +202,7 @@ fn two_relieve_the_same_worker() {
 }
 
 /// A thread in slot `spare` has taken the place of worker 0, which has taken it back since. The
-/// thread is to stand down after its step.
+/// thread stands down after its step.
 fn with_a_spare_replaced(world: &World, spare: usize) {
     assert!(world.replace_alone(0));
     assert_eq!(world.notes().spawned.pop(), Some(spare));
@@ -241,7 +241,7 @@ fn a_spare_that_leaves_against_two_who_need_it() {
             "on duty and gone, or neither"
         );
         assert_eq!(world.worker_slots.spares(), replaced);
-        // A slot that is free serves one more replacement, and no second one.
+        // A free slot serves a further replacement, but not two.
         let more = [0, 1].map(|index| world.replace_alone(index));
         let free = usize::from(has_left) - spawned;
         assert_eq!(more.into_iter().filter(|&it| it).count(), free);
@@ -266,8 +266,8 @@ fn who_leaves_is_not_relieved() {
     });
 }
 
-/// A worker is replaced after its step, and falls asleep beside another one that searches: it
-/// stands down all the same.
+/// A worker is replaced after its step, and falls asleep while another worker searches: it stands
+/// down all the same.
 // pins: G6
 #[test]
 fn who_is_relieved_does_not_stay_asleep() {

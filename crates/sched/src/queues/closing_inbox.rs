@@ -6,15 +6,15 @@
 //! **Rejected.** A list in the process, or a look with a full fence on both sides: each end pays.
 //!
 //! **Protocol.** A scheduler has one table, under a lock, and the count of its lists.
-//! 1. The requester puts its request there inside of
-//!    [`Registry::read`](crate::runtime::registry::Registry::read) of the process. As long as that
-//!    lasts, the PID can't go.
+//! 1. The requester puts its request into the table inside of
+//!    [`Registry::read`](crate::runtime::registry::Registry::read) of the process, which keeps the
+//!    PID.
 //! 2. The terminator of the process takes its PID away, and then looks at the count. When the
 //!    count is not 0, the terminator takes the requests for its process.
 //!
-//! **Proof sketch.** The PID goes when the readers have left it, which comes after their requests.
-//! So the terminator sees their requests, and the count. A later requester finds no PID, and knows
-//! that it is too late.
+//! **Proof sketch.** The PID goes when the readers have left it, after their requests. So the
+//! terminator sees their requests, and the count. A later requester finds no PID, and knows that it
+//! is too late.
 
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
@@ -37,15 +37,15 @@ impl<T> ClosingInbox<T> {
         }
     }
 
-    /// Whether there is a request for any process.
+    /// Whether any process has a request.
     pub(crate) fn is_any(&self) -> bool {
         // Ordering: Relaxed: a requester for this process has put its request there before the PID
         // went. This thread has taken the PID away.
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Puts a request there for the process with that key. The caller is inside of
-    /// `Registry::read` of that process.
+    /// Puts a request for the process with the key. The caller is inside of the process's
+    /// `Registry::read`.
     pub(crate) fn put(&self, key: u64, late: T) {
         let mut lists = lock(&self.lists);
         lists.entry(key).or_default().push(late);
@@ -53,12 +53,12 @@ impl<T> ClosingInbox<T> {
         self.count.store(lists.len(), Ordering::Relaxed);
     }
 
-    /// Gives the memory of processes back that have none any more. O(n) in those that have.
+    /// Releases the memory of processes without requests. O(n) in the processes with requests.
     pub(crate) fn release(&self) {
         lock(&self.lists).shrink_to_fit();
     }
 
-    /// Takes the requests for the process with that key, in the order of their arrival.
+    /// Takes the requests for the process with the key, in the order of their arrival.
     pub(crate) fn take(&self, key: u64) -> Vec<T> {
         let mut lists = lock(&self.lists);
         let taken = lists.remove(&key);

@@ -1,32 +1,33 @@
-//! Which workers search, which sleep, and which must be woken.
+//! The searching and the sleeping workers, and the wake-ups owed to them.
 //!
-//! **Problem.** A worker without work should sleep, and a push should wake one, but not one a push:
-//! a system call costs more than most steps. And no process may lie in a queue beside a worker that
-//! sleeps.
+//! **Problem.** A worker without work should sleep, and a push should wake a worker, but not each
+//! push: a system call costs more than most steps. And no process may stay in a queue while a
+//! worker sleeps.
 //!
 //! **Rejected.** Waking a worker on every push (a herd that finds nothing). A timeout on sleep,
 //! which hides a lost wake-up and wakes an idle machine.
 //!
 //! **State.** One word counts the workers that *search* (awake, looking at other workers' deques)
-//! and those that *sleep*; a list under a lock names the sleepers. All other workers are *busy*.
+//! and the workers that *sleep*; a list under a lock names the sleepers. All other workers are
+//! *busy*.
 //!
 //! **Protocol of a pusher** ([`notify`](Idle::notify)):
 //! 1. Push; then a light fence; then read the word. Without a sleeper nothing is owed.
-//! 2. Where a worker searches beside a sleeper: a full fence, and read the word again. If a worker
-//!    still searches, nothing is owed.
-//! 3. Under the lock take a sleeper, count it as searching, wake it. One that waits elsewhere (in
-//!    the driver) counts as busy: it may be long in coming, and no pusher is to rely on it.
+//! 2. Where a worker searches while another sleeps: a full fence, and read the word again. If a
+//!    worker still searches, nothing is owed.
+//! 3. Under the lock take a sleeper, count it as searching, wake it. A sleeper that waits elsewhere
+//!    (in the driver) counts as busy: it may be long in coming, and no pusher should rely on it.
 //!
 //! From outside of any worker ([`notify_from_outside`](Idle::notify_from_outside)) a push is a
 //! read-modify-write, and the fence behind it full: no second look is needed.
 //!
 //! **Protocol of a worker without work**:
-//! 1. Search, if there are not too many searchers ([`begin_search`](Idle::begin_search)).
+//! 1. Search, if the searchers are not too many ([`begin_search`](Idle::begin_search)).
 //! 2. Found something: stop searching ([`end_search`](Idle::end_search)). If no other worker
 //!    searches and something is queued, notify: the pushes that saw this worker search relied on
 //!    it.
 //! 3. Found nothing ([`sleep_by`](Idle::sleep_by)): announce the sleep, make a heavy fence, and
-//!    look again if no worker searches. If there is something, withdraw and ask to search again.
+//!    look again if no worker searches. If something is queued, withdraw and ask to search again.
 //!    Else block.
 //!
 //! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
@@ -37,10 +38,10 @@
 //! withdraw, it searches again, or another worker does: what it takes need not be all that was
 //! pushed while it searched.
 //!
-//! The fence of a worker that ends its search is full, and a light one beside it orders nothing:
-//! hence the pusher's full fence. Where no worker sleeps the pusher needs none. A worker has to
-//! fall asleep before the push can lie beside a sleeper, and does that by a heavy fence. It reads
-//! only after that fence whether another worker searches: a search that ended before may have
+//! The fence of a worker that ends its search is full, and a light fence would order nothing
+//! against it: hence the pusher's full fence. Where no worker sleeps the pusher needs none. A
+//! worker must fall asleep before a push can meet a sleeper, and does so by a heavy fence. Only
+//! after this fence it reads whether another worker searches: an earlier end of a search may have
 //! missed a push that the fence has brought to light.
 //!
 //! | field | written by | read by |
@@ -85,25 +86,25 @@ impl From<u64> for Snapshot {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// It never slept: there was something to do. It counts as busy, and asks to search before it
-    /// looks.
+    /// The worker never slept: something was queued. It counts as busy, and asks to search before
+    /// it looks.
     Withdrawn,
-    /// Another thread woke it, or its time is over. It counts as searching.
+    /// Another thread woke the worker, or its time is over. It counts as searching.
     Notified,
-    /// The same, and it has waited elsewhere. It counts as busy, as where it withdraws.
+    /// As `Notified`, after a wait elsewhere. The worker counts as busy, as after `Withdrawn`.
     Elsewhere,
 }
 
 /// How a sleeper has blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Blocked {
-    /// It has taken the token of its parker.
+    /// Whether the worker has taken the token of its parker.
     pub(crate) has_token: bool,
-    /// It has waited elsewhere, see [`Idle::wait_elsewhere`].
+    /// Whether the worker has waited elsewhere, see [`Idle::wait_elsewhere`].
     pub(crate) was_elsewhere: bool,
 }
 
-/// A worker that sleeps: its number, with a mark where it waits elsewhere.
+/// The number of a sleeping worker, with a mark for a wait elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sleeper(usize);
 
@@ -128,11 +129,11 @@ impl Sleeper {
     }
 }
 
-/// The counters and the list of sleepers share one cache line: a waker touches all of it, and finds
-/// it cold as a rule.
+/// The counters and the list of sleepers share one cache line: a waker touches the whole line, and
+/// finds it cold as a rule.
 struct Roster {
     word: AtomicU64,
-    /// In the order in which they fell asleep. More than these are on the heap.
+    /// In the order in which they fell asleep. Beyond the inline capacity the list is on the heap.
     sleepers: Mutex<SmallVec<[Sleeper; 5]>>,
 }
 
@@ -145,12 +146,13 @@ pub(crate) struct Idle {
     workers: u32,
     parkers: Box<[CachePadded<Parker>]>,
     monitor: Parker,
-    /// Ends the wait of a thread that waits elsewhere than on its parker: see `waiter.rs`.
+    /// Ends the wait of a thread elsewhere than on its parker: see `waiter.rs`.
     interrupt: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Idle {
-    /// For that many workers, all of them busy, which are threads from 0 to below `threads`.
+    /// Makes the state of `workers` workers, all of them busy, among the threads from 0 to below
+    /// `threads`.
     pub(crate) fn new(workers: usize, threads: usize) -> Self {
         Self {
             workers: u32::try_from(workers).unwrap_or(u32::MAX),
@@ -166,7 +168,7 @@ impl Idle {
         }
     }
 
-    /// The same, where that ends the wait of a thread elsewhere.
+    /// Sets the function that ends the wait of a thread elsewhere.
     pub(crate) fn interrupted_by(self, interrupt: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
             interrupt: Box::new(interrupt),
@@ -178,16 +180,16 @@ impl Idle {
         parker.unpark_or(&self.interrupt);
     }
 
-    /// A copy of the word, for display and for decisions that may be stale.
+    /// A copy of the word, for display and for decisions on possibly stale numbers.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        // Ordering: Relaxed, because nothing is read on the strength of it.
+        // Ordering: Relaxed, because nothing is read on the strength of this load.
         self.roster.word.load(Ordering::Relaxed).into()
     }
 
     /// A busy worker asks to search: granted while at most half as many search as are busy.
     #[must_use]
     pub(crate) fn begin_search(&self) -> bool {
-        // Ordering: Relaxed: a guess that the exchange below checks.
+        // Ordering: Relaxed: a guess, which the exchange below checks.
         let mut now = self.roster.word.load(Ordering::Relaxed);
         loop {
             let Snapshot {
@@ -195,7 +197,7 @@ impl Idle {
                 sleeping,
                 ..
             } = now.into();
-            // A worker that has been relieved may be one too many for a moment.
+            // A relieved worker may be in excess for a moment.
             let busy_others = self.workers.saturating_sub(sleeping + searching + 1);
             if searching + 1 > busy_others.div_ceil(2).max(1) {
                 return false;
@@ -214,8 +216,8 @@ impl Idle {
         }
     }
 
-    /// A searcher has found work. When it was the last one, and `has_work` says that something else
-    /// is queued, wakes another: pushes that saw it search relied on it.
+    /// Ends the search of a worker that has found work. The last searcher wakes another worker if
+    /// `has_work` finds more in the queues: pushes that saw it search relied on it.
     pub(crate) fn end_search(&self, has_work: impl FnOnce() -> bool) {
         // Ordering: SeqCst, one order with the other changes of the word.
         let before = Snapshot::from(self.roster.word.fetch_sub(SEARCHING, Ordering::SeqCst));
@@ -223,18 +225,18 @@ impl Idle {
         if before.searching != 1 {
             return;
         }
-        // Pairs with the full fences in `notify_from_outside` and `notify`: either the push is seen
-        // below, or the pusher sees that no worker searches.
+        // Pairs with the full fences in `notify_from_outside` and `notify`: either `has_work` sees
+        // the push, or the pusher sees that no worker searches.
         asymmetric::behind_rmw();
         if has_work() {
             self.notify();
         }
     }
 
-    /// As [`notify`](Self::notify), when this thread has pushed to a queue that all workers share,
-    /// by a read-modify-write.
+    /// As [`notify`](Self::notify), when this thread has pushed to a shared queue, by a
+    /// read-modify-write.
     pub(crate) fn notify_from_outside(&self) -> bool {
-        // Pairs with the full fence in `end_search` and the heavy ones in `sleep` and
+        // Pairs with the full fence in `end_search` and the heavy fences in `sleep` and
         // `monitor_sleep`: either the threads that look there see the push, or the load below sees
         // them.
         asymmetric::behind_rmw();
@@ -244,7 +246,7 @@ impl Idle {
 
     /// Something has been pushed: wakes a sleeper unless a worker searches. Returns whether it did.
     ///
-    /// Lock-free unless there is a sleeper to wake.
+    /// Lock-free unless a sleeper must be woken.
     pub(crate) fn notify(&self) -> bool {
         // Pairs with the heavy fences in `sleep` and `monitor_sleep`: either the sleeper sees the
         // push, or the load below sees the sleeper.
@@ -255,8 +257,8 @@ impl Idle {
             return false;
         }
         if now.searching > 0 {
-            // Ordering: SeqCst, pairs with the one in `end_search`: either the last searcher sees
-            // the push, or the load below sees that it has ended its search.
+            // Ordering: SeqCst, pairs with the fence in `end_search`: either the last searcher sees
+            // the push, or the load below sees the end of its search.
             fence(Ordering::SeqCst);
             // Ordering: Relaxed, because the fence orders it.
             now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
@@ -264,7 +266,7 @@ impl Idle {
         self.wake_if_owed(now)
     }
 
-    /// What follows from the numbers of searchers and sleepers behind a push.
+    /// Acts on the numbers of searchers and sleepers behind a push.
     fn wake_if_owed(&self, now: Snapshot) -> bool {
         if now.searching > 0 {
             return false;
@@ -278,15 +280,15 @@ impl Idle {
         false
     }
 
-    /// Something has been pushed that the pusher is going to take itself, if its step ends soon:
-    /// sees to it that the monitor watches over that.
+    /// Sees to it that the monitor watches over a pushed item that the pusher takes itself, if its
+    /// step ends soon.
     pub(crate) fn defer(&self) {
         if self.is_unwatched_behind_write() {
             self.wake_monitor();
         }
     }
 
-    /// A worker has written something that the monitor is to see: whether that sleeps.
+    /// Whether the monitor sleeps, for a worker that has written something for it.
     pub(crate) fn is_unwatched_behind_write(&self) -> bool {
         // Pairs with the heavy fence in `monitor_sleep`.
         asymmetric::light();
@@ -298,7 +300,7 @@ impl Idle {
     #[cold]
     fn wake_one(&self) -> bool {
         let mut sleepers = lock(&self.roster.sleepers);
-        // Ordering: SeqCst, pairs with the one in `end_search`, as in `notify`.
+        // Ordering: SeqCst, pairs with the fence in `end_search`, as in `notify`.
         fence(Ordering::SeqCst);
         // Ordering: Relaxed, because the fence orders it; the lock keeps `sleeping` still.
         let now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
@@ -336,9 +338,9 @@ impl Idle {
 
     /// The worker `index` has nothing to do: blocks it until it is notified.
     ///
-    /// `searching` says how it counts now. It does not block when `is_stopping` says so, or when
-    /// no worker searches and `has_work` says that something is queued. `block` blocks on its
-    /// parker, or [elsewhere](Self::wait_elsewhere).
+    /// `searching` is the worker's present count. The worker does not block when `is_stopping`, or
+    /// when no worker searches and `has_work` finds a queued item. `block` blocks on its parker, or
+    /// [elsewhere](Self::wait_elsewhere).
     pub(crate) fn sleep_by(
         &self,
         index: usize,
@@ -362,7 +364,7 @@ impl Idle {
         }
     }
 
-    /// As [`sleep_by`](Self::sleep_by), for as long as `blocks` says, at the most.
+    /// As [`sleep_by`](Self::sleep_by), for at most the time from `blocks`.
     #[cfg(test)]
     pub(crate) fn sleep(
         &self,
@@ -387,12 +389,12 @@ impl Idle {
         }
     }
 
-    /// Puts a sleeper behind the others, so that they are woken first.
+    /// Puts a sleeper behind the others, so it is woken first.
     pub(crate) fn wake_last(&self, index: usize) {
         self.put_last(index, Sleeper(index));
     }
 
-    /// The same for a sleeper that is about to wait elsewhere, and marks it as one that does.
+    /// As [`wake_last`](Self::wake_last), for a sleeper about to wait elsewhere, and marks it.
     /// Returns `false` when another thread is just waking it, and leaves a token on its parker.
     #[must_use]
     pub(crate) fn wait_elsewhere(&self, index: usize) -> bool {
@@ -409,15 +411,15 @@ impl Idle {
         true
     }
 
-    /// The worker has announced its sleep: returns whether it has withdrawn from that, because
-    /// there is something to do.
+    /// Looks for work after the worker has announced its sleep: returns whether the worker has
+    /// withdrawn the announcement, because it has found some.
     pub(crate) fn look_again(
         &self,
         index: usize,
         is_stopping: impl FnOnce() -> bool,
         has_work: impl FnOnce() -> bool,
     ) -> bool {
-        // Pairs with the light fence in `notify`: either what was pushed is seen below, or the
+        // Pairs with the light fence in `notify`: either the look below sees the push, or the
         // pusher sees the announcement.
         asymmetric::heavy();
         // Ordering: Relaxed, because the fence orders it.
@@ -440,15 +442,15 @@ impl Idle {
         self.take_out(index, |_| 0)
     }
 
-    /// Wakes that worker, if it sleeps: it is called to what no other worker can do for it. A
-    /// worker that announces its sleep after this sees what the caller has written before.
+    /// Wakes the worker, if it sleeps, for work that no other worker can do. A worker that
+    /// announces its sleep after this sees the caller's earlier writes.
     pub(crate) fn wake(&self, index: usize) {
         if self.take_out(index, Sleeper::awake) {
             self.unpark(&self.parkers[index]);
         }
     }
 
-    /// Takes a sleeper out, and counts it as that, if it is one.
+    /// Takes a sleeper out, and counts it by `then`, if it sleeps.
     fn take_out(&self, index: usize, then: impl FnOnce(Sleeper) -> u64) -> bool {
         let mut sleepers = lock(&self.roster.sleepers);
         let Some(position) = sleepers.iter().rposition(|it| it.index() == index) else {
@@ -462,8 +464,8 @@ impl Idle {
         true
     }
 
-    /// The monitor has nothing to watch: `block` blocks it until a thread pushes something that
-    /// waits, unless there is something. It returns whether it has taken the token of the parker.
+    /// Lets the monitor sleep: `block` blocks it until a thread pushes an item to watch, unless one
+    /// is queued already. `block` returns whether it has taken the token of the parker.
     pub(crate) fn monitor_sleep(
         &self,
         stay_awake: impl FnOnce() -> bool,
@@ -475,44 +477,43 @@ impl Idle {
         }
     }
 
-    /// The monitor does not sleep any longer, whether it has been woken or not. A token that is
-    /// left costs it a look.
+    /// Notes that the monitor is awake, whether it has been woken or not. A token left behind costs
+    /// it a look.
     pub(crate) fn monitor_watches(&self) {
         // Ordering: SeqCst, one order with `monitor_sleep` and `wake_monitor`.
         self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst);
     }
 
-    /// Says that the monitor does not watch, until a thread pushes something that waits.
+    /// Announces that the monitor does not watch, until a thread pushes an item to watch.
     pub(crate) fn announce_monitor_sleep(&self, stay_awake: impl FnOnce() -> bool) {
         // Ordering: SeqCst, one order with `wake_monitor`.
         self.roster.word.fetch_or(UNWATCHED, Ordering::SeqCst);
-        // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen
-        // below, or the pusher sees that the monitor does not.
+        // Pairs with the light fences in `notify` and `defer`: either `stay_awake` sees the push,
+        // or the pusher sees that the monitor does not watch.
         asymmetric::heavy();
         if stay_awake() {
             self.wake_monitor();
         }
     }
 
-    /// What the worker sleeps on.
+    /// The parker of a sleeping worker.
     #[cfg(feature = "sim")]
     pub(crate) fn parker(&self, index: usize) -> &Parker {
         &self.parkers[index]
     }
 
-    /// What the monitor sleeps on.
+    /// The parker of the sleeping monitor.
     #[cfg(feature = "sim")]
     pub(crate) fn monitor_parker(&self) -> &Parker {
         &self.monitor
     }
 
-    /// Lets the monitor go to sleep for that long, or until
-    /// [`end_monitor_wait`](Self::end_monitor_wait).
+    /// Lets the monitor sleep for `time`, or until [`end_monitor_wait`](Self::end_monitor_wait).
     pub(crate) fn monitor_wait(&self, time: Duration) {
         self.monitor.park_timeout(time);
     }
 
-    /// Wakes the monitor, whatever it does.
+    /// Wakes the monitor in any state.
     pub(crate) fn end_monitor_wait(&self) {
         self.wake_monitor();
         self.unpark(&self.monitor);
@@ -528,7 +529,7 @@ impl Idle {
     }
 }
 
-/// Blocks until there is a token, for that long at the most. Returns whether it has taken one.
+/// Blocks until the parker has a token, for at most `time`. Returns whether it has taken a token.
 pub(crate) fn block_on(parker: &Parker, time: Option<Duration>) -> bool {
     match time {
         None => {

@@ -1,42 +1,42 @@
-//! Which thread waits until something is due.
+//! The thread that waits until something is due.
 //!
 //! **Problem.** Timers are due at moments that the machine does not announce. A thread has to wait
-//! until the earliest of them, while all others sleep for as long as they like. It has to wait no
-//! longer when an earlier one comes up.
+//! until the earliest moment, while all others sleep for as long as they like. Its wait must
+//! shorten when an earlier moment comes up.
 //!
 //! **Rejected.** A thread of its own: each expiry costs a hop between threads. A timeout on every
 //! sleep: all workers wake for each expiry. The monitor's looks: an idle machine wakes again and
 //! again.
 //!
-//! **State.** The moments at which something is due ([`Dues`]): one for each *shard* of the timers,
-//! which is of a worker, or of all other threads together. A worker lowers its own shard's alone.
-//! And the moment until which a sleeping worker, the *timer waiter*, waits; [`NEVER`] where there
-//! is none.
+//! **State.** The moments at which something is due ([`Dues`]): a moment for each *shard* of the
+//! timers, which belongs to a worker, or to all other threads together. A worker lowers its own
+//! shard's alone. And the moment until which a sleeping worker, the *timer waiter*, waits;
+//! [`NEVER`] without a timer waiter.
 //!
-//! **Protocol.** A moment that is before the timer waiter's is *uncovered*. That is as something
-//! queued that no worker has taken:
+//! **Protocol.** A moment before the timer waiter's is *uncovered*. This is like a queued item that
+//! no worker has taken:
 //! 1. A worker that falls asleep announces its sleep, makes a heavy fence, and reads all moments.
-//!    When the earliest is uncovered, it lowers the timer waiter's moment to that, and sleeps until
-//!    then ([`claim`](TimerWaiter::claim)).
+//!    When the earliest is uncovered, the worker lowers the timer waiter's moment to it, and sleeps
+//!    until then ([`claim`](TimerWaiter::claim)).
 //! 2. A timer waiter that is awake, for whatever reason, takes its moment back
 //!    ([`release`](TimerWaiter::release)), and then counts as searching.
 //! 3. The last worker to end its search notifies when a moment is uncovered, as it does when
-//!    something is queued. So does a worker that finds work after a look that found nothing.
-//! 4. A thread outside that brings up an earlier moment writes that, makes a full fence, and
-//!    notifies if the moment is uncovered.
-//! 5. A worker that brings one up writes that, and owes no more while the monitor watches.
+//!    something is queued. So does a worker that finds work after an empty look.
+//! 4. An outside thread with an earlier moment writes the moment, makes a full fence, and notifies
+//!    if the moment is uncovered.
+//! 5. A worker with an earlier moment writes it, and owes nothing more while the monitor watches.
 //!    Otherwise it wakes the monitor, or notifies before its next turn.
-//! 6. The monitor sleeps no longer than until shortly after the earliest uncovered moment.
+//! 6. The monitor sleeps at most until shortly after the earliest uncovered moment.
 //!
-//! **Why no moment is overlooked.** Where all workers sleep, the last one to fall asleep has read
-//! what the workers had written, and the rule for queued items holds for what comes from outside
-//! (`idle.rs`): the thread outside sees the announcement and wakes a sleeper, or the sleeper sees
-//! the moment. A sleeper that lowers the timer waiter's moment covers what the former timer waiter
-//! covered. Where a worker is awake, it looks at its own moments between two turns. During a turn
-//! that lasts long, a sleeper keeps what is uncovered, or the monitor watches (5, 6).
+//! **Why no moment is overlooked.** Where all workers sleep, the last to fall asleep has read the
+//! workers' writes, and the rule for queued items holds for the writes of outside threads
+//! (`idle.rs`): the outside thread sees the announcement and wakes a sleeper, or the sleeper sees
+//! the moment. A sleeper that lowers the timer waiter's moment covers the former timer waiter's
+//! moment. Where a worker is awake, it looks at its own moments between two turns. During a long
+//! turn, a sleeper waits for the uncovered moment, or the monitor watches (5, 6).
 //!
-//! Two sleepers may have kept the same moment. The first one to wake takes it back for both, and
-//! that costs a wake-up.
+//! Two sleepers may wait for the same moment. The first to wake takes it back for both, at the cost
+//! of a wake-up.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -48,11 +48,11 @@ use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// The moment of what is not due at all, in nanoseconds.
+/// The moment of a shard with nothing due, in nanoseconds.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// When something is due at each shard, in nanoseconds. The first shard is of the threads outside,
-/// the others of the workers.
+/// When something is due at each shard, in nanoseconds. The first shard belongs to the outside
+/// threads, the others to the workers.
 pub(crate) struct Dues {
     /// Something has ever been due. Until then no thread looks at the moments.
     is_used: AtomicBool,
@@ -68,14 +68,15 @@ impl Dues {
         }
     }
 
-    /// Says when something is due at that shard. Returns whether that is earlier than before.
+    /// Sets when something is due at the shard. Returns whether this is earlier than before.
     pub(crate) fn set(&self, shard: usize, at: u64) -> bool {
         let moment = &self.moments[shard];
-        // Ordering: Relaxed: the caller holds a lock. Where a thread has to see it in time, the
+        // Ordering: Relaxed: the caller holds a lock. For a thread that must see it in time, the
         // fences of `idle.rs` order it.
         let before = moment.load(Ordering::Relaxed);
         if before != at {
-            // Ordering: Relaxed, as above: a thread that has to see the moment sees this as well.
+            // Ordering: Relaxed: the caller's lock and the fences of `idle.rs` order it: a thread
+            // that must see the moment sees this as well.
             if !self.is_used.load(Ordering::Relaxed) {
                 // Ordering: Relaxed, as above.
                 self.is_used.store(true, Ordering::Relaxed);
@@ -86,13 +87,13 @@ impl Dues {
         at < before
     }
 
-    /// When something is due at that shard.
+    /// When something is due at the shard.
     pub(crate) fn at(&self, shard: usize) -> u64 {
-        // Ordering: Relaxed: a thread that has to see it in time is behind a fence.
+        // Ordering: Relaxed: a thread that must see it in time is behind a fence.
         self.moments[shard].load(Ordering::Relaxed)
     }
 
-    /// When something is due at one of the first so many shards.
+    /// When something is due first among the first `shards` shards.
     pub(crate) fn earliest(&self, shards: usize) -> u64 {
         let moments = self.moments[..shards].iter();
         // Ordering: Relaxed, as in `at`.
@@ -121,13 +122,13 @@ impl TimerWaiter {
         self.dues.is_used.load(Ordering::Relaxed)
     }
 
-    /// Whether the timer waiter sleeps longer than until that moment.
+    /// Whether the timer waiter sleeps beyond the moment.
     pub(crate) fn is_uncovered(&self, moment: u64) -> bool {
-        // Ordering: Relaxed: a caller for which it counts is behind a fence.
+        // Ordering: Relaxed: a caller that relies on it is behind a fence.
         moment < self.until.load(Ordering::Relaxed)
     }
 
-    /// The earliest moment at the first so many shards, if it is uncovered.
+    /// The earliest moment at the first `shards` shards, if it is uncovered.
     pub(crate) fn uncovered(&self, shards: usize) -> Option<u64> {
         let earliest = self.dues.earliest(shards);
         self.is_uncovered(earliest).then_some(earliest)
@@ -146,11 +147,12 @@ impl TimerWaiter {
         kept.is_ok().then_some(earliest)
     }
 
-    /// A worker that has kept that moment is awake.
+    /// Takes the moment back, for a worker that has waited for it and is awake.
     pub(crate) fn release(&self, until: u64) {
         // Ordering: SeqCst: in `end_search`, or in the next announcement, a fence follows. Either
-        // the thread behind that sees the moments that relied on this one, or a thread that reads
-        // it sees that there is no waiter. A failure: another worker keeps an earlier moment.
+        // the thread behind the fence sees the moments that relied on this wait, or a thread that
+        // reads `until` sees that no waiter is left. A failure: another worker waits for an earlier
+        // moment.
         let _another =
             self.until
                 .compare_exchange(until, NEVER, Ordering::SeqCst, Ordering::Relaxed);
@@ -189,7 +191,7 @@ mod tests {
         assert_eq!((waiter.uncovered(2), waiter.claim(2)), (None, None));
         waiter.dues.set(1, 30);
         assert_eq!((waiter.uncovered(2), waiter.claim(2)), (Some(30), Some(30)));
-        // The former one wakes.
+        // The former timer waiter wakes.
         waiter.release(50);
         assert!(!waiter.is_uncovered(30) && waiter.is_uncovered(29));
         waiter.release(30);

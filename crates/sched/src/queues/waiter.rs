@@ -1,34 +1,34 @@
-//! Which thread waits in the driver.
+//! The thread that waits in the driver.
 //!
 //! **Problem.** Sockets and the like become ready in a place of the system of their own, the
-//! driver. A thread has to wait there, and while all are busy, one has to look there without
-//! waiting. Two at a time would take events from each other.
+//! driver. A thread has to wait there, and while all are busy, a thread has to poll the driver
+//! without waiting. Two at a time would take events from each other.
 //!
 //! **Rejected.** A thread of its own: each event costs a hop between threads. The monitor: as well.
 //! A look at each pick: a system call costs more than most steps.
 //!
-//! **State.** Whether a thread is in the driver, and how often one has been.
+//! **State.** Whether a thread is in the driver, and how often threads have been.
 //!
 //! **Protocol**
 //! 1. A worker that falls asleep waits in the driver instead of on its parker, if no thread is
-//!    there. A thread that wakes it then interrupts the driver (`Parker::wait_elsewhere`).
-//!    From then on it counts as busy, not as searching: it may be in a long call there.
-//! 2. What becomes ready meanwhile is put aside. The worker leaves the driver, then the sleepers,
-//!    and then queues it: a sleeper pushes nothing.
-//! 3. A worker that finds no process looks in the driver once before it rests, and a busy one at a
-//!    rotation, when no thread has for a while. It ends its search before.
-//! 4. A worker that has left the driver and begins a turn wakes the monitor, if that sleeps.
-//! 5. The monitor looks when no thread has since its last look. When it has had to look twice in a
-//!    row, it wakes a sleeper. Before it sleeps it announces that, makes a heavy fence, and waits
-//!    in the driver itself, if no thread is there.
-//! 6. A worker keeps what is ready to itself, if that is soon over: `worker/batch.rs`.
+//!    there. A thread that wakes this worker then interrupts the driver (`Parker::wait_elsewhere`).
+//!    From then on the worker counts as busy, not as searching: it may be in a long call there.
+//! 2. Processes made ready meanwhile are put aside. The worker leaves the driver, then the
+//!    sleepers, and then queues them: a sleeper pushes nothing.
+//! 3. A worker that finds no process polls the driver once before it rests, and a busy worker at a
+//!    rotation, when no thread has for a while. The worker ends its search before the poll.
+//! 4. A worker that has left the driver and begins a turn wakes the sleeping monitor, if any.
+//! 5. The monitor polls when no thread has since its last look. When it has had to poll twice in a
+//!    row, it wakes a sleeper. Before it sleeps it announces the sleep, makes a heavy fence, and
+//!    waits in the driver itself, if no thread is there.
+//! 6. A worker keeps ready processes to itself, if they are soon over: `worker/batch.rs`.
 //!
-//! **Why the driver is never left alone.** Either a thread waits there, or a worker is between two
-//! turns, or the monitor watches. A worker that found the place taken sleeps while another thread
-//! has it. This one waits, or looks and is awake. A worker that is awake falls asleep by 1, or
-//! begins a turn by 4. The monitor's fence stands between its announcement and its look at the
-//! place, the worker's between leaving the place and its look at the announcement: one of the two
-//! sees the other.
+//! **Why the driver is never left alone.** Either a thread waits in the driver, or a worker is
+//! between two turns, or the monitor watches. A worker that found the place taken sleeps while
+//! another thread has it. This other thread waits, or polls and is awake. An awake worker falls
+//! asleep by 1, or begins a turn by 4. The monitor's fence stands between its announcement and its
+//! look at the place, the worker's between leaving the place and its look at the announcement: one
+//! of the two sees the other.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -52,7 +52,7 @@ struct Place {
 pub(crate) struct Waiter(CachePadded<Place>);
 
 impl Waiter {
-    /// Whether no thread is there. A caller for which it counts is behind a fence.
+    /// Whether no thread is in the driver. A caller that relies on the answer is behind a fence.
     pub(crate) fn is_free(&self) -> bool {
         // Ordering: Relaxed: the fences of `idle.rs` order it where it counts.
         !self.0.is_taken.load(Ordering::Relaxed)
@@ -60,7 +60,7 @@ impl Waiter {
 
     /// How often a thread has been there.
     pub(crate) fn visits(&self) -> u64 {
-        // Ordering: Relaxed: a visit that is overlooked costs one more.
+        // Ordering: Relaxed: an overlooked visit costs another visit.
         self.0.visits.load(Ordering::Relaxed)
     }
 

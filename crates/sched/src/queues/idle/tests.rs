@@ -1,6 +1,6 @@
 use super::*;
 
-/// No worker sleeps, and so many search.
+/// No sleeping worker, and `searching` searchers.
 fn all_awake(searching: u32) -> Snapshot {
     Snapshot {
         searching,
