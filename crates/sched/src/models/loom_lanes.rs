@@ -1,8 +1,8 @@
 //! System events among others: senders of both kinds against the worker.
 //!
 //! The worker shows its drained events as `runtime/owned.rs` does: the system lane first. A sender
-//! that wakes the process hands its event over without the mailbox, as `send/delivery.rs` does, unless it is
-//! a system event. Checked in every interleaving:
+//! waking the process hands its event over without the mailbox, as `send/delivery.rs` does, unless
+//! it is a system event. Checked in every interleaving:
 //! - A drain with a system event knows of the event, so none is ever in the other lane.
 //! - Each event is shown once, and the events of each sender in their order.
 //! - The count is back at zero in the end, and a worker that parks leaves nothing.

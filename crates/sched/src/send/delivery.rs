@@ -111,8 +111,8 @@ impl ProcessCell {
     fn token_of(self: &Task, wake: Wake, wakes: Wakes) -> Option<Token> {
         (wake == Wake::Enqueue).then(|| {
             self.shared.probe.woken(self.id, &self.probe, wakes);
-            // SAFETY: `Enqueue` says that this thread owns the token. A process that can be woken
-            // has been queued before, by its submitter, which has registered it before that.
+            // SAFETY: by `Enqueue` this thread owns the token. A process able to wake has been
+            // queued before, by its submitter, and registered earlier still.
             unsafe { Token::new(self) }
         })
     }
@@ -159,7 +159,8 @@ impl ProcessCell {
             .map_err(|message| (self.closed(), message))
     }
 
-    /// Delivers a control message, also beyond the limit. It comes back when the process has ended.
+    /// Delivers a control message, also beyond the limit. Returns the message when the process has
+    /// ended.
     pub(crate) fn deliver_control_beyond(self: &Task, message: Message) -> Result<(), Message> {
         if self.reserve(|room, _| room.take_control(MAX_LIMIT)) {
             self.deliver_control_placed(message)
@@ -256,8 +257,7 @@ impl ProcessCell {
     /// Has the process take a step, unless it has ended: see `State::wake_behind`.
     pub(crate) fn wake(self: &Task) {
         if self.state.unpark() {
-            // SAFETY: this thread owns the run token. A process that can be woken is in the
-            // registry.
+            // SAFETY: this thread owns the run token. A process able to wake is in the registry.
             let token = unsafe {
                 self.with_core(|core| {
                     core.must_step();
@@ -280,11 +280,11 @@ impl ProcessCell {
         }
     }
 
-    /// What has caused that which is pushed next, if it is known.
+    /// Pushes the cause of the next item, if it is known.
     #[inline(always)]
     fn push_cause(self: &Task) {
         if let Some(cause) = self.shared.carrier().cause() {
-            // A process that has ended takes neither.
+            // An ended process takes neither.
             let _has_ended = self
                 .put_batch(Batch::of(Item::Cause(cause)), 1)
                 .map(|token| {
@@ -293,7 +293,7 @@ impl ProcessCell {
         }
     }
 
-    /// The process has been marked: its step waits for room no longer, if it does.
+    /// Wakes the marked process's step, if it waits for room.
     fn call_back(&self) {
         self.shared.rooms.waiting_steps.wake(self.pid().id());
     }
@@ -312,9 +312,9 @@ impl ProcessCell {
         (is_terminated, rest)
     }
 
-    /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. The
-    /// worker that runs the process calls it after each step; with 0, also before the process
-    /// waits, or its step blocks.
+    /// Counts messages out of the mailbox: `places` is the sum of their `room::MESSAGE` and
+    /// `room::CONTROL`. The worker that runs the process calls it after each step; with 0, also
+    /// before the process waits, or its step blocks.
     pub(crate) fn release_messages(self: &Task, places: u64) {
         let limit = self.limit();
         if limit.is_some_and(|limit| self.room.give(places, limit) == Given::Awaited) {
@@ -322,7 +322,7 @@ impl ProcessCell {
         }
     }
 
-    /// Takes places for messages: as many as there are, and so many at the most.
+    /// Takes places for messages: as many as are free, and at most `most`.
     pub(crate) fn reserve_up_to(&self, most: usize) -> usize {
         let limit = self.limit();
         limit.map_or(most, |limit| self.room.take_up_to(limit, most))
@@ -350,7 +350,7 @@ impl ProcessCell {
         put.map(|token| self.schedule(token))
     }
 
-    /// As [`put`](Self::put), for many items, of which so many are causes.
+    /// As [`put`](Self::put), for many items, of which `causes` are causes.
     fn put_batch(
         self: &Task,
         items: Batch<Item>,
@@ -371,7 +371,7 @@ impl ProcessCell {
         Ok(self.token_of(wake, Wakes::LastMoment))
     }
 
-    /// Puts items, of which so many are causes, into a process that was waiting. Returns its token.
+    /// Puts items, of which `causes` are causes, into a waiting process. Returns its token.
     ///
     /// # Safety
     /// This thread owns the run token, and has not queued the process.
@@ -389,8 +389,8 @@ impl ProcessCell {
                 core.pending.append(items);
             });
         }
-        // SAFETY: as above. A process that can be woken has been queued before, by its submitter,
-        // which has registered it before that.
+        // SAFETY: by the contract of this function, this thread owns the token. A process able to
+        // wake has been queued before, by its submitter, and registered earlier still.
         unsafe { Token::new(self) }
     }
 
@@ -405,8 +405,8 @@ impl ProcessCell {
         }
     }
 
-    /// Has the call made between two steps, behind what has arrived. Gives it back when the process
-    /// has ended.
+    /// Has the call made between two steps, behind the arrived items. Returns the call when the
+    /// process has ended.
     pub(crate) fn call_between_steps(
         self: &Task,
         call: Box<StepsCall>,
@@ -419,7 +419,7 @@ impl ProcessCell {
     }
 
     /// Puts a system event in, always by way of the mailbox: the worker sorts it out when it
-    /// leaves. It comes with its cause, which overtakes others as it does.
+    /// leaves. The event comes with its cause, which overtakes others with it.
     pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
         let item = match self.shared.carrier().cause() {
             Some(cause) => Item::Caused(cause, Box::new(item)),

@@ -1,12 +1,12 @@
 //! The way of an exit action to its process.
 //!
-//! **Problem.** Any thread may register an action with any process, while that waits, runs or ends.
-//! The end of the process runs each action once, in every order of events. A process without
-//! actions must not pay for them: no word of memory, and no read-modify-write at its end.
+//! **Problem.** Any thread may register an action with any process, while the process waits, runs
+//! or ends. The end of the process runs each action once, in every order of events. A process
+//! without actions must not pay for them: no word of memory, and no read-modify-write at its end.
 //!
 //! **Rejected.**
-//! - A list in the cell, to which requesters add and which the end closes: one read-modify-write
-//!   more for every process that ends.
+//! - A list in the cell, filled by requesters and closed by the end: another read-modify-write for
+//!   every ending process.
 //! - One table for a scheduler: a lock for all, and a look into it at every end.
 //! - To look at a list of the actions after the mailbox is closed: both sides need a full fence.
 //!
@@ -15,13 +15,13 @@
 //!    step sees it, and no limit counts it. The requester takes an action back in the same way.
 //! 2. The worker that runs the process takes these requests out before the next step, in their
 //!    order. It keeps the list ([`ExitActions`](crate::process::exit_actions::ExitActions)).
-//! 3. The end of the process closes the mailbox and carries out the requests that are left there.
-//!    When the process has been closed, it releases all in the list. When the process is gone, it
-//!    tells all.
-//! 4. A closed mailbox refuses requests. As long as the process has its PID, a refused request
-//!    goes to a table of the scheduler (`closing_inbox.rs`). The end looks there after the PID is
-//!    gone. The requester puts its request there while the registry keeps the PID from going. So
-//!    the end sees that there is something, and no fence is needed.
+//! 3. The end of the process closes the mailbox and carries out the requests left there. When the
+//!    process has been closed, it releases all in the list. When the process is gone, it notifies
+//!    all.
+//! 4. A closed mailbox refuses requests. As long as the process has its PID, a refused request goes
+//!    to a table of the scheduler (`closing_inbox.rs`). The end looks there after the PID is gone.
+//!    The requester puts its request there while the registry keeps the PID from going. So the end
+//!    sees the request, and no fence is needed.
 //! 5. If the PID is gone, the requester has its action back.
 //!
 //! **Proof sketch.** A mailbox takes a request or refuses it. A request leaves the mailbox once:
@@ -49,18 +49,18 @@ impl ExitActionError {
         Self { pid, action }
     }
 
-    /// The action that was refused. Neither of its calls has been made.
+    /// The refused action. Neither of its calls has been made.
     #[must_use]
     pub fn into_action(self) -> Box<dyn ExitAction> {
         self.action.into_inner()
     }
 }
 
-/// An action that has come back.
+/// An action returned to its sender.
 pub(crate) type Refused = Box<dyn ExitAction>;
 
 impl ProcessCell {
-    /// Registers an action. It comes back when the process is gone.
+    /// Registers an action. Returns it when the process is gone.
     pub(crate) fn add_exit_action(self: &Task, action: Box<dyn ExitAction>) -> Result<(), Refused> {
         self.ask_exit(ExitRequest::Add(action)).map_err(action_of)
     }
@@ -74,13 +74,13 @@ impl ProcessCell {
         self.push_exit(ExitRequest::Add(action)).map_err(action_of)
     }
 
-    /// Takes back the actions with that key, unless the process is gone.
+    /// Takes back the actions with the key, unless the process is gone.
     pub(crate) fn remove_exit_actions(self: &Task, key: ExitKey) {
         let _gone = self.ask_exit(ExitRequest::Remove(Box::new(key)));
     }
 
-    /// Asks that of the end, also while the process ends. The request comes back when the process
-    /// is gone.
+    /// Sends a request to the end, also while the process ends. Returns the request when the
+    /// process is gone.
     pub(crate) fn ask_exit(self: &Task, request: ExitRequest) -> Result<(), ExitRequest> {
         let mut refused = match self.push_exit(request) {
             Ok(()) => return Ok(()),
@@ -114,7 +114,7 @@ fn action_of(refused: ExitRequest) -> Refused {
     }
 }
 
-/// As [`add`], for an action that belongs to the incarnation.
+/// As [`add`], for an action of the incarnation.
 pub(crate) fn add_own(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
     if task.origin.incarnation().is_none() {
         return add(task, action);

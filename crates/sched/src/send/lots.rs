@@ -1,12 +1,12 @@
-//! Sending many messages to one process.
+//! Sends of many messages to a process.
 //!
-//! **Problem.** A send is one read-modify-write on a word that a process's senders share with
-//! its runner. A sender with a thousand messages fetches that word's cache line a thousand times.
+//! **Problem.** A send is a read-modify-write on a word shared by a process's senders and its
+//! runner. A sender with a thousand messages fetches the word's cache line a thousand times.
 //!
-//! **Protocol.** The sender links messages in nodes that only it sees, and puts them in by a single
-//! push, [`MOST`] at a time. So the process begins with the first, on another worker, while the
-//! sender makes later ones. With a limit of the mailbox one read-modify-write takes the places
-//! beforehand, as many as there are.
+//! **Protocol.** The sender links messages in nodes of its own, and puts them in by a single push,
+//! [`MOST`] at a time. So the process begins with the first, on another worker, while the sender
+//! makes later messages. With a limit of the mailbox a single read-modify-write takes the free
+//! places beforehand.
 
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
@@ -29,7 +29,7 @@ pub struct SendAllError {
     pub target: Pid,
     /// How many messages before these have been sent.
     pub sent: usize,
-    /// The messages that were not, in order.
+    /// The messages not sent, in order.
     pub messages: Vec<Message>,
 }
 
@@ -64,8 +64,7 @@ pub(crate) fn send_all(
                 let sent = sent + count - rest.len();
                 let mut left: Vec<_> = rest.into_iter().map(item::into_message).collect();
                 left.extend(refused.map(|(_, message)| message));
-                // One by one: `extend` would rely on the iterator's answer to how many there
-                // are.
+                // In turn: `extend` would rely on the iterator's answer to their number.
                 messages.for_each(|message| left.push(message));
                 return Err(SendAllError {
                     kind,
@@ -79,7 +78,7 @@ pub(crate) fn send_all(
 }
 
 impl ProcessCell {
-    /// Delivers messages, as many as there is room for, and gives the others back. Never blocks.
+    /// Delivers messages, as many as have room, and returns the others. Never blocks.
     fn deliver_lot(self: &Task, mut lot: Batch<Item>) -> Result<(), (SendErrorKind, Batch<Item>)> {
         if lot.is_empty() {
             return Ok(());

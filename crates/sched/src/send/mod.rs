@@ -1,8 +1,8 @@
 //! The way of a message: from a PID to a mailbox, and from there to the queue of a worker.
 //!
-//! **What it promises.** A message is delivered once, or comes back inside the error (R2).
+//! **Promise.** A message is delivered once, or comes back inside the error (R2).
 //!
-//! **What it may import.** The folders from `base` to `runtime` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `runtime` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod delivery;
 pub(crate) mod exit_requests;

@@ -1,4 +1,4 @@
-//! Which process, or which router, an envelope goes to.
+//! The process, or the router, to which an envelope goes.
 
 use crate::base::contain::log;
 use crate::probe::{Carry, Cause};
@@ -19,21 +19,21 @@ use std::ptr;
 use std::sync::Arc;
 use tracing::Level;
 
-/// Gives an envelope to a receiver that knows other hosts.
+/// Passes an envelope to a receiver for other hosts.
 type PassOn = fn(&dyn EnvelopeReceiver, Envelope) -> Result<(), SendError>;
 
-/// The same once more: of a type that is known, the lints know whether it is cheaper to copy.
+/// Clones the value: the lints know of a concrete type whether it is cheaper to copy.
 fn again<T: Clone>(value: Option<&T>) -> Option<T> {
     value.cloned()
 }
 
 impl Shared {
-    /// Whether the PID is one of this scheduler's.
+    /// Whether the PID belongs to this scheduler.
     pub(crate) fn is_local(&self, pid: Pid) -> bool {
         pid.host() == self.host && (pid.node().is_none() || pid.node() == self.node)
     }
 
-    /// The live process with that PID.
+    /// The live process with this PID.
     pub(crate) fn find(&self, pid: Pid) -> Option<Task> {
         if self.is_local(pid) {
             self.census.registry.get(pid.id())
@@ -42,20 +42,20 @@ impl Shared {
         }
     }
 
-    /// Asks the process with that PID to finish.
+    /// Asks the process with this PID to finish.
     pub(crate) fn cancel(&self, pid: Pid, reason: CancelReason) -> Result<(), NotFound> {
         let asked = self.find(pid).filter(|task| task.cancel(reason));
         asked.map(drop).ok_or(NotFound { pid })
     }
 
-    /// Lets the process with that PID take no further step.
+    /// Lets the process with this PID take no further step.
     pub(crate) fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
         let ended = self.find(pid).filter(ProcessCell::terminate);
         ended.map(drop).ok_or(NotFound { pid })
     }
 
-    /// Sends an envelope to a process of this scheduler, or on to the router; also when there is no
-    /// such process, if that has been asked for: the PID may be one of a channel in front of this
+    /// Sends an envelope to a process of this scheduler, or on to the router. With `routes_unknown`
+    /// this includes envelopes without a process: the PID may belong to a channel in front of this
     /// scheduler (R5).
     pub(crate) fn route(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
         if self.is_local(envelope.target) {
@@ -76,7 +76,7 @@ impl Shared {
         self.pass_out(envelope, |to, envelope| to.send_control(envelope))
     }
 
-    /// Gives the router what is for another host.
+    /// Passes envelopes for other hosts to the router.
     fn pass_out(&self, envelope: Envelope, send: PassOn) -> Result<(), SendError> {
         let target = envelope.target;
         let Some(router) = self.config.router.as_deref() else {
@@ -94,7 +94,7 @@ impl Shared {
         send(router, envelope)
     }
 
-    /// Gives the router what was refused because there is no such process here.
+    /// Passes an envelope refused for want of a process here to the router.
     #[cold]
     #[inline(never)]
     fn pass_on(&self, error: SendError, send: PassOn) -> Result<(), SendError> {
@@ -123,12 +123,12 @@ impl Shared {
         }
     }
 
-    /// As [`deliver`](Self::deliver), for a target that is this scheduler's.
+    /// As [`deliver`](Self::deliver), for a target of this scheduler.
     fn deliver_here(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
         let id = envelope.target.id();
         // The message is in its node before the look-up, which the end of the process waits for.
         let message = item::of_message(envelope.message);
-        // So is its cause, which this thread keeps meanwhile: its drop may call foreign code.
+        // So is its cause, kept by this thread meanwhile: its drop may call foreign code.
         let cause = self.carrier().cause();
         local::with_either(self, |queue| {
             match self.put(id, again(cause.as_ref()), message) {
@@ -142,8 +142,7 @@ impl Shared {
         })
     }
 
-    /// Puts a message into the process with that id: see
-    /// [`ProcessCell::accept`].
+    /// Puts a message into the process with this id: see [`ProcessCell::accept`].
     fn put(&self, id: u64, mut cause: Option<Cause>, message: Single<Item>) -> Accepted {
         let mut message = Some(message);
         let put = self.census.registry.read(id, |task| {
@@ -179,7 +178,7 @@ impl Shared {
         Err(SendError::new(kind, message.to(target)))
     }
 
-    /// Why there is no process of a PID that is this scheduler's.
+    /// Why a PID of this scheduler has no process.
     fn unknown(&self) -> SendErrorKind {
         if self.shutdown.is_halted() {
             SendErrorKind::Stopping
@@ -198,17 +197,17 @@ impl Shared {
 }
 
 thread_local! {
-    /// Of which schedulers routers have envelopes on this thread that those have no process for,
-    /// and for which ids.
+    /// The schedulers, each with an id, whose routers have an envelope on this thread for want of a
+    /// process.
     static PASSING: RefCell<Vec<(*const Shared, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// One of these, until this is dropped.
+/// An entry of `PASSING`, until it is dropped.
 struct Passing;
 
 impl Passing {
-    /// None if a router has one for that id already: it has come back. None as well when the thread
-    /// ends.
+    /// Begins an entry. `None` if a router has an envelope for this id already: the envelope has
+    /// come back. `None` as well when the thread ends.
     fn begin(shared: &Shared, id: u64) -> Option<Self> {
         let own = (ptr::from_ref(shared), id);
         let is_new = PASSING.try_with(|passing| {

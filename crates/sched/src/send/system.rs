@@ -1,20 +1,20 @@
-//! System events that crates above the scheduler put to processes.
+//! System events from crates above the scheduler to processes.
 
 use crate::process::exit_signal::ExitSignal;
 use crate::runtime::cell::Task;
 use crate::runtime::item::Item;
 use ganger_proc_api::{Event, ExitNotice, Message, Pid};
 
-/// What [`Handle::send_system`](crate::Handle::send_system) puts to a process.
+/// The argument of [`Handle::send_system`](crate::Handle::send_system).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SystemEvent {
-    /// The process gets it as [`Event::Exit`]. A notice that is
-    /// [in order](ExitNotice::in_order) overtakes nothing.
+    /// The process gets the notice as [`Event::Exit`]. A notice [in order](ExitNotice::in_order)
+    /// overtakes nothing.
     Exit(ExitNotice),
     /// The process gets it as [`Event::Control`].
     Control(Message),
-    /// It is asked before the next step of the process what there is to do.
+    /// The worker asks the signal before the next step of the process.
     Signal(Box<dyn ExitSignal>),
 }
 

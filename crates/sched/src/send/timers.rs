@@ -16,7 +16,7 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The timers of a scheduler with so many shards.
+/// Makes the timers of a scheduler, in `shards` shards.
 pub(crate) fn make_timers(
     shared: &Weak<Shared>,
     dues: &Arc<Dues>,
@@ -108,9 +108,9 @@ impl Host {
     }
 }
 
-/// Sends a message that is kept under that ticket. Nothing is sent when it has been taken back. A
-/// envelope for another scheduler is sent as any other, and can't be taken back. Returns `false`
-/// when it is refused; a dead letter then. Never blocks.
+/// Sends a message kept under the ticket. Nothing is sent when it has been taken back. An envelope
+/// for another scheduler is sent as any other, and can't be taken back. Returns `false` after a
+/// refusal, which makes a dead letter. Never blocks.
 fn send_held(shared: &Arc<Shared>, target: Pid, ticket: Ticket) -> bool {
     let task = shared.find(target);
     let refused = task.as_ref().and_then(|task| {
@@ -140,7 +140,7 @@ fn send_held(shared: &Arc<Shared>, target: Pid, ticket: Ticket) -> bool {
 }
 
 impl Shared {
-    /// Has the envelope sent after that time, with the cause of what this thread does now.
+    /// Has the envelope sent after `delay`, with the cause of this thread's present work.
     pub(crate) fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
         let timers = &self.timing.timers;
         match self.carrier().cause().and_then(Carrier::outwards) {
@@ -149,7 +149,7 @@ impl Shared {
         }
     }
 
-    /// Tells the sink of dead letters, if there is one, of a message that is dropped.
+    /// Notifies the sink of dead letters, if any, of a dropped message.
     pub(crate) fn tell_of_dead_letter(&self, letter: &DeadLetter) {
         if let Some(sink) = &self.config.dead_letters {
             contain_and_report("dead letter", letter.target, self.own_counters(), || {

@@ -1,4 +1,4 @@
-//! How long a worker keeps what it finds ready in the driver to itself.
+//! How long a worker keeps the ready processes of the driver to itself.
 //!
 //! **Problem.** Sockets become ready a few at a time. A wake-up of another worker costs more than
 //! their steps, and the two then take turns in the driver: each goes to sleep and is woken again
@@ -6,16 +6,16 @@
 //!
 //! **Rejected.** To wake another worker for the second event. This file buys, on two processors
 //! with 64 connections: 1.3 requests in place of one with hyper, in 0.9 of the processor time and
-//! with a third of the 99th percentile; 1.3 requests with echo. To keep all that is ready: a long
+//! with a third of the 99th percentile; 1.3 requests with echo. To keep all ready processes: a long
 //! step would hold up the others. A single span: of 100 us it has two workers take turns as soon as
-//! 20 connections are ready; of 500 us it holds up turns that are worth a wake-up each.
+//! 20 connections are ready; of 500 us it holds up turns worth a wake-up each.
 //!
-//! **Protocol.** A worker measures its turns between two visits. It *keeps* what it finds if by
-//! that measure all of it is over in [`KEPT_SPAN`], or in [`KEPT_LONG`] where a turn takes longer
-//! than [`KEPT_TURN`], and wakes no sleeper for its own deque then.
-//! Others may steal from the deque. At each pick from a kept batch the worker reads the clock, and
-//! the batch is kept no longer when the span is over. The monitor watches the step in between, as
-//! it does for a lone process (`blocking/monitor.rs`).
+//! **Protocol.** A worker measures its turns between two visits. It *keeps* the ready processes if
+//! by this measure all are over in [`KEPT_SPAN`], or in [`KEPT_LONG`] where a turn takes longer
+//! than [`KEPT_TURN`], and wakes no sleeper for its own deque then. Others may steal from the
+//! deque. At each pick from a kept batch the worker reads the clock, and ends the keeping when the
+//! span is over. The monitor watches the step in between, as it does for a lone process
+//! (`blocking/monitor.rs`).
 
 use super::pace::Pace;
 use crate::policy::{KEPT_LONG, KEPT_MOST, KEPT_SPAN, KEPT_TURN};
@@ -36,7 +36,7 @@ impl Batch {
         }
     }
 
-    /// The worker goes to the driver, after so many turns in all.
+    /// Enters the driver, after `turns` turns in all.
     pub(super) fn enter(&mut self, turns: u64, now: impl FnOnce() -> u64) {
         let count = turns.saturating_sub(self.turns);
         if count > 0 {
@@ -46,7 +46,7 @@ impl Batch {
         }
     }
 
-    /// The worker has left it, and so many are ready. Returns until when it keeps them, or 0.
+    /// Leaves the driver with `ready` processes. Returns until when the worker keeps them, or 0.
     pub(super) fn leave(&mut self, ready: usize, now: u64) -> u64 {
         let Pace {
             picks, mean, at, ..
@@ -69,7 +69,7 @@ impl Batch {
 mod tests {
     use super::*;
 
-    /// How many ready processes are kept, after so many turns of that length.
+    /// How many ready processes are kept, after `turns` turns of the length `each`.
     fn kept(turns: u64, each: u64) -> usize {
         let (mut batch, begin) = (Batch::new(), 1_000_000);
         batch.leave(0, begin);

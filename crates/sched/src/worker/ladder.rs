@@ -1,34 +1,32 @@
 //! Where a worker looks for a process: rung by rung, until it finds one.
 //!
 //! **Where it looks**, in this order (`policy.rs` has the numbers): the urgent lane (processes with
-//! system events), eight times at most before it is passed over; the lane of arrivals (processes
+//! system events), at most eight times before it is passed over; the lane of arrivals (processes
 //! woken by a timer), 256 times or a millisecond at most before it is passed over; its own deque,
 //! youngest first (the data of a process just woken is in the cache), or oldest first while
-//! processes give way there (`runtime/round.rs`); the global queue (a process
-//! to run, some more for the deque); the deques of other workers, of which it takes the older half.
-//! **Rotation**: at every 127th pick that is not from a lane, earlier if steps are long
-//! (`worker/rotation.rs`), and at the first such pick after 10 ms without a rotation, the worker
-//! looks at the global queue first and takes the oldest of its own deque next, but after a slice of
-//! those that the first has woken. So two processes
-//! that keep waking each other starve no third process. If the global queue is empty, the oldest of
-//! a worker with more may take its place (`worker/balance.rs`).
+//! processes give way there (`runtime/round.rs`); the global queue (a process to run, some more for
+//! the deque); the deques of other workers, of which it takes the older half. **Rotation**: at
+//! every 127th pick outside of the lanes, earlier if steps are long (`worker/rotation.rs`), and at
+//! the first such pick after 10 ms without a rotation, the worker looks at the global queue first
+//! and takes the oldest of its own deque next, but after a slice of the processes woken by the
+//! first. So two processes waking each other starve no third process. If the global queue is empty,
+//! the oldest of a worker with more may take its place (`worker/balance.rs`).
 //!
 //! **The bound.** Let `R` be the rotation (127), `G` the batch from the global queue (16). A
 //! process with `n` processes before it in the global queue, or below it in a deque, starts within
-//! `(R + 1) * (n + 1)` picks of the workers that have it. For nothing is ever put before it; each
-//! rotation takes the first of the global queue, if any, and the oldest of the deque, both within
-//! `R + 1` picks of the last rotation's; and a thief moves it with the processes below it, and runs
-//! the oldest first. From the global queue it may move to an empty deque, above at most `G`
-//! processes:
-//! `(R + 1) * (n + G + 2)` picks in all.
+//! `(R + 1) * (n + 1)` picks of its workers. For nothing is ever put before it; each rotation takes
+//! the first of the global queue, if any, and the oldest of the deque, both within `R + 1` picks of
+//! the last rotation's; and a thief moves it with the processes below it, and runs the oldest
+//! first. From the global queue it may move to an empty deque, above at most `G` processes: `(R +
+//! 1) * (n + G + 2)` picks in all.
 //!
-//! These are picks of ready processes that are not urgent. A pick is a turn, with several steps at
-//! times (`turn/steps.rs`), or several turns (`turn/catch_up.rs`). Let `K` be the picks in a row
-//! from the urgent lane (8): while the lane is in use, every `K + 1`st pick of a worker is from
-//! elsewhere, so that the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. The lane
-//! of arrivals makes them `A + 1` times as many while it is in use; `A` is 256. A process with `n`
-//! before it in the urgent lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers
-//! between steps: each passes the lane over once, and then at every `K + 1`st pick.
+//! These are picks of ready, not urgent processes. A pick is a turn, with several steps at times
+//! (`turn/steps.rs`), or several turns (`turn/catch_up.rs`). Let `K` be the picks in a row from the
+//! urgent lane (8): while the lane is in use, every `K + 1`st pick of a worker is from elsewhere,
+//! and the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. The lane of arrivals
+//! makes them `A + 1` times as many while it is in use; `A` is 256. A process with `n` before it in
+//! the urgent lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers between steps:
+//! each passes the lane over once, and then at every `K + 1`st pick.
 
 use super::Worker;
 use super::rotation::Due;
@@ -51,7 +49,8 @@ impl Worker<'_> {
         }
     }
 
-    /// The first rung: passed over after [`URGENT_STREAK`] picks, unless the others are empty.
+    /// Looks on the first rung: passed over after [`URGENT_STREAK`] picks, unless all other queues
+    /// are empty.
     #[cold]
     fn look_at_urgent(&mut self) -> Option<Token> {
         if self.shared.timing.time.nanos() >= self.slot.timers() {
@@ -81,8 +80,8 @@ impl Worker<'_> {
         Some(token)
     }
 
-    /// The second rung: passed over after a [`Streak`](super::streak::Streak), unless the others
-    /// are empty.
+    /// Looks on the second rung: passed over after a [`Streak`](super::streak::Streak), unless all
+    /// other queues are empty.
     fn look_at_arrivals(&mut self) -> Option<Token> {
         if self.shared.queues.arrivals.is_empty() {
             self.look_at_the_rest()
@@ -152,7 +151,7 @@ impl Worker<'_> {
         self.look_elsewhere()
     }
 
-    /// The next process of a round (`runtime/round.rs`), unless what was woken comes first.
+    /// Takes the next process of a round (`runtime/round.rs`), unless a woken process comes first.
     #[inline(never)]
     fn pick_in_round(&mut self) -> Option<Token> {
         let queue = self.queue;
@@ -164,7 +163,7 @@ impl Worker<'_> {
             Round::Over => return None,
             Round::Again if !self.shared.queues.global.is_empty() => {
                 if let Some(token) = self.take_global() {
-                    // The others have waited as well: nothing of the deque comes before them.
+                    // The others have waited as well: no process of the deque comes before them.
                     queue.begin_woken(len);
                     return Some(token);
                 }
@@ -179,7 +178,7 @@ impl Worker<'_> {
         Some(oldest)
     }
 
-    /// Timers and rotations, which come before a pick once they are due.
+    /// Serves due timers and rotations, which come before a pick.
     #[cold]
     #[inline(never)]
     fn take_due(&mut self, now: u64) -> Option<Token> {
@@ -354,7 +353,7 @@ impl Worker<'_> {
                     self.queue.begin_woken(0);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
-                    // The oldest: so a process that is stolen often comes closer to its turn each
+                    // The oldest: so a frequently stolen process comes closer to its turn each
                     // time. Other thieves may have taken all of them.
                     if let Some(token) = self.take_oldest() {
                         probe.taking(own, From::Stolen);
@@ -366,7 +365,7 @@ impl Worker<'_> {
         None
     }
 
-    /// A random number below `of`; `what` names the decision.
+    /// Draws a random number below `of`; `what` names the decision.
     pub(super) fn draw(&mut self, what: &'static str, of: usize) -> usize {
         Decider::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
     }

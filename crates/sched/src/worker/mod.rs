@@ -2,19 +2,17 @@
 //!
 //! Where a worker looks, and how long a process may wait: `worker/ladder.rs`.
 //!
-//! **Without work** a worker searches a few times
-//! ([`SPIN_LOOKS`](crate::policy::SPIN_LOOKS)), and then sleeps. `queues/idle.rs` says how it
-//! sleeps, and why no process stays in a queue while all workers sleep. A worker that may not
-//! search, because enough workers do, backs off in the same way: it looks at its own deque and the
-//! global queue alone. If it slept at once, a thread that pushes many processes in turn would have
-//! to wake it after each process that the searcher finds.
+//! **Without work** a worker searches a few times ([`SPIN_LOOKS`](crate::policy::SPIN_LOOKS)), and
+//! then sleeps. `queues/idle.rs` says how it sleeps, and why no process stays in a queue while all
+//! workers sleep. A worker that may not search, because enough others do, backs off in the same
+//! way: it looks at its own deque and the global queue alone. If it slept at once, a thread that
+//! pushes many processes in turn would have to wake it after each process that the searcher finds.
 //!
-//! **A wait that was brief** ([`BRIEF_WAIT`](crate::policy::BRIEF_WAIT)) cost a sleep and a wake-up
-//! for less time than these take. So the next wait begins with
-//! [`BRIEF_LOOKS`](crate::policy::BRIEF_LOOKS) more searches (spin for as long as blocking would
-//! cost: Karlin, Li, Manasse and Owicki, SOSP 1991, pages 41 to 55). A thread outside of the
-//! scheduler gains by it: a spawn takes 0.6 of the time, a question 0.1, where a worker slept
-//! before each.
+//! **A brief wait** ([`BRIEF_WAIT`](crate::policy::BRIEF_WAIT)) cost a sleep and a wake-up for less
+//! time than these take. So the next wait begins with [`BRIEF_LOOKS`](crate::policy::BRIEF_LOOKS)
+//! more searches (spin for as long as blocking would cost: Karlin, Li, Manasse and Owicki, SOSP
+//! 1991, pages 41 to 55). A thread outside of the scheduler gains by it: a spawn takes 0.6 of the
+//! time, a question 0.1, where a worker slept before each.
 //!
 //! **Rejected.** To yield the thread before the sleep, unless the user asks for it by
 //! `Builder::spin_limits`. A worker in a yield counts as awake. If another program computes on its
@@ -152,7 +150,7 @@ struct Worker<'a> {
     batch: Batch,
     /// When the current wait for work began, or the last.
     waits_since: u64,
-    /// The last wait that ended with a sleep was brief.
+    /// Whether the last wait with a sleep was brief.
     was_brief: bool,
     /// The worker is in no turn, as `WorkerSlots` knows.
     is_looking: bool,
@@ -202,8 +200,8 @@ impl<'a> Worker<'a> {
         next
     }
 
-    /// As [`next`](Self::next). A worker that was replaced by a spare retires first; `None` also if
-    /// its thread ends then.
+    /// As [`next`](Self::next). A worker replaced by a spare retires first; `None` also if its
+    /// thread ends then.
     #[inline(always)]
     fn next_while_active(&mut self) -> Option<Token> {
         if self.slot.is_replaced() && self.retire() == Next::Leave {

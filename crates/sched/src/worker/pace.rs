@@ -6,7 +6,7 @@
 
 use std::mem;
 
-/// How many picks last for a span, by the last picks that were timed.
+/// How many picks last for a span, measured over the last timed picks.
 pub(super) struct Pace {
     span: u64,
     most: u32,

@@ -9,9 +9,8 @@
 //!
 //! **Protocol.** A worker compares the coarse time with its *alert*: no later than its next
 //! rotation, and [`TIMER_NEAR`] before the earliest deadline of its shard. From there on the worker
-//! reads the clock each time that picks for about [`TIMER_SPAN`](crate::policy::TIMER_SPAN) have
-//! passed. Delivered processes go to the lane of arrivals, from which all workers take
-//! (`worker/ladder.rs`).
+//! reads the clock after picks for about [`TIMER_SPAN`](crate::policy::TIMER_SPAN) each. Delivered
+//! processes go to the lane of arrivals, from which all workers take (`worker/ladder.rs`).
 
 use super::Worker;
 use crate::policy::{LATE_AT_WORKERS, TIMER_NEAR};
@@ -23,7 +22,7 @@ impl Worker<'_> {
     #[inline(never)]
     pub(super) fn poll_timers(&mut self) {
         if self.slot.timers() == 0 {
-            // A handler has set a timer for which no thread waits. This worker passes the wait on
+            // A handler has set a timer without a waiting thread. This worker passes the wait on
             // before its next turn: see `hand_over_wait`.
             self.mark_searching();
         } else if let Some(left) = self.timers_left.checked_sub(1) {

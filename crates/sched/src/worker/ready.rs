@@ -1,5 +1,5 @@
-//! How a worker looks in the driver, and queues what is ready there. `worker/batch.rs` says for how
-//! long the worker keeps that.
+//! A worker's look into the driver, and its queueing of ready processes. `worker/batch.rs` decides
+//! how long the worker keeps them.
 
 use super::Worker;
 use crate::policy::DRIVER_UNSEEN;
@@ -14,7 +14,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Queues what was ready in the driver, and keeps it if it is soon over.
+    /// Queues the processes made ready in the driver, and keeps them if they are soon over.
     pub(super) fn leave_driver(&mut self, ready: Vec<Token>) {
         let until = match &self.shared.timing.driven {
             Some(driven) if !ready.is_empty() => {

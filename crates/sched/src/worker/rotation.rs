@@ -13,16 +13,16 @@
 //! **Protocol.** A rotation is due
 //! 1. after [`ROTATION`](crate::policy::ROTATION) picks, or after the chain limit by the coarse
 //!    time, in any case;
-//! 2. before that, unless steps are short, after as many picks as last for [`ROTATION_SPAN`] in the
-//!    mean. The worker measures them each time that an eighth of the chain limit has passed;
+//! 2. before then, unless steps are short, after as many picks as last for [`ROTATION_SPAN`] in the
+//!    mean. The worker measures them after each eighth of the chain limit;
 //! 3. later, where the own deque may have a woken process: the worker lets these run for a slice by
-//!    the clock, which is as long as steps are in the mean, and a [`SLICE`] at least. Then it
-//!    rotates at each pick for as long as the slice has lasted, since its last step may have been
-//!    long. Meanwhile it takes from the global queue alone, where this has more than the own deque.
+//!    the clock, as long as steps are in the mean, and at least a [`SLICE`]. Then it rotates at
+//!    each pick for as long as the slice has lasted, since its last step may have been long.
+//!    Meanwhile it takes from the global queue alone, where this has more than the own deque.
 //!
 //! A slice may lie between the two halves of a rotation: the process from the global queue has
-//! woken others, which would wait for a long step of the oldest otherwise. Both halves and what
-//! lies between count as picks up to the next rotation.
+//! woken others, which would wait for a long step of the oldest otherwise. Both halves and the
+//! picks between them count as picks up to the next rotation.
 //!
 //! So a worker with short steps reads no clock, and a worker with long steps rotates at each pick.
 
@@ -57,7 +57,7 @@ pub(super) struct Rotation {
     window: u64,
     /// Picks of a slice between two reads of the clock.
     slice_pace: Pace,
-    /// For how long the slice has lasted, if there is a slice.
+    /// How long the slice has lasted, if the worker is in a slice.
     slice: Option<u64>,
     /// How much more time than the global queue the own deque has had.
     owed: u64,
@@ -65,7 +65,7 @@ pub(super) struct Rotation {
     is_own: bool,
 }
 
-/// What comes before a pick.
+/// The action before a pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Rotation,
@@ -125,8 +125,8 @@ impl Rotation {
         self.due
     }
 
-    /// Takes the due action, and counts it as done. `woken`: so many woken processes the own deque
-    /// has at most; `is_shorter`: the own deque has fewer than the global queue.
+    /// Takes the due action, and counts it as done. `woken`: the most woken processes that the own
+    /// deque may have; `is_shorter`: the own deque has fewer than the global queue.
     pub(super) fn take(
         &mut self,
         now: u64,
@@ -259,8 +259,8 @@ impl Rotation {
         self.slice.map_or(self.owed == 0, |used| used < span)
     }
 
-    /// The slice begins or goes on, up to the next read of the clock. Behind the woken are
-    /// others, whose steps may be long.
+    /// Begins or continues the slice, up to the next read of the clock. Behind the woken processes
+    /// are others, whose steps may be long.
     fn go_on_with_slice(&mut self, now: u64, woken: usize) {
         if self.slice.is_none() {
             self.slice = Some(0);
@@ -286,14 +286,14 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// Counts up, and says what must come; nothing where several actions may.
+    /// Counts up, and returns the required action; none where several actions may come.
     struct Model {
         every: u32,
         limit: u64,
         picks: u32,
         last: u64,
         oldest_is_next: bool,
-        /// What was woken has its slice before the oldest.
+        /// Whether woken processes have their slice before the oldest.
         is_slice: bool,
         /// The coarse time is still the first.
         is_new: bool,
@@ -528,7 +528,7 @@ mod tests {
             }
             due
         };
-        // The worker finds that steps are long.
+        // The worker finds steps to be long.
         let alternate = [Some(Due::Rotation), Some(Due::Oldest)].into_iter().cycle();
         let is_known = (0..40)
             .map(|_| next(NONE_WOKEN))
@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(next(WOKEN), Some(Due::Oldest));
     }
 
-    /// One of no length was woken, and long steps are behind it.
+    /// A process without any length was woken, and long steps are behind it.
     // pins: G4
     #[test]
     fn the_worker_looks_again_when_all_woken_have_run() {
@@ -561,7 +561,7 @@ mod tests {
         assert!(rotation.is_due(now));
     }
 
-    /// The first half of each rotation wakes others, which never end.
+    /// The first half of each rotation wakes endless processes.
     // pins: G4
     #[test]
     fn the_oldest_comes_at_last_where_each_rotation_wakes_others() {

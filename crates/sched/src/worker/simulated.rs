@@ -1,9 +1,8 @@
-//! A worker without a thread: what it would do is done one move at a time, when it is told to.
+//! A worker without a thread, which does one move at a time, on request.
 //!
-//! The moves are the worker's own: a look at the queues; what follows one that has found something;
-//! a turn; the announcement that it sleeps; the look after that. Between any two of them others may
-//! move. What a worker does within one is not interrupted: for that there are the models under
-//! loom.
+//! The moves are the worker's own: a look at the queues; the announcement of a found process; a
+//! turn; the announcement of its sleep; the look after it. Between two moves others may move. A
+//! move is not interrupted: this is left to the models under loom.
 
 use super::{Looked, Worker};
 use crate::base::clock::Clock;
@@ -20,25 +19,25 @@ use std::time::Duration;
 
 /// Where a worker is between two moves.
 enum Phase<'a> {
-    /// It looks for a process, after so many looks that found none.
+    /// The worker looks for a process, after this many empty looks.
     Looks(u32),
-    /// It has found one, and no other worker knows yet that it searches no more.
+    /// The worker has found a process, and no other worker knows yet that it searches no more.
     Found(Token),
-    /// It is about to run it.
+    /// The worker is about to run the process.
     Runs(Token),
     /// The step has begun, and blocks the thread until then; as the reports say.
     Blocks(Token, Duration, Running<'a>),
     /// Its place has been taken.
     Relieved,
-    /// It waits until it is needed, or until that time.
+    /// The worker waits until it is needed, or until this time.
     OffDuty(Duration),
-    /// No process has needed it for so long that its thread is about to end.
+    /// No process has needed the worker for so long that its thread is about to end.
     Retires,
-    /// It has looked often enough, and is about to announce that it sleeps.
+    /// The worker has looked often enough, and is about to announce its sleep.
     Tired,
-    /// It has announced that it sleeps.
+    /// The worker has announced its sleep.
     Announced,
-    /// It sleeps; if it is the timer waiter until a moment, or as a fault until a time before that.
+    /// The worker sleeps; a timer waiter until a moment, or as a fault until an earlier time.
     Sleeps(Option<(u64, Duration)>),
     /// The scheduler has halted, or the thread has ended.
     Gone,
@@ -93,7 +92,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Whether it sleeps, is a spare that is not needed, or has left.
+    /// Whether the worker sleeps, is an unneeded spare, or has left.
     pub(crate) fn sleeps(&self) -> bool {
         matches!(
             self.phase,
@@ -101,7 +100,7 @@ impl<'a> Simulated<'a> {
         )
     }
 
-    /// When the system wakes a timer waiter that is to sleep until that moment.
+    /// When the system wakes a timer waiter that sleeps until `until`.
     fn wakes(&self, until: u64) -> Duration {
         let until = Duration::from_nanos(until);
         let now = self.clock.now();
@@ -112,7 +111,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Whether that time has come.
+    /// Whether the time has come.
     fn is_over(&self, until: Option<(u64, Duration)>) -> bool {
         until.is_some_and(|(_, wakes)| wakes <= self.clock.now())
     }
@@ -175,7 +174,7 @@ impl<'a> Simulated<'a> {
             }
             Phase::Blocks(token, _, running) => {
                 drop(running);
-                // It is counted again when it goes on.
+                // The turn is counted again when it continues.
                 self.worker.counters.turns.take_back();
                 self.run(token)
             }
@@ -209,7 +208,7 @@ impl<'a> Simulated<'a> {
             }
             Phase::Retires => {
                 self.queue.cache.take().leave(&shared.census.pool);
-                // The next owner of the slot goes on with the deque that belongs to it.
+                // The next owner of the slot continues with its own deque.
                 shared.worker_slots.leave(index, Deque::new());
                 Did::Retired
             }
@@ -270,7 +269,7 @@ impl<'a> Simulated<'a> {
         did
     }
 
-    /// It has rested: it looks again after so many looks that found nothing, unless it has to stand
+    /// Looks again after this many empty looks, when the worker has rested, unless it must stand
     /// down.
     fn search_again(&mut self, empty: u32) {
         if !self.has_to_stand_down() {
@@ -290,7 +289,7 @@ impl<'a> Simulated<'a> {
         shared.worker_slots.is_replaced(self.queue.index) && !shared.shutdown.is_halted()
     }
 
-    /// Gives up what it kept for later processes.
+    /// Drops the cache for later processes.
     pub(crate) fn leave(self) {
         drop(self.runner);
         self.queue

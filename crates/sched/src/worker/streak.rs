@@ -47,7 +47,7 @@ mod tests {
     fn arrivals_alone_are_picked_in_a_row_again_after_a_look_elsewhere() {
         let mut streak = Streak::default();
         for _ in 0..3 {
-            // The first pick of a new row is the one that follows the look.
+            // The first pick of a new row is the pick after the look.
             assert!((1..ARRIVALS_STREAK).all(|_| streak.goes_on(1, 70)));
             streak.goes_on(1, 70);
             assert!(!streak.goes_on(1, 70));

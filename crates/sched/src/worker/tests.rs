@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Worker 1 of two, without threads, beside another one that searches; and a slot for a spare.
+/// Worker 1 of two, without threads, while the other worker searches; and a slot for a spare.
 fn beside_a_searcher() -> (Scheduler, LocalQueue) {
     let builder = Scheduler::builder().workers(2).max_spares(1);
     let builder = builder.shutdown_deadline(Duration::ZERO);
@@ -20,7 +20,7 @@ fn beside_a_searcher() -> (Scheduler, LocalQueue) {
     (scheduler, LocalQueue::new(shared, 1, deque))
 }
 
-/// Whether what `meanwhile` does keeps the worker from sleeping for ever.
+/// Whether `meanwhile` keeps the worker from sleeping for ever.
 fn wakes_up(shared: &Arc<Shared>, queue: LocalQueue, meanwhile: impl FnOnce()) -> bool {
     let (woken, wakes) = mpsc::channel();
     let sleeper = std::thread::spawn(move || {
@@ -40,7 +40,7 @@ fn wakes_up(shared: &Arc<Shared>, queue: LocalQueue, meanwhile: impl FnOnce()) -
 fn who_is_relieved_before_it_falls_asleep_does_not() {
     let (scheduler, queue) = beside_a_searcher();
     let shared = &scheduler.shared;
-    // No thread wakes it for that.
+    // No thread wakes the worker for its replacement.
     let relieved = shared.worker_slots.replace(1, |_, _| Ok(()), || ());
     assert!(relieved.unwrap());
     assert!(wakes_up(shared, queue, || ()));
@@ -89,7 +89,7 @@ fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
     caller.join().unwrap();
 }
 
-/// Else it waits until that step is over: a worker that never runs out does not steal.
+/// Else the process waits until the step is over: a worker that never runs out does not steal.
 // pins: G4, G6
 #[test]
 fn a_rotation_takes_over_what_waits_behind_a_worker_that_was_relieved() {
@@ -145,7 +145,7 @@ fn who_gives_way_is_behind_the_others_and_the_global_queue_comes_after_each_roun
     assert!(worker.find_work().is_none() && !queue.round.is_on());
 }
 
-/// A driver in which nothing is ever ready.
+/// A driver without any ready events.
 struct Quiet;
 
 impl Driver for Quiet {
@@ -193,7 +193,7 @@ fn the_lane_is_passed_over_only_for_something_else() {
     let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
     let mut worker = Worker::new(&queue);
     let pick = |worker: &mut Worker<'_>| assert!(worker.find_work().is_some());
-    // There is nothing else that it could be passed over for.
+    // No other process is queued to pass the lane over for.
     (0..=URGENT_STREAK).for_each(|_| pick(&mut worker));
     let urgent_picks = &worker.counters.urgent_picks;
     assert_eq!(urgent_picks.get(), u64::from(URGENT_STREAK) + 1);
@@ -202,7 +202,7 @@ fn the_lane_is_passed_over_only_for_something_else() {
     assert_eq!(urgent_picks.get(), u64::from(URGENT));
     assert!(worker.find_work().is_none());
     drop(handles);
-    // No owner has their tokens any more: there is nothing that would end them.
+    // No owner has their tokens any more: nothing would end them.
     std::mem::forget(scheduler);
 }
 
@@ -241,7 +241,7 @@ fn arrivals_come_in_their_order_and_others_between_them() {
     );
     assert_eq!(worker.counters.arrival_picks.get(), COUNT as u64);
     drop(handles);
-    // No owner has their tokens any more: there is nothing that would end them.
+    // No owner has their tokens any more: nothing would end them.
     std::mem::forget(scheduler);
 }
 
@@ -300,7 +300,7 @@ fn a_worker_looks_on_for_a_while_where_its_last_wait_was_brief() {
 fn a_wait_is_brief_by_the_clock_from_its_first_look_on() {
     let (scheduler, queue) = beside_a_searcher();
     let shared = &scheduler.shared;
-    // So that the worker does not block.
+    // For the worker not to block.
     let relieved = shared.worker_slots.replace(1, |_, _| Ok(()), || ());
     assert!(relieved.unwrap());
     let mut worker = Worker::new(&queue);
@@ -315,7 +315,7 @@ fn a_wait_is_brief_by_the_clock_from_its_first_look_on() {
     assert!(!nap(Duration::from_nanos(BRIEF_WAIT)));
 }
 
-/// What is ready there would wait for the searches.
+/// Ready processes there would wait for the searches.
 // pins: I2
 #[test]
 fn a_worker_does_not_look_on_while_no_thread_is_in_the_driver() {

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What numbers come to. A lock of `std` would do, but ThreadSanitizer does not see it.
+/// The sum of numbers. A lock of `std` would do, but ThreadSanitizer does not see it.
 #[derive(Clone, Default)]
 struct Sum(Arc<AtomicU64>);
 
@@ -26,7 +26,7 @@ impl Sum {
     }
 }
 
-/// Adds up the numbers that it gets, and ends with the first 0.
+/// Adds its numbers up, and ends with the first 0.
 struct Adder(Sum);
 
 impl Process for Adder {
@@ -74,7 +74,7 @@ impl ByHand {
         Pid::new(self.shared().host, id)
     }
 
-    /// Starts one with that id, whose sum this is.
+    /// Starts a process with this id, and returns its sum.
     fn start(&self, id: u64) -> Sum {
         let sum = Sum::default();
         let adder = Adder(sum.clone());
@@ -179,7 +179,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What a process that lives by an id is to have got.
+/// The expected messages of a process with an id.
 #[derive(Default)]
 struct Living {
     sum: Sum,

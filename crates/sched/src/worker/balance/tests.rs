@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const MILLI: u64 = 1_000_000;
 
-/// So many workers without threads, with that many processes in their deques. Never freed: no
+/// Workers without threads, with the given numbers of processes in their deques. Never freed: no
 /// thread would end these.
 struct Crowd {
     scheduler: &'static Scheduler,
@@ -39,14 +39,14 @@ impl Crowd {
         self.queues.iter().map(|queue| queue.deque.len()).collect()
     }
 
-    /// Says that the worker runs some process, until the guard is dropped.
+    /// Announces that the worker runs some process, until the guard is dropped.
     fn begin_turn(&self, worker: usize) -> Running<'static> {
         let pid = Pid::new(self.scheduler.shared.host, 7);
         self.scheduler.shared.census.turns.begin(Some(worker), pid)
     }
 }
 
-/// Looks at that time until it is a look, and says what it has found.
+/// Calls `balance` until the worker has looked, and returns the found process.
 fn look(worker: &mut Worker<'_>, now: u64) -> Option<Token> {
     let mut found = None;
     for _ in 0..1_000 {
@@ -104,7 +104,7 @@ fn a_look_that_finds_nothing_is_the_last_one_for_a_while() {
     assert!(look(&mut worker, 2 * MILLI).is_some());
 }
 
-/// Whatever the number of workers; and no worker looks at one that has been relieved for good.
+/// Whatever the number of workers; and no worker looks at a worker relieved for good.
 #[test]
 fn everybody_on_duty_is_looked_at() {
     let crowd = Crowd::new(&[0, 3, 3, 3, 3, 3]);
@@ -121,7 +121,8 @@ fn everybody_on_duty_is_looked_at() {
     (0..100).for_each(|nth| assert!(look(&mut worker, now + nth * MILLI).is_none()));
 }
 
-/// It is a part of the rotation: the global queue comes first, and the own oldest next.
+/// The look is a part of the rotation: the global queue comes first, and the worker's own oldest
+/// next.
 // pins: G4
 #[test]
 fn who_is_taken_of_another_worker_is_put_before_nobody() {
@@ -158,8 +159,8 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
     assert!((1..15).contains(&looks), "{looks} looks in 20 rotations");
 }
 
-/// Two workers that pick in turn, at the same pace, processes that go on for ever: how many picks
-/// each has had.
+/// Two workers pick in turn, at the same pace, processes without an end: returns each process's
+/// picks.
 fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
     /// The coarse time goes on by so much at a time.
     const TICK: u64 = 2_060;
@@ -190,7 +191,7 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
 }
 
 /// Whatever the length of a step, and however the rotations of the two fall: if both looked at
-/// each, the same process would go to and fro, and have one step each time.
+/// each, the same process would alternate, and have one step each time.
 // pins: G4
 #[test]
 fn workers_in_step_with_each_other_give_all_the_same_share() {
