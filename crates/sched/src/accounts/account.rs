@@ -1,4 +1,4 @@
-//! What is known of one process: what it has been sent and not been shown, and what it is owed.
+//! The account of a process: the events sent to it and not shown, and the answers owed to it.
 
 use crate::probe::Arrival;
 use ganger_proc_api::{Event, Message, Pid, Tag};
@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem;
 
-/// An event, as far as it can be told from others.
+/// An event, as far as it differs from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
     Message(Print),
@@ -20,43 +20,41 @@ pub(crate) enum Entry {
     Signal,
 }
 
-/// What a message looks like. The receiver can't tell two that look alike from each other either,
-/// unless they hold values of types that only users know.
+/// The visible parts of a message. The receiver can't tell two equal prints from each other either,
+/// unless the messages hold values of types known only to users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Print {
     source: Option<Pid>,
     hash: u64,
 }
 
-/// What has become of all that a process was sent, or all processes together.
+/// The events of a process, or of all processes together, by their fates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tally {
-    /// Messages and control messages that were accepted, taken by steps, and dropped with their
-    /// process.
+    /// Messages and control messages accepted, taken by steps, and dropped with their process.
     pub(super) messages: u64,
     pub(super) handled: u64,
     pub(super) undelivered: u64,
-    /// Commands that were handed to handlers.
+    /// Commands handed to handlers.
     pub(super) yields: u64,
-    /// Completions that were accepted, taken by steps, and dropped because they came too late or
-    /// twice.
+    /// Completions accepted, taken by steps, and dropped because they came too late or twice.
     pub(super) completions: u64,
     pub(super) delivered: u64,
     pub(super) stale: u64,
     pub(super) upgrades: u64,
 }
 
-/// A process that is alive.
+/// A live process.
 #[derive(Default)]
 pub(super) struct Account {
-    /// Accepted, and not shown to a step: system events, and all others.
+    /// Events accepted, and not shown to a step: system events, and all others.
     system: VecDeque<Entry>,
     others: VecDeque<Entry>,
-    /// Shown and not taken, those of the system first.
+    /// Events shown and not taken, system events first.
     left: Vec<Entry>,
-    /// The events that the running step has been shown.
+    /// The events shown to the running step.
     shown: Option<Vec<Entry>>,
-    /// The yields that have not been answered, with their tags.
+    /// The unanswered yields, with their tags.
     outstanding: HashMap<u64, Tag>,
     next_yield: u64,
     /// How often `init` has returned `Ok`, and `close` has been called.
@@ -65,7 +63,7 @@ pub(super) struct Account {
     pub(super) tally: Tally,
 }
 
-/// The promise, and what was found.
+/// The promise, and the finding.
 type Violation = (&'static str, String);
 
 fn violation(promise: &'static str, found: impl Into<String>) -> Result<(), Violation> {
@@ -73,7 +71,7 @@ fn violation(promise: &'static str, found: impl Into<String>) -> Result<(), Viol
 }
 
 impl Entry {
-    /// None for an event of a kind that is not known here.
+    /// The entry of an event; `None` for an unknown kind.
     pub(super) fn of(arrival: Arrival<'_>) -> Option<Self> {
         match arrival {
             Arrival::Event(event) => Self::of_event(event),
@@ -115,7 +113,7 @@ impl Entry {
 
 impl Print {
     fn of(message: &Message) -> Self {
-        /// Hashes what is written.
+        /// Hashes the written text.
         struct Text(DefaultHasher);
         impl Write for Text {
             fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -126,7 +124,7 @@ impl Print {
         let mut text = Text(DefaultHasher::new());
         message.topic.as_str().hash(&mut text.0);
         for payload in message.payloads.iter() {
-            // No user's code: values of their types have one text for all.
+            // Calls no user's code: values of users' types share a single text.
             let _infallible = write!(text, "{payload:?};");
         }
         Self {
@@ -184,7 +182,7 @@ impl Account {
         lane.push_back(entry);
     }
 
-    /// It is in front of all others that no step has seen.
+    /// Accepts an entry in front of all others not seen by a step.
     pub(super) fn accept_next(&mut self, entry: Entry) {
         self.accept(entry);
         self.others.rotate_right(1);
@@ -220,7 +218,7 @@ impl Account {
         Ok(())
     }
 
-    /// One lane is shown what was left, and then the oldest of what has not been shown.
+    /// Shows a lane's left events, and then the oldest of its new ones.
     fn advance(
         &mut self,
         shown: &[Entry],
@@ -241,7 +239,7 @@ impl Account {
         Ok(())
     }
 
-    /// Takes the oldest of a lane that is to be shown.
+    /// Takes the oldest entry of a lane, to be shown.
     fn next(&mut self, is_system: bool) -> Option<Entry> {
         if is_system {
             return self.system.pop_front();
@@ -289,7 +287,7 @@ impl Account {
         }
     }
 
-    /// A signal is asked. In its place is that notice, or nothing.
+    /// Asks a signal, whose place the notice takes, or nothing.
     pub(super) fn take_signal(&mut self, notice: Option<Entry>) -> Result<(), Violation> {
         let told = |it: &Entry| matches!(it, Entry::Exit(..));
         let at = self.system.iter().position(|it| !told(it));
@@ -315,7 +313,7 @@ impl Account {
         self.forget_left(|_| true);
     }
 
-    /// It takes back its yields with that tag.
+    /// Takes back the yields with the tag.
     pub(super) fn take_back(&mut self, tag: Tag) {
         self.outstanding.retain(|_, its| *its != tag);
         self.forget_left(|its| its == tag);
@@ -328,13 +326,13 @@ impl Account {
         self.tally.stale += (before - self.left.len()) as u64;
     }
 
-    /// It has ended, and these are dropped with it.
+    /// Ends the process, with the events dropped at its end.
     pub(super) fn drop_rest(&mut self, dropped: Vec<Entry>) -> Result<(), Violation> {
         let outstanding = mem::take(&mut self.outstanding);
         let mut rest = mem::take(&mut self.left);
         rest.extend(self.system.drain(..));
         let others: Vec<_> = self.others.drain(..).collect();
-        // Those that come too late may have been dropped before.
+        // Late entries may have been dropped before.
         let is_due = |entry: &Entry| match entry {
             Entry::Completion(_, token) => outstanding.contains_key(token),
             _ => true,

@@ -1,18 +1,16 @@
-//! What becomes of everything that goes into a simulated scheduler, for `ganger-sim` alone.
+//! Accounts of everything that enters a simulated scheduler, for `ganger-sim` alone.
 //!
-//! **Problem.** A message that is lost, shown out of order or to the wrong incarnation, a
-//! completion that comes twice, a process that is closed never or twice: a test notices what it
-//! looks for, and hardly looks for these.
+//! **Problem.** A message lost, shown out of order or to the wrong incarnation, a completion that
+//! comes twice, a process closed never or twice: a test notices the faults it looks for, and hardly
+//! looks for these.
 //!
 //! **Rejected.** Marks in the messages themselves, which users would see. Wrappers around users'
-//! processes: they would live elsewhere in memory than they do, and see nothing of what no step is
-//! shown.
+//! processes: they would move the processes in memory, and miss the events never shown to a step.
 //!
 //! **Protocol.** The accounts are a probe: each place of the scheduler at which an event goes in or
-//! comes out is a point. For each live process there is an account of what it has been sent, in
-//! order, and been shown (`account.rs`); the thread that ends it closes the account, which has to
-//! be balanced. At the end of a run the sums are compared with what the scheduler has counted
-//! itself.
+//! comes out is a point. Each live process has an account of its events, in order, sent and shown
+//! (`account.rs`); the thread that ends it closes the account, which must be balanced. At the end
+//! of a run the sums are compared with the scheduler's own counts.
 //!
 //! | promise | what is compared |
 //! |---|---|
@@ -22,8 +20,7 @@
 //! | P12 | each process ends once, and its handle knows |
 //! | R2 | what was accepted has been taken by a step, or is dropped with its process, and counted |
 //!
-//! A simulation has one thread. Once another thread has sent something, no account is kept any
-//! more.
+//! A simulation has one thread. Once another thread has sent an event, no account is kept any more.
 
 mod account;
 
@@ -37,20 +34,20 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::thread::{self, ThreadId};
 
-/// Without a ledger, as long as no simulation has begun: all that it costs then is a look.
+/// Without a ledger, as long as no simulation has begun: then the accounts cost a look.
 pub(crate) struct Accounts(OnceLock<Mutex<Option<Ledger>>>);
 
 struct Ledger {
     thread: ThreadId,
     /// By the PIDs' numbers.
     live: HashMap<u64, Account>,
-    /// Of those that have ended.
+    /// The sums of ended processes.
     tally: Tally,
     /// How many these are.
     ended: u64,
-    /// Completers that have been used or dropped, and handlers that have failed without.
+    /// Completers used or dropped, and handlers that failed with neither.
     answers: u64,
-    /// How many of those came after the end of their process.
+    /// How many answers came after the end of their process.
     refused: u64,
 }
 
@@ -73,7 +70,7 @@ impl Probe for Accounts {
         items.filter_map(Entry::of).collect()
     }
 
-    /// Also that of a process whose `init` has not returned.
+    /// Accepts events, also for a process whose `init` has not returned.
     fn accepted(&self, pid: Pid, sent: Vec<Entry>) {
         self.with_ledger(|ledger| {
             let account = ledger.live.entry(pid.id()).or_default();
@@ -183,7 +180,7 @@ impl Probe for Accounts {
 }
 
 impl Accounts {
-    /// Keeps accounts from now on, of what this thread does.
+    /// Keeps accounts from now on, of this thread's acts.
     pub(crate) fn begin(&self) {
         let ledger = Ledger {
             thread: thread::current().id(),
@@ -196,8 +193,7 @@ impl Accounts {
         self.0.get_or_init(|| Mutex::new(Some(ledger)));
     }
 
-    /// What the accounts of a scheduler that has stopped do not agree about with what it has
-    /// counted.
+    /// The differences between the accounts of a stopped scheduler and its own counts.
     pub(crate) fn difference(&self, stats: &WorkerStats) -> Option<String> {
         self.with_ledger(|ledger| ledger.difference(stats))
             .flatten()
@@ -226,7 +222,7 @@ impl Accounts {
             None => Err(("P12", "something happens to it after its end".to_owned())),
         });
         if let Some(Err((promise, found))) = result {
-            // Not a panic: that would be contained, or end the program.
+            // Not a panic: it would be contained, or end the program.
             Decider::note_violation(&format!("{promise} is broken: {pid}: {found}"));
         }
     }

@@ -1,4 +1,4 @@
-//! Calls for handlers that keep completers.
+//! Calls for handlers with completers.
 
 use crate::process::exit_actions::{ExitRequest, YieldCall};
 use crate::runtime::cell::{ProcessCell, Task};

@@ -1,9 +1,8 @@
-//! What processes register with each other's ends, by exit actions: monitors and names; and the
-//! calls of those that keep completers.
+//! Exit actions between processes: monitors and names; and calls for the holders of completers.
 //!
-//! **What it promises.** A monitor is told of an end once, when the names are free (P12).
+//! **Promise.** A monitor is notified of an end once, when the names are free (P12).
 //!
-//! **What it may import.** The folders from `base` to `send` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `send` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod calls;
 pub(crate) mod monitors;

@@ -1,7 +1,7 @@
-//! Monitors: processes that are told when another one ends.
+//! Monitors: processes notified of another process's end.
 //!
 //! A monitor is an exit action of its target. It is over when its own process has ended, or has
-//! been restarted in place. A notice is a system event: its process sees it unless that happens
+//! been restarted in place. A notice is a system event: its process sees it unless it is over
 //! before.
 
 use crate::process::exit_action::{ExitAction, ExitKey};
@@ -11,15 +11,15 @@ use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag, With
 
 /// A monitor of a process.
 struct Monitor {
-    /// The process that is told.
+    /// The notified process.
     watcher: Task,
     /// Without a node.
     target: Pid,
     tag: Tag,
-    /// Of the watcher's incarnation, if that may be restarted in place.
+    /// Withdrawn with the watcher's incarnation, if it may be restarted in place.
     incarnation: Option<Withdrawal>,
-    /// It was set up by the watcher's own spawn of the target, whose error says that the target was
-    /// not started.
+    /// Whether the watcher's own spawn of the target set it up: the spawn's error reports a target
+    /// that was not started.
     is_spawn: bool,
 }
 
@@ -48,7 +48,7 @@ impl ExitAction for Monitor {
 }
 
 impl Monitor {
-    /// Tells the watcher, unless that has ended.
+    /// Notifies the watcher, unless it has ended.
     fn notify(&self, cause: ExitCause) {
         if self.is_withdrawn() {
             return;
@@ -59,7 +59,7 @@ impl Monitor {
         let _ended = self.watcher.push_system(notice);
     }
 
-    /// Whether the incarnation that wanted it is over.
+    /// Whether the watcher's incarnation is over.
     fn is_withdrawn(&self) -> bool {
         (self.incarnation.as_ref()).is_some_and(Withdrawal::is_withdrawn)
     }
@@ -100,7 +100,7 @@ impl ProcessCell {
         Ok(())
     }
 
-    /// Has this process told when the target ends, which it is about to start.
+    /// Has this process notified of the end of the target, which it is about to start.
     pub(crate) fn monitor_spawned(self: Task, target: &Task, tag: Tag) {
         let monitor = Monitor {
             incarnation: self.incarnation_end(),
@@ -109,24 +109,25 @@ impl ProcessCell {
             tag,
             is_spawn: true,
         };
-        // It has its PID, and only its submitter can end it.
+        // The target has its PID, and only its submitter can end it.
         let _ended = target.add_exit_action(Box::new(monitor));
     }
 
-    /// What withdraws that which is for the present incarnation alone, if there may be another one.
+    /// The withdrawal for requests of the present incarnation alone, if the process may be
+    /// restarted in place.
     pub(crate) fn incarnation_end(&self) -> Option<Withdrawal> {
         self.origin.incarnation().map(|it| it.end)
     }
 
-    /// Takes back what this process has begun with that tag.
+    /// Takes back the monitors of this process with the tag.
     pub(crate) fn end_monitor(&self, target: Pid, tag: Tag) {
-        // A process that is gone has told its monitors.
+        // A process that is gone has notified its monitors.
         if let Some(found) = self.shared.find(target) {
             found.remove_exit_actions(self.monitor_key(tag));
         }
     }
 
-    /// The key of its monitors with that tag. Another process may have its PID by now, but not its
+    /// The key of its monitors with the tag. Another process may have its PID by now, but not its
     /// address.
     fn monitor_key(&self, tag: Tag) -> ExitKey {
         ExitKey::new(self.key(), tag)

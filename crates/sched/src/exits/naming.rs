@@ -1,16 +1,16 @@
 //! Names of processes: a name belongs to one process, as long as that process has not ended.
 //!
 //! **Problem.** A name must be free when its process has ended, in whatever way, before a monitor
-//! is told of that. A process without a name must not pay for those that have one.
+//! is notified of the end. A process without a name must not pay for those with a name.
 //!
 //! **Rejected.**
 //! - To look through the table of names at each end.
 //! - To have a name lapse when it is next looked up, by a reference to the ended process. The table
 //!   then keeps the cells, and the cells keep the scheduler.
-//! - To have the process keep the list of its names, which requesters change through its mailbox.
-//!   A loss of a name may then arrive before the gain of it.
+//! - To have the process keep the list of its names, changed by requesters through its mailbox. A
+//!   loss of a name may then arrive before its gain.
 //!
-//! **Protocol.** One table maps each name to its process. Another one maps each process to its
+//! **Protocol.** A table maps each name to its process. Another table maps each process to its
 //! names. Both change under one lock (`handlers/names.rs`).
 //! 1. The requester that gives a process its first name registers an exit action with it.
 //! 2. Then, under the lock, the requester gives the name, unless the process has closed its
@@ -45,7 +45,7 @@ impl Shared {
         let pid = task.pid();
         let names = &self.names;
         let free = || Box::new(FreeNames(Arc::clone(names)));
-        // Without the lock: what is told may have others run, and end.
+        // Without the lock: the push may run other processes on this thread, and end them.
         let given = if names.knows(pid) || task.add_exit_action_in_time(free()).is_ok() {
             names.give(name, pid, || task.state.is_closed())
         } else {
@@ -54,7 +54,7 @@ impl Shared {
         given.map_err(|kind| refused(name, pid, kind))
     }
 
-    /// Gives the process with that PID a name.
+    /// Gives the process with this PID a name.
     pub(crate) fn register_name_of(&self, name: &str, pid: Pid) -> Result<(), RegisterNameError> {
         match self.find(pid) {
             Some(task) => self.register_name(name, &task),

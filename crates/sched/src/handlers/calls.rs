@@ -1,13 +1,12 @@
-//! The one handler of Ganger's own: it carries out calls of processes, and what else a process can
-//! do through its context.
+//! The only handler of Ganger's own: it carries out calls of processes, and the calls of a context.
 
 pub(crate) use ganger_proc_api::internal::Delivery;
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, Handler};
 
-/// The command that a call is to its caller.
+/// The command of a caller's call.
 pub(crate) const CALL: CommandId = CommandId::new(40);
 
-/// The ids of all commands that come as a [`Delivery`].
+/// The ids of all commands that arrive as a [`Delivery`].
 pub(crate) const OWN: [CommandId; 11] = [
     CommandId::new(1),
     CommandId::new(2),

@@ -1,4 +1,4 @@
-//! Which handler carries out which command.
+//! The handlers of commands.
 
 use crate::base::contain::discard_each;
 use crate::base::stats::Counters;
@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Ids below this are looked up in an array: Ganger's own, and as many of users'.
 const ARRAY: usize = 512;
 
-/// A handler was not registered. It is inside the error: nothing is lost.
+/// A handler was not registered. The error returns it: nothing is lost.
 #[derive(thiserror::Error)]
 #[error("can't register command {id} ({name:?}): {kind}")]
 pub struct RegisterError {
-    /// The id that was asked for.
+    /// The requested id.
     pub id: CommandId,
-    /// The name that came with it.
+    /// The name for the id.
     pub name: Symbol,
     /// Why it was refused.
     pub kind: RegisterErrorKind,
@@ -34,13 +34,13 @@ pub struct RegisterError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterErrorKind {
-    /// Another handler has that id.
+    /// Another handler has the id.
     #[error("the id is taken by {existing:?}")]
     Collision {
-        /// The name of the handler that is registered.
+        /// The name of the registered handler.
         existing: Symbol,
     },
-    /// The id is not one that users choose.
+    /// Users can't choose this id.
     #[error(
         "ids below {first} are Ganger's own, and those from {typed} on belong to typed commands; \
          choose one from {first} on, or register the command by its type",
@@ -65,11 +65,11 @@ impl fmt::Debug for RegisterError {
 
 /// The handlers of a scheduler, by command id.
 ///
-/// Registering takes a lock; once the registry is frozen, looking up is an array access for ids
-/// below 512 and for typed commands, and a hash look-up for others, without any lock.
+/// Registering takes a lock. Once the registry is frozen, a look-up takes no lock: it is an array
+/// access for ids below 512 and for typed commands, and a hash look-up for others.
 ///
-/// A scheduler that has been stopped drops its handlers when its workers have returned: whatever a
-/// handler keeps, completers for instance, does not keep the handler. The names stay.
+/// A stopped scheduler drops its handlers when its workers have returned: a handler's own data,
+/// completers for instance, do not keep the handler. The names stay.
 pub struct CommandRegistry {
     state: Mutex<State>,
 }
@@ -88,11 +88,11 @@ struct Entry {
     handler: Arc<dyn Handler>,
 }
 
-/// The handlers of a registry that is frozen.
+/// The handlers of a frozen registry.
 struct Handlers {
     low: [Option<Arc<dyn Handler>>; ARRAY],
     high: HashMap<CommandId, Arc<dyn Handler>>,
-    /// Those of typed commands, from the first id of these on.
+    /// Handlers of typed commands, from the first such id on.
     typed: Vec<Option<Arc<dyn Handler>>>,
 }
 
@@ -153,7 +153,8 @@ impl Handlers {
         self.high.get(&id).map(|handler| &**handler)
     }
 
-    /// Gives up a reference to them. The last one drops them, each by itself: they are users' code.
+    /// Gives up a reference to them. The last reference drops them, each by itself: they are users'
+    /// code.
     fn leave(this: Arc<Self>, counters: &Counters) {
         if let Some(Self { low, high, typed }) = Arc::into_inner(this) {
             discard_each(None, counters, typed.into_iter().flatten());
@@ -163,7 +164,7 @@ impl Handlers {
     }
 }
 
-/// The handlers of a registry, as one thread has them.
+/// A thread's view of a registry's handlers.
 #[derive(Default)]
 pub(crate) struct OwnHandlers(OnceCell<Arc<Handlers>>);
 
@@ -175,7 +176,7 @@ impl OwnHandlers {
         }
     }
 
-    /// The handler for `id`, of that registry.
+    /// The handler for `id`, of the registry.
     #[inline(always)]
     pub(crate) fn get(&self, registry: &CommandRegistry, id: CommandId) -> Option<&dyn Handler> {
         match self.0.get() {
@@ -308,7 +309,7 @@ impl CommandRegistry {
         matches!(*self.lock(), State::Frozen { .. })
     }
 
-    /// The ids and names of what has been registered, in the order of the ids.
+    /// The ids and names of all registered handlers, in the order of the ids.
     #[must_use]
     pub fn list(&self) -> Vec<(CommandId, Symbol)> {
         match &*self.lock() {
@@ -360,7 +361,7 @@ impl CommandRegistry {
         }
     }
 
-    /// Only a thread that has the handlers already still carries out commands.
+    /// Only a thread with a view of the handlers still carries out commands.
     pub(crate) fn give_up(&self, counters: &Counters) {
         if let Some(handlers) = self.take_handlers() {
             Handlers::leave(handlers, counters);

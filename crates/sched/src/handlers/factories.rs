@@ -9,13 +9,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// Creates a process; called on a worker.
 pub type Factory = Arc<dyn Fn() -> Box<dyn Process> + Send + Sync>;
 
-/// A factory was not registered because its name is taken. It is inside the error.
+/// A factory was not registered because its name is taken. The error returns it.
 #[derive(thiserror::Error)]
 #[error("a factory named {name:?} is already registered")]
 pub struct FactoryError {
     /// The name.
     pub name: Symbol,
-    /// The factory that was refused.
+    /// The refused factory.
     pub factory: Factory,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Debug for FactoryError {
     }
 }
 
-/// The factories of a scheduler. New ones may be added at any time.
+/// The factories of a scheduler. Users may add factories at any time.
 #[derive(Default)]
 pub(crate) struct Factories(RwLock<HashMap<Symbol, Factory>>);
 

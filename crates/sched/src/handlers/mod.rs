@@ -1,8 +1,8 @@
-//! What users register: handlers of commands, factories of upgrades, names of processes.
+//! The registrations of users: handlers of commands, factories of upgrades, names of processes.
 //!
-//! **What it promises.** A worker looks a handler up without a lock.
+//! **Promise.** A worker looks a handler up without a lock.
 //!
-//! **What it may import.** The folders from `base` to `config` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `config` (`docs/ARCHITECTURE.md`).
 
 pub(crate) mod calls;
 pub(crate) mod commands;

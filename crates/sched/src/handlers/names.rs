@@ -16,7 +16,7 @@ const KEPT: usize = 32;
 pub(crate) struct Names {
     /// The process of each name. Changed under the lock of `of`, and read without.
     holders: DashMap<Box<str>, Pid>,
-    /// The names of each process that has an exit action for them.
+    /// The names of each process with an exit action for them.
     of: Mutex<HashMap<Pid, HashSet<Box<str>>>>,
 }
 
@@ -26,7 +26,7 @@ impl Names {
         lock(&self.of).contains_key(&pid)
     }
 
-    /// Gives a name to a process that has an exit action for its names, unless it has ended.
+    /// Gives a name to a process with an exit action for its names, unless it has ended.
     pub(crate) fn give(
         &self,
         name: &str,
@@ -67,7 +67,7 @@ impl Names {
         Some(pid)
     }
 
-    /// The process with that PID is ending: its names are free. O(n) in these.
+    /// Frees the names of a process that is ending. O(n) in these.
     pub(crate) fn free_all(&self, pid: Pid) {
         let mut of = lock(&self.of);
         for name in of.remove(&pid).into_iter().flatten() {
@@ -75,12 +75,12 @@ impl Names {
         }
     }
 
-    /// The process that has that name. It may be ending.
+    /// The process with this name. It may be ending.
     pub(crate) fn holder(&self, name: &str) -> Option<Pid> {
         self.holders.get(name).map(|holder| *holder)
     }
 
-    /// The names of that process, in the order of their texts.
+    /// The names of the process, in the order of their texts.
     pub(crate) fn of(&self, pid: Pid) -> Vec<Box<str>> {
         let of = lock(&self.of);
         let mut names: Vec<_> = of.get(&pid).into_iter().flatten().cloned().collect();
@@ -88,8 +88,8 @@ impl Names {
         names
     }
 
-    /// Whether that holds of a name of that process. It is asked under the lock, and asks nothing
-    /// back.
+    /// Whether `holds` accepts a name of the process. Called under the lock, so `holds` must not
+    /// call back.
     #[cfg(feature = "observe")]
     pub(crate) fn any_of(&self, pid: Pid, mut holds: impl FnMut(&str) -> bool) -> bool {
         let of = lock(&self.of);
@@ -104,7 +104,7 @@ impl Names {
         names
     }
 
-    /// Gives the memory of names back that are no more. O(n) in the names that there are.
+    /// Releases the memory of former names. O(n) in the present names.
     pub(crate) fn release(&self) {
         let mut of = lock(&self.of);
         of.shrink_to_fit();

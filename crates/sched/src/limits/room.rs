@@ -1,21 +1,21 @@
-//! How many messages and control messages a limited mailbox holds, and whether a sender waits for
-//! room in it: one word.
+//! The number of messages and control messages in a limited mailbox, with the mark of waiting
+//! senders: one word.
 //!
 //! A place is for one message, and is taken before the message is pushed. The worker that runs the
 //! process gives places back. `HAS_WAITERS` changes under the lock of [`Waiters`] alone. The
 //! worker that ends the process sets `CLOSED` once.
 //!
-//! Control messages have places of their own, up to the same limit. So a mailbox that is full of
-//! messages still takes control messages. No sender waits for a control place, and a waiter for a
-//! message place does not hinder control messages. Until `CLOSED` is set, `take_control` takes a
-//! place below the limit.
+//! Control messages have places of their own, up to the same limit. So a mailbox full of messages
+//! still takes control messages. No sender waits for a control place, and a waiter for a message
+//! place does not hinder control messages. Until `CLOSED` is set, `take_control` takes a place
+//! below the limit.
 //!
-//! **Lots.** To serve a sender that waits is to wake a thread, so it is done for many places at a
-//! time. The worker serves the waiters when a quarter of the limit, or less, is in the mailbox. A
-//! process may leave more than that there. So the worker serves them for any room when a step has
-//! taken no message, when the process is about to wait for an event, and when its step says that
-//! it blocks. Of a limit below four, a quarter is nothing, and the process and its senders would
-//! take turns. So there any room is enough.
+//! **Lots.** Serving a waiting sender wakes a thread, so the worker does it for many places at a
+//! time. It serves the waiters when at most a quarter of the limit is in the mailbox. A process may
+//! leave more messages there. So the worker serves waiters for any room when a step has taken no
+//! message, when the process is about to wait for an event, and when its step announces a block. Of
+//! a limit below four, a quarter is nothing, and the process and its senders would take turns. So
+//! there any room is enough.
 //!
 //! | messages | `HAS_WAITERS` | `CLOSED` | `take` | `take_or_wait` | `take_for_waiter` |
 //! |---|---|---|---|---|---|
@@ -24,7 +24,7 @@
 //! | any | yes | no | nothing | waits | a place below the limit |
 //! | any | any | yes | nothing | is told | nothing |
 //!
-//! The mark is in the same word as the count. So the giver of a place learns from that operation
+//! The mark is in the same word as the count. So the operation that gives a place back also reads
 //! whether a sender waits, and a later sender does not overtake the waiters.
 //!
 //! [`Waiters`]: crate::limits::waiters::Waiters
@@ -38,14 +38,14 @@ const HAS_WAITERS: u64 = 1;
 const CLOSED: u64 = 1 << 1;
 /// Waiters are served when this part of the limit is in the mailbox, or less.
 const LEFT: u64 = 4;
-/// One message; the count is in the bits from here up to those of the control messages.
+/// A message; the count is in the bits from here up to those of the control messages.
 pub(crate) const MESSAGE: u64 = 1 << 2;
-/// One control message; the count is in the bits from here on.
+/// A control message; the count is in the bits from here on.
 pub(crate) const CONTROL: u64 = 1 << 33;
 
 const _: () = assert!(MAX_LIMIT as u64 == CONTROL / MESSAGE - 1 && CONTROL == 1 << (64 - 31));
 
-/// How many messages a mailbox takes: any number, or [`MAX_LIMIT`] at the most.
+/// The limit of a mailbox: none, or at most [`MAX_LIMIT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limit(u32);
 
@@ -53,28 +53,28 @@ impl Limit {
     /// Any number.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// So many; a number above [`MAX_LIMIT`] counts as that.
+    /// Makes a limit; a number above [`MAX_LIMIT`] counts as [`MAX_LIMIT`].
     pub(crate) fn of(messages: usize) -> Self {
         Self(u32::try_from(messages.min(MAX_LIMIT)).unwrap_or(u32::MAX >> 1))
     }
 
-    /// The number, if there is one.
+    /// The number, if limited.
     #[inline(always)]
     pub(crate) fn get(self) -> Option<usize> {
         (self != Self::NONE).then_some(self.0 as usize)
     }
 }
 
-/// The room of one mailbox. Unused without a limit.
+/// The room of a mailbox. Unused without a limit.
 pub(crate) struct Room(AtomicU64);
 
-/// The result for a sender that is ready to wait.
+/// The result for a sender ready to wait.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// A place: it may push its message.
     Place,
-    /// Nothing yet: it has to wait, and is counted upon to do so.
+    /// Nothing yet: the sender has to wait, and is relied upon to do so.
     Wait,
     /// Nothing: the process has ended, or no sender waits any more.
     Refused,
@@ -86,7 +86,7 @@ pub(crate) enum Taken {
 pub(crate) enum Given {
     /// Nothing, for the moment.
     Free,
-    /// A sender waits, and there is room enough: the worker must serve the waiters.
+    /// A sender waits, and the room is enough: the worker must serve the waiters.
     Awaited,
 }
 
@@ -96,7 +96,7 @@ impl Room {
         Self(AtomicU64::new(0))
     }
 
-    /// Takes a place if there is one and no sender waits.
+    /// Takes a place if one is free and no sender waits.
     pub(crate) fn take(&self, limit: usize) -> bool {
         let is_free = |word: u64| word & (HAS_WAITERS | CLOSED) == 0 && has_room(word, limit);
         let take = |word: u64| is_free(word).then_some(word + MESSAGE);
@@ -122,7 +122,7 @@ impl Room {
         taken.map_or(0, free)
     }
 
-    /// Takes a place for a control message if there is one.
+    /// Takes a place for a control message if one is free.
     pub(crate) fn take_control(&self, limit: usize) -> bool {
         let is_free = |word: u64| word & CLOSED == 0 && word / CONTROL < limit as u64;
         let take = |word: u64| is_free(word).then(|| word + CONTROL);
@@ -132,7 +132,7 @@ impl Room {
             .is_ok()
     }
 
-    /// Takes a place if there is one and no sender waits; otherwise sets `HAS_WAITERS`. The caller
+    /// Takes a place if one is free and no sender waits; otherwise sets `HAS_WAITERS`. The caller
     /// holds the lock of the waiters.
     pub(crate) fn take_or_wait(&self, limit: usize) -> Taken {
         let mut taken = Taken::Refused;
@@ -155,7 +155,7 @@ impl Room {
         taken
     }
 
-    /// Takes a place if there is one and no sender waits. The caller does not wait.
+    /// Takes a place if one is free and no sender waits. The caller does not wait.
     pub(crate) fn take_or_refuse(&self, limit: usize) -> Taken {
         if self.take(limit) {
             Taken::Place
@@ -164,7 +164,7 @@ impl Room {
         }
     }
 
-    /// Takes a place for the first waiter, if there is one. The caller holds the lock of the
+    /// Takes a place for the first waiter, if one is free. The caller holds the lock of the
     /// waiters.
     pub(crate) fn take_for_waiter(&self, limit: usize) -> bool {
         let is_free = |word: u64| word & CLOSED == 0 && has_room(word, limit);
@@ -181,12 +181,12 @@ impl Room {
         self.0.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
     }
 
-    /// Gives back the places of messages that have left the mailbox: so many times [`MESSAGE`], and
-    /// [`CONTROL`]. A worker that gives no place of a message asks whether there is any room for
-    /// waiters.
+    /// Gives back the places of messages out of the mailbox: the sum of their [`MESSAGE`] and
+    /// [`CONTROL`]. A worker without a message's place to give back asks whether waiters have any
+    /// room.
     pub(crate) fn give(&self, places: u64, limit: usize) -> Given {
-        // Ordering: Relaxed: as in `take` and `take_or_wait`. Each owner of the run token sees what
-        // the one before it has seen.
+        // Ordering: Relaxed: as in `take` and `take_or_wait`. Each owner of the run token sees all
+        // that its predecessor has seen.
         let before = match places {
             0 => self.0.load(Ordering::Relaxed),
             _ => self.0.fetch_sub(places, Ordering::Relaxed),
@@ -211,29 +211,29 @@ impl Room {
         self.0.fetch_or(CLOSED, Ordering::Relaxed) & HAS_WAITERS != 0
     }
 
-    /// Whether the process has ended. A waiter that the end has woken sees it under the lock of the
+    /// Whether the process has ended. A waiter woken by the end sees it under the lock of the
     /// waiters.
     pub(crate) fn is_closed(&self) -> bool {
         // Ordering: Relaxed: the lock orders it after `close`.
         self.0.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     pub(crate) fn messages(&self) -> usize {
         // Ordering: Relaxed: for display only.
         message_count(self.0.load(Ordering::Relaxed))
     }
 
-    /// How many messages there are, and whether a sender waits.
+    /// The number of messages, and whether a sender waits.
     #[cfg(test)]
     pub(crate) fn snapshot(&self) -> (u64, bool) {
-        // Ordering: Relaxed: for tests that have joined all others.
+        // Ordering: Relaxed: for tests that have joined all other threads.
         let word = self.0.load(Ordering::Relaxed);
         (messages(word), word & HAS_WAITERS != 0)
     }
 }
 
-/// The messages that a word counts.
+/// The number of messages in a word.
 fn messages(word: u64) -> u64 {
     word % CONTROL / MESSAGE
 }
@@ -301,7 +301,7 @@ mod tests {
             assert_eq!(filled.take_or_wait(limit), Taken::Wait);
             assert!(filled.take_control(limit) && !filled.take_control(limit));
             assert_eq!(filled.snapshot(), (limit as u64, true));
-            // A place of the one kind is none of the other.
+            // A message's place is not a control place, nor the other way round.
             assert_eq!(filled.give(CONTROL, limit), Given::Free);
             assert!(!filled.take_for_waiter(limit));
             assert!(filled.take_control(limit) && !filled.take_control(limit));
@@ -340,7 +340,7 @@ mod tests {
             assert_eq!(give(limit), (Given::Awaited, Given::Awaited), "{limit}");
             assert_eq!(give(0), (Given::Free, Given::Free), "{limit}");
             if limit > 3 {
-                // Of a process that leaves the others where they are.
+                // For a process that leaves the others where they are.
                 assert_eq!(
                     give(limit - left - 1),
                     (Given::Free, Given::Awaited),
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// What a room is meant to do, without bits.
+    /// The expected behaviour of a room, without bits.
     #[derive(Default)]
     struct Plain {
         messages: usize,

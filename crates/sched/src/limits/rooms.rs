@@ -1,4 +1,4 @@
-//! What a scheduler keeps for the limits of its mailboxes.
+//! A scheduler's data for the limits of its mailboxes.
 
 use crate::limits::room::Limit;
 use crate::limits::waiters::Waiters;
@@ -6,11 +6,11 @@ use crate::limits::waiting_steps::WaitingSteps;
 use ganger_proc_api::Message;
 
 pub(crate) struct Rooms {
-    /// Of a mailbox, unless its process has one of its own.
+    /// The limit of a mailbox without a limit of its own.
     pub(crate) limit: Limit,
-    /// The senders that wait for room in mailboxes, where these have a limit.
+    /// The senders waiting for room in mailboxes with a limit.
     pub(crate) waiters: Waiters<Message>,
-    /// The steps of its processes that wait for room in whichever mailboxes.
+    /// The steps of its processes that wait for room in any mailbox.
     pub(crate) waiting_steps: WaitingSteps,
 }
 

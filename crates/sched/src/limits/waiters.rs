@@ -1,8 +1,8 @@
-//! The senders that wait for room in the mailboxes of a scheduler, with their messages.
+//! The senders waiting for room in the mailboxes of a scheduler, with their messages.
 //!
-//! **Problem.** A sender that finds a mailbox full wants to wait until there is room. The sender
-//! is a thread or a task, and may give up. A process without waiters must not pay for them,
-//! neither in bytes nor in time.
+//! **Problem.** A sender that finds a mailbox full wants to wait for room. The sender is a thread
+//! or a task, and may give up. A process without waiters must not pay for them, neither in bytes
+//! nor in time.
 //!
 //! **Rejected.**
 //! - A list in each process: millions of them are empty.
@@ -13,41 +13,40 @@
 //! - `WaitTable` of `ganger-sync`: the giver removes an entry before its waiter looks, so its
 //!   number would lead to a later entry. Each room would need a list in a map of its own besides.
 //!
-//! **Protocol.** A scheduler has one table, in stripes, each with a lock. The table holds the
-//! messages in the order in which their senders came. The mark in the room's word says whether
-//! there are any.
+//! **Protocol.** A scheduler has a table, in stripes, each with a lock. The table holds the
+//! messages in the order in which their senders came. The mark in the room's word says whether the
+//! table has any.
 //! 1. *Sender*, under the lock: it takes a place, or sets the mark in the same operation and
 //!    leaves the message in the table ([`enter`](Waiters::enter)). Then it sleeps.
-//! 2. *Giver*: it gives the places back, and the same operation reads the mark. If the mark is
-//!    set, the giver serves the waiters as soon as there is a lot of room, or the process takes
-//!    nothing more (`room.rs`). Until there is no room or no waiter, it takes a place for the first
-//!    message, takes that message out and pushes it, all under the lock ([`next`](Waiters::next)).
-//!    With the last message it also clears the mark. Then it wakes the senders, without the lock.
+//! 2. *Giver*: it gives the places back, and the same operation reads the mark. If the mark is set,
+//!    the giver serves the waiters as soon as a lot of room is free, or the process takes nothing
+//!    more (`room.rs`). Until room or waiters run out, it takes a place for the first message,
+//!    takes the message out and pushes it, all under the lock ([`next`](Waiters::next)). With the
+//!    last message it also clears the mark. Then it wakes the senders, without the lock.
 //! 3. *End*: it closes the mailbox, closes the room, and wakes all waiters
 //!    ([`close`](Waiters::close)). Their messages stay in the table until the waiters take them.
-//! 4. *Stop*, under each lock: it marks the stripe, so that no further sender waits there
-//!    ([`stop`](Waiters::stop)). Then it wakes all waiters, without a lock
-//!    ([`wake_all`](Waiters::wake_all)). Until a waiter has taken its message back, a giver may
-//!    still accept it.
-//! 5. *Waiter that is woken, or gives up*, under the lock: if its message is in the table, the
-//!    waiter may take it back unsent ([`leave`](Waiters::leave), [`poll`](Waiters::poll)). If not,
-//!    the mailbox has accepted the message. A waiter whose time is over serves the waiters first,
-//!    for there may be less than a lot of room.
+//! 4. *Stop*, under each lock: it marks the stripe against further waits ([`stop`](Waiters::stop)).
+//!    Then it wakes all waiters, without a lock ([`wake_all`](Waiters::wake_all)). Until a waiter
+//!    has taken its message back, a giver may still accept it.
+//! 5. *Waiter, when woken or giving up*, under the lock: if its message is in the table, the waiter
+//!    may take it back unsent ([`leave`](Waiters::leave), [`poll`](Waiters::poll)). If not, the
+//!    mailbox has accepted the message. A waiter whose time is over serves the waiters first, for
+//!    less than a lot of room may be free.
 //!
-//! **Why no waiter sleeps beside room.** The sender takes a place or sets the mark in one
-//! operation on the word. The giver gives places back by an operation on the same word. If the
-//! giver comes first, the sender finds the place. If not, the giver finds the mark, and the message
-//! under the lock. The end works the same way. A giver that leaves waiters beside less than a lot
+//! **Why no waiter sleeps beside room.** The sender takes a place or sets the mark in one operation
+//! on the word. The giver gives places back by an operation on the same word. If the giver comes
+//! first, the sender finds the place. If not, the giver finds the mark, and the message under the
+//! lock. The end works the same way. A giver that leaves waiters despite less than a lot of room
 //! runs a process with messages left. It comes again when a step has taken some or none, when its
-//! step says that it blocks, and when the process waits or ends. A step that blocks and does not
-//! say so delays that until it returns. The monitor does not serve the waiters meanwhile: their
-//! wakers are user code, which may block.
+//! step announces a block, and when the process waits or ends. A step that blocks without an
+//! announcement delays this until it returns. The monitor does not serve the waiters meanwhile:
+//! their wakers are user code, which may block.
 //!
 //! **Why nothing is lost or doubled.** A message leaves the table once, under the lock: to the
 //! mailbox or to its sender.
 //!
 //! The table knows a room by its address. A waiter in the table keeps the room alive, so no other
-//! room can have that address.
+//! room can have the same address.
 
 use crate::limits::room::{Room, Taken};
 use ganger_proc_api::SendErrorKind;
@@ -59,7 +58,7 @@ use std::ops::RangeInclusive;
 use std::ptr;
 use std::task::Waker;
 
-/// A prime, so that addresses at whatever distance are spread.
+/// A prime, to spread addresses at whatever distance.
 const STRIPES: usize = sized(31, 1);
 
 /// The waiters, with messages of the type `T`.
@@ -84,20 +83,20 @@ struct Entry<T> {
     waker: Waker,
 }
 
-/// What a waiter gets back when it leaves the table. The waker is user code: the waiter drops it
-/// when the message is safe.
+/// The message and the waker returned to a waiter that leaves the table. The waker is user code:
+/// the waiter drops it when the message is safe.
 pub(crate) type Left<T> = (T, Waker);
 
 /// A place in the order of the waiters.
 #[derive(Debug)]
 pub(crate) struct Ticket(u64);
 
-/// The result for a sender that is ready to wait.
+/// The result for a sender ready to wait.
 #[must_use]
 pub(crate) enum Entered<T> {
-    /// There is room after all: it may push the message.
+    /// Room after all: the sender may push the message.
     Place(Left<T>),
-    /// It waits, and the table has the message.
+    /// The sender waits, and the table has the message.
     Waiting(Ticket),
     /// The process has ended, or the scheduler stops.
     Refused(SendErrorKind, Left<T>),
@@ -106,7 +105,7 @@ pub(crate) enum Entered<T> {
 /// The state of a waiter.
 #[must_use]
 pub(crate) enum Look<T> {
-    /// It still waits.
+    /// The sender still waits.
     Waiting,
     /// The message has been accepted.
     Accepted,
@@ -129,10 +128,10 @@ impl<T> Waiters<T> {
         }
     }
 
-    /// Takes a place in the room of that limit, or puts the message into the table. `waker` is
-    /// woken when the mailbox has accepted the message, the process has ended, or the scheduler
-    /// stops. The waiter keeps the room alive, and gives the ticket back to
-    /// [`leave`](Self::leave) or to [`poll`](Self::poll).
+    /// Takes a place in the room, or puts the message into the table. `waker` is woken when the
+    /// mailbox has accepted the message, the process has ended, or the scheduler stops. The waiter
+    /// keeps the room alive, and passes the ticket to [`leave`](Self::leave) or to
+    /// [`poll`](Self::poll).
     pub(crate) fn enter(&self, room: &Room, limit: usize, item: T, waker: Waker) -> Entered<T> {
         let mut stripe = lock(self.stripe(room));
         let taken = if stripe.is_stopped {
@@ -182,12 +181,12 @@ impl<T> Waiters<T> {
         entry.map(|Entry { item, waker }| (item, waker))
     }
 
-    /// Calls `push` with the message that has waited longest, if there is room for it. Returns the
-    /// waker of its sender, which the caller wakes. A mailbox that is closed meanwhile gives the
-    /// message back, and the end wakes its sender.
+    /// Calls `push` with the longest waiting message, if room is free. Returns the waker of its
+    /// sender, which the caller wakes. A mailbox closed meanwhile returns the message, and the end
+    /// wakes its sender.
     ///
-    /// The push is under the lock. So the message is in the mailbox before its sender learns that
-    /// it is accepted, and sends the next one.
+    /// The push is under the lock. So the message is in the mailbox before its sender learns of the
+    /// acceptance, and sends its next message.
     pub(crate) fn next(
         &self,
         room: &Room,
@@ -221,8 +220,8 @@ impl<T> Waiters<T> {
         wake_each(self.stripe(room), all, &mut wake);
     }
 
-    /// The scheduler stops: no further sender waits. Returns whether senders wait already, which
-    /// the caller has to [wake](Self::wake_all).
+    /// Ends further waits, for a stop. Returns whether senders wait already, which the caller must
+    /// [wake](Self::wake_all).
     #[must_use]
     pub(crate) fn stop(&self) -> bool {
         let mut do_wait = false;
@@ -242,21 +241,21 @@ impl<T> Waiters<T> {
     }
 
     fn stripe(&self, room: &Room) -> &Mutex<Stripe<T>> {
-        // What is in one allocation with the room takes a cache line at the least.
+        // An allocation with a room takes at least a cache line.
         &self.stripes[key(room) / 64 % self.stripes.len()]
     }
 }
 
 impl<T> Stripe<T> {
-    /// The key of the waiter that has waited longest for that room.
+    /// The key of the longest waiting sender for the room.
     fn first(&self, room: &Room) -> Option<(usize, u64)> {
         let mut all = self.entries.range((key(room), 0)..=(key(room), u64::MAX));
         all.next().map(|(key, _)| *key)
     }
 }
 
-/// Calls `wake`, without the lock, with the waker of each waiter with such a key. There come no
-/// more of them, so that this ends.
+/// Calls `wake`, without the lock, with the waker of each waiter with such a key. No more of them
+/// come, so this ends.
 fn wake_each<T>(
     stripe: &Mutex<Stripe<T>>,
     mut keys: RangeInclusive<Key>,

@@ -1,17 +1,16 @@
-//! The steps that wait for room in some mailbox, so that a canceller or terminator of their process
-//! ends the wait.
+//! The steps that wait for room in any mailbox: a canceller or terminator of their process ends the
+//! wait.
 //!
-//! **Problem.** Processes whose steps wait for room in each other's mailboxes wait for ever. What
-//! ends a process waits for the end of its step, and so never comes.
+//! **Problem.** Processes whose steps wait for room in each other's mailboxes wait for ever. The
+//! end of a process waits for the end of its step, and so never comes.
 //!
-//! **Protocol.** A scheduler has one table for its processes, wherever they send to.
+//! **Protocol.** A scheduler has a table for its processes, whatever their targets.
 //! 1. *Step*, before it waits: it puts its waker into the table, counts it, makes a full fence, and
-//!    looks at the marks of its process ([`enter`](WaitingSteps::enter)). It waits if there are
-//!    none.
+//!    looks at the marks of its process ([`enter`](WaitingSteps::enter)). Without marks it waits.
 //! 2. *Canceller or terminator*: it marks the process, makes a full fence, and looks at the count.
-//!    If that is not 0, it wakes the step of its process, if one is there
+//!    If the count is not 0, it wakes the step of its process, if the table has it
 //!    ([`wake`](WaitingSteps::wake)).
-//! 3. *Step that is woken*: it takes its message back, and its waker out of the table.
+//! 3. *Woken step*: it takes its message back, and its waker out of the table.
 //!
 //! **Proof sketch.** One of the two fences comes first. If it is the step's, the other thread sees
 //! the count, and finds the waker under the lock. If not, the step sees the mark.
@@ -30,15 +29,15 @@ pub(crate) struct WaitingSteps {
     wakers: Mutex<BTreeMap<u64, Waker>>,
 }
 
-/// A step that waits, until this is dropped.
+/// A waiting step, until this is dropped.
 pub(crate) struct WaitingStep<'a> {
     steps: &'a WaitingSteps,
     id: u64,
 }
 
 impl WaitingSteps {
-    /// The step of the process with that id is about to wait. The caller looks at the marks of the
-    /// process next. Calls no user code but the waker's destructor, at the end.
+    /// Enters the step of the process with this id, which is about to wait. The caller looks at the
+    /// marks of the process next. Calls no user code but the waker's destructor, at the end.
     pub(crate) fn enter(&self, id: u64, waker: Waker) -> WaitingStep<'_> {
         let mut wakers = lock(&self.wakers);
         wakers.insert(id, waker);
@@ -51,7 +50,7 @@ impl WaitingSteps {
         WaitingStep { steps: self, id }
     }
 
-    /// Wakes the step of the process with that id, which the caller has marked, if it waits.
+    /// Wakes the step of the process with this id, which the caller has marked, if it waits.
     pub(crate) fn wake(&self, id: u64) {
         // Ordering: SeqCst pairs with the fence in `enter`.
         fence(Ordering::SeqCst);
@@ -70,7 +69,7 @@ impl Drop for WaitingStep<'_> {
     fn drop(&mut self) {
         let mut wakers = lock(&self.steps.wakers);
         let _waker = wakers.remove(&self.id);
-        // Ordering: Relaxed: a look at a step that waits no longer does no harm.
+        // Ordering: Relaxed: a look for a step whose wait is over does no harm.
         self.steps.count.store(wakers.len(), Ordering::Relaxed);
     }
 }

@@ -1,24 +1,22 @@
 //! Stopping: ask, wait, force, report.
 //!
-//! 1. *Stopping*: submits are refused, unless a live process makes them: its clean-up may need
-//!    others. So a process starts below one that is counted. No sender waits for room. The
-//!    supervisor, a thread of its own, gives waiting senders their messages back, and every process
-//!    a cancel event.
+//! 1. *Stopping*: submits are refused, except from a live process: its clean-up may need others. So
+//!    a process starts below a counted one. No sender waits for room. The supervisor, a thread of
+//!    its own, returns waiting senders their messages, and gives every process a cancel event.
 //! 2. Workers go on until all processes have ended, or the deadline has passed.
-//! 3. *Terminating*: what is left ends at its next step boundary. The supervisor sees to that, and
-//!    has reapers end processes whose workers are all stuck.
-//! 4. *Halted*: workers return when nothing is queued any more. What is queued after that ends on a
-//!    reaper, never on the thread that queues it. A process whose turn ends after that ends with
-//!    it.
-//! 5. What is still inside a call is reported as stuck. It ends when that returns.
+//! 3. *Terminating*: the remaining processes end at their next step boundary. The supervisor sees
+//!    to it, and has reapers end processes whose workers are all stuck.
+//! 4. *Halted*: workers return when the queues are empty. A process queued later ends on a reaper,
+//!    never on the queueing thread. A process whose turn ends later ends with the turn.
+//! 5. A process still inside a call is reported as stuck. It ends when the call returns.
 //!
-//! `stop` does this on the thread of its caller, and `begin_stop` on one that it starts. The first
-//! of all calls does the work, and the others wait for its report. A `stop` from inside a call that
-//! this work waits for is refused.
+//! `stop` does this on the thread of its caller, and `begin_stop` on a thread that it starts. The
+//! first of all calls does the work, and the others wait for its report. A `stop` is refused inside
+//! a call that this work waits for.
 //!
 //! **Imports**: workers, turns and processes. None of these imports this folder: `Progress` shows
-//! them how far a stop has come, and [`Shared::end_after_halt`] calls what it was given when the
-//! scheduler was built.
+//! them the phase of a stop, and [`Shared::end_after_halt`] calls a function set when the scheduler
+//! was built.
 
 mod queued;
 mod reapers;
@@ -48,11 +46,11 @@ use tracing::Level;
 
 /// How long after the deadline the forced processes have to end before the workers are left alone.
 const GRACE: Duration = Duration::from_millis(30);
-/// How long after that the threads have to return before they are left alone.
+/// How long after the grace the threads have to return before they are left alone.
 const JOIN: Duration = Duration::from_millis(10);
 
 impl Shared {
-    /// What has become of the processes since that was counted.
+    /// Reports the ends of processes since `before`.
     pub(crate) fn report_since(&self, before: &WorkerStats) -> StopReport {
         let stuck: Vec<_> = (self.running_pids().into_iter())
             .map(|pid| self.stopped_process(pid))
@@ -75,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// What is known of the process that a thread is running.
+    /// The report's entry for a process that a thread runs.
     fn stopped_process(&self, pid: Pid) -> StoppedProcess {
         match self.find(pid) {
             Some(task) => task.stopped(),
@@ -83,8 +81,8 @@ impl Shared {
         }
     }
 
-    /// Stops the scheduler, or waits until another thread has stopped it. Blocks until `deadline`
-    /// has passed and a little longer, at the most.
+    /// Stops the scheduler, or waits until another thread has stopped it. Blocks for at most
+    /// `deadline` and a little longer.
     #[cfg_attr(feature = "sim", track_caller)]
     pub(crate) fn stop(self: &Arc<Self>, deadline: Duration) -> Result<StopReport, StopError> {
         Decider::refuse_to_block("stop", "`Rt::stop`");
@@ -92,8 +90,7 @@ impl Shared {
             return Err(StopError::Inside);
         }
         let deadline = Deadline::after(deadline);
-        // So that a `begin_stop` that comes later starts no thread. One that came before may do the
-        // work all the same.
+        // A later `begin_stop` then starts no thread. An earlier one may do the work all the same.
         let _claimed = self.ask_to_stop(deadline);
         let (report, left) = self.stop_or_wait();
         if let Some(reapers) = left {
@@ -116,7 +113,7 @@ impl Shared {
             return;
         }
         let theirs = Arc::clone(self);
-        // It does not count, because it waits for all threads that do.
+        // The thread does not count, because it waits for all counted threads.
         let started = threads::spawn_detached(threads::builder(self, "stop"), self, move || {
             // The caller may be pinned.
             theirs.worker_slots.unpin();
@@ -133,8 +130,8 @@ impl Shared {
         }
     }
 
-    /// Notes what a call asks for, and lets a stop that is under way look again. Whether the caller
-    /// is to have the work done.
+    /// Notes the deadline of a call, and lets a stop under way look again. Returns whether the
+    /// caller should have the work done.
     fn ask_to_stop(&self, deadline: Deadline) -> bool {
         self.shutdown.begin_stopping();
         self.stopper.ask(deadline, || self.counters.total());
@@ -162,7 +159,7 @@ impl Shared {
         let Self {
             shutdown, stopper, ..
         } = &**self;
-        // A start that is under way is over after this; a later one is refused.
+        // A start under way is over after this; a later start is refused.
         drop(
             self.start
                 .lock
@@ -229,8 +226,7 @@ impl Shared {
         report
     }
 
-    /// Ends what can be ended at once, for a stop without a thread that could wait for the
-    /// deadline.
+    /// Ends all that can end at once, for a stop without a thread to wait for the deadline.
     fn force(self: &Arc<Self>) {
         self.stopper.expire();
         end_waits(self);
@@ -239,17 +235,17 @@ impl Shared {
         self.halt();
     }
 
-    /// Does without a supervisor what that does at the deadline.
+    /// Does the supervisor's work at the deadline without a supervisor.
     fn force_what_is_left(self: &Arc<Self>) {
         terminate_all(self);
         if !self.start.is_served() {
-            // There is no other thread that ever would.
+            // No other thread ever would.
             end_queued(self);
         }
     }
 
-    /// Tells the workers and the monitor to return, and the callers of `run_until_interrupted`. The
-    /// first worker that returns closes the timers, or this call where none was ever started.
+    /// Has the workers and the monitor return, and the callers of `run_until_interrupted`. The
+    /// first worker that returns closes the timers, or this call where no worker was ever started.
     fn halt(&self) {
         self.shutdown.halt();
         self.stopper.ring();
@@ -263,8 +259,8 @@ impl Shared {
     }
 }
 
-/// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a thread
-/// that ends processes does. So does a worker, but its step may never end.
+/// Has a reaper end the processes queued after the halt, unless this thread looks itself, as a
+/// thread that ends processes does. A worker looks itself too, but its step may never end.
 #[cold]
 pub(crate) fn end_after_halt(shared: &Arc<Shared>) {
     if frames::looks_itself(&**shared) {

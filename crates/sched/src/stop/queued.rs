@@ -1,4 +1,4 @@
-//! What is queued when no worker may take it: ended here, on the calling thread or another one.
+//! Ends of queued processes that no worker may take: on the calling thread or another.
 
 use crate::probe::{Decide, Decider};
 use crate::runtime::shared::Shared;
@@ -9,11 +9,11 @@ use ganger_deque::Steal;
 use ganger_sync::hint;
 use std::sync::Arc;
 
-/// Calls `f`, which calls users' code, on a thread of that name; on this one where the system
-/// grants no other.
+/// Calls `f`, which calls users' code, on a thread called `name`; on this thread if the system
+/// refuses one.
 pub(super) fn on_another_thread(shared: &Arc<Shared>, name: &str, f: fn(&Arc<Shared>)) {
     if Decider::is_driven() {
-        // There is no other thread.
+        // A simulation has no other thread.
         return f(shared);
     }
     let started = threads::spawn(threads::builder(shared, name), shared, f);
@@ -22,13 +22,14 @@ pub(super) fn on_another_thread(shared: &Arc<Shared>, name: &str, f: fn(&Arc<Sha
     }
 }
 
-/// Runs what is queued anywhere, until nothing is. After the deadline or a halt each process ends.
+/// Runs the processes of all queues, until the queues are empty. After the deadline or a halt each
+/// process ends.
 pub(crate) fn end_queued(shared: &Arc<Shared>) {
     let mut runner = Runner::new(shared, None);
     while let Some(mut token) = take_anywhere(shared) {
         shared.stopper.reapers.count_turn();
         if shared.shutdown.is_halted() {
-            // The supervisor may not have terminated this one yet.
+            // The supervisor may not have terminated this process yet.
             let task = token.into_task();
             task.terminate();
             // SAFETY: this thread owned the token, and the process is in no queue.

@@ -1,24 +1,24 @@
-//! The threads that end what is queued where no worker does: when all workers are stuck, and after
-//! the halt.
+//! The threads that end queued processes where no worker does: when all workers are stuck, and
+//! after the halt.
 //!
 //! **Problem.** A process ends by calling users' code, which may not return. So the thread that
-//! queues a process after the halt does not end it, and neither does the supervisor, which looks
-//! after all. A thread for each process would be too many.
+//! queues a process after the halt does not end it, and neither does the supervisor, which must
+//! stay free. A thread for each process would be too many.
 //!
 //! **Protocol.**
-//! 1. A *thread that queues a process* after the halt makes a full fence, and looks whether one is
-//!    queued. If so, it starts a reaper, unless there are sixteen of them. A worker, which looks
-//!    itself when its step is over, starts one only if there is none.
-//! 2. A *reaper* ends what is queued until nothing is. It leaves, makes a full fence, and looks
-//!    once more. If something is queued by then, it enters again.
-//! 3. The *supervisor* looks now and then. It starts a reaper when something is queued and there is
-//!    none, or when none of them has begun a turn for [`PATIENCE`] looks.
+//! 1. A *thread that queues a process* after the halt makes a full fence, and looks for queued
+//!    processes. If it finds any, it starts a reaper, up to sixteen of them. A worker, which looks
+//!    itself when its step is over, starts a reaper only if none exists.
+//! 2. A *reaper* ends processes until the queues are empty. It leaves, makes a full fence, and
+//!    looks once more. If a process is queued by then, it enters again.
+//! 3. The *supervisor* looks now and then. It starts a reaper when a process is queued and no
+//!    reaper exists, or when none of them has begun a turn for [`PATIENCE`] looks.
 //!
 //! **Why nothing is left.** A process is queued before the fence of 1, and a reaper leaves before
-//! the fence of 2. So either the first thread sees that there is room for a reaper, or the reaper
-//! that leaves sees the process.
+//! the fence of 2. So either the first thread finds room for a reaper, or the leaving reaper sees
+//! the process.
 //!
-//! Where the system refuses a thread, the one that would have started it does its work.
+//! Where the system refuses a thread, the thread that would have started it does its work.
 
 use super::queued::{end_queued, on_another_thread};
 use crate::base::contain::or_abort;
@@ -27,10 +27,10 @@ use crate::runtime::shared::Shared;
 use std::sync::Arc;
 use std::thread;
 
-/// After so many looks without a turn the supervisor takes the reapers for stuck.
+/// After this many looks without a turn the supervisor takes the reapers for stuck.
 const PATIENCE: u32 = 5;
 
-/// What the supervisor has seen of the reapers.
+/// The supervisor's view of the reapers.
 #[derive(Default)]
 pub(super) struct Supervisor {
     turns: u64,
@@ -39,7 +39,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts a reaper if one is needed. `false` if one is, and there are as many as there may be.
+    /// Starts a reaper if needed. `false` if needed, and the reapers are at their limit.
     pub(super) fn supervise(&mut self, shared: &Arc<Shared>) -> bool {
         let reapers = &shared.stopper.reapers;
         let are_stuck = self.are_stuck(reapers);
@@ -73,7 +73,8 @@ impl Supervisor {
     }
 }
 
-/// Has what is queued after the halt ended. The caller has made a full fence, and may be a worker.
+/// Has the processes queued after the halt ended. The caller has made a full fence, and may be a
+/// worker.
 pub(super) fn start(shared: &Arc<Shared>, is_worker: bool) {
     let reapers = &shared.stopper.reapers;
     let has_entered = if is_worker {
@@ -86,17 +87,17 @@ pub(super) fn start(shared: &Arc<Shared>, is_worker: bool) {
     }
 }
 
-/// Starts the thread of a reaper that has entered.
+/// Starts the thread of an entered reaper.
 fn start_entered(shared: &Arc<Shared>) {
     on_another_thread(shared, "reaper", reap);
 }
 
-/// The work of a reaper that has entered.
+/// The work of an entered reaper.
 fn reap(shared: &Arc<Shared>) {
     let is_queued = || {
         let is_queued = shared.has_work();
         if is_queued {
-            // It may count already, and be pushed in a moment.
+            // The process may count already, and be pushed in a moment.
             thread::yield_now();
         }
         is_queued

@@ -1,10 +1,10 @@
-//! The thread that looks after a stop, so that its caller does nothing whose time grows with the
-//! number of processes.
+//! The thread that supervises a stop, so the caller's work does not grow with the number of
+//! processes.
 //!
-//! It ends the waits of senders, cancels all processes, terminates what is left at the deadline,
-//! and starts reapers while something is queued that no worker takes. A process ends by calling
-//! users' code, which may not return, as a waker may. So the supervisor itself calls neither,
-//! unless the system refuses it another thread.
+//! The supervisor ends the waits of senders, cancels all processes, terminates the remaining ones
+//! at the deadline, and starts reapers while a queued process finds no worker. A process ends by
+//! calling users' code, which may not return, as a waker may. So the supervisor itself calls
+//! neither, unless the system refuses it another thread.
 
 use super::queued::on_another_thread;
 use super::reapers::Supervisor;
@@ -21,10 +21,10 @@ use tracing::Level;
 
 /// How long the supervisor waits after a look at the queues.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// How long it waits at the most, when all reapers are stuck and it can do nothing.
+/// The longest wait, when all reapers are stuck and the supervisor can do nothing.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// Starts the thread. Returns whether the system granted one.
+/// Starts the thread. Returns whether the system granted it.
 #[must_use]
 pub(super) fn start(shared: &Arc<Shared>) -> bool {
     let builder = threads::builder(shared, "supervisor");
@@ -47,7 +47,7 @@ fn supervise(shared: &Arc<Shared>) {
     let progress = &shared.shutdown;
     end_waits(shared);
     cancel_all(shared);
-    // Until all have ended, or there is more to do.
+    // Until all have ended, or the phase changes.
     let enough = || if progress.is_over() { usize::MAX } else { 0 };
     shared.census.live.wait(enough, || Duration::MAX);
     if progress.is_terminating() {
@@ -69,18 +69,18 @@ fn supervise(shared: &Arc<Shared>) {
     }
 }
 
-/// Whether the scheduler has halted, and all that is left is inside a call.
+/// Whether the scheduler has halted, and all remaining processes are inside a call.
 fn is_nothing_left(shared: &Shared) -> bool {
     if !shared.shutdown.is_halted() {
         return false;
     }
-    // Pairs with the light fence in `Shared::begin`, and does what `fence_after_halt` does.
+    // Pairs with the light fence in `Shared::begin`, and does the work of `fence_after_halt`.
     fence::heavy();
     !shared.has_work()
 }
 
-/// Lets no sender wait for room any more. Those that wait are woken on another thread, because
-/// wakers are users' code, which may not return.
+/// Ends all waits of senders for room. Another thread wakes the waiting senders, because wakers are
+/// users' code, which may not return.
 pub(crate) fn end_waits(shared: &Arc<Shared>) {
     if shared.rooms.waiters.stop() {
         on_another_thread(shared, "waker", wake_waiters);
@@ -93,7 +93,7 @@ fn wake_waiters(shared: &Arc<Shared>) {
     shared.rooms.waiters.wake_all(wake);
 }
 
-/// Gives every process its cancel event, until there is no time for that any more.
+/// Gives every process its cancel event, as long as the deadline has not passed.
 pub(crate) fn cancel_all(shared: &Shared) {
     for task in shared.census.registry.all() {
         if shared.shutdown.is_terminating() {

@@ -9,7 +9,7 @@ use std::thread;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Says on which thread its `close` runs, and counts its steps.
+/// Sends the name of the thread of its `close`, and counts its steps.
 struct Waits(Sender<String>, Arc<AtomicUsize>);
 
 impl Waits {
@@ -66,8 +66,8 @@ fn a_stop_is_refused_on_the_threads_of_its_scheduler() {
     assert!(!scheduler.is_stopping());
 }
 
-/// A scheduler whose workers have left although no thread has told three processes, which wait; how
-/// many steps these took; and on which threads they are closed.
+/// A scheduler whose workers have left before three waiting processes were notified; the number of
+/// their steps; and the threads of their `close`.
 fn halted() -> (
     Scheduler,
     [ProcessHandle; 3],
@@ -107,12 +107,12 @@ fn a_supervisor_that_is_late_ends_no_process_itself() {
     }
 }
 
-/// It may be any thread of the program's, and the `close` of others may not return.
+/// The waking thread may be any thread of the program's, and the `close` of others may not return.
 // pins: D3, D4
 #[test]
 fn a_thread_that_wakes_a_process_after_the_halt_runs_none() {
     let (_scheduler, waits, steps, told) = halted();
-    // Ordering: Relaxed: the processes wait, and this thread has seen that.
+    // Ordering: Relaxed: the processes wait, as this thread has seen.
     let before = steps.load(Ordering::Relaxed);
     for waits in waits {
         waits.send(Message::new("late", 1)).unwrap();

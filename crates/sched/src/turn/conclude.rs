@@ -1,5 +1,5 @@
-//! The result of a dispatch whose handler has not carried its command out. There is no handler, or
-//! it has failed, has panicked, or has dropped its completer.
+//! The result of a dispatch whose handler has not carried its command out. No handler is
+//! registered, or it has failed, has panicked, or has dropped its completer.
 
 use super::Dispatch;
 use crate::base::contain::{discard, log, text_of_chain};
@@ -26,7 +26,7 @@ pub(super) enum Answer {
 pub(super) enum Failure {
     Error(BoxError),
     Panic(Box<str>),
-    /// There is none.
+    /// No handler is registered.
     Unknown,
 }
 
@@ -62,7 +62,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
                 }
                 let probe = &self.task.shared.probe;
                 probe.answered_inline(self.task.pid(), tag, token);
-                // The completion comes after all messages that the handler has sent.
+                // The completion comes after all messages sent by the handler.
                 self.task.receive(self.core);
                 of_completion(tag, token, Err(error.unwrap_or(CommandError::Dropped)))
             }

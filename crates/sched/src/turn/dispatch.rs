@@ -1,15 +1,15 @@
 //! Handing yields to handlers.
 //!
-//! While a handler is on this thread's stack, what happens to its completer there is caught instead
-//! of going through the mailbox: an answer needs no atomic operation then, and when the handler
-//! drops its completer and returns an error, or panics, the completion says so rather than that
-//! the completer was dropped.
+//! While a handler is on this thread's stack, the fate of its completer there is caught instead of
+//! going through the mailbox: an answer needs no atomic operation then. And when the handler drops
+//! its completer and returns an error, or panics, the completion reports this cause and not the
+//! drop.
 //!
 //! A yield of a timer goes straight to the timers, without a handler. The handler of timers is
 //! called when the moment has come, for wrong values, and for a scheduler that has halted.
 //!
-//! An answer that is caught is the last of what is pending. When it is not behind anything else,
-//! the next step of the turn takes it, and its yield never goes into the set of those outstanding.
+//! A caught answer is the last of the pending items. When nothing is in front, the next step of the
+//! turn takes it, and its yield never joins the outstanding ones.
 
 use super::conclude::{Answer, Failure};
 use super::{Dispatch, Turn};
@@ -40,7 +40,7 @@ thread_local! {
     static CURRENT: Cell<*const Call> = const { Cell::new(ptr::null()) };
 }
 
-/// A handler that is on this thread's stack.
+/// A handler on this thread's stack.
 struct Call {
     /// The process whose yield it is; only compared.
     cell: *const ProcessCell,
@@ -48,13 +48,13 @@ struct Call {
     answer: Cell<Answer>,
 }
 
-/// The handler that is on this thread's stack, if the process and the token are those of its yield.
+/// The handler on this thread's stack, if the process and the token belong to its yield.
 ///
 /// # Safety
 /// The result is not used after the caller has returned.
 unsafe fn current<'a>(cell: &ProcessCell, token: u64) -> Option<&'a Call> {
-    // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `leave` puts
-    // back what was there before.
+    // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `leave`
+    // restores the former pointer.
     unsafe { CURRENT.get().as_ref() }.filter(|call| ptr::eq(call.cell, cell) && call.token == token)
 }
 
@@ -85,8 +85,8 @@ impl CompletionSink for ProcessCell {
         self.take_answer(tag, token, Ok(join(first, others)));
     }
 
-    /// Notes that the completer of the handler that is on this thread's stack was dropped. If the
-    /// completer is another's, the completion goes through the mailbox.
+    /// Notes the drop of the completer of the handler on this thread's stack. The completion of
+    /// another completer goes through the mailbox.
     fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
         // SAFETY: it is used here only.
         if let Some(call) = unsafe { current(&self, token) } {
@@ -126,9 +126,9 @@ impl CompletionSink for ProcessCell {
 }
 
 impl ProcessCell {
-    /// Keeps the completion when it belongs to the handler that is on this thread's stack.
-    /// Otherwise the completion goes through the mailbox. So does a late answer, behind the items
-    /// that the handler has already had sent to the process.
+    /// Keeps the completion when it belongs to the handler on this thread's stack. Otherwise the
+    /// completion goes through the mailbox. So does a late answer, behind the items already sent to
+    /// the process by the handler.
     #[inline(always)]
     fn take_answer(self: Task, tag: Tag, token: u64, result: CommandResult) {
         // Into its node at once: so the result stays in registers until then.
@@ -162,7 +162,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
     }
 
-    /// What is taken back comes first.
+    /// Yields taken back come first.
     #[inline(never)]
     fn dispatch_all(mut self, out: &mut StepOutput) {
         for tag in out.drain_cancelled() {
@@ -174,7 +174,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
     }
 
-    /// Takes back the yields with that tag, and tells their handlers.
+    /// Takes back the yields with the tag, and notifies their handlers.
     #[cold]
     #[inline(never)]
     fn take_back(&mut self, tag: Tag) {
@@ -189,7 +189,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     }
 }
 
-/// Dispatches a yield. Its parts are arguments, so that they come in registers.
+/// Dispatches a yield. Its parts are arguments, to be passed in registers.
 ///
 /// The yield stays where it is until the handler is called: it has just been written, and would
 /// have to be waited for if it were moved sooner.
@@ -226,7 +226,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         if let Some(cause) = self.task.shared.carrier().own_cause() {
             self.core.causes().keep(token, cause);
         }
-        // What has arrived before the answer stays before it.
+        // Items that arrived before the answer stay before it.
         self.task.receive(self.core);
         let now = || Instant::from_nanos(self.task.shared.now());
         if let Some(moments) = due(command, now)
@@ -272,7 +272,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         let shard = shard.map_or(ShardId::OUTSIDE, ShardId::of_worker);
         let shards = self.task.shared.timing.timers.shards();
         let completer = || {
-            // SAFETY: the core of that process.
+            // SAFETY: `core` is the core of `task`.
             let sink = unsafe { self.task.take_self_ref(self.core) };
             let sink = sink.unwrap_or_else(|| Arc::clone(self.task));
             Completer::new(sink, tag, token)
@@ -284,14 +284,14 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         ticket.is_some()
     }
 
-    /// What is known of a yield for those that look.
+    /// The entry of a yield for readers from outside.
     #[inline(always)]
     pub(super) fn asked(&self, id: CommandId) -> Asked {
         Asked::new(id, || self.task.shared.timing.time.nanos())
     }
 
-    /// The reference to the process for a completer: the one that the core has, which stays there.
-    /// After the call, [`leave`](Self::leave) decides which of the two is there.
+    /// Lends the completer a reference to the process: the core's own, which stays with the core.
+    /// After the call, [`leave`](Self::leave) decides which of the two holds it.
     fn lend_self_ref(&mut self) -> Task {
         if !self.core.has_self_ref {
             self.core.has_self_ref = true;
@@ -302,7 +302,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         unsafe { Arc::from_raw(Arc::as_ptr(self.task)) }
     }
 
-    /// The handler has returned. Gives what has become of the completer.
+    /// Leaves the handler's call. Returns the fate of the completer.
     fn leave(&mut self, call: Call, outer: *const Call) -> Answer {
         CURRENT.set(outer);
         let answer = call.answer.into_inner();
@@ -324,7 +324,7 @@ impl Call {
     }
 }
 
-/// What there is to do when there is no handler.
+/// Drops the parts of a command without a handler.
 #[cold]
 #[inline(never)]
 fn discard_unhandled(completer: Completer, place: &mut Option<Yield>, counters: &Counters) {

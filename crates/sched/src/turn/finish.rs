@@ -28,7 +28,7 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 use tracing::Level;
 
-/// Closes a process, which is or was the task's, and drops it.
+/// Closes a process, the task's present or former one, and drops it.
 pub(crate) fn close(
     mut process: impl DerefMut<Target = dyn Process>,
     task: &Task,
@@ -39,9 +39,8 @@ pub(crate) fn close(
     discard(task.pid(), counters, process);
 }
 
-/// The mailbox of the process has been closed, with these items left. Adds the exit actions among
-/// them to the others, and drops and counts the rest. Closes and drops the process, if there is
-/// one.
+/// Empties the closed mailbox of its left items. Adds the exit actions among them to the others,
+/// and drops and counts the rest. Closes and drops the process, if there is one.
 #[cold]
 #[inline(never)]
 pub(crate) fn take_down(
@@ -75,7 +74,7 @@ pub(crate) fn take_down(
     }
 }
 
-/// What has not been taken back is dropped like other messages.
+/// Turns held messages into events, to be dropped like other messages, unless they were taken back.
 fn settle_held(items: &mut Batch<Item>, task: &Task) {
     let mut rest = Batch::new();
     for item in mem::take(items) {
@@ -131,7 +130,7 @@ fn take_requests(items: &mut Batch<Item>) -> Vec<ExitRequest> {
     requests
 }
 
-/// Says that a process has ended, and why, where that is a mistake. What is reported besides is no
+/// Logs an ended process with the reason, where this is a mistake. An end with a report is no
 /// warning.
 fn log_end(task: &Task, how: &'static str, reason: &ExitReason, is_reported: bool) {
     match reason {
@@ -163,9 +162,8 @@ fn log_failure(task: &Task, how: &'static str, reason: impl Fn() -> Box<str>) {
     });
 }
 
-/// Ends a process that this thread runs, and its turn before the process counts as ended. It takes
-/// the reason; without one, the process has been terminated. What does not fit into one turn is put
-/// off.
+/// Ends a process run by this thread, and its turn before the process counts as ended. Takes the
+/// reason; without a reason, the process has been terminated. Work beyond a turn is put off.
 pub(crate) fn finish(
     shared: &Shared,
     counters: &Counters,
@@ -181,12 +179,12 @@ pub(crate) fn finish(
     let reason = end.get_or_insert(ExitReason::Terminated);
     let failed = task.failed(reason);
     if matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating() {
-        // It has its names until it releases what it holds.
+        // The process has its names until it releases its resources.
         shared.shutdown.forced.add(|| task.stopped());
     }
     let mut items = Batch::new();
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and no other
-    // thread becomes its owner after that.
+    // thread becomes its owner afterwards.
     let (process, actions, tickets) = unsafe {
         task.with_core(|core| {
             let tickets = core.yields.take_tickets();
@@ -199,7 +197,7 @@ pub(crate) fn finish(
     items.append(rest);
     // After a panic below, no action can be run any more. Otherwise this is empty in the end.
     let mut actions = ManuallyDrop::new(actions);
-    // Where to go on with the release, when that takes several turns.
+    // The place to continue the release, when it takes several turns.
     let mut next = None;
     failing::within(has_failed(reason), || {
         if items.is_empty() && actions.is_none() {
@@ -241,19 +239,19 @@ pub(crate) fn finish(
     give_reason(shared, counters, task, end, (owned, failed), queue);
 }
 
-/// Drops what the process has inherited.
+/// Drops the inherited values of the process.
 #[cold]
 #[inline(never)]
 pub(crate) fn drop_values(task: &Task, counters: &Counters) {
     discard(task.pid(), counters, task.origin.take());
 }
 
-/// Whether what the process held may be half changed.
+/// Whether the process's data may be half changed.
 fn has_failed(reason: &ExitReason) -> bool {
     !matches!(reason, ExitReason::Done(_) | ExitReason::Cancelled(_))
 }
 
-/// Goes on with an end that was put off.
+/// Continues an end that was put off.
 #[cold]
 #[inline(never)]
 pub(crate) fn go_on_with_end(
@@ -267,7 +265,7 @@ pub(crate) fn go_on_with_end(
     // SAFETY: the process came from a queue, which handed its run token over.
     let ending = unsafe { task.with_core(Core::take_ending) };
     let Some(ending) = ending else {
-        // Something has panicked that must not.
+        // A panic has come from code that must not panic.
         return end_turn();
     };
     let Ending { reason, stage } = *ending;
@@ -315,22 +313,21 @@ fn put_off(task: &Task, end: &mut Option<ExitReason>, stage: Stage, queue: Optio
     let ending = Box::new(Ending { reason, stage });
     // SAFETY: this thread owns the run token, and has ended the process.
     unsafe { task.with_core(|core| core.put_off(ending)) };
-    // Whatever takes it from the queue sees that it takes no step.
+    // The thread that takes it from the queue sees it as terminated.
     task.state.mark_terminated();
-    // Another thread may end the process, and drop it, before this one has queued it.
+    // Another thread may end the process, and drop it, before this thread has queued it.
     let shared = Arc::clone(&task.shared);
     // SAFETY: as above. The registry has the process, or its `Ending` does.
     shared.requeue_last(queue, unsafe { Token::new(task) });
 }
 
-/// The registry's reference to a process that is gone, and what is to be reported of its end when
+/// The registry's reference to a process that is gone, and the report of its end for the case that
 /// nothing takes the reason.
 type Gone = (ManuallyDrop<Option<Task>>, Option<Box<Failed>>);
 
-/// The process has been closed, and has released what others can see: it goes, and is told of to
-/// the hook. Returns the registry's reference, which keeps the process alive until the handle, if
-/// there is one, has this reference. That holds also when something below panics, so that the
-/// reference is not dropped then.
+/// Ends a process that has been closed, and has released its visible resources: frees its PID, and
+/// notifies the hook. Returns the registry's reference, which keeps the process alive until the
+/// handle, if any, has this reference. A panic below does not drop the reference either.
 #[inline(always)]
 fn go(
     shared: &Shared,

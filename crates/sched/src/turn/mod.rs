@@ -1,8 +1,8 @@
 //! A turn of a process: its steps, the dispatch of its commands, its upgrade and its end.
 //!
-//! **What it promises.** Each yield has one completion (P6), and each process one end (P2, P12).
+//! **Promise.** Each yield has one completion (P6), and each process one end (P2, P12).
 //!
-//! **What it may import.** The folders from `base` to `exits` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `exits` (`docs/ARCHITECTURE.md`).
 
 mod catch_up;
 mod conclude;
@@ -20,7 +20,7 @@ use ganger_proc_api::ExitReason;
 /// A turn of a process whose run token this thread owns.
 struct Turn<'a, P> {
     shared: &'a Shared,
-    /// The worker, or the thread that is none.
+    /// The worker, or the thread other than a worker.
     place: P,
     task: &'a Task,
     core: &'a mut Core,
@@ -39,7 +39,7 @@ struct Dispatch<'a, P> {
 }
 
 impl<P: Copy> Turn<'_, P> {
-    /// The same, for a call that is not inlined. So the turn itself stays in registers.
+    /// Returns the same turn, for a call not inlined. So the turn itself stays in registers.
     #[inline(always)]
     fn apart(&mut self) -> Turn<'_, P> {
         Turn {

@@ -19,7 +19,7 @@ use ganger_proc_api::{ExitReason, StepOutput};
 use std::mem;
 use std::sync::Arc;
 
-/// Runs processes in turn, with buffers that it reuses.
+/// Runs processes in turn, with buffers to reuse.
 pub(crate) struct Runner<'a> {
     shared: &'a Shared,
     /// The same, for a callee that keeps a reference.
@@ -46,7 +46,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Gives a process its turn that the caller has taken from a queue.
+    /// Gives a process its turn, after the caller has taken it from a queue.
     pub(crate) fn run(&mut self, token: Token) {
         let mut token = Some(token);
         self.contain_turns(|runner| {
@@ -60,7 +60,7 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Calls `turns`, which gives processes their turns, once more after each panic in it.
+    /// Calls `turns`, which gives processes their turns, again after each panic in it.
     ///
     /// User code is contained where it is called. If other code panics, such as a `tracing`
     /// subscriber, its process is lost. This thread is not lost, and neither are queued processes.
@@ -101,9 +101,9 @@ impl<'a> Runner<'a> {
 
     /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns).
     ///
-    /// Compiled for workers, and again for other threads, so that a worker does not ask at each
-    /// turn whether it is a worker. Inlined into the calling loop: a call saves registers and
-    /// prepares for a panic, which a short step feels.
+    /// Compiled for workers, and again for other threads, so a worker does not check at each turn
+    /// whether it is a worker. Inlined into the calling loop: a call saves registers and prepares
+    /// for a panic, which slows a short step.
     #[inline(always)]
     pub(crate) fn turn<'b>(&mut self, place: impl TurnPlace<'b>, token: Token) {
         let task = token.into_task();
@@ -112,7 +112,7 @@ impl<'a> Runner<'a> {
         let _traced = shared.carrier().turn();
         task.about.run(shared.timing.time.nanos());
         place.count(&counters.turns);
-        // Turns lie within each other in the simulation, and on threads that are no workers.
+        // Turns are nested in the simulation, and on threads other than workers.
         let _dropped = if place.queue().is_none() || Decider::is_driven() {
             dropped::open()
         } else {
@@ -132,8 +132,8 @@ impl<'a> Runner<'a> {
                     place,
                     task: &task,
                     // SAFETY: the process came from a queue, which handed its run token over, and
-                    // `begin` has moved it to `Running`, which is left below. What runs inside
-                    // reaches the process through its context, mailbox and state only.
+                    // `begin` has moved it to `Running`, which is left below. Code inside reaches
+                    // the process through its context, mailbox and state only.
                     core: unsafe { task.core().as_mut() },
                     counters,
                     end: &mut self.end,

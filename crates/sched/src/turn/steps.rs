@@ -25,7 +25,7 @@ use ganger_proc_api::{CommandError, Event, ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;
 
-/// After so many steps in a row without an event or a command, a warning names the process.
+/// After this many steps in a row without an event or a command, a warning names the process.
 const MANY_REPEATS: u16 = 10_000;
 
 /// The end of a turn.
@@ -116,7 +116,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         probe.step_begins(id, process, events, waiting, worker, of);
     }
 
-    /// A step begins that may be traced.
+    /// Begins a step with its trace, where traced.
     #[inline(always)]
     fn trace(&mut self, events: usize) -> TracedStep {
         if self.shared.carrier().traces() {
@@ -142,7 +142,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         carrier.begin(task.carried(), facts, causes)
     }
 
-    /// A turn is over, and another one follows.
+    /// Notes the end of a turn before another turn.
     #[inline(always)]
     fn note_turn(&self) {
         let waiting = || self.core.waiting();
@@ -197,8 +197,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
     }
 
-    /// The process has gone on many times in a row without a new event. Warns of it, once, unless
-    /// it has something to do: events that it has left, or commands that are outstanding.
+    /// Looks at a process that has continued many times in a row without a new event. Warns of it,
+    /// once, unless it has work: left events, or outstanding commands.
     #[cold]
     #[inline(never)]
     fn look_at_repeats(self) {

@@ -1,4 +1,4 @@
-//! Putting another process in the place of one: create, initialise, close the old one.
+//! Replaces a process by another: create, initialise, close the old process.
 
 use super::Turn;
 use crate::base::contain::{contain, discard, log};
@@ -20,7 +20,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// Replaces the process, which this thread runs.
     ///
     /// # Errors
-    /// Says why there is no new process; the old one is as it was, and is to end.
+    /// The reason for having no new process; the old process is unchanged, and ends next.
     pub(super) fn upgrade(&mut self, request: UpgradeRequest) -> Result<(), UpgradeError> {
         let UpgradeRequest {
             target,
@@ -83,8 +83,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
     }
 
-    /// The process has failed, and another one is to take its place: what it has registered goes as
-    /// at its end. What others have registered stays.
+    /// Ends the incarnation of a failed process, whose place another takes: the incarnation's own
+    /// registrations go as at its end. Registrations by others stay.
     fn end_incarnation(&mut self, cause: &ExitCause) {
         let (task, counters) = (self.task, self.counters);
         task.receive(self.core);

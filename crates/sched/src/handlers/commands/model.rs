@@ -1,4 +1,4 @@
-//! Random registrations, freezes and look-ups, beside a map that says what they must do.
+//! Random registrations, freezes and look-ups, against a map of the expected results.
 
 use super::*;
 use ganger_proc_api::{BoxError, Command, Completer};
@@ -31,7 +31,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn handler() -> Arc<dyn Handler> {
-    // It has something of its own, so that no two have the same address.
+    // Data of its own, so no two handlers have the same address.
     let own = Arc::new(());
     let count = move || Arc::strong_count(&own);
     Arc::new(

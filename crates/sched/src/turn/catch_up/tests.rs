@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const BATCH: usize = 256;
 
-/// The queue of one of two workers of a scheduler that is not started.
+/// The queue of the first of two workers of a scheduler that is not started.
 fn queue() -> (Scheduler, LocalQueue) {
     let builder = Scheduler::builder().workers(2).max_spares(0);
     let scheduler = builder.shutdown_deadline(Duration::ZERO).build().unwrap();
@@ -16,7 +16,7 @@ fn queue() -> (Scheduler, LocalQueue) {
     (scheduler, queue)
 }
 
-/// A pick that has just begun. It lasts for as long as it likes.
+/// A pick that has just begun, without a limit of time.
 fn pick(queue: &LocalQueue) -> CatchUp<'_> {
     CatchUp {
         until: Deadline::after(Duration::MAX),
@@ -24,7 +24,7 @@ fn pick(queue: &LocalQueue) -> CatchUp<'_> {
     }
 }
 
-/// Whether a process that has much to do has another turn in a pick that has just begun.
+/// Whether a process with many events has another turn in a pick that has just begun.
 fn would_go_on(queue: &LocalQueue) -> bool {
     pick(queue).goes_on(usize::MAX)
 }
@@ -84,7 +84,7 @@ impl Process for Waits {
     }
 }
 
-/// A process that is ready, and in no queue, with so many messages.
+/// A ready process in no queue, with `messages` messages.
 fn ready(scheduler: &Scheduler, messages: usize) -> Token {
     let process = scheduler.submit(Waits, "main", ()).unwrap();
     for n in 0..messages {
@@ -114,7 +114,7 @@ fn a_process_does_not_go_on_when_it_has_queued_another() {
     assert!(would_go_on(&queue), "it was there before");
 }
 
-/// How many turns each pick is, one after the other, of what is in the deque.
+/// The number of turns of each pick, in order, over the processes in the deque.
 fn turns_of_picks(queue: &LocalQueue) -> Vec<u64> {
     let turns = || queue.shared.counters.of(Some(0)).turns.get();
     let mut runner = Runner::new(&queue.shared, Some(queue));
@@ -127,7 +127,7 @@ fn turns_of_picks(queue: &LocalQueue) -> Vec<u64> {
     picks
 }
 
-/// The first step has what was sent to a process that ran. A pick that the machine interrupts is
+/// The first step has the messages sent to a running process. A pick interrupted by the machine is
 /// shorter.
 // pins: G4
 #[test]
@@ -147,7 +147,7 @@ fn a_process_has_further_turns_when_a_pick_begins_with_three_batches() {
     }
 }
 
-/// Else it waits until the last turn is over, beside a worker that sleeps.
+/// Else the process waits until the last turn is over, while a worker sleeps.
 // pins: G2
 #[test]
 fn a_sleeper_is_woken_for_what_is_left_to_the_worker_of_a_process_that_goes_on() {

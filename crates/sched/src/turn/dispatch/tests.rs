@@ -10,10 +10,10 @@ use ganger_sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 use std::thread;
 
-/// The command that has a handler.
+/// The command with a handler.
 const CARRIED_OUT: CommandId = CommandId::new(256);
 
-/// Yields that command, so often, each time after the answer to the one before.
+/// Yields the command `left` times, each time after the last answer.
 struct Asker {
     command: CommandId,
     left: u32,
@@ -32,7 +32,7 @@ impl Process for Asker {
     }
 }
 
-/// What a handler does with the completer before it returns, to a process that has that address.
+/// A handler's use of the completer before it returns, for a process with this address.
 type Manner = fn(Completer, &Address);
 
 const AT_ONCE: Manner = |completer, _| completer.complete(());
@@ -65,7 +65,7 @@ fn the_reference_of_a_completer_comes_back_to_its_process_or_goes() {
     ] {
         ask(manner, CARRIED_OUT);
     }
-    // No handler carries that one out.
+    // This command has no handler.
     ask(AT_ONCE, CommandId::new(257));
 }
 
@@ -77,7 +77,7 @@ fn ask(manner: Manner, command: CommandId) {
     let handled = Arc::new(AtomicU32::new(0));
     let counts = Arc::clone(&handled);
     let handler = move |_: Command, completer: Completer| -> Result<(), BoxError> {
-        // Ordering: Relaxed: there is one thread.
+        // Ordering: Relaxed: the test has one thread.
         counts.fetch_add(1, Ordering::Relaxed);
         manner(completer, address.get().ok_or("no address")?);
         Ok(())
@@ -119,6 +119,6 @@ fn ask(manner: Manner, command: CommandId) {
         assert_eq!((stats.yields, stats.done), (u64::from(YIELDS), 1));
     });
     let expected = if command == CARRIED_OUT { YIELDS } else { 0 };
-    // Ordering: Relaxed: there is one thread.
+    // Ordering: Relaxed: the test has one thread.
     assert_eq!(handled.load(Ordering::Relaxed), expected);
 }
