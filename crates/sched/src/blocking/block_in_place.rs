@@ -1,7 +1,8 @@
-//! A step is about to block its thread: other workers take what waits, before the monitor notices.
+//! A step about to block its thread: other workers take its waiting processes, before the monitor
+//! notices.
 //!
 //! The thread decides whose worker is replaced. A step may wait for a process of another scheduler,
-//! and keeps processes of its own one from running.
+//! and keeps processes of its own scheduler from running.
 
 use crate::process::dropped;
 use crate::runtime::frames;
@@ -12,47 +13,46 @@ use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::is_driving;
 use std::sync::Arc;
 
-/// Calls `f`, which may block. On a worker of whichever scheduler a spare takes its place before
-/// that, when processes wait and no worker is free.
+/// Calls `f`, which may block. On a worker of any scheduler a spare takes its place first, when
+/// processes wait and no worker is free.
 pub(crate) fn block_in_place(f: &mut dyn FnMut()) {
     block_if(|_can_replace| true, f);
 }
 
-/// As [`block_in_place`], for a wait that another process ends. `false`, and `f` is not called:
+/// As [`block_in_place`], for a wait ended by another process. `false`, and `f` is not called:
 /// processes wait already, and no thread can take them.
 pub(crate) fn block_if_replaced(f: impl FnOnce()) -> bool {
     block_if(|can_replace| can_replace, f)
 }
 
 fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
-    // What ends this wait may wait for one of these.
+    // The process to end this wait may itself wait for one of these.
     dropped::answer(|| CommandError::Dropped);
     local::with_any(|queue| {
-        // What ends this wait may wait for room in this process.
+        // The process to end this wait may itself wait for room in this process.
         if queue.is_some()
             && let Some(own) = local::own_process()
         {
             own.release_messages(0);
         }
-        // For what is pushed from now on, the monitor need not wait until it sees the thread
-        // asleep.
+        // For later pushes, the monitor need not wait until it sees the thread asleep.
         let _announced = queue.map(|queue| queue.shared.worker_slots.announce(queue.index));
         let can_replace = queue.is_none_or(|queue| queue.shared.prepare_to_block(queue.index));
         let blocks = may_block(can_replace);
         if blocks {
-            // Nor is what `f` drops kept, for which it may wait then.
+            // Nor are completers dropped by `f` collected, as `f` may then wait for their answers.
             dropped::outside(f);
         }
         blocks
     })
 }
 
-/// Whether a wait on this thread for a process can end. The thread must not run that process
+/// Whether a wait on this thread for the process can end. The thread must not run the process
 /// itself, nor be about to start it, and it must leave a thread that runs it.
 ///
-/// The thread that was started last can't be replaced, and so never waits. Nor does a thread that
-/// is in a driver, because it keeps what it wakes there. Nor does one that is no worker and ends
-/// processes in a shutdown: it may be the last one that could end the process.
+/// The last thread to start can't be replaced, and so never waits. Nor does a thread in a driver,
+/// because it keeps the processes that it wakes there. Nor does a thread other than a worker that
+/// ends processes in a shutdown: it may be the last to end the process.
 pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
     if is_driving() || frames::ends_processes(shared) || frames::submits(shared, pid.id()) {
         return false;
@@ -64,15 +64,15 @@ pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
     })
 }
 
-/// Whether this thread may wait for what is not one process.
+/// Whether this thread may wait for something other than a process.
 pub(crate) fn may_wait() -> bool {
     let can_replace = |queue: &LocalQueue| queue.shared.worker_slots.can_replace(queue.index);
     !is_driving() && local::with_any(|queue| queue.is_none_or(can_replace))
 }
 
 impl Shared {
-    /// The worker, which is this thread, is about to block: has another thread take what waits.
-    /// `false` when none can.
+    /// Prepares this thread, a worker, for its block: has another thread take its waiting
+    /// processes. `false` when none can.
     #[must_use]
     fn prepare_to_block(self: &Arc<Self>, worker: usize) -> bool {
         let Self {
@@ -82,8 +82,8 @@ impl Shared {
         if shutdown.is_halted() || !self.has_work() || queues.idle.notify() {
             return true;
         }
-        // Ordering: SeqCst, pairs with the one in `Idle::end_search`: either the last searcher sees
-        // what waits here, or the look below sees that it has ended its search.
+        // Ordering: SeqCst, pairs with the fence in `Idle::end_search`: either the last searcher
+        // sees the waiting processes, or the look below sees the end of its search.
         fence(Ordering::SeqCst);
         let now = queues.idle.snapshot();
         let is_free = now.sleeping > 0 || now.searching > 0;
@@ -97,7 +97,7 @@ mod tests {
     use crate::Scheduler;
     use crate::runtime::frames::Frame;
 
-    /// It may be the last one that could end the process.
+    /// The thread may be the last to end the process.
     // pins: D3, D4
     #[test]
     fn a_thread_that_ends_the_processes_of_a_scheduler_waits_for_none_of_them() {

@@ -1,14 +1,13 @@
 //! Steps that block their thread or last long, and the spare threads that take their workers'
 //! places.
 //!
-//! **What it is for.** The monitor watches the turns of all workers (`monitor.rs`), by what it has
-//! sampled of each (`sample.rs`). A step that is about to block says so itself
-//! (`block_in_place.rs`). Either has a spare thread replace the step's worker (`spares.rs`), and
-//! has the step reported (`reports.rs`).
+//! **Purpose.** The monitor watches the turns of all workers (`monitor.rs`), by samples of each
+//! (`sample.rs`). A step that is about to block announces it (`block_in_place.rs`). Either has a
+//! spare thread replace the step's worker (`spares.rs`), and has the step reported (`reports.rs`).
 //!
-//! **What it promises.** G6: a step that blocks costs no worker.
+//! **Promise.** G6: a blocking step costs no worker.
 //!
-//! **What it may import.** The folders from `base` to `worker` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `worker` (`docs/ARCHITECTURE.md`).
 
 mod block_in_place;
 pub(crate) mod monitor;

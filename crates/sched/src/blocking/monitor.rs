@@ -1,34 +1,33 @@
-//! The thread that watches the workers: it tells the time, and notices steps that keep others
-//! waiting.
+//! The thread that watches the workers: it reads the clock for them, and notices steps that keep
+//! others waiting.
 //!
 //! **Problem.** A step that wakes a process leaves it to its own worker, which is about to be free
-//! and has the data in its cache. Waking another worker costs more than most steps. Should the step
-//! go on, though, another worker has to take the process. And a worker that rotates after 10 ms has
-//! to know the time, which costs as much as a step.
+//! and has the data in its cache. Waking another worker costs more than most steps. If the step
+//! continues, though, another worker has to take the process. And a worker that rotates after 10 ms
+//! has to know the time, which costs as much as a step.
 //!
 //! **Rejected.** Each worker looking at the clock at each pick. A timer for each step. A look every
-//! 50 us for ever: each one wakes a processor.
+//! 50 us for ever: each look wakes a processor.
 //!
 //! **At each look**
-//! 1. A worker has something in its deque and has begun no turn since the last look: the monitor
+//! 1. A worker has a process in its deque and has begun no turn since the last look: the monitor
 //!    wakes a sleeper, which steals it.
 //! 2. Processes wait, no worker sleeps or searches, and a worker's step has blocked its thread, or
 //!    has computed for long: a spare takes the worker's place (`worker_slots.rs`). The monitor
-//!    reports the step; at DEBUG if the step has said that it is about to block.
-//! 3. The same, for a step whose worker was replaced when it said that it was about to block, and
-//!    that computes for long afterwards: the monitor reports it. Time inside `blocking` does not
-//!    count.
+//!    reports the step; at DEBUG if the step has announced the block.
+//! 3. The same, for a step whose worker was replaced at its announcement of a block, and which
+//!    computes for long afterwards: the monitor reports it. Time inside `blocking` does not count.
 //!
-//! 4. It fires timers that are late, because no worker has come to it. When at
-//!    two looks no thread waits for what is due next, it wakes a sleeper for that.
-//! 5. It looks in the driver when no thread has since the last look, and wakes a sleeper to wait
-//!    there: see `queues/waiter.rs`.
+//! 4. The monitor fires late timers, missed by all workers. When at two looks no thread waits for
+//!    the timer due next, it wakes a sleeper for this wait.
+//! 5. The monitor polls the driver when no thread has since the last look, and wakes a sleeper to
+//!    wait there: see `queues/waiter.rs`.
 //!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
-//! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun
-//! and one that sees it unchanged. So a process behind the first long step of a worker waits for up
-//! to twice [`LONGEST_LOOK`]. The monitor sleeps while no worker works and nothing waits. A
-//! thread that pushes something that waits wakes it.
+//! finds a step that has kept a process waiting. The finding takes two looks: the first sees the
+//! turn begun, and the second sees it unchanged. So a process behind the first long step of a
+//! worker waits for up to twice [`LONGEST_LOOK`]. The monitor sleeps while no worker works and
+//! nothing waits. A thread that pushes an item to watch wakes it.
 
 #[cfg(feature = "sim")]
 pub(crate) mod simulated;
@@ -50,7 +49,7 @@ use std::time::Duration;
 /// Starts the thread.
 ///
 /// # Errors
-/// When the system refuses one.
+/// When the system refuses the thread.
 pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let name = format!("{}-monitor", shared.config.thread_name);
     let builder = thread::Builder::new().name(name);
@@ -62,25 +61,25 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
 struct Monitor<'a, C> {
     shared: &'a Arc<Shared>,
     clock: C,
-    /// What was seen of each worker and spare.
+    /// A sample of each worker and spare.
     samples: Vec<WorkerSample>,
     interval: Duration,
     /// For how long nothing has happened.
     quiet: Duration,
-    /// At the last look no thread waited for what is due.
+    /// Whether at the last look no thread waited for the timer due next.
     is_uncovered: bool,
-    /// At the last look no thread had been in the driver since the one before.
+    /// Whether at the last look no thread had been in the driver since the look before.
     is_left: bool,
     /// How often a thread had been there by then.
     visits: u64,
 }
 
-/// What a look has found.
+/// The findings of a look.
 #[derive(Default)]
 struct Look {
-    /// Turns have begun since the last one.
+    /// Whether turns have begun since the last look.
     is_active: bool,
-    /// Something waits behind a turn that had begun before the last one.
+    /// Whether a process waits behind a turn begun before the last look.
     is_kept: bool,
 }
 
@@ -126,8 +125,8 @@ impl<'a, C: Clock> Monitor<'a, C> {
         }
     }
 
-    /// Writes what no thread could be started for. While all workers sleep, no step holds what the
-    /// subscriber may wait for.
+    /// Writes the reports for which no thread could be started. While all workers sleep, no step
+    /// holds a resource needed by the subscriber.
     fn report_when_idle(&self) {
         if self.shared.queues.idle.snapshot().sleeping as usize
             == self.shared.worker_slots.workers()
@@ -136,13 +135,13 @@ impl<'a, C: Clock> Monitor<'a, C> {
         }
     }
 
-    /// There is something to watch, though all was quiet.
+    /// Whether something is left to watch after a quiet time.
     fn has_to_stay_awake(&self) -> bool {
         self.shared.has_work() || self.shared.shutdown.is_halted()
     }
 
-    /// Until when it may sleep: as long as it likes where the timer waiter waits for what is due,
-    /// and else until that is late.
+    /// Until when the monitor may sleep: without a limit while the timer waiter waits for the timer
+    /// due next, and else until the timer is late.
     fn dozes_until(&self) -> Option<u64> {
         let shared = self.shared;
         let uncovered = (shared.timing.timer_waiter.is_used())
@@ -151,11 +150,11 @@ impl<'a, C: Clock> Monitor<'a, C> {
         uncovered.map(|due| due.saturating_add(LATE_AT_MONITOR))
     }
 
-    /// It has slept because there was nothing to watch, and has been woken.
+    /// Begins to watch again, after a sleep and a wake-up.
     fn begin_to_watch(&mut self) {
         self.quiet = Duration::ZERO;
         self.interval = self.shared.config.hand_off_delay;
-        // What has been pushed just now has the delay before it.
+        // A process pushed just now has the delay before it.
         self.look_at_turns(self.clock.now());
     }
 
@@ -187,14 +186,14 @@ impl<'a, C: Clock> Monitor<'a, C> {
         self.shared.probe.watched();
     }
 
-    /// Delivers what is late, and wakes a sleeper to wait for what is not.
+    /// Fires late timers, and wakes a sleeper to wait for the next.
     fn look_at_timers(&mut self, now: Duration) {
         let shared = self.shared;
         if !shared.timing.timer_waiter.is_used() {
             return;
         }
         shared.fire_all(nanos(now).saturating_sub(LATE_AT_MONITOR));
-        // A worker that is between two turns goes to sleep by itself, or tells another.
+        // A worker between two turns goes to sleep by itself, or notifies another.
         let is_uncovered = shared
             .timing
             .timer_waiter
@@ -212,7 +211,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         let Some(driven) = &shared.timing.driven else {
             return;
         };
-        // A worker that comes back again and again needs no other one there.
+        // A worker that comes back again and again needs no other worker there.
         let is_left = driven.waiter.is_free() && self.visits == driven.waiter.visits();
         if is_left {
             let ready = shared.look_in_driver(|| ());
@@ -230,7 +229,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
             ..Look::default()
         };
         let stealers = self.shared.stealers();
-        // Those that are new are seen from now on.
+        // New workers are sampled from now on.
         (self.samples).resize_with(stealers.len(), || {
             let mut sample = WorkerSample::default();
             sample.begin(now);
@@ -296,8 +295,8 @@ impl<'a, C: Clock> Monitor<'a, C> {
     }
 }
 
-/// Reports the step of a worker that has been replaced already, because the step computes for long.
-/// Returns whether the worker was still in that turn.
+/// Reports the step of an already replaced worker, because the step computes for long. Returns
+/// whether the worker was still in the same turn.
 fn report_replaced(
     shared: &Arc<Shared>,
     worker: usize,
@@ -315,7 +314,7 @@ fn report_replaced(
     }
     shared.reporting.long_steps.add(noticed.clone());
     if !is_in_turn() {
-        // The worker may have said that the step is over before the step was in the record.
+        // The worker may have ended the step before the step was in the record.
         shared.reporting.long_steps.end(worker);
     }
     count(shared, LongStepKind::Computing);

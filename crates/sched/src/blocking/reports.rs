@@ -1,19 +1,20 @@
 //! Reports of steps that keep others waiting: events of `tracing`, written by one thread.
 //!
-//! **Problem.** A subscriber may wait for what a reported step holds. A process that blocks its
-//! thread in each step must not fill the log.
+//! **Problem.** A subscriber may wait for a resource of the reported step. A process that blocks
+//! its thread in each step must not fill the log.
 //!
 //! **Rejected.** The monitor as the writer: it would wait with the subscriber, and no other step
 //! would be noticed. A worker: it would wait, and need a spare in its own place. A line a process:
 //! a crowd of processes does the same thing.
 //!
-//! **Rule.** A method has one line an interval. The next line says how many steps had none.
+//! **Rule.** A method has one line an interval. The next line has the number of steps without a
+//! line.
 //!
 //! **Protocol.** The monitor, or the step that is about to block, puts a report into a bounded
-//! queue and starts the reporter if there is none. The reporter empties the queue and ends. The
-//! lock of the queue decides both: a reporter that finds the queue empty has ended for the next one
-//! that puts a report there. Where the system refuses the thread, the monitor tries again at each
-//! look. When all workers sleep, no step holds anything, and the monitor writes the reports itself.
+//! queue and starts the reporter if none is there. The reporter empties the queue and ends. The
+//! lock of the queue decides both: a reporter that finds the queue empty has ended for the next
+//! thread with a report. Where the system refuses the thread, the monitor tries again at each look.
+//! When all workers sleep, no step holds anything, and the monitor writes the reports itself.
 
 use crate::base::contain::{contain, is_heard, log};
 use crate::probe::{Decide, Decider};
@@ -47,9 +48,10 @@ impl Shared {
         }
     }
 
-    /// Starts a thread that writes what is queued, if something is and no thread does so already.
+    /// Starts a thread that writes the queued reports, if any are queued and no thread does so
+    /// already.
     ///
-    /// A `stop` does not wait for that thread, for a subscriber may call `stop` on it. Where the
+    /// A `stop` does not wait for this thread, for a subscriber may call `stop` on it. Where the
     /// system refuses the thread, the reports stay in the queue.
     pub(crate) fn start_reporter(self: &Arc<Self>) {
         if !self.reporting.reports.become_reporter() {
@@ -66,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// Writes what is queued on this thread, unless another does.
+    /// Writes the queued reports on this thread, unless another does.
     pub(crate) fn report_here(self: &Arc<Self>) {
         if self.reporting.reports.become_reporter() {
             Reporter::new(self).write_all();
@@ -110,7 +112,7 @@ impl Reporter {
         let backtraces = backtraces.filter(|_| shared.config.long_step_backtraces)?;
         let is_current = || shared.is_in_turn(step.worker, *turn, step.pid);
         let with_thread = |f: &WithId<'_>| shared.worker_slots.with_thread(step.worker, f);
-        // It is much code of others that looks at what others have compiled.
+        // Much foreign code looks at foreign binaries here.
         let backtrace =
             contain(|| backtraces.backtrace(step.worker, &is_current, &with_thread)).ok()??;
         (shared.reporting.long_steps).set_backtrace(step.worker, *turn, &backtrace);
@@ -118,7 +120,7 @@ impl Reporter {
     }
 }
 
-/// A warning, unless the step has announced what it does.
+/// A warning, unless the step has announced its block.
 fn level_of(step: &LongStep) -> Level {
     if step.is_announced {
         Level::DEBUG

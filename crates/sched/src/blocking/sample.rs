@@ -1,4 +1,4 @@
-//! What the monitor knows of a worker's turn.
+//! The monitor's sample of a worker's turn.
 
 use crate::reports::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::runtime::shared::Shared;
@@ -8,9 +8,9 @@ use std::time::Duration;
 /// A thread of the scheduler, as the monitor saw it at its last look.
 #[derive(Default)]
 pub(super) struct WorkerSample {
-    /// The turns that it had begun.
+    /// The number of the worker's turns.
     pub(super) turns: u64,
-    /// When the monitor first saw that number.
+    /// When the monitor first saw this number.
     pub(super) since: Duration,
     /// Whether it was asleep in its turn.
     was_asleep: bool,
@@ -19,17 +19,17 @@ pub(super) struct WorkerSample {
     computed_before: Option<Option<Duration>>,
     /// Since when it computes, as far as the monitor knows. Time inside `blocking` does not count.
     computes_since: Duration,
-    /// How often its steps had announced that they block, and ceased to.
+    /// How often its steps had announced a block, and ceased to block.
     announcements: u64,
     /// The turn has been reported.
     pub(super) is_reported: bool,
-    /// What the system says of its thread. The files stay open while the monitor looks closely at
-    /// the worker, since each opening costs as much as five looks.
+    /// The system's files on its thread. They stay open while the monitor looks closely at the
+    /// worker, since each opening costs as much as five looks.
     files: ThreadFiles,
 }
 
 impl WorkerSample {
-    /// Another turn, which has not begun before now.
+    /// Begins another turn, which has not begun before now.
     pub(super) fn begin_turn(&mut self, turns: u64, announcements: u64, now: Duration) {
         (self.turns, self.announcements, self.is_reported) = (turns, announcements, false);
         self.begin(now);
@@ -46,12 +46,12 @@ impl WorkerSample {
         (self.was_asleep, self.computed_before) = (false, None);
     }
 
-    /// Whether the worker is still in that turn, or has not begun another since.
+    /// Whether the worker is still in the sampled turn, or has not begun another since.
     pub(super) fn is_current(&self, shared: &Shared, worker: usize) -> bool {
         shared.counters.of(Some(worker)).turns.get() == self.turns
     }
 
-    /// What is wrong with the turn, if something is, and whether its step has said so.
+    /// The fault of the turn, if any, and whether its step has announced it.
     pub(super) fn fault(
         &mut self,
         shared: &Shared,
@@ -94,7 +94,7 @@ impl WorkerSample {
         computed >= shared.config.long_step
     }
 
-    /// The step of the turn, with what is wrong with it, when the worker runs a process.
+    /// The step of the turn, with its fault, when the worker runs a process.
     pub(super) fn notice(
         &self,
         shared: &Shared,

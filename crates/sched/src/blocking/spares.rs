@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 impl Shared {
     /// Puts a spare in the place of a worker: see [`WorkerSlots::replace`]. Starts a thread when
-    /// none waits. Reports the step for which the worker is replaced, if one is given.
+    /// none waits. Reports the step for which the worker is replaced, if given.
     ///
     /// [`WorkerSlots::replace`]: crate::runtime::worker_slots::WorkerSlots::replace
     pub(crate) fn replace_worker(
@@ -48,13 +48,13 @@ impl Shared {
 /// Starts the thread of a worker.
 ///
 /// # Errors
-/// When the system refuses one; with the deque inside.
+/// When the system refuses the thread; with the deque inside.
 pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Token>) -> Spawned {
     let Some(deque) = Decider::hire(index, deque) else {
         return Ok(());
     };
     let builder = threads::builder(shared, index);
-    // What a refused thread was to have is dropped with it.
+    // The deque of a refused thread is dropped with it.
     let parcel = Arc::new(Mutex::new(Some(deque)));
     let theirs = Arc::clone(&parcel);
     let spawned = threads::spawn_and_then(builder, shared, move |shared| {

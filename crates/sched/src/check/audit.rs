@@ -1,14 +1,14 @@
-//! What the queues and the sleepers' word must look like when no thread moves anything.
+//! The promised state of the queues and the sleepers' word when no thread moves anything.
 //!
 //! While a worker sleeps and no worker searches:
 //! 1. The global queue and both lanes are empty: the pusher has woken a worker, and the woken
 //!    worker went to sleep again only after a look at everything.
-//! 2. No deque has two processes: a worker that pushes to a deque with one wakes another worker,
-//!    and so does a worker that takes a process and leaves others.
-//! 3. A process that is alone in a deque came there in the turn that its worker is in, and the
-//!    monitor watches it: a step has woken the process, and the worker is to take it next.
-//! 4. After two looks of the monitor that process is gone, if the worker has done nothing else. The
-//!    first look sees the turn. The second sees that the turn goes on, and wakes a worker.
+//! 2. No deque has two processes: a worker that pushes to a deque with a process wakes another
+//!    worker, and so does a worker that takes a process and leaves others.
+//! 3. A process alone in a deque came there in the present turn of its worker, and the monitor
+//!    watches it: a step has woken the process, and the worker takes it next.
+//! 4. After two looks of the monitor the process is gone, if the worker has done nothing else. The
+//!    first look sees the turn. The second sees the same turn, and wakes a worker.
 
 use super::{Checker, violation};
 use crate::runtime::shared::Shared;
@@ -18,21 +18,21 @@ use ganger_sync::sync::lock;
 /// After how many of the monitor's looks a process is handed on.
 const LOOKS: u64 = 2;
 
-/// What has been checked.
+/// The results of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Audits that saw a worker asleep while no thread moved anything.
+    /// Audits that saw a sleeping worker while no thread moved anything.
     pub audits: u64,
-    /// How many of those saw a process that a step had left to its own worker.
+    /// How many of these saw a process left by a step to its own worker.
     pub deferred: u64,
-    /// Picks that were compared with the bound on waiting.
+    /// Picks compared with the bound on waiting.
     pub picks: u64,
-    /// The longest that a process has waited, in picks of the workers that had it.
+    /// The longest wait of a process, in picks of its workers.
     pub worst: u64,
-    /// How many others were before that process when it was queued.
+    /// How many others were before this process when it was queued.
     pub before: u64,
-    /// The bound of that process.
+    /// The bound of this process.
     pub bound: u64,
     /// The largest part of its bound that any process has waited, in thousandths.
     pub closest: u64,
@@ -42,7 +42,7 @@ pub struct Summary {
 pub(super) struct Auditor {
     audits: u64,
     deferred: u64,
-    /// For each worker, the lone process that its deque was seen to have.
+    /// For each worker, the lone process last seen in its deque.
     lone: Vec<Option<Lone>>,
 }
 
@@ -55,7 +55,7 @@ struct Lone {
     looks: u64,
 }
 
-/// What was there at one moment.
+/// The state at a moment.
 struct Still {
     versions: Vec<u64>,
     /// The workers' versions when they had found a process, or were about to block.
@@ -89,7 +89,7 @@ impl Checker {
         }
     }
 
-    /// Returns whether there was a moment in which no thread moved anything.
+    /// Returns whether the look found a moment in which no thread moved anything.
     pub(crate) fn audit(&self, shared: &Shared) -> bool {
         let Some(now) = self.look(shared) else {
             return false;
@@ -109,8 +109,8 @@ impl Checker {
 
     /// All versions, if all are even.
     fn versions(&self, used: usize) -> Option<Vec<u64>> {
-        // Ordering: SeqCst: what is over is read first, so that no thread is inside when they are
-        // equal.
+        // Ordering: SeqCst: the finished pushes are read first, so no thread is inside when they
+        // are equal.
         let over = self.over.load(Ordering::SeqCst);
         // Ordering: SeqCst, as above.
         let begun = self.begun.load(Ordering::SeqCst);
@@ -146,8 +146,8 @@ impl Checker {
             looks: self.looks.load(Ordering::Relaxed),
             versions,
         };
-        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a reader that saw
-        // something of what came after that sees the version.
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a reader of a later
+        // write sees the version.
         fence(Ordering::Acquire);
         let is_same = shared.queues.idle.snapshot() == idle
             && self.versions(used).as_ref() == Some(&now.versions)

@@ -1,8 +1,8 @@
-//! What is noted of each process: whether it is queued or runs, and since when it waits.
+//! The marks of each process: whether it is queued or runs, and since when it waits.
 //!
-//! A wait is counted in picks of the workers that had the process. It begins when the process was
-//! queued, or as far back as it is known through whose deques the process came (`trail.rs`). So a
-//! count is never larger than the wait.
+//! A wait is counted in picks of the workers that had the process. The wait begins when the process
+//! was queued, or as far back as its way through deques is known (`trail.rs`). So a count is never
+//! larger than the wait.
 
 use super::note::Note;
 use super::trail::Wait;
@@ -33,7 +33,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// The bound of a process that has so many before it.
+    /// The bound of a process with `before` others in front.
     pub(super) fn of(self, before: u64) -> u64 {
         (self.rotation + 1) * (before + self.batch + 2)
     }
@@ -44,7 +44,7 @@ impl Bound {
 pub(super) struct Worst {
     pub(super) waited: u64,
     pub(super) before: u64,
-    /// The largest part of its bound that any has waited, in thousandths.
+    /// The largest part of its bound that any process has waited, in thousandths.
     pub(super) closest: u64,
 }
 
@@ -104,13 +104,13 @@ impl Marks {
         self.enter(QUEUED, RUNNING);
     }
 
-    /// Its turn is over. What becomes of it comes next.
+    /// Ends its turn. Its fate comes next.
     pub(super) fn end(&self) {
         self.enter(RUNNING, FREE);
     }
 
     fn enter(&self, from: u32, to: u32) {
-        // Ordering: AcqRel: one owner of the run token after the other.
+        // Ordering: AcqRel: owners of the run token follow one another.
         let before = self.place.swap(to, Ordering::AcqRel);
         if before != from {
             let (was, goes) = (text(before), text(to));
@@ -175,14 +175,14 @@ mod tests {
         process.begin();
     }
 
-    /// Puts that many other picks of worker 1 before the next.
+    /// Adds `picks` other picks of worker 1 before the next.
     fn others(checker: &Checker, picks: u64) {
         picks_of(checker, 1, picks);
     }
 
-    /// The worker makes that many picks of other processes.
+    /// Adds `picks` picks of other processes by the worker.
     fn picks_of(checker: &Checker, worker: usize, picks: u64) {
-        // Ordering: Relaxed: there is one thread.
+        // Ordering: Relaxed: the test has one thread.
         checker.slots[worker]
             .picks
             .fetch_add(picks, Ordering::Relaxed);
@@ -235,8 +235,8 @@ mod tests {
         assert_eq!(checker.summary().worst, 100);
     }
 
-    /// The wait of a process that worker 0 queues behind so many, and that worker 1 picks after
-    /// `moves`.
+    /// The wait of a process queued by worker 0 behind `before` others, and picked by worker 1
+    /// after `moves`.
     fn waited(before: usize, moves: impl FnOnce(&Checker)) -> u64 {
         waited_by(Some(0), before, moves)
     }
@@ -244,7 +244,7 @@ mod tests {
     fn waited_by(by: Option<usize>, before: usize, moves: impl FnOnce(&Checker)) -> u64 {
         let checker = &checker();
         for worker in 0..3 {
-            // Both have made many picks before, so that a count from zero shows.
+            // Both have made many picks before, so a count from zero shows.
             picks_of(checker, worker, 100_000);
             steal(checker, worker, (worker + 1) % 3);
             picks_of(checker, worker, 100_000);

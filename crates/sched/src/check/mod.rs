@@ -1,32 +1,32 @@
-//! Promises that are checked while a scheduler runs, for tests alone; no part of the interface.
+//! Promises checked while a scheduler runs, for tests alone; no part of the interface.
 //!
-//! **Problem.** A process that lies beside a sleeping worker is hardly ever seen: the next push, or
-//! the monitor, wakes the worker and all is well again. A test that waits for results notices
-//! nothing, or a hang that says nothing.
+//! **Problem.** A process queued while a worker sleeps is hardly ever seen: the next push, or the
+//! monitor, wakes the worker and all is well again. A test that waits for results notices nothing,
+//! or a hang without a message.
 //!
-//! **Rejected.** Asking after the fact how long each process waited: that measures the machine. One
-//! lock around all queues: nothing that is looked for would happen any more.
+//! **Rejected.** Asking after the fact how long each process waited: this measures the machine. One
+//! lock around all queues: the faults in question would not happen any more.
 //!
-//! **Protocol.** Each worker, the monitor, and all other threads together have a *version*. It is
-//! odd while they change queues or the sleepers' word, or owe a worker a wake-up. A worker's
-//! version is odd from the end of a turn until it has found the next process and woken the workers
-//! it should, or until it blocks. Any thread's is odd from before a push until after the look at
+//! **Protocol.** Each worker, the monitor, and all other threads together have a *version*. The
+//! version is odd while they change queues or the sleepers' word, or owe a worker a wake-up. A
+//! worker's version is odd from the end of a turn until it has found the next process and woken the
+//! owed workers, or until it blocks. Any thread's is odd from before a push until after the look at
 //! the sleepers.
 //!
 //! A thread that *audits* reads all versions, then the word and the queues, then the versions
-//! again. When all were even and are the same, nothing moved and no thread owes anything, so what
-//! was read must be as promised (`audit.rs`). A worker audits before it blocks; a test, as often as
-//! it likes (`audit`).
+//! again. When all were even and are the same, nothing moved and no thread owes anything, so the
+//! state must be as promised (`audit.rs`). A worker audits before it blocks; a test, as often as it
+//! likes (`audit`).
 //!
 //! A version is stored without a full fence, and the mark of a process is set before its push, so
-//! that none of this makes good a fence that the scheduler has left out.
+//! the checks do not make good a missing fence of the scheduler.
 //!
-//! Each process has a mark that says whether it is queued or runs (G1), and notes how many were
-//! before it and how many picks its workers had made (G4): `marks.rs`, `note.rs`. Workers note the
-//! victims of their steals, so that a process's wait is known although it is moved: `trail.rs`.
-//! All of it comes from the points of the probe: `points.rs`.
+//! Each process has a mark for queued or running (G1), and notes how many were before it and how
+//! many picks its workers had made (G4): `marks.rs`, `note.rs`. Workers note the victims of their
+//! steals, so a process's wait is known although it is moved: `trail.rs`. All marks and notes come
+//! from the points of the probe: `points.rs`.
 //!
-//! A promise that is broken ends the program with a message that says which, and what was found.
+//! A broken promise ends the program with a message that names the promise and the finding.
 //!
 //! Nothing is checked unless [`Builder::check_promises`](crate::Builder::check_promises) asks for
 //! it.
@@ -56,8 +56,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use trail::{Fetched, Stolen};
 
-/// Checks what can be seen at this moment. Returns whether that was anything: no thread was moving
-/// a process or about to wake a worker.
+/// Checks the present state. Returns whether it could: no thread was moving a process or about to
+/// wake a worker.
 ///
 /// Ends the program when a promise is broken.
 pub fn audit(scheduler: &Handle) -> bool {
@@ -70,7 +70,7 @@ pub fn is_watched(scheduler: &Handle) -> bool {
     !scheduler.shared.queues.idle.snapshot().unwatched
 }
 
-/// What has been checked so far; nothing unless the scheduler was built with
+/// The results so far; empty unless the scheduler was built with
 /// [`Builder::check_promises`](crate::Builder::check_promises).
 #[must_use]
 pub fn summary(scheduler: &Handle) -> Summary {
@@ -83,17 +83,16 @@ pub(crate) fn checker(shared: &Shared) -> Option<&Checker> {
     shared.probe.0.get().map(|(checks, _)| checks.checker())
 }
 
-/// What is known of the queues of one scheduler.
+/// The checker's knowledge of a scheduler's queues.
 pub(crate) struct Checker {
-    /// Those of the workers and spares, and last the monitor's.
+    /// Slots of the workers and spares, and last the monitor's.
     slots: Box<[CachePadded<Slot>]>,
-    /// Pushes of other threads that have begun, and that are over.
+    /// Pushes of other threads begun, and finished.
     begun: AtomicU64,
     over: AtomicU64,
-    /// Looks of the monitor that are over.
+    /// Finished looks of the monitor.
     looks: AtomicU64,
-    /// Held for a push to the global queue or the urgent lane, so that the order of the pushes is
-    /// known.
+    /// Held for a push to the global queue or the urgent lane, so the order of the pushes is known.
     global: Mutex<()>,
     /// The urgent lane has been used.
     is_urgent: AtomicBool,
@@ -108,13 +107,14 @@ pub(crate) struct Checker {
 #[derive(Default)]
 pub(crate) struct Slot {
     version: AtomicU64,
-    /// What the version was when it had last found a process, or was about to block.
+    /// The version when the worker had last found a process, or was about to block.
     picked: AtomicU64,
     /// How many processes it has picked.
     picks: AtomicU64,
     /// Its last steal. Written by its thread, and read by thieves.
     stolen: Mutex<Option<Arc<Stolen>>>,
-    /// The process that it picks next comes from another worker, and was in no deque of its own.
+    /// The next pick's process, if it comes from another worker, and was in no deque of this
+    /// worker.
     fetched: Mutex<Option<Fetched>>,
 }
 
@@ -126,15 +126,15 @@ impl Slot {
         if version % 2 == 1 {
             return false;
         }
-        // Ordering: Relaxed, and the fence after it pairs with the one in `Checker::look`: a reader
-        // that sees what comes next sees this.
+        // Ordering: Relaxed, and the fence after it pairs with the fence in `Checker::look`: a
+        // reader of a later write sees this.
         self.version.store(version + 1, Ordering::Relaxed);
         // Ordering: Release, as above; it is no full fence.
         fence(Ordering::Release);
         true
     }
 
-    /// It owes nothing any more.
+    /// Notes that the thread owes nothing any more.
     fn settle(&self) {
         // Ordering: Relaxed: this thread writes both, and the version orders them for others.
         let next = self.version.load(Ordering::Relaxed).next_multiple_of(2);
@@ -148,14 +148,14 @@ impl Slot {
         let version = self.version.load(Ordering::Relaxed);
         if version % 2 == 1 {
             // Ordering: Release pairs with the Acquire in `Checker::versions`: a reader of this
-            // sees what came before.
+            // sees the earlier writes.
             self.version.store(version + 1, Ordering::Release);
         }
     }
 }
 
 impl Checker {
-    /// For that many workers and spares.
+    /// A checker for `slots` workers and spares.
     fn new(config: &Config, slots: usize) -> Self {
         Self {
             slots: (0..=slots).map(|_| CachePadded::default()).collect(),
@@ -174,7 +174,7 @@ impl Checker {
         }
     }
 
-    /// Puts a process behind so many into a queue that all share, until the guard is dropped.
+    /// Puts a process behind `before` others into a shared queue, until the guard is dropped.
     fn put(&self, before: impl Fn() -> usize) -> Guard<'_> {
         let one = lock(&self.global);
         Guard::Put {
@@ -184,9 +184,10 @@ impl Checker {
         }
     }
 
-    /// What is promised to a process that has so many before it.
+    /// The promised bound of a process with `before` others in front.
     fn bound_of(&self, before: u64) -> u64 {
-        // Ordering: Relaxed: a late reader has a shorter bound, which holds for what it has seen.
+        // Ordering: Relaxed: a late reader has a shorter bound, which holds for all that it has
+        // seen.
         let is_urgent = self.is_urgent.load(Ordering::Relaxed);
         // Ordering: Relaxed, as above.
         let has_arrivals = self.has_arrivals.load(Ordering::Relaxed);

@@ -1,13 +1,12 @@
 //! Since when a process waits, as noted when it is queued.
 //!
 //! **Problem.** The pusher to the global queue may be off its processor between the note and the
-//! push, for as long as the system likes. Workers go on with others meanwhile, and nothing is
-//! promised yet: no worker can pick what is not there. **Rejected.** To note it after the push:
-//! a worker may have picked the process by then, and it is gone.
+//! push, for as long as the system likes. Workers continue with others meanwhile, and nothing is
+//! promised yet: no worker can pick a missing process. **Rejected.** To note it after the push: a
+//! worker may have picked the process by then, and it is gone.
 //!
-//! **Protocol.** Each push has a note of its own, which is shared by the process and by its pusher.
-//! The picks are noted once the push is over. A worker that picks the process before that counts
-//! none.
+//! **Protocol.** Each push has a note of its own, shared by the process and its pusher. The picks
+//! are noted once the push is over. A worker that picks the process earlier counts none.
 
 use super::Checker;
 use super::trail::Queued;
@@ -24,7 +23,8 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// The note of a push that is about to begin: to that worker's deque, or to the global queue.
+    /// Makes the note of a push that is about to begin: to the worker's deque, or to the global
+    /// queue.
     pub(super) fn new(by: Option<usize>, before: usize, checker: &Checker) -> Self {
         Self {
             before: before as u64,
@@ -37,7 +37,7 @@ impl Note {
     /// The push is over.
     pub(super) fn settle(&self, checker: &Checker) {
         for (noted, slot) in self.picks.iter().zip(&checker.slots) {
-            // Ordering: Relaxed: counts of others, and `is_over` hands over what is stored.
+            // Ordering: Relaxed: counts of others, and `is_over` hands the stored values over.
             noted.store(slot.picks.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         // Ordering: Release pairs with the Acquire in `queued`.

@@ -1,4 +1,4 @@
-//! The checker as a probe: which point changes which mark.
+//! The checker as a probe: the change of a mark at each point.
 
 use super::marks::Marks;
 use super::note::Note;
@@ -131,7 +131,7 @@ impl Probe for Checks {
     }
 }
 
-/// What goes on until it is dropped.
+/// A push or a debt, until it is dropped.
 #[derive(Default)]
 pub(crate) enum Guard<'a> {
     /// An outer section of this thread goes on.
@@ -139,9 +139,9 @@ pub(crate) enum Guard<'a> {
     Nothing,
     /// The worker owes a wake-up.
     Worker(&'a Slot),
-    /// Another thread owes one.
+    /// Another thread owes a wake-up.
     Other(&'a AtomicU64),
-    /// A push to a queue that all share.
+    /// A push to a shared queue.
     Put {
         checker: &'a Checker,
         note: Arc<Note>,

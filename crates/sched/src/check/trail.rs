@@ -1,26 +1,25 @@
 //! Where a process may have been before its worker had it, and for how many picks: a note for each
 //! steal.
 //!
-//! **Problem.** The promise is about the picks of all workers that have a process, one after the
-//! other. A thief moves many processes without a look at any. **Rejected.** A note on each process
-//! that is stolen: the thief would have to go over them, and would be slower than the thief that is
-//! to be checked.
+//! **Problem.** The promise is about the picks of all workers that have a process, in turn. A thief
+//! moves many processes without a look at any. **Rejected.** A note on each stolen process: the
+//! thief would have to go over them, and would be slower than the thief to be checked.
 //!
-//! **Protocol.** A thief notes how many picks it had made, how many its victim had made, and what
-//! the victim had noted at its own last steal. A worker steals when its deque is empty. So a
-//! process in its deque that it has neither pushed nor taken from the global queue has come with
-//! its last steal. From there the notes lead back to the worker that queued the process.
+//! **Protocol.** A thief notes its own picks, its victim's picks, and the victim's notes of its own
+//! last steal. A worker steals when its deque is empty. So a process in its deque, neither pushed
+//! nor taken from the global queue, has come with its last steal. From there the notes lead back to
+//! the worker that queued the process.
 //!
-//! The victim's notes are right for what is stolen if the victim has put nothing into its deque by
-//! a steal of its own between the thief's look at the notes and the theft. A worker steals while
-//! its version is odd, so the thief reads the victim's version before and after. When that was odd,
-//! or has changed, the thief does not know where the processes come from. Their wait then counts
-//! from the steal: fewer picks than there were, never more.
+//! The victim's notes are right for the stolen processes if the victim has put nothing into its
+//! deque by a steal of its own between the thief's look at the notes and the theft. A worker steals
+//! while its version is odd, so the thief reads the victim's version before and after. When the
+//! version was odd, or has changed, the thief does not know where the processes come from. Their
+//! wait then counts from the steal: fewer picks than the true number, never more.
 //!
-//! A worker that takes over from a relieved one puts those processes on top of its own, which then
-//! are before them as well. A worker may also take a single process from one that has more, and run
-//! it at once, though its own deque is not empty. The notes of that process lead back from the next
-//! pick.
+//! A worker that takes over from a relieved worker puts its processes on top of its own, which then
+//! have them in front as well. A worker may also take a single process from a worker with more, and
+//! run it at once, though its own deque is not empty. The notes of this process lead back from the
+//! next pick.
 
 use super::Checker;
 use crate::probe::Theft;
@@ -37,7 +36,7 @@ pub(super) struct Stolen {
     picks: u64,
     /// How many processes were below them.
     above: u64,
-    /// Where the stolen processes were until then, if that is known.
+    /// The former place of the stolen processes, if known.
     from: Option<Stay>,
     /// How many steals this leads back.
     depth: u32,
@@ -55,10 +54,10 @@ struct Stay {
 #[derive(Default)]
 pub(crate) struct Observed(Option<(u64, Stay)>);
 
-/// Where a process was that a worker has taken and is about to run, if that is known.
+/// The former place of a process taken by a worker and about to run, if known.
 pub(super) struct Fetched(Option<Stay>);
 
-/// What is known of a process that has been queued.
+/// The record of a queued process.
 pub(super) struct Queued<'a> {
     /// The worker in whose deque it was put; none for the global queue.
     pub(super) by: Option<usize>,
@@ -70,7 +69,7 @@ pub(super) struct Queued<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wait {
     pub(super) picks: u64,
-    /// How many others were put before it meanwhile, at the most.
+    /// At most how many others were put before it meanwhile.
     pub(super) above: u64,
 }
 
@@ -87,13 +86,13 @@ impl Queued<'_> {
         self.wait(stay.worker, stay.picks, stay.stolen.as_deref())
     }
 
-    /// Its wait until a worker that has it, with that last steal, has made so many picks.
+    /// Its wait until a worker that has it, with the last steal `stolen`, has made `until` picks.
     pub(super) fn wait(&self, worker: usize, until: u64, stolen: Option<&Stolen>) -> Wait {
         let noted = self.by.is_none_or(|by| by == worker);
-        // Ordering: Relaxed: stored before it was said that the push was over.
+        // Ordering: Relaxed: stored before the push was marked as over.
         let noted = noted.then(|| self.picks[worker].load(Ordering::Relaxed));
         let direct = noted.map(|noted| until.saturating_sub(noted));
-        // What is queued after the steal has not come with it.
+        // A process queued after the steal has not come with it.
         let Some(stolen) = stolen.filter(|stolen| noted.is_none_or(|it| it <= stolen.picks)) else {
             let picks = direct.unwrap_or_default();
             return Wait { picks, above: 0 };
@@ -102,7 +101,7 @@ impl Queued<'_> {
         let Wait { picks, above } = before.unwrap_or_default();
         let picks = picks + until.saturating_sub(stolen.picks);
         Wait {
-            // It may also have been taken from the global queue after the steal.
+            // The process may also have been taken from the global queue after the steal.
             picks: match (self.by, direct) {
                 (None, Some(direct)) => picks.min(direct),
                 _ => picks,
@@ -113,11 +112,11 @@ impl Queued<'_> {
 }
 
 impl Checker {
-    /// A thief is about to steal from that worker.
+    /// Observes the worker before a thief steals from it.
     pub(super) fn observe(&self, victim: usize) -> Observed {
         let slot = &self.slots[victim];
-        // Ordering: Acquire pairs with the Release in `Slot::end`: what it noted in its last picks
-        // is seen.
+        // Ordering: Acquire pairs with the Release in `Slot::end`: the notes of the worker's last
+        // picks are seen.
         let version = slot.version.load(Ordering::Acquire);
         if version % 2 == 1 {
             return Observed(None);
@@ -131,7 +130,7 @@ impl Checker {
         Observed(Some((version, stay)))
     }
 
-    /// The worker has stolen from the one that it has observed.
+    /// Notes a worker's steal from the observed worker.
     pub(super) fn stole(&self, worker: usize, observed: Observed, theft: Theft) {
         match theft {
             Theft::Half => self.note_steal(worker, 0, self.confirm(observed)),
@@ -142,10 +141,10 @@ impl Checker {
         }
     }
 
-    /// Where what has been stolen since the observation was, if that is known.
+    /// The place, at the observation, of the processes stolen since, if known.
     fn confirm(&self, Observed(seen): Observed) -> Option<Stay> {
-        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole what
-        // was put into the deque after that sees that the version was odd.
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole a
+        // later process of the deque sees that the version was odd.
         fence(Ordering::Acquire);
         let seen = seen.filter(|(version, stay)| {
             // Ordering: Relaxed: the fence orders it.

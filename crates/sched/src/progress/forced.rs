@@ -1,4 +1,4 @@
-//! The first processes that a stop has forced, for its report and its log line.
+//! The first processes forced by a stop, for its report and its log line.
 
 use super::stopped::StoppedProcess;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use ganger_sync::sync::{Mutex, lock};
 /// How many are named in the report.
 const NAMED: usize = 16;
 
-/// The first processes that have been forced.
+/// The first forced processes.
 #[derive(Default)]
 pub(crate) struct Forced {
     /// At least the length of `first`. A thread that sees it full need not take the lock.
@@ -16,10 +16,10 @@ pub(crate) struct Forced {
 }
 
 impl Forced {
-    /// Notes a process that is forced, if it is one of the first. `look` looks at it.
+    /// Notes a forced process, if it is among the first. `look` looks at it.
     pub(crate) fn add(&self, look: impl FnOnce() -> StoppedProcess) {
-        // Ordering: Relaxed for both: the count says only whether there is room, and the lock
-        // orders the rest.
+        // Ordering: Relaxed for both: the count only decides whether the list has room, and the
+        // lock orders the rest.
         if self.count.load(Ordering::Relaxed) < NAMED
             && self.count.fetch_add(1, Ordering::Relaxed) < NAMED
         {

@@ -1,4 +1,4 @@
-//! How far a shutdown has come, for all that do not carry it out.
+//! The phase of a shutdown, for all code that does not carry it out.
 
 pub(crate) mod forced;
 pub(crate) mod reaper_pool;
@@ -10,7 +10,7 @@ use self::forced::Forced;
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::fence;
 
-/// The stages of a shutdown, which are never taken back, and which processes it has forced.
+/// The stages of a shutdown, which are never taken back, and the forced processes.
 ///
 /// | Bit | Set by a stop | What the others do |
 /// |---|---|---|
@@ -30,7 +30,7 @@ const TERMINATING: u32 = 2;
 const HALTED: u32 = 4;
 
 impl Progress {
-    /// Whether submits are refused that no live process makes.
+    /// Whether submits are refused, except from live processes.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_any(STOPPING)
     }
@@ -57,7 +57,7 @@ impl Progress {
         self.stages.load(Ordering::SeqCst) & stages != 0
     }
 
-    /// Has submits refused from now on that no live process makes.
+    /// Has submits refused from now on, except from live processes.
     pub(crate) fn begin_stopping(&self) {
         self.enter(STOPPING);
         // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then
@@ -86,7 +86,7 @@ impl Progress {
     }
 }
 
-/// Comes between a look that has seen the halt and the last look at the queues.
+/// Separates a look that has seen the halt from the last look at the queues.
 pub(crate) fn fence_after_halt() {
     // Ordering: SeqCst pairs with the fence in `Idle::notify_from_outside`: a process is queued,
     // then the halt is looked at; the halt is seen here, then the queues are looked at. One of the

@@ -1,19 +1,19 @@
-//! How many reapers there are: threads that end what is queued where no worker does. The folder
-//! `stop` has their protocol.
+//! The count of reapers: threads that end queued processes where no worker does. The folder `stop`
+//! has their protocol.
 
 use crate::base::clock::Deadline;
 use ganger_sync::WaitableCount;
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 
-/// How many reapers there are at the most.
+/// The most reapers at a time.
 const MOST: usize = 16;
 
-/// How many reapers there are, and how far they have come.
+/// The number of reapers, and their progress.
 pub(crate) struct ReaperPool {
     most: usize,
-    /// Those that have entered and not left.
+    /// Reapers that have entered and not left.
     threads: WaitableCount,
-    /// The turns that they have begun, for the supervisor.
+    /// The turns begun by them, for the supervisor.
     turns: AtomicU64,
 }
 
@@ -24,7 +24,7 @@ impl Default for ReaperPool {
 }
 
 impl ReaperPool {
-    /// For so many threads at the most.
+    /// A pool of at most `most` threads.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -33,20 +33,20 @@ impl ReaperPool {
         }
     }
 
-    /// How many reapers there are.
+    /// The number of reapers.
     pub(crate) fn len(&self) -> usize {
         self.threads.get()
     }
 
-    /// One more is to work, if there is room. The caller has made a full fence after it has queued
-    /// something.
+    /// Enters another reaper, if the pool has room. The caller has queued a process and made a full
+    /// fence.
     #[must_use]
     pub(crate) fn enter(&self) -> bool {
         self.threads.enter_below(self.most)
     }
 
-    /// Calls `end_all` on a thread that has entered, until nothing is queued, or others have taken
-    /// its place.
+    /// Calls `end_all` on an entered thread, until the queues are empty, or others have taken its
+    /// place.
     pub(crate) fn work(&self, mut end_all: impl FnMut(), is_queued: impl Fn() -> bool) {
         loop {
             end_all();
@@ -59,7 +59,7 @@ impl ReaperPool {
         }
     }
 
-    /// The first one is to work, if there is none.
+    /// Enters the first reaper, if the pool has none.
     #[must_use]
     pub(crate) fn enter_first(&self) -> bool {
         self.threads.enter_below(1)
@@ -71,14 +71,14 @@ impl ReaperPool {
         self.turns.load(Ordering::Relaxed)
     }
 
-    /// Notes that a turn begins.
+    /// Notes the begin of a turn.
     pub(crate) fn count_turn(&self) {
-        // Ordering: Relaxed: a supervisor that reads it late starts one reaper more.
+        // Ordering: Relaxed: a supervisor that reads it late starts a reaper too many.
         self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Blocks until at most `rest` reapers are left, or the deadline has passed. All else that was
-    /// queued before has ended then.
+    /// Blocks until at most `rest` reapers are left, or the deadline has passed. All other
+    /// processes queued before have ended then.
     pub(crate) fn wait(&self, rest: usize, deadline: Deadline) {
         self.threads.wait(|| rest, || deadline.remaining());
     }

@@ -1,15 +1,14 @@
-//! What a stop comes to.
+//! The results of a stop.
 
 use super::stopped::{Named, StoppedProcess};
 use ganger_proc_api::Pid;
 use std::fmt;
 
-/// A thread was to wait for a process of a scheduler that has not been started. Nothing runs then,
-/// so the wait would not end.
+/// A thread asked to wait for a process of a scheduler that has not been started. Nothing runs
+/// then, so the wait would not end.
 ///
-/// It is inside the error, or the exit reason, of a wait that is refused for that. Another thread
-/// that starts the scheduler soon afterwards changes nothing: the thread that waits is started
-/// behind that.
+/// The reason inside the error, or the exit reason, of the refused wait. A later start of the
+/// scheduler by another thread changes nothing: it must precede the waiting thread.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, ExitReason, process_fn};
@@ -32,13 +31,12 @@ use std::fmt;
 #[non_exhaustive]
 pub struct NotStarted;
 
-/// Why a scheduler was not stopped, or what was wrong with that.
+/// Why a scheduler was not stopped, or a fault of its stop.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StopError {
-    /// `stop` would wait for the call that it is made from: a step, `init`, `close`, a hook, a
-    /// handler, a destructor or a `tracing` subscriber, on a thread of the scheduler or in a
-    /// submission to it.
+    /// `stop` would wait for its own caller: a step, `init`, `close`, a hook, a handler, a
+    /// destructor or a `tracing` subscriber, on a thread of the scheduler or in a submission to it.
     #[error(
         "`stop` would wait for the call of the scheduler that it is made from; use \
          `begin_stop(deadline)`, which returns at once"
@@ -54,33 +52,34 @@ pub enum StopError {
     NotStarted(Box<StopReport>),
 }
 
-/// What became of the processes that were alive when a scheduler was stopped.
+/// The ends of the processes that were alive at the begin of a stop.
 ///
-/// When `closing` is not zero, the workers went on while these were counted: a process or two that
-/// were just ending may count as stuck.
+/// When `closing` is not zero, the workers continued during the count: a process or two just ending
+/// may count as stuck.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StopReport {
-    /// Processes that ended by themselves, before the deadline or in the step that it fell in.
+    /// Processes that ended by themselves, before the deadline or in the step under way at the
+    /// deadline.
     pub completed: u64,
-    /// Those of them that were terminated meanwhile, by supervisors for which they were too slow
-    /// to finish for instance.
+    /// How many of these were terminated meanwhile, by supervisors for which they were too slow to
+    /// finish for instance.
     pub terminated: u64,
-    /// Processes that had not, and were terminated: they take no further step.
+    /// Processes that had not ended, and were terminated: they take no further step.
     pub forced: u64,
-    /// How many of those were still to be closed when `stop` returned, because there were too many
-    /// for its time. The workers go on with them, or other threads where workers are stuck: up to
-    /// sixteen.
+    /// How many of the forced ones were still to be closed when `stop` returned, because they were
+    /// too many for its time. The workers continue with them, or other threads where workers are
+    /// stuck: up to sixteen.
     pub closing: u64,
     /// Processes whose step, `close` or exit hook had not returned when `stop` did. They end when
     /// it returns.
     pub stuck: Vec<StoppedProcess>,
-    /// The first of those that were [forced](Self::forced) and have been closed, up to 16 of them.
+    /// The first [forced](Self::forced) processes already closed, up to 16 of them.
     pub first_forced: Vec<StoppedProcess>,
 }
 
 impl StopReport {
-    /// Whether that process is [stuck](Self::stuck).
+    /// Whether the process is [stuck](Self::stuck).
     #[must_use]
     pub fn is_stuck(&self, pid: Pid) -> bool {
         self.stuck.iter().any(|it| it.pid == pid)

@@ -1,4 +1,4 @@
-//! A process that a stop has forced, or that is stuck.
+//! A process forced by a stop, or stuck.
 
 use ganger_proc_api::{Pid, Symbol};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How many are named in the log line.
 pub(super) const LOGGED: usize = 8;
 
-/// A process that a stop has forced, or that is stuck. As text it is a line.
+/// A process forced by a stop, or stuck. Its text is a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoppedProcess {
@@ -15,21 +15,21 @@ pub struct StoppedProcess {
     pub pid: Pid,
     /// Its names, in the order of their texts.
     pub names: Vec<Box<str>>,
-    /// The name of its type; of the type of its actor, where it is one. `None` when its PID is gone
+    /// The name of its type; for an actor, of the actor's type. `None` when its PID is gone
     /// already: it is stuck in a hook.
     pub type_name: Option<&'static str>,
-    /// The entry point that it was started with. `None` as for the type.
+    /// The entry point. `None` as for the type.
     pub method: Option<Symbol>,
-    /// For how long its last turn had lasted, if it is stuck; otherwise how long ago that began. To
-    /// about ten milliseconds. `None` when it had none, and as for the type.
+    /// How long its last turn had lasted, if it is stuck; otherwise how long ago the turn began.
+    /// Exact to about ten milliseconds. `None` without a turn, and as for the type.
     pub since: Option<Duration>,
 }
 
-/// Some processes, as text: the first of them, and how many more there are.
+/// Some processes, as text: the first of them, and the number of the rest.
 pub(crate) struct Named<'a>(pub(crate) &'a [StoppedProcess]);
 
 impl StoppedProcess {
-    /// A process of which only the PID is known.
+    /// A process known only by its PID.
     #[must_use]
     pub fn unknown(pid: Pid) -> Self {
         Self {

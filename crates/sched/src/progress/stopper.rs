@@ -1,4 +1,4 @@
-//! What the calls that stop a scheduler ask for, and what the stop comes to.
+//! The requests to stop a scheduler, and the result of the stop.
 
 use super::reaper_pool::ReaperPool;
 use super::report::StopReport;
@@ -8,7 +8,7 @@ use ganger_sync::sync::{Mutex, lock};
 use std::mem;
 use std::time::Duration;
 
-/// What the calls of `stop` and `begin_stop` share.
+/// The shared state of the calls of `stop` and `begin_stop`.
 #[derive(Default)]
 pub(crate) struct Stopper {
     asked: Mutex<Option<Asked>>,
@@ -19,25 +19,25 @@ pub(crate) struct Stopper {
     bells: Mutex<Vec<Box<dyn Fn() + Send>>>,
 }
 
-/// What these calls have asked for.
+/// The requests of these calls.
 struct Asked {
     /// The earliest of their deadlines.
     deadline: Deadline,
-    /// What had been counted at the first of them.
+    /// The counts at the first request.
     before: WorkerStats,
-    /// One of them does the work, or a thread that it starts.
+    /// Whether a call does the work, or a thread started by it.
     is_served: bool,
 }
 
-/// What the work has come to.
+/// The result of the work.
 pub(crate) struct Done {
     pub(crate) report: StopReport,
-    /// How many reapers were left: later calls do not wait for those.
+    /// The number of remaining reapers: later calls do not wait for them.
     pub(crate) reapers: usize,
 }
 
 impl Stopper {
-    /// Has `ring` called by [`ring`](Self::ring). It is short, and calls nothing of users.
+    /// Has `ring` called by [`ring`](Self::ring). `ring` is short, and calls no user's code.
     #[cfg(feature = "signals")]
     pub(crate) fn add_bell(&self, ring: impl Fn() + Send + 'static) {
         lock(&self.bells).push(Box::new(ring));
@@ -49,7 +49,7 @@ impl Stopper {
         bells.iter().for_each(|ring| ring());
     }
 
-    /// A call asks for a stop by that deadline. `count` says what has been counted so far.
+    /// Requests a stop by the deadline. `count` returns the present counts.
     pub(crate) fn ask(&self, deadline: Deadline, count: impl FnOnce() -> WorkerStats) {
         let mut asked = lock(&self.asked);
         match &mut *asked {
@@ -64,7 +64,7 @@ impl Stopper {
         }
     }
 
-    /// Whether the call that asks is to have the work done: no other one has it done.
+    /// Whether the caller should have the work done: no other call has it done.
     pub(crate) fn claim(&self) -> bool {
         let mut asked = lock(&self.asked);
         let asked = asked.as_mut();
@@ -78,19 +78,19 @@ impl Stopper {
         }
     }
 
-    /// The earliest deadline that a call has asked for.
+    /// The earliest requested deadline.
     pub(crate) fn deadline(&self) -> Deadline {
         let asked = lock(&self.asked);
         let none = || Deadline::after(Duration::ZERO);
         asked.as_ref().map_or_else(none, |asked| asked.deadline)
     }
 
-    /// How long it is until that deadline, if a call has asked for a stop.
+    /// The time left until the deadline, if a stop has been requested.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         (lock(&self.asked).as_ref()).map(|asked| asked.deadline.remaining())
     }
 
-    /// What had been counted when a stop was asked for first, if one was.
+    /// The counts when a stop was requested first, if one was.
     pub(crate) fn before(&self) -> Option<WorkerStats> {
         lock(&self.asked).as_ref().map(|asked| asked.before)
     }

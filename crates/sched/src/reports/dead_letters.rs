@@ -2,27 +2,27 @@
 
 use ganger_proc_api::{Instant, Pid, SendErrorKind, Symbol};
 
-/// Is told of each message that no process takes and no sender gets back: see
+/// A sink, notified of each message that no process takes and no sender gets back: see
 /// [`Builder::dead_letters`](crate::Builder::dead_letters).
 ///
 /// The thread that finds the message calls it, contained: mostly the worker that ends the process.
-/// So it should be short. A send that is refused gives its message back, which is no dead letter.
+/// So it should be short. A refused send returns its message, which is no dead letter.
 pub trait DeadLetters: Send + Sync + 'static {
     /// A message is dropped.
     fn dead_letter(&self, letter: &DeadLetter);
 }
 
-/// A message that is dropped.
+/// A dropped message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadLetter {
     /// Why it is dropped.
     pub reason: DeadReason,
-    /// The process that has sent it, if it is known.
+    /// The sending process, if known.
     pub source: Option<Pid>,
-    /// The process that was to get it.
+    /// The intended process.
     pub target: Pid,
-    /// What it is about.
+    /// The topic of the message.
     pub topic: Symbol,
     /// When it is dropped, to about ten milliseconds.
     pub at: Instant,
@@ -34,16 +34,16 @@ pub struct DeadLetter {
 pub enum DeadReason {
     /// Its process has ended, or was not started after all, and no step had taken it.
     Ended,
-    /// It was refused when it was due to be sent: its process had ended.
+    /// The message was refused when its time came: its process had ended.
     LateEnded,
-    /// It was refused when it was due to be sent: the mailbox was full.
+    /// The message was refused when its time came: the mailbox was full.
     LateFull,
-    /// It was refused when it was due to be sent, for another reason.
+    /// The message was refused when its time came, for another reason.
     LateRefused,
 }
 
 impl DeadReason {
-    /// The reason for a message that was refused when it was due to be sent.
+    /// The reason for a message refused when its time came.
     #[must_use]
     pub fn of_late(kind: &SendErrorKind) -> Self {
         match kind {
@@ -57,7 +57,7 @@ impl DeadReason {
 }
 
 impl DeadLetter {
-    /// A message that is dropped.
+    /// Makes the letter of a dropped message.
     #[must_use]
     pub fn new(
         reason: DeadReason,

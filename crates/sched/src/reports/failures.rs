@@ -1,14 +1,14 @@
-//! Reports of failures that nothing else tells of.
+//! Reports of failures that nothing else reports.
 //!
-//! **Problem.** A process that fails, and that nothing watches, is gone without a word. So is an
-//! error that an actor has asked for and does not take. The first program of a user does both.
+//! **Problem.** A failing process that nothing watches is gone without a word. So is an error as an
+//! answer that an actor has asked for and does not take. The first program of a user does both.
 //!
-//! **Rejected.** A line for each: a crowd that fails in the same way fills the log. A thread that
-//! writes them: the program may end before it has.
+//! **Rejected.** A line for each: a crowd with the same failure fills the log. A thread that writes
+//! them: the program may end first.
 //!
-//! **Rule.** The first is a line at once. After that there is one a second at the most, which says
-//! how many had none; the end of a stop says how many are left. A function of the program's own
-//! gets each.
+//! **Rule.** The first report is a line at once. After it, at most one line a second is written,
+//! with the number of reports left out; the end of a stop writes the remaining number. A function
+//! of the program's own gets each report.
 
 use crate::base::contain::{contain, log, remedy};
 use ganger_proc_api::{ExitCause, Pid, Symbol, Tag};
@@ -23,47 +23,46 @@ use tracing::subscriber::NoSubscriber;
 /// The least time between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A failure that nothing else in the program is told of: see
-/// [`Builder::on_failure`](crate::Builder::on_failure). As text it is one line.
+/// A failure that nothing else in the program learns of: see
+/// [`Builder::on_failure`](crate::Builder::on_failure). Its text is one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailureReport {
-    /// The process that it is about.
+    /// The process concerned.
     pub pid: Pid,
-    /// The names that the process had. They are not known any more when a handle is dropped long
-    /// after the end.
+    /// The names of the process. They are lost when a handle is dropped long after the end.
     pub names: Vec<Box<str>>,
-    /// The name of the process's type; of the type of its actor, where it is one.
+    /// The name of the process's type; for an actor, of the actor's type.
     pub type_name: &'static str,
-    /// The entry point that it was started with.
+    /// The entry point.
     pub method: Symbol,
-    /// What has failed.
+    /// The failure.
     pub failure: Failure,
 }
 
-/// What has failed.
+/// A kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
     /// The process has ended: its step has failed or panicked, or an upgrade has failed.
     Ended(ExitCause),
-    /// The process has been ended by the failure of another one that it was linked to.
+    /// The failure of a linked process has ended the process.
     Exited(ExitCause),
     /// A command or question of the process was answered with an error, and the process is an actor
-    /// that leaves out [`completed`](ganger_proc_api::Actor::completed).
+    /// without [`completed`](ganger_proc_api::Actor::completed).
     Answer {
         /// The command's tag.
         tag: Tag,
         /// The error, with its sources.
         error: Box<str>,
     },
-    /// A question to the process was answered with this error, and the code that had asked has
-    /// dropped the answer without a look.
+    /// A question to the process was answered with this error, and the asking code has dropped the
+    /// answer without a look.
     Dropped(Box<str>),
 }
 
 impl Failure {
-    /// What is said of the process, without the error.
+    /// The text on the process, without the error.
     fn what(&self) -> &'static str {
         match self {
             Self::Ended(ExitCause::Panicked(_)) => "panicked, and no process monitors it",
@@ -96,7 +95,7 @@ impl FailureReport {
         self.names.first().map(|name| &**name)
     }
 
-    /// Which process, and what has become of it.
+    /// Writes the process, and its fate.
     fn write_what(&self, f: &mut dyn fmt::Write) -> fmt::Result {
         write!(f, "process {}", self.pid)?;
         if let Some(name) = self.name() {
@@ -109,7 +108,7 @@ impl FailureReport {
         write!(f, ") {}", self.failure.what())
     }
 
-    /// What a reader of the standard error stream is shown. There the panic hook has written the
+    /// The line for a reader of the standard error stream, where the panic hook has written the
     /// message of a panic.
     fn on_stderr(&self) -> String {
         let mut line = String::from("ganger: ");
@@ -134,7 +133,7 @@ impl fmt::Display for FailureReport {
     }
 }
 
-/// What is done with reports.
+/// The use of reports.
 #[derive(Clone, Default)]
 pub(crate) enum OnFailure {
     /// A line now and then.
@@ -155,7 +154,7 @@ struct State {
 }
 
 impl Lines {
-    /// Whether a report at that time is a line, with how many had none before it.
+    /// Whether a report at this time is a line, with the number of reports left out before.
     fn admit(&self, now: Duration) -> Option<u64> {
         let mut state = lock(&self.0);
         if now < state.due {
@@ -173,7 +172,7 @@ impl Lines {
         }
     }
 
-    /// Says how many reports had no line since the last one.
+    /// Writes the number of reports left out since the last line.
     pub(crate) fn write_rest(&self) {
         let left_out = mem::take(&mut lock(&self.0).left_out);
         if left_out > 0 {
@@ -211,11 +210,11 @@ fn emit(report: &FailureReport, left_out: u64) {
     });
 }
 
-/// Writes a line to the standard error stream, where this thread has no subscriber. A stream that
-/// is closed is no reason to end anything.
+/// Writes a line to the standard error stream, if this thread has no subscriber. A closed stream is
+/// no reason to end anything.
 fn on_stderr(mut line: String) {
     if tracing::dispatcher::get_default(|it| it.is::<NoSubscriber>()) {
-        // In one piece: others write there, too.
+        // In one piece: other threads write there, too.
         line.push('\n');
         let _ = contain(|| eprint!("{line}"));
     }

@@ -1,4 +1,4 @@
-//! What a scheduler tells of the lives of its processes.
+//! The events in the lives of a scheduler's processes.
 
 use ganger_proc_api::{ExitCause, Instant, Pid, Symbol};
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LifeChange {
-    /// It has started: its `init` has returned, and it takes steps from now on.
+    /// The process has started: its `init` has returned, and it takes steps from now on.
     Started,
-    /// It has been upgraded: another process has its PID and mailbox.
+    /// The process has been upgraded: another has its PID and mailbox.
     Upgraded,
-    /// It has failed, and its supervisor has restarted it in place. A child that is not restarted
-    /// in place ends, and another process starts.
+    /// The process has failed, and its supervisor has restarted it in place. A child that is not
+    /// restarted in place ends, and another process starts.
     Restarted,
-    /// It has ended for this cause. Its PID is gone.
+    /// The process has ended for this cause. Its PID is gone.
     Ended(ExitCause),
 }
 
-/// A change in the life of a process, and the process at that moment.
+/// A change in the life of a process, and the process at this moment.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LifeEvent {
@@ -26,15 +26,15 @@ pub struct LifeEvent {
     pub at: Instant,
     /// Its PID.
     pub pid: Pid,
-    /// The process that has started it, if any.
+    /// The parent, if any.
     pub parent: Option<Pid>,
-    /// The method with which it was submitted.
+    /// The method of its submission.
     pub method: Symbol,
     /// The name of its type: after an upgrade, of its new type.
     pub type_name: &'static str,
     /// Its label, where the scheduler counts: see [`Builder::observe`](crate::Builder::observe).
     pub label: Option<Arc<str>>,
-    /// What has changed.
+    /// The change.
     pub change: LifeChange,
 }
 
@@ -46,6 +46,6 @@ pub trait LifeWatch: Send + Sync + 'static {
     /// Whether changes are wanted at the moment. Otherwise no event is made.
     fn is_on(&self) -> bool;
 
-    /// A process has changed. The changes of one process come in their order.
+    /// Notifies the watch of a process's change. The changes of each process come in their order.
     fn tell(&self, event: LifeEvent);
 }

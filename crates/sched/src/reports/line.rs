@@ -1,4 +1,4 @@
-//! One line a period about a scheduler, for a person that watches a log.
+//! One line a period about a scheduler, for a person watching a log.
 
 use crate::base::stats::{Stats, WorkerStats};
 use ganger_proc_api::Instant;
@@ -18,7 +18,7 @@ pub(crate) struct Sample {
 /// A count of a scheduler.
 type Count = fn(&WorkerStats) -> u64;
 
-/// What the scheduler is doing, and what it has done since the sample before.
+/// The present work of the scheduler, and its work since the sample before.
 pub(crate) struct Line<'a> {
     pub(crate) host: &'a str,
     pub(crate) before: &'a Sample,

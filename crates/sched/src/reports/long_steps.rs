@@ -1,7 +1,7 @@
-//! The record of steps that have kept other processes waiting: the last ones, and the longest.
+//! The record of steps that have kept other processes waiting: the last steps, and the longest.
 //!
 //! The monitor adds a step when it takes notice of it. The step's worker marks it as over. Both are
-//! rare, so one lock guards the record.
+//! rare, so a single lock guards the record.
 
 use crate::base::clock::Since;
 use ganger_proc_api::{Pid, Symbol};
@@ -13,18 +13,17 @@ use std::time::Duration;
 /// How many of the last steps are kept.
 const KEPT: usize = 16;
 
-/// A step that has kept other processes waiting, so that a spare thread took its worker's place.
+/// A step that has kept other processes waiting until a spare thread took its worker's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LongStep {
     /// The process.
     pub pid: Pid,
-    /// The entry point that it was started with; none when the process had ended before the
-    /// look-up.
+    /// The entry point of its process; `None` when the process had ended before the look-up.
     pub method: Option<Symbol>,
-    /// The thread that it kept: its place in [`Handle::worker_stats`](crate::Handle::worker_stats).
+    /// The thread of the step: its place in [`Handle::worker_stats`](crate::Handle::worker_stats).
     pub worker: usize,
-    /// What is wrong with it.
+    /// The fault of the step.
     pub kind: LongStepKind,
     /// Whether it had said so: it was inside
     /// [`Context::blocking`](ganger_proc_api::Context::blocking) when it was noticed.
@@ -33,23 +32,23 @@ pub struct LongStep {
     pub lasted: Duration,
     /// Whether it is over.
     pub is_over: bool,
-    /// Where it was when it was reported, where [`Builder`](crate::Builder) says that backtraces
-    /// are to be taken and one could be: a line for each function, the innermost first. Only of
-    /// those steps that have a line in the log.
+    /// The place of the step at its report, if [`Builder`](crate::Builder) asks for backtraces and
+    /// the report could take one: a line for each function, the innermost first. Only for steps
+    /// with a line in the log.
     pub backtrace: Option<Arc<str>>,
 }
 
-/// What is wrong with a step.
+/// The fault of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LongStepKind {
-    /// It blocks its thread.
+    /// The step blocks its thread.
     Blocked,
-    /// It computes for long.
+    /// The step computes for long.
     Computing,
 }
 
-/// A step, and the turn of its worker that it belongs to.
+/// A step, and the turn of its worker.
 #[derive(Debug, Clone)]
 pub(crate) struct NoticedStep {
     /// The number of the worker's turn.
@@ -64,13 +63,13 @@ pub(crate) struct LongSteps(Mutex<Record>);
 struct Record {
     /// The oldest first.
     last: VecDeque<NoticedStep>,
-    /// Steps that are not over: worker, turn, beginning.
+    /// Steps under way: worker, turn, beginning.
     open: Vec<(usize, u64, Since)>,
     longest: Duration,
 }
 
 impl Record {
-    /// The worker's step in that turn, if it is among the last.
+    /// The worker's step in this turn, if it is among the last.
     fn find(&mut self, worker: usize, turn: u64) -> Option<&mut LongStep> {
         let mut last = self.last.iter_mut();
         let found = last.find(|it| (it.step.worker, it.turn) == (worker, turn));
@@ -79,7 +78,7 @@ impl Record {
 }
 
 impl LongSteps {
-    /// Adds a step that goes on.
+    /// Adds a step under way.
     pub(crate) fn add(&self, noticed: NoticedStep) {
         let mut record = lock(&self.0);
         let NoticedStep { turn, step } = &noticed;
@@ -91,7 +90,7 @@ impl LongSteps {
         }
     }
 
-    /// The worker's step is over, and so is each of its earlier ones.
+    /// Ends the worker's step, and each of its earlier steps.
     pub(crate) fn end(&self, worker: usize) {
         let mut record = lock(&self.0);
         while let Some(place) = record.open.iter().position(|&(it, ..)| it == worker) {
@@ -104,20 +103,20 @@ impl LongSteps {
         }
     }
 
-    /// Where the worker's step was in that turn.
+    /// Sets the place of the worker's step in this turn.
     pub(crate) fn set_backtrace(&self, worker: usize, turn: u64, backtrace: &Arc<str>) {
         if let Some(step) = lock(&self.0).find(worker, turn) {
             step.backtrace = Some(Arc::clone(backtrace));
         }
     }
 
-    /// The last ones, the oldest first.
+    /// The last steps, the oldest first.
     pub(crate) fn last(&self) -> Vec<LongStep> {
         let record = lock(&self.0);
         record.last.iter().map(|it| it.step.clone()).collect()
     }
 
-    /// The longest of those that are over.
+    /// The longest finished step.
     pub(crate) fn longest(&self) -> Duration {
         lock(&self.0).longest
     }
@@ -155,7 +154,7 @@ mod tests {
         };
         let expected: Vec<_> = (3..KEPT + 3).map(|worker| (worker, false)).collect();
         assert_eq!(workers(), expected);
-        // One that has left the last ones already.
+        // A step already out of the last ones.
         steps.end(0);
         assert!(steps.longest() >= HOUR);
         steps.end(4);

@@ -1,9 +1,9 @@
-//! What a scheduler reports: failures that no process sees, dead letters, steps that take long.
+//! The reports of a scheduler: failures that no process sees, dead letters, steps that take long.
 //!
-//! **What it promises.** A report never blocks a worker for the reader of the report. Lines in the
-//! log are limited in number.
+//! **Promise.** A report never blocks a worker for the reader of the report. Lines in the log are
+//! limited in number.
 //!
-//! **What it may import.** `base`.
+//! **Imports.** `base`.
 
 pub(crate) mod dead_letters;
 pub(crate) mod failures;

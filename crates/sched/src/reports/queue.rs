@@ -1,4 +1,4 @@
-//! Reports of long steps that wait to be written.
+//! Reports of long steps, waiting to be written.
 
 use crate::base::clock::Since;
 use crate::reports::long_steps::NoticedStep;
@@ -8,15 +8,15 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-/// How many methods are told apart; further ones have no lines until an interval is over.
+/// How many methods are told apart; further methods have no lines until an interval is over.
 const METHODS: usize = 256;
 
-/// How many reports may wait. One that finds no room counts as one without a line.
+/// How many reports may wait. A report without room counts as one without a line.
 const PENDING: usize = 256;
 
-/// What the reporter is to write.
+/// A report for the reporter to write.
 pub(crate) enum PendingReport {
-    /// A step of a method of which so many have had no line.
+    /// A step, with the number of its method's steps without a line.
     Step(NoticedStep, u64),
     /// No thread can take a worker's place.
     NoSpare(NoSpare),
@@ -43,14 +43,14 @@ struct Queue {
     told: Vec<Told>,
     /// When the last report of a missing spare was queued.
     no_spare: Option<Since>,
-    /// The reporter writes that a spare is missing.
+    /// Whether the reporter is writing the report of a missing spare.
     writes_no_spare: bool,
 }
 
-/// A method that has had a line.
+/// A method with a line.
 struct Told {
     method: Option<Symbol>,
-    /// Steps that have announced it have lines of their own, at another level.
+    /// Announced steps have lines of their own, at another level.
     is_announced: bool,
     when: Since,
     /// Steps of the same method since then.
@@ -58,7 +58,7 @@ struct Told {
 }
 
 impl Reports {
-    /// Queues a report of that step, unless its method has had one in this interval.
+    /// Queues a report of the step, unless its method has had a line in this interval.
     pub(crate) fn queue_step(&self, noticed: NoticedStep, interval: Duration) {
         let mut queue = lock(&self.0);
         let NoticedStep { step, .. } = &noticed;
@@ -90,7 +90,7 @@ impl Reports {
         queue.pending.push_back(report);
     }
 
-    /// Queues a report that no spare is left, unless there has been one in this interval, or one
+    /// Queues a report that no spare is left, unless this interval has had one, or an earlier one
     /// has not been written yet.
     pub(crate) fn queue_no_spare(&self, error: NoSpare, interval: Duration) {
         let mut queue = lock(&self.0);
@@ -103,7 +103,7 @@ impl Reports {
         }
     }
 
-    /// Whether the caller is to write what is queued: there is something, and no other thread does.
+    /// Whether the caller becomes the reporter: a report is queued, and no other thread writes.
     #[must_use]
     pub(crate) fn become_reporter(&self) -> bool {
         let mut queue = lock(&self.0);
@@ -118,13 +118,13 @@ impl Reports {
         lock(&self.0).pending.len()
     }
 
-    /// The caller is to write nothing more.
+    /// Ends the caller's writing.
     pub(crate) fn resign(&self) {
         lock(&self.0).has_reporter = false;
     }
 
-    /// What the reporter writes next, after the last one; none when the queue is empty, and the
-    /// caller the reporter no longer.
+    /// The reporter's next report, after the last; `None` when the queue is empty, and the caller
+    /// ceases to be the reporter.
     pub(crate) fn next(&self) -> Option<PendingReport> {
         let mut queue = lock(&self.0);
         let next = queue.pending.pop_front();
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Of the report that is written next: how many steps of its method have had none.
+    /// The number in the next report: its method's steps without a report.
     fn next(reports: &Reports) -> Option<u64> {
         match reports.next() {
             Some(PendingReport::Step(_, suppressed)) => Some(suppressed),
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Queues a step, and returns what its report says of others; none if it has no report.
+    /// Queues a step, and returns the number in its report; `None` if it has no report.
     fn add(reports: &Reports, step: LongStep, interval: Duration) -> Option<u64> {
         reports.queue_step(NoticedStep { turn: 0, step }, interval);
         next(reports)

@@ -1,4 +1,4 @@
-//! What a scheduler keeps for its reports.
+//! A scheduler's data for its reports.
 
 use crate::reports::failures::Lines;
 use crate::reports::long_steps::LongSteps;
@@ -12,7 +12,7 @@ pub(crate) struct Reporting {
     pub(crate) long_steps: LongSteps,
     pub(crate) reports: Arc<Reports>,
     pub(crate) failure_lines: Lines,
-    /// Of threads, where reports are to have them, or profiles are allowed.
+    /// The sampler of threads, where reports have backtraces, or profiles are allowed.
     pub(crate) backtraces: Option<Box<dyn Sampler>>,
     /// A profile is being made.
     pub(crate) is_profiled: AtomicBool,

@@ -1,4 +1,4 @@
-//! The driver decides, on this thread, what the scheduler leaves to chance.
+//! The driver makes the scheduler's random decisions, on this thread.
 
 use super::{Simulation, interleave};
 use crate::probe::{Decide, Scheduler};
@@ -10,30 +10,29 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-/// Decides what the scheduler leaves to chance.
+/// Makes the scheduler's random decisions.
 pub trait Driver {
-    /// Chooses one of so many alternatives; `what` says what for.
+    /// Chooses a number below `of`; `what` names the purpose.
     fn choose(&mut self, what: &'static str, of: usize) -> usize;
 
-    /// Whether something goes wrong; `what` says what.
+    /// Whether a fault happens; `what` names the fault.
     fn happens(&mut self, what: &'static str) -> bool;
 }
 
 thread_local! {
     static DRIVER: RefCell<Option<Box<dyn Driver>>> = const { RefCell::new(None) };
     static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
-    /// Spares that are to be put to work: see [`Decide::hire`].
+    /// Spares to put to work: see [`Decide::hire`].
     static HIRED: RefCell<Vec<(usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
     static VIOLATION: RefCell<Option<String>> = const { RefCell::new(None) };
-    /// What the clock of the simulation shows.
+    /// The time of the simulation's clock.
     static TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// Calls `f` with that driver for this thread, and returns the first promise that was broken
-/// meanwhile, too.
+/// Calls `f` with the driver for this thread, and also returns the first promise broken meanwhile.
 ///
 /// # Panics
-/// When there is a driver already.
+/// When the thread has a driver already.
 pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
@@ -54,17 +53,17 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Those that have been hired since the last call.
+/// The spares hired since the last call.
 pub(super) fn hired() -> Vec<(usize, Deque<Token>)> {
     HIRED.take()
 }
 
-/// The clock of the simulation shows that.
+/// Sets the time of the simulation's clock.
 pub(super) fn set_time(now: Duration) {
     TIME.set(now);
 }
 
-/// The first promise that has been broken since this thread has had its driver, once.
+/// The first promise broken since this thread has had its driver, once.
 #[must_use]
 pub fn violation() -> Option<String> {
     VIOLATION.take()
@@ -138,13 +137,13 @@ impl Decide for Simulation {
     }
 }
 
-/// Whether something goes wrong; `what` says what.
+/// Whether a fault happens; `what` names the fault.
 #[must_use]
 pub fn happens(what: &'static str) -> bool {
     Simulation::happens(what)
 }
 
-/// One of so many, for what a simulation has put around users' code.
+/// Draws a number below `of`, for a simulation's own code around users' code.
 #[must_use]
 pub fn pick(of: usize) -> usize {
     Simulation::choose("user", of).unwrap_or(0)

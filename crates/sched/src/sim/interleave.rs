@@ -1,8 +1,8 @@
-//! What other threads do in the middle of a move.
+//! The acts of other threads in the middle of a move.
 //!
-//! A move is interrupted at a few places only: those that the scheduler names, and the end of each
-//! call that a step or an `init` makes. There, another thread may do something from outside of any
-//! worker, and the simulation's thread stands in for it. After a call, other workers may move, too.
+//! A move is interrupted at a few places only: places named by the scheduler, and the end of each
+//! call made by a step or an `init`. There, another thread may act from outside of any worker, and
+//! the simulation's thread stands in for it. After a call, other workers may move, too.
 
 use super::note::{Note, note};
 use super::{Did, Simulation, happens};
@@ -26,15 +26,15 @@ type Act = Rc<dyn Fn()>;
 type Moves = dyn Fn(&'static str, bool);
 
 thread_local! {
-    /// The deadline that a process, or the test, has asked for since the last look.
+    /// The deadline requested by a process, or the test, since the last look.
     static DEADLINE: Cell<Option<Duration>> = const { Cell::new(None) };
-    /// When the shutdown has to be over, by the clock of the simulation.
+    /// When the shutdown must be over, by the clock of the simulation.
     static STOP_BY: Cell<Option<Duration>> = const { Cell::new(None) };
     static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
     static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
     /// Another thread acts. Its acts are not interrupted.
     static IS_ACTING: Cell<bool> = const { Cell::new(false) };
-    /// What has others move, by the innermost [`interrupted_by`] on this thread's stack, or null.
+    /// The `moves` of the innermost [`interrupted_by`] on this thread's stack, or null.
     static MOVES: Cell<*const &'static Moves> = const { Cell::new(ptr::null()) };
 }
 
@@ -48,22 +48,22 @@ pub fn offer_act(act: impl Fn() + 'static) {
     ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
 }
 
-/// Calls `f`. After each call that a step or an `init` makes, `moves` is called as well, which may
-/// have others move. It is told the name of the call, and whether an `init` has made it.
+/// Calls `f`. After each call made by a step or an `init`, calls `moves` as well, which may have
+/// others move. `moves` gets the name of the call, and whether an `init` has made it.
 pub fn interrupted_by<R>(moves: &dyn Fn(&'static str, bool), f: impl FnOnce() -> R) -> R {
     let place = (&raw const moves).cast();
     scoped(&MOVES, place, f)
 }
 
-/// A place at which other threads may act.
+/// Lets other threads act at this place.
 pub(super) fn interleave(shared: &Arc<Shared>) {
     if may_interrupt() {
         apart(|| act_outside(shared));
     }
 }
 
-/// The end of a call. Where a step or an `init` has made it, others may move as well. A test's own
-/// calls are no such places, and neither are those of handlers and of `close`.
+/// Notes the end of a call. Where a step or an `init` has made it, others may move as well. A
+/// test's own calls are no such places, nor are the calls of handlers and of `close`.
 pub(super) fn called(shared: &Arc<Shared>, call: &'static str) {
     if !may_interrupt() || dispatch::is_inside() {
         return;
@@ -86,14 +86,14 @@ fn apart(f: impl FnOnce()) {
     dispatch::outside(|| local::leave(f));
 }
 
-/// What others do from outside, between two moves or within one.
+/// Acts as others do from outside, between two moves or within a move.
 pub(super) fn act_outside(shared: &Arc<Shared>) {
     scoped(&IS_ACTING, true, || act(shared));
 }
 
 fn have_others_move(call: &'static str, is_in_init: bool) {
-    // SAFETY: null, or what an `interrupted_by` further out on this thread's stack borrows. That
-    // one has not returned, or it would have put back what was there before.
+    // SAFETY: null, or a pointer borrowed by an `interrupted_by` further out on this thread's
+    // stack. This `interrupted_by` has not returned, or it would have restored the former pointer.
     if let Some(moves) = unsafe { MOVES.get().as_ref() } {
         moves(call, is_in_init);
     }
@@ -173,7 +173,7 @@ pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
     stop::cancel_all(shared);
 }
 
-/// As [`tell_of_stop`], if no shutdown has begun, and asks for that deadline.
+/// As [`tell_of_stop`], if no shutdown has begun, and requests the deadline.
 pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
     let asked = DEADLINE.get();
     DEADLINE.set(Some(asked.map_or(deadline, |asked| asked.min(deadline))));
@@ -185,29 +185,30 @@ pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
     }
 }
 
-/// The deadline that has been asked for since the last look.
+/// The deadline requested since the last look.
 pub(super) fn take_deadline() -> Option<Duration> {
     DEADLINE.take()
 }
 
-/// The shutdown has to be over by that moment, or an earlier one that has been said before.
+/// Has the shutdown be over by `end`, or an earlier moment set before.
 pub(super) fn must_stop_by(end: Duration) {
     STOP_BY.set(Some(STOP_BY.get().map_or(end, |before| before.min(end))));
 }
 
-/// When it has to be over.
+/// When the shutdown must be over.
 pub(super) fn stop_by() -> Option<Duration> {
     STOP_BY.get()
 }
 
-/// Second part: the deadline has passed. What is left ends at its next step boundary.
+/// Forces the shutdown, as its second part: the deadline has passed. The remaining processes end at
+/// their next step boundary.
 pub(super) fn force(shared: &Arc<Shared>) {
     shared.shutdown.begin_terminating();
     stop::terminate_all(shared);
     stop::end_queued(shared);
 }
 
-/// Forgets all of this simulation, so that another one may follow.
+/// Forgets all of this simulation, for another to follow.
 pub(super) fn forget() {
     DEADLINE.set(None);
     STOP_BY.set(None);

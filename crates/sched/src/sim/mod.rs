@@ -1,9 +1,8 @@
 //! Workers without threads, for `ganger-sim`: no part of the interface, and without its promises.
 //!
-//! A [`Machine`] has the workers and the monitor of a scheduler that has been started without
-//! threads. It does nothing by itself: its owner says whose move is next, and what time it is.
-//! All of it belongs to one thread. What the scheduler leaves to chance it asks the thread's
-//! [`Driver`].
+//! A [`Machine`] has the workers and the monitor of a scheduler started without threads. It does
+//! nothing by itself: its owner decides whose move is next, and sets the time. All of it belongs to
+//! one thread. The thread's [`Driver`] makes the scheduler's random decisions.
 
 mod driver;
 mod interleave;
@@ -42,13 +41,13 @@ use std::time::Duration;
 
 /// The workers and the monitor of a scheduler, and its shutdown, move by move.
 ///
-/// A move may have others move within it: see [`interrupted_by`]. An actor that is in the middle of
-/// a move has no further one until then.
+/// A move may have others move within it: see [`interrupted_by`]. An actor in the middle of a move
+/// has no further move until it is over.
 pub struct Machine<'a> {
     shared: &'a Arc<Shared>,
-    /// The queues of the workers, and of the spares that have ever been needed.
+    /// The queues of the workers, and of the spares ever needed.
     queues: &'a [OnceCell<LocalQueue>],
-    /// One for each queue. Borrowed while it moves.
+    /// A worker for each queue. Borrowed while it moves.
     workers: Box<[RefCell<Option<Simulated<'a>>>]>,
     monitor: RefCell<monitor::simulated::Simulated<'a, SetClock>>,
     clock: SetClock,
@@ -65,7 +64,7 @@ impl fmt::Debug for Machine<'_> {
 
 /// Starts a scheduler without threads, and calls `f` with its workers.
 ///
-/// What `f` leaves undone stays undone: processes that have not ended never do.
+/// Work that `f` leaves undone stays undone: processes that have not ended never do.
 ///
 /// # Errors
 /// When it was started or stopped before.
@@ -139,7 +138,7 @@ fn work_without_threads<R>(
 }
 
 impl Machine<'_> {
-    /// In a slot whose last thread has ended it goes on with the deque that is there.
+    /// In a slot whose last thread has ended the worker continues with the slot's deque.
     fn put_to_work(&self, index: usize, deque: Deque<Token>) {
         let queue = || LocalQueue::new(Arc::clone(self.shared), index, deque);
         let queue = self.queues[index].get_or_init(queue);
@@ -150,7 +149,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What `f` says of the workers that are in no move.
+    /// Calls `f` with the workers outside of moves.
     fn of_still<'b, R>(
         &'b self,
         f: impl Fn(&Simulated<'_>) -> Option<R> + 'b,
@@ -159,7 +158,7 @@ impl Machine<'_> {
         still.filter_map(move |worker| f(worker.as_ref()?))
     }
 
-    /// Puts those to work whose threads would have been started.
+    /// Puts spares to work whose threads would have been started.
     fn put_hired_to_work(&self) {
         for (index, deque) in driver::hired() {
             self.put_to_work(index, deque);
@@ -172,7 +171,7 @@ impl Machine<'_> {
         self.queues.len()
     }
 
-    /// How many workers there are, with the spares that have ever been needed.
+    /// The number of workers, with the spares ever needed.
     #[must_use]
     pub fn workers(&self) -> usize {
         let is_there =
@@ -187,7 +186,7 @@ impl Machine<'_> {
         worker.is_ok_and(|it| it.as_ref().is_some_and(|it| it.can_move()))
     }
 
-    /// The worker's next move. With the first one the command registry is frozen.
+    /// Makes the worker's next move. The first move freezes the command registry.
     ///
     /// # Panics
     /// When the worker is in the middle of a move.
@@ -218,8 +217,8 @@ impl Machine<'_> {
         did
     }
 
-    /// When something is due next: a look of the monitor, the end of a step that blocks, or the end
-    /// of an unneeded spare. None if the monitor waits for a wake-up, and nothing else is due.
+    /// When something is due next: a look of the monitor, the end of a blocking step, or the end of
+    /// an unneeded spare. `None` if the monitor waits for a wake-up, and nothing else is due.
     #[must_use]
     pub fn next_due(&self) -> Option<Duration> {
         let workers = self.of_still(|it| it.next_due());
@@ -272,7 +271,7 @@ impl Machine<'_> {
     }
 
     /// Checks the promises, if no worker is about to look or to wake another, and returns whether
-    /// that was so. A broken promise panics, and is [noted](violation).
+    /// it has checked them. A broken promise panics, and is [noted](violation).
     pub fn audit(&self) -> bool {
         check::checker(self.shared).is_some_and(|checker| checker.audit(self.shared))
     }
@@ -289,7 +288,7 @@ impl Machine<'_> {
         self.shared.census.live.get()
     }
 
-    /// Whatever others do between two moves, by chance: see [`noted`].
+    /// Acts as others do between two moves, at random: see [`noted`].
     pub fn interfere(&self) {
         local::leave(|| interleave::act_outside(self.shared));
     }
@@ -311,18 +310,19 @@ impl Machine<'_> {
         interleave::tell_of_stop(self.shared);
     }
 
-    /// The deadline that `begin_stop` has been given since the last call of this.
+    /// The deadline given to `begin_stop` since the last call of this.
     #[must_use]
     pub fn take_deadline(&self) -> Option<Duration> {
         interleave::take_deadline()
     }
 
-    /// The shutdown has to be over by that moment of the simulation's clock. The earliest counts.
+    /// Has the shutdown be over by this moment of the simulation's clock. The earliest counts.
     pub fn must_stop_by(&self, end: Duration) {
         interleave::must_stop_by(end);
     }
 
-    /// Second part: the deadline has passed. What is left ends at its next step boundary.
+    /// Forces the shutdown, as its second part: the deadline has passed. The remaining processes
+    /// end at their next step boundary.
     pub fn force(&self) {
         interleave::force(self.shared);
     }
@@ -341,7 +341,7 @@ impl Machine<'_> {
             .all(|is_gone| is_gone)
     }
 
-    /// What became of the processes that were alive when it was stopped.
+    /// Reports the ends of the processes that were alive at the begin of the stop.
     #[must_use]
     pub fn report(&self) -> StopReport {
         let before = self.shared.stopper.before();
@@ -349,8 +349,8 @@ impl Machine<'_> {
         self.shared.report_since(&before)
     }
 
-    /// A live process that a shutdown has overlooked so far: it has not been told of the shutdown,
-    /// or is to go on although the deadline has passed.
+    /// A live process so far overlooked by a shutdown: it has not been notified of the shutdown, or
+    /// continues although the deadline has passed.
     #[must_use]
     pub fn overlooked(&self) -> Option<Pid> {
         let mut live = self.shared.census.registry.all();
@@ -364,7 +364,7 @@ impl Machine<'_> {
         task.map(|task| task.pid())
     }
 
-    /// What is left of a scheduler whose workers have left, if something is.
+    /// The remains of a scheduler whose workers have left, if any.
     #[must_use]
     pub fn leftovers(&self) -> Option<String> {
         let shared = self.shared;
@@ -384,8 +384,8 @@ impl Machine<'_> {
         (!found.is_empty()).then(|| found.join(", "))
     }
 
-    /// How the accounts differ from what a scheduler has counted whose workers have left, if they
-    /// do.
+    /// The differences between the accounts and the counts of a scheduler whose workers have left,
+    /// if any.
     #[must_use]
     pub fn difference(&self) -> Option<String> {
         let counted = self.shared.counters.total();

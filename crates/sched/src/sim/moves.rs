@@ -1,4 +1,4 @@
-//! What the actors of a machine do, and the clock by which they do it.
+//! The moves of a machine's actors, and their clock.
 
 use crate::base::clock::Clock;
 use ganger_proc_api::Pid;
@@ -6,37 +6,37 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What a move was.
+/// The kind of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Did {
     /// Nothing: there was no move to make.
     Nothing,
-    /// A look that found nothing.
+    /// A look without a result.
     Looked,
-    /// A look that found a process.
+    /// A look with a found process.
     Found(Pid),
-    /// Its search is over, and another worker is woken for what is left.
+    /// The end of its search, with a wake-up of another worker for the remaining work.
     TookUp(Pid),
-    /// A turn of that process.
+    /// A turn of the process.
     Ran(Pid),
-    /// It has said that it sleeps.
+    /// The announcement of its sleep.
     Announced,
-    /// There is something to do after all.
+    /// Its withdrawal: something is left to do after all.
     Withdrew,
-    /// The step of that process blocks its thread, before it does anything.
+    /// The step of the process blocks its thread, before any other act.
     Blocked(Pid),
-    /// Its place has been taken: it leaves what it has to others, and is a spare.
+    /// Its place has been taken: it leaves its processes to others, and is a spare.
     StoodDown,
-    /// It takes the place of another worker.
+    /// The actor takes the place of another worker.
     CameBack,
     /// No process has needed it for a while: its thread has ended, and its slot is free.
     Retired,
-    /// It sleeps.
+    /// The actor sleeps.
     FellAsleep,
-    /// It has been woken.
+    /// The actor has been woken.
     Woke,
-    /// It has left, because the scheduler has halted.
+    /// The actor has left, because the scheduler has halted.
     Left,
     /// The monitor has looked.
     Watched,
@@ -44,13 +44,13 @@ pub enum Did {
     Dozed,
     /// The monitor has been woken.
     Roused,
-    /// That process was told to end.
+    /// The process was terminated.
     Terminated(Pid),
-    /// That process was sent a cancel event.
+    /// The process was sent a cancel event.
     Cancelled(Pid),
-    /// That process was sent a request for an upgrade.
+    /// The process was sent a request for an upgrade.
     Upgraded(Pid),
-    /// An act that was [offered](super::offer_act) was carried out.
+    /// An act [offered](super::offer_act) before was carried out.
     Acted,
     /// A worker has been woken for nothing.
     WokeInVain,
@@ -60,10 +60,10 @@ pub enum Did {
     Forced,
 }
 
-/// For how long a step blocks its thread, at the most.
+/// The longest block of a thread by a step.
 pub const BLOCK: Duration = Duration::from_millis(100);
 
-/// A clock that shows what it is set to.
+/// A clock that shows a set time.
 #[derive(Clone, Default)]
 pub(crate) struct SetClock(pub(super) Rc<Cell<Duration>>);
 

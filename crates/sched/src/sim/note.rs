@@ -1,4 +1,4 @@
-//! What happens within a move, and between two, for the code that shows a run.
+//! Notes of the events within a move, and between two, for the code that shows a run.
 
 use super::who::{self, Who, short};
 use super::{Did, Simulation};
@@ -11,7 +11,7 @@ use std::fmt::{self, Write};
 
 thread_local! {
     static NOTES: RefCell<Vec<Note>> = const { RefCell::new(Vec::new()) };
-    /// How messages are shown: the text of one of a certain type.
+    /// How messages are shown: the text of a message of a certain type.
     static SHOWS: RefCell<Vec<Show>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -20,31 +20,31 @@ type Show = fn(&Payload) -> Option<String>;
 /// Of how many messages a note has the names, and of how many answers the tags.
 const SHOWN: usize = 8;
 
-/// The actor that moves.
+/// The actor of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
-    /// The worker, or spare, with that number.
+    /// The worker, or spare, with this number.
     Worker(usize),
     /// The monitor.
     Monitor,
     /// A timer of the simulation.
     Timer,
-    /// What acts from outside of the scheduler, at any moment.
+    /// Acts from outside of the scheduler, at any moment.
     Outside,
 }
 
-/// A move, or something that happens between two moves.
+/// A move, or an event between two moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
-    /// The actor that has moved.
+    /// The actor of the move.
     pub actor: Actor,
-    /// What the move was.
+    /// The kind of the move.
     pub did: Did,
-    /// What has happened in it, in order.
+    /// The events within it, in order.
     pub notes: Vec<Note>,
 }
 
-/// Something that has happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
@@ -54,20 +54,19 @@ pub enum Note {
     Within(Move),
     /// A step of such a process is about to see these events.
     Steps(Who, Given),
-    /// A step has yielded such a command, with the name under which it is registered, and a small
-    /// number for the tag.
+    /// A step has yielded such a command, with its registered name, and a small number for the tag.
     Yields(CommandId, Option<Symbol>, Tag),
     /// Something rarer, in words.
     Told(Box<str>),
 }
 
-/// What a step is given. Its text, by `Display`, is empty when that is nothing.
+/// The events given to a step. Its text, by `Display`, is empty without events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Given {
     cancels: usize,
     exits: usize,
-    /// Messages and control messages, and the topics of the first ones. Where there is no topic:
-    /// what is [shown](show) of the message, or its type.
+    /// Messages and control messages, and the topics of the first of them. For a message without a
+    /// topic: its [shown](show) text, or its type.
     messages: usize,
     names: Vec<Cow<'static, str>>,
     answers: usize,
@@ -132,20 +131,20 @@ impl fmt::Display for Given {
     }
 }
 
-/// Messages of type `M` are shown by what `Debug` says of them first, from now on: an enum by its
-/// variant.
+/// Has messages of type `M` shown by the first word of their `Debug` text from now on: an enum by
+/// its variant.
 pub fn show<M: Any + Sync + fmt::Debug>() {
     SHOWS.with_borrow_mut(|shows| {
         shows.push(|message| {
             let mut first = First(String::new());
-            // It ends with an error where the first word ends.
+            // The write ends with an error where the first word ends.
             let _ended = write!(first, "{:?}", message.downcast_ref::<M>()?);
             (!first.0.is_empty()).then_some(first.0)
         });
     });
 }
 
-/// The first word of what is written.
+/// The first word of a written text.
 struct First(String);
 
 impl Write for First {
@@ -173,13 +172,14 @@ fn texts<T: ToString>(of: &[T]) -> Vec<String> {
     of.iter().map(T::to_string).collect()
 }
 
-/// What has happened since the last call, in order.
+/// The events since the last call, in order.
 #[must_use]
 pub fn noted() -> Vec<Note> {
     NOTES.take()
 }
 
-/// Another actor moves in the middle of a move. What happens meanwhile is noted as a part of that.
+/// Lets another actor move in the middle of a move. Events meanwhile are noted as a part of this
+/// inner move.
 pub fn within(actor: Actor, advance: impl FnOnce() -> Did) -> Did {
     let before = NOTES.take();
     let did = advance();
@@ -199,7 +199,7 @@ pub fn tell(text: impl Into<Box<str>>) {
     note(|| Note::Told(text.into()));
 }
 
-/// Adds a note. Does nothing where there is no driver.
+/// Adds a note. Does nothing without a driver.
 pub(super) fn note(what: impl FnOnce() -> Note) {
     if Simulation::is_driven() {
         let what = what();
@@ -207,7 +207,7 @@ pub(super) fn note(what: impl FnOnce() -> Note) {
     }
 }
 
-/// Forgets all notes, so that another simulation may follow.
+/// Forgets all notes, for another simulation to follow.
 pub(super) fn forget() {
     NOTES.take();
     SHOWS.take();

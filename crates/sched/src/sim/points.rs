@@ -1,4 +1,4 @@
-//! The simulation as a probe: what it notes, and where it has others act.
+//! The simulation as a probe: its notes, and the places at which it has others act.
 
 use super::note::{Given, Note, note};
 use super::{interleave, who};
@@ -8,7 +8,7 @@ use crate::probe::{Probe, Scheduler};
 use crate::runtime::shared::Shared;
 use ganger_proc_api::{CommandId, EventQueue, ExitReason, Pid, Symbol, Tag};
 
-/// What it keeps is the thread's: a thread has a driver, or has none.
+/// Its state belongs to the thread: a thread has a driver, or has none.
 pub(crate) struct Simulation;
 
 impl Probe for Simulation {

@@ -14,17 +14,17 @@ thread_local! {
 #[derive(Default)]
 struct Seen {
     scheduler: Option<Arc<Shared>>,
-    /// What each process is: its method, and its type.
+    /// The method and the type of each process.
     what: HashMap<Pid, (Symbol, &'static str)>,
-    /// The tags of each process that are no small numbers, in the order in which they were seen.
+    /// The tags of each process above the small numbers, in the order in which they were seen.
     tags: HashMap<Pid, Vec<Tag>>,
 }
 
 /// Tags below are shown as they are.
 const SMALL: Tag = 1 << 16;
 
-/// What is known of a process beside its PID. The text, by `Display`, is its method, its type, and
-/// its names.
+/// The description of a process besides its PID. The text, by `Display`, is its method, its type,
+/// and its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
     method: Symbol,
@@ -44,12 +44,12 @@ impl fmt::Display for Who {
     }
 }
 
-/// Texts are about processes of that scheduler from now on.
+/// Makes texts about processes of this scheduler from now on.
 pub(super) fn begin(shared: &Arc<Shared>) {
     SEEN.with_borrow_mut(|seen| seen.scheduler = Some(Arc::clone(shared)));
 }
 
-/// Notes what the process is.
+/// Notes the method and the type of the process.
 pub(super) fn see(pid: Pid, method: Symbol, type_name: &'static str) -> Who {
     SEEN.with_borrow_mut(|seen| {
         seen.what.insert(pid, (method, type_name));
@@ -67,7 +67,7 @@ pub fn describe(pid: Pid) -> String {
     })
 }
 
-/// As [`describe`], for a process that was submitted with that method, and may not have stepped.
+/// As [`describe`], for a process submitted with this method, which may not have stepped.
 pub(super) fn describe_ended(pid: Pid, method: Symbol) -> String {
     SEEN.with_borrow(|seen| {
         let what = seen.what.get(&pid).copied().unwrap_or((method, ""));
@@ -86,7 +86,7 @@ impl Seen {
     }
 }
 
-/// A tag of that process as a small number. A task makes large ones, which say nothing to a reader:
+/// A tag of the process as a small number. A task makes large tags, without meaning to a reader:
 /// they are numbered in the order in which they are seen.
 #[must_use]
 pub fn tag(pid: Pid, tag: Tag) -> Tag {
@@ -103,7 +103,7 @@ pub fn tag(pid: Pid, tag: Tag) -> Tag {
     })
 }
 
-/// The name under which a command is registered.
+/// The registered name of a command.
 pub(super) fn command(id: CommandId) -> Option<Symbol> {
     SEEN.with_borrow(|seen| seen.scheduler.as_ref()?.commands.name(id))
 }
@@ -112,8 +112,7 @@ pub(super) fn forget() {
     SEEN.take();
 }
 
-/// The name of a type without the modules that its parts are in. A closure has the name of the
-/// function that it is in.
+/// The name of a type without the modules of its parts. A closure has the name of its function.
 #[must_use]
 pub fn short(type_name: &str) -> String {
     let type_name = type_name.replace("::{{closure}}", "");
@@ -127,7 +126,7 @@ pub fn short(type_name: &str) -> String {
     parts.map(last).collect()
 }
 
-/// As [`short`], without parameters: what a process runs.
+/// As [`short`], without parameters: the type run by a process.
 fn plain(type_name: &str) -> String {
     let (mut depth, mut name) = (0_usize, String::new());
     for letter in short(type_name).replace("->", "").chars() {

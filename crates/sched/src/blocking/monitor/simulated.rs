@@ -1,4 +1,4 @@
-//! The monitor without a thread: it looks when it is told to, by a clock that the simulation sets.
+//! The monitor without a thread: it looks on request, by the simulation's clock.
 
 use super::Monitor;
 use crate::base::clock::Clock;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 enum Phase {
-    /// Until that time.
+    /// Until this time.
     Naps(Duration),
-    /// Until that time, if there is one.
+    /// Until this time, if given.
     Dozes(Option<Duration>),
 }
 
@@ -53,7 +53,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
         self.monitor.shared.shutdown.is_halted()
     }
 
-    /// Its next move, if it has one at this time.
+    /// Makes its next move, if it has a move at this time.
     pub(crate) fn advance(&mut self) -> Did {
         if self.is_gone() {
             return Did::Nothing;

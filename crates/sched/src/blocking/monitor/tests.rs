@@ -1,4 +1,4 @@
-//! The monitor's looks, at times that the test decides.
+//! The monitor's looks, at times chosen by the test.
 
 #[cfg(target_os = "linux")]
 mod asleep;

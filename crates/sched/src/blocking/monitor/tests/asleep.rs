@@ -1,4 +1,4 @@
-//! A step whose thread sleeps, as the system says, beside a clock that stands still until it is
+//! A step whose thread sleeps, by the system's word, under a clock that stands still until it is
 //! set.
 
 use super::Hands;
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How long a step blocks the only worker until the monitor replaces it. All steps before it were
-/// short, it begins so long after a look, and a process waits.
+/// short, it begins `phase` after a look, and a process waits.
 fn noticed_after(phase: Duration) -> Duration {
     let scheduler = Scheduler::builder()
         .workers(1)
@@ -34,7 +34,7 @@ fn noticed_after(phase: Duration) -> Duration {
             shared.worker_slots.enter(0);
             shared.worker_slots.set_looking(0, false);
             entered.send(()).unwrap();
-            // Disconnected is what it waits for.
+            // The wait ends with the disconnection.
             let _released = released.recv();
             shared.worker_slots.exit(0);
         })

@@ -1,5 +1,5 @@
-//! Steps that said that they are about to block, so that their workers were replaced, and that then
-//! compute for long. The clock stands still until the test sets it.
+//! Steps that announced a block, so their workers were replaced, and then compute for long. The
+//! clock stands still until the test sets it.
 //!
 //! No worker has a thread here, so the clock alone says how long a step has computed.
 
@@ -19,14 +19,14 @@ use std::time::Duration;
 
 const MILLI: Duration = Duration::from_millis(1);
 
-/// Just before the limit, by looks that are a millisecond apart.
+/// Just before the limit, by looks a millisecond apart.
 fn almost() -> u32 {
     let limit = Config::default().long_step.as_millis();
     u32::try_from(limit).unwrap() - 1
 }
 
-/// A scheduler with a worker and another that waits like a spare, both without threads; and with a
-/// process that waits.
+/// A scheduler with a worker and another worker that waits like a spare, both without threads; and
+/// with a waiting process.
 struct Bench {
     shared: Arc<Shared>,
     now: Cell<Duration>,
@@ -55,7 +55,7 @@ impl Bench {
         Monitor::new(&self.shared, Hands(&self.now))
     }
 
-    /// The worker begins a turn of a process with that number, and the monitor sees it.
+    /// Begins a turn of the process with this number, and has the monitor see it.
     fn begin(
         &self,
         monitor: &mut Monitor<'_, Hands<'_>>,
@@ -69,7 +69,7 @@ impl Bench {
         running
     }
 
-    /// So many looks, a millisecond apart.
+    /// Looks `times` times, a millisecond apart.
     fn look(&self, monitor: &mut Monitor<'_, Hands<'_>>, times: u32) {
         for _ in 0..times {
             self.now.set(self.now.get() + MILLI);
@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// A step says that it is about to block. Its worker is replaced, and the step blocks for long.
+/// A step announces a block. Its worker is replaced, and the step blocks for long.
 fn blocked(bench: &Bench, monitor: &mut Monitor<'_, Hands<'_>>) {
     let _announced = bench.worker_slots().announce(0);
     assert!(bench.shared.replace_worker(0, None));
@@ -97,7 +97,7 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
     let mut monitor = bench.monitor();
     let running = bench.begin(&mut monitor, 7);
     blocked(&bench, &mut monitor);
-    // The first look sees that it blocks no more.
+    // The first look sees the end of the block.
     bench.look(&mut monitor, 1 + almost());
     assert_eq!(bench.reported(), []);
     bench.look(&mut monitor, 1);
@@ -156,7 +156,7 @@ fn a_step_that_keeps_nobody_waiting_is_not_reported() {
     let mut monitor = bench.monitor();
     let _running = bench.begin(&mut monitor, 7);
     blocked(&bench, &mut monitor);
-    // It sees that the step blocks no more.
+    // The monitor sees the end of the block.
     bench.look(&mut monitor, 1);
     let token = bench.shared.queues.global.pop().unwrap();
     bench.look(&mut monitor, 100);
@@ -182,7 +182,7 @@ fn a_step_that_has_been_reported_as_blocked_is_not_reported_again() {
     assert_eq!(kinds(), [LongStepKind::Blocked]);
 }
 
-/// The monitor decides to replace a worker in one turn, and does so in the next, which then
+/// The monitor decides to replace a worker in a turn, and does so in the next turn, which then
 /// computes for long itself.
 // pins: G6
 #[test]
@@ -222,7 +222,7 @@ fn a_turn_begins_after_its_worker_has_looked() {
     drop(bench.begin(&mut monitor, 7));
     bench.worker_slots().set_looking(0, true);
     bench.look(&mut monitor, 3 * almost());
-    // It has found something, and not begun with it.
+    // The worker has found a process, and not begun its turn.
     bench.worker_slots().set_looking(0, false);
     bench.look(&mut monitor, almost());
     assert!(!bench.worker_slots().is_replaced(0));
