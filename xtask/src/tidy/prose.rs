@@ -68,7 +68,7 @@ const LIMITS: [(&str, Limit); 9] = [
     ("crates/keyed", limit(70, 90)),
     ("crates/link", limit(76, 156)),
     ("crates/proc-api", limit(59, 108)),
-    ("crates/sched", limit(73, 104)),
+    ("crates/sched", limit(33, 32)),
     ("crates/sim", limit(67, 86)),
     ("crates/time", limit(76, 125)),
     ("crates/tokio", limit(64, 112)),
