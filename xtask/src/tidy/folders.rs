@@ -9,8 +9,9 @@ use super::arrows::{Crate, File};
 type Layers = (&'static str, &'static [&'static str]);
 
 /// The crates with folders.
-const CRATES: [Layers; 20] = [
+const CRATES: [Layers; 21] = [
     ("benches", &BENCHES),
+    ("cluster", &["id", "wire", "engine session", "twin"]),
     ("link", &LINK),
     ("lock", &LOCK),
     ("model", &MODEL),

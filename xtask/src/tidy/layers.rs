@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that the crate or its tests may use.
-const LAYERS: [(&str, &[&str]); 25] = [
+const LAYERS: [(&str, &[&str]); 26] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -59,6 +59,7 @@ const LAYERS: [(&str, &[&str]); 25] = [
             "supervise",
         ],
     ),
+    ("cluster", &["sync", "proc-api"]),
     // Its tests have an endpoint of their own.
     ("top", &["observe", "ring", "sched", "task"]),
     (

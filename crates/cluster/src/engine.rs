@@ -1,0 +1,61 @@
+//! The carrier below sessions, and the calls that it makes.
+//!
+//! A carrier may lose, repeat and reorder frames, and need not say so: sessions mend that. Only
+//! the name of the sender must be right.
+
+use crate::id::{Lane, NodeId};
+use crate::wire::MAX_FRAME;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Carries frames between nodes.
+pub trait Engine: Send + Sync {
+    /// Starts to carry frames for the node `me`. The engine calls `sink` from any thread, until it
+    /// stops.
+    ///
+    /// # Errors
+    ///
+    /// The engine can't start: it runs already, for instance, or its address is in use.
+    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError>;
+
+    /// Carries a frame, and never blocks. The engine may serve `Lane::Control` first. False: the
+    /// frame is not taken, and the engine calls [`EngineSink::writable`] later.
+    fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool;
+
+    /// The largest frame that the engine carries, at most [`MAX_FRAME`].
+    fn max_frame(&self) -> usize {
+        MAX_FRAME
+    }
+
+    /// Stops. Frames taken before leave if they can within this time.
+    fn stop(&self, within: Duration);
+}
+
+/// What an engine tells its node. The calls return at once.
+pub trait EngineSink: Send + Sync {
+    /// A frame has come.
+    fn frame(&self, from: &NodeId, frame: Bytes);
+
+    /// A node may be reached by now. A hint.
+    fn appeared(&self, node: &NodeId);
+
+    /// A node may be gone. A hint.
+    fn vanished(&self, node: &NodeId);
+
+    /// The engine takes frames for a node again, after it has refused some.
+    fn writable(&self, to: &NodeId);
+}
+
+/// An engine can't start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The node runs already.
+    #[error("the node {0} runs already")]
+    Running(NodeId),
+    /// A reason of the engine's own.
+    #[error("the engine can't start: {0}")]
+    Other(#[from] Box<dyn std::error::Error + Send + Sync>),
+}

@@ -1,0 +1,65 @@
+//! How a node introduces itself, and how it checks the introduction of a peer.
+
+use crate::id::NodeId;
+use bytes::Bytes;
+use std::fmt;
+use std::sync::Arc;
+
+/// Proves that a node belongs to its cluster, by a key that all its nodes have, for instance.
+///
+/// A Hello has the halves of both sides, and a half is used once. So a proof over a Hello that opens
+/// a session can't be an old copy.
+pub trait Proof: Send + Sync {
+    /// The proof for the bytes of a Hello, at most 1,024 bytes long.
+    fn make(&self, said: &[u8]) -> Bytes;
+
+    /// Whether the proof of a peer fits the bytes of its Hello.
+    fn check(&self, said: &[u8], proof: &[u8]) -> bool;
+}
+
+/// No proof: the engine knows its peers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoProof;
+
+impl Proof for NoProof {
+    fn make(&self, _: &[u8]) -> Bytes {
+        Bytes::new()
+    }
+
+    fn check(&self, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+}
+
+/// What a node says of itself.
+#[derive(Clone)]
+pub struct Identity {
+    /// The name of the node.
+    pub name: NodeId,
+    /// The name of its cluster, at most [`MAX_NAME`](crate::MAX_NAME) bytes long. Nodes of other
+    /// clusters are refused.
+    pub cluster: Arc<str>,
+    /// How peers know that it belongs to the cluster.
+    pub proof: Arc<dyn Proof>,
+}
+
+impl Identity {
+    /// A node of a cluster, without a proof.
+    #[must_use]
+    pub fn new(name: NodeId, cluster: impl Into<Arc<str>>) -> Self {
+        Self {
+            name,
+            cluster: cluster.into(),
+            proof: Arc::new(NoProof),
+        }
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("name", &self.name)
+            .field("cluster", &self.cluster)
+            .finish_non_exhaustive()
+    }
+}

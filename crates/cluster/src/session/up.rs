@@ -1,0 +1,286 @@
+//! A session with a peer that has answered.
+
+use super::event::End;
+use super::identity::Identity;
+use super::incoming::{Credit, Incoming, Taken};
+use super::outgoing::Outgoing;
+use super::probe::{Gone, Probes};
+use super::round_trip::RoundTrip;
+use super::settings::Settings;
+use crate::id::{Half, Lane};
+use crate::wire::{Acks, Hello, Messages, ack};
+use bytes::Bytes;
+use ganger_proc_api::Instant;
+use std::time::Duration;
+
+/// The least time between two nacks of the same frame.
+const LEAST_ROUND_TRIP: Duration = Duration::from_millis(1);
+
+/// Before the peer's answer: the own half, and messages that wait.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) half: Half,
+    /// The peer's half, and its credit.
+    pub(super) peer: Option<(Half, u32)>,
+    pub(super) out: [Outgoing; 2],
+    /// When the next Hello leaves.
+    pub(super) hello_at: Instant,
+    /// The time to the Hello after it.
+    wait: Duration,
+    /// When the first message was accepted.
+    pub(super) asked_at: Option<Instant>,
+}
+
+impl Opening {
+    pub(super) fn new(half: Half, peer: Option<(Half, u32)>, now: Instant) -> Self {
+        Self {
+            half,
+            peer,
+            out: Lane::ALL.map(|lane| Outgoing::new(lane, now)),
+            hello_at: now,
+            wait: Duration::ZERO,
+            asked_at: None,
+        }
+    }
+
+    /// A Hello leaves now. The next follows after two time-outs, and each later one after twice as
+    /// long, up to a heartbeat.
+    pub(super) fn hello(
+        &mut self,
+        identity: &Identity,
+        settings: &Settings,
+        now: Instant,
+    ) -> Bytes {
+        self.wait = (2 * self.wait).clamp(
+            (2 * settings.first_timeout).min(settings.heartbeat),
+            settings.heartbeat,
+        );
+        self.hello_at = now + self.wait;
+        let hello = Hello {
+            half: self.half,
+            view: self.peer.map(|(half, _)| half),
+            name: identity.name.clone(),
+            cluster: (*identity.cluster).into(),
+            credit: u32::try_from(settings.credit).unwrap_or(u32::MAX),
+            said: Bytes::new(),
+            proof: Bytes::new(),
+        };
+        hello.encode(|said| identity.proof.make(said))
+    }
+
+    /// The peer has refused this half: further Hellos come at the pace of heartbeats.
+    pub(super) fn refused(&mut self, settings: &Settings, now: Instant) {
+        self.wait = settings.heartbeat;
+        self.hello_at = now + self.wait;
+    }
+
+    /// When the messages that wait have waited for too long.
+    pub(super) fn unreachable_at(&self, settings: &Settings) -> Option<Instant> {
+        Some(self.asked_at? + settings.dead)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Up {
+    pub(super) half: Half,
+    pub(super) peer: Half,
+    pub(super) out: [Outgoing; 2],
+    incoming: [Incoming; 2],
+    credit: Credit,
+    pub(super) round_trip: RoundTrip,
+    /// When the peer was last heard, and when this side last spoke.
+    heard_at: Instant,
+    spoke_at: Instant,
+    owes_ack: bool,
+    /// The number of a probe to be answered.
+    asked: Option<u64>,
+    pub(super) probes: Probes,
+}
+
+impl Up {
+    /// Nothing, unless the peer's half is known.
+    pub(super) fn rise(opening: &mut Opening, settings: &Settings, now: Instant) -> Option<Self> {
+        let (peer, credit) = opening.peer?;
+        let empty = Lane::ALL.map(|lane| Outgoing::new(lane, now));
+        let mut out = std::mem::replace(&mut opening.out, empty);
+        for lane in &mut out {
+            lane.open(credit, now);
+        }
+        Some(Self {
+            half: opening.half,
+            peer,
+            out,
+            incoming: Default::default(),
+            credit: Credit::new(settings.credit),
+            round_trip: RoundTrip::default(),
+            heard_at: now,
+            spoke_at: now,
+            owes_ack: true,
+            asked: None,
+            probes: Probes::default(),
+        })
+    }
+
+    fn timeout(&self, settings: &Settings) -> Duration {
+        let (first, least) = (settings.first_timeout, settings.least_timeout);
+        self.round_trip.timeout(first, least)
+    }
+
+    fn least_round_trip(&self) -> Duration {
+        let measured = self.round_trip.smoothed();
+        measured.map_or(LEAST_ROUND_TRIP, |it| it.max(LEAST_ROUND_TRIP))
+    }
+
+    pub(super) fn owe_ack(&mut self) {
+        self.owes_ack = true;
+    }
+
+    pub(super) fn acks(&self) -> Acks {
+        Acks {
+            next: [self.incoming[0].next(), self.incoming[1].next()],
+            credit: self.credit.left(),
+        }
+    }
+
+    /// Any frame of the session has come. An error: the session is to end.
+    pub(super) fn heard(&mut self, acks: Acks, nack: [bool; 2], now: Instant) -> Result<(), End> {
+        self.heard_at = now;
+        for lane in Lane::ALL {
+            let (next, out) = (acks.next[lane.index()], &mut self.out[lane.index()]);
+            let sample = out.acknowledge(next, acks.credit, now);
+            if let Some(measured) = sample.map_err(|()| End::Violation)? {
+                self.round_trip.sample(measured);
+            }
+        }
+        let round_trip = self.least_round_trip();
+        for lane in Lane::ALL.into_iter().filter(|lane| nack[lane.index()]) {
+            let next = acks.next[lane.index()];
+            self.out[lane.index()].nack(next, round_trip, now);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the messages are the next of their lane. An error: the session is to end.
+    pub(super) fn take(&mut self, lane: Lane, seq: u64, messages: &Messages) -> Result<bool, End> {
+        let taken = self.incoming[lane.index()].take(seq);
+        // A frame that came again says that the peer lacks the acknowledgement.
+        self.owes_ack |= taken != Taken::Gap;
+        let is_next = taken == Taken::Next;
+        let has_credit = lane == Lane::Control || !is_next || self.credit.take(messages.cost());
+        has_credit.then_some(is_next).ok_or(End::Violation)
+    }
+
+    pub(super) fn consumed(&mut self, cost: usize) {
+        self.credit.consumed(cost);
+    }
+
+    pub(super) fn ask(&mut self, probe: u64) {
+        self.asked = Some(probe);
+    }
+
+    /// An answer to a probe has come. Returns the half of a rival that must be refused.
+    pub(super) fn answered(&mut self, number: u64, now: Instant) -> Option<Half> {
+        let (rival, sample) = self.probes.answered(number, now);
+        if let Some(measured) = sample {
+            self.round_trip.sample(measured);
+        }
+        rival
+    }
+
+    /// Lets time pass. An error: the session is to end. A rival takes the place of the peer.
+    pub(super) fn expire(
+        &mut self,
+        settings: &Settings,
+        now: Instant,
+    ) -> Result<(), (End, Option<Half>)> {
+        if now >= self.heard_at + settings.dead {
+            return Err((End::Silence, None));
+        }
+        match self.probes.gone(now) {
+            Some(Gone::Vanished) => return Err((End::Vanished, None)),
+            Some(Gone::Replaced(rival)) => return Err((End::Restarted, rival)),
+            None => {}
+        }
+        let timeout = self.timeout(settings);
+        for lane in &mut self.out {
+            if !lane.expire(timeout, settings, now) {
+                return Err((End::NoProgress, None));
+            }
+        }
+        Ok(())
+    }
+
+    /// The next frame to leave: messages first, of the control lane before those of the data lane.
+    /// With the lane of a frame of messages.
+    pub(super) fn next(
+        &mut self,
+        settings: &Settings,
+        now: Instant,
+    ) -> Option<(Option<Lane>, Bytes)> {
+        let acks = self.acks();
+        for lane in Lane::ALL {
+            let out = &mut self.out[lane.index()];
+            if let Some((frame, has_acks)) = out.next((self.peer, self.half), acks, settings, now) {
+                if has_acks {
+                    self.said_acks(now);
+                }
+                return Some((Some(lane), frame));
+            }
+        }
+        let frame = self.next_ack(acks, settings, now)?;
+        self.said_acks(now);
+        Some((None, frame))
+    }
+
+    fn said_acks(&mut self, now: Instant) {
+        self.spoke_at = now;
+        self.owes_ack = false;
+        self.credit.said();
+    }
+
+    fn next_ack(&mut self, acks: Acks, settings: &Settings, now: Instant) -> Option<Bytes> {
+        let (timeout, is_stalled) = (self.timeout(settings), self.is_stalled());
+        let round_trip = self.least_round_trip();
+        let answer = self.asked.take();
+        let probe = match answer {
+            None => self.probes.next(is_stalled, timeout, settings, now),
+            Some(_) => None,
+        };
+        let nack = Lane::ALL.map(|lane| self.incoming[lane.index()].nack(round_trip, now));
+        let is_due = self.owes_ack
+            || self.credit.is_owed()
+            || nack.contains(&true)
+            || probe.or(answer).is_some()
+            || now >= self.spoke_at + settings.heartbeat;
+        is_due.then(|| ack(self.peer, self.half, acks, nack, probe, answer))
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.out[Lane::Data.index()].is_stalled()
+    }
+
+    /// When [`Up::expire`] or [`Up::next`] has something to do. Time 0: at once.
+    pub(super) fn deadline(&self, settings: &Settings) -> Option<Instant> {
+        let is_ready = self.owes_ack
+            || self.asked.is_some()
+            || self.credit.is_owed()
+            || self.out.iter().any(|lane| lane.is_ready(settings));
+        if is_ready {
+            return Some(Instant::from_nanos(0));
+        }
+        let timeout = self.timeout(settings);
+        let round_trip = self.least_round_trip();
+        let [control, data] = &self.out;
+        let [control_in, data_in] = &self.incoming;
+        let timers = [
+            Some(self.heard_at + settings.dead),
+            Some(self.spoke_at + settings.heartbeat),
+            control.deadline(timeout, settings),
+            data.deadline(timeout, settings),
+            control_in.nack_at(round_trip),
+            data_in.nack_at(round_trip),
+            self.probes.deadline(self.is_stalled()),
+        ];
+        timers.into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,210 @@
+//! The twin itself: the knobs, the clock, and the engine of each node.
+
+use super::faults::{Counts, Faults};
+use super::flight::{Flight, WayState};
+use crate::engine::{Engine, EngineError, EngineSink};
+use crate::id::{Lane, NodeId};
+use bytes::Bytes;
+use ganger_proc_api::Instant;
+use ganger_sync::sync::{Mutex, lock};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An engine between nodes of a single program. A clone is the same twin.
+///
+/// ```
+/// use bytes::Bytes;
+/// use ganger_cluster::{Engine, EngineSink, Lane, NodeId, Twin};
+/// use std::sync::{Arc, Mutex};
+/// use std::time::Duration;
+///
+/// #[derive(Default)]
+/// struct Inbox(Mutex<Vec<Bytes>>);
+///
+/// impl EngineSink for Inbox {
+///     fn frame(&self, _: &NodeId, frame: Bytes) {
+///         self.0.lock().unwrap().push(frame);
+///     }
+///     fn appeared(&self, _: &NodeId) {}
+///     fn vanished(&self, _: &NodeId) {}
+///     fn writable(&self, _: &NodeId) {}
+/// }
+///
+/// let twin = Twin::new(7);
+/// let (alpha, beta) = (NodeId::new("alpha")?, NodeId::new("beta")?);
+/// let inbox = Arc::new(Inbox::default());
+/// twin.engine(&beta).start(&beta, inbox.clone())?;
+/// assert!(twin.engine(&alpha).send(&beta, Lane::Data, Bytes::from("frame")));
+/// twin.advance(Duration::from_millis(1));
+/// assert_eq!(*inbox.0.lock().unwrap(), ["frame"]);
+///
+/// twin.cut(&alpha, &beta);
+/// twin.engine(&alpha).send(&beta, Lane::Data, Bytes::from("lost"));
+/// twin.advance(Duration::from_millis(1));
+/// assert_eq!(twin.counts().lost, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Twin {
+    flight: Arc<Mutex<Flight>>,
+}
+
+impl Twin {
+    /// A twin without faults, at time 0. All chance comes from the seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let flight = Arc::new(Mutex::new(Flight::new(seed)));
+        Self { flight }
+    }
+
+    /// The engine of a node.
+    #[must_use]
+    pub fn engine(&self, node: &NodeId) -> TwinEngine {
+        TwinEngine {
+            twin: self.clone(),
+            node: node.clone(),
+        }
+    }
+
+    /// The time of the twin.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        lock(&self.flight).now
+    }
+
+    /// When the next frame arrives.
+    #[must_use]
+    pub fn next_arrival(&self) -> Option<Instant> {
+        lock(&self.flight).next_arrival()
+    }
+
+    /// Moves the clock, and delivers all that arrives until then.
+    pub fn advance(&self, time: Duration) {
+        self.advance_to(self.now() + time);
+    }
+
+    /// Moves the clock to a moment, and delivers all that arrives until then. An earlier moment
+    /// leaves the clock where it is.
+    pub fn advance_to(&self, end: Instant) {
+        loop {
+            // The sinks are called without the lock: they may send.
+            let calls = lock(&self.flight).step(end);
+            let Some(calls) = calls else {
+                return;
+            };
+            for call in calls {
+                call.make();
+            }
+        }
+    }
+
+    /// Sets the faults of all ways that have none of their own.
+    pub fn faults(&self, faults: Faults) {
+        lock(&self.flight).faults = faults;
+    }
+
+    fn way(&self, from: &NodeId, to: &NodeId, change: impl FnOnce(&mut WayState)) {
+        let mut flight = lock(&self.flight);
+        change(flight.ways.entry((from.clone(), to.clone())).or_default());
+    }
+
+    /// Sets the faults of the way from a node to another.
+    pub fn faults_between(&self, from: &NodeId, to: &NodeId, faults: Faults) {
+        self.way(from, to, |way| way.faults = Some(faults));
+    }
+
+    /// Gives the way from a node to another the faults of all.
+    pub fn usual_faults_between(&self, from: &NodeId, to: &NodeId) {
+        self.way(from, to, |way| way.faults = None);
+    }
+
+    /// From now on what `from` sends to `to` is lost. The other direction is not cut.
+    pub fn cut(&self, from: &NodeId, to: &NodeId) {
+        self.way(from, to, |way| way.is_cut = true);
+    }
+
+    /// Ends a cut.
+    pub fn heal(&self, from: &NodeId, to: &NodeId) {
+        self.way(from, to, |way| way.is_cut = false);
+    }
+
+    /// Holds what arrives for a node. The program does not run the node meanwhile.
+    pub fn pause(&self, node: &NodeId) {
+        let mut flight = lock(&self.flight);
+        flight.nodes.entry(node.clone()).or_default().is_paused = true;
+    }
+
+    /// Ends a pause: what was held arrives with the next move of the clock.
+    pub fn resume(&self, node: &NodeId) {
+        lock(&self.flight).resume(node);
+    }
+
+    /// Whether a node is paused.
+    #[must_use]
+    pub fn is_paused(&self, node: &NodeId) -> bool {
+        let flight = lock(&self.flight);
+        flight.nodes.get(node).is_some_and(|node| node.is_paused)
+    }
+
+    /// Takes a node away at once. Frames under way to it reach its successor, if that starts soon.
+    pub fn crash(&self, node: &NodeId) {
+        lock(&self.flight).leave(node);
+    }
+
+    /// Whether nodes are told of starts and crashes of other nodes, as by a broken connection. Off
+    /// at first.
+    pub fn hints(&self, tells: bool) {
+        lock(&self.flight).tells_hints = tells;
+    }
+
+    /// Carries frames up to this size, as [`Engine::max_frame`] then says. Larger frames are lost.
+    pub fn small(&self, max_frame: usize) {
+        lock(&self.flight).max_frame = max_frame;
+    }
+
+    /// What the twin has done so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        lock(&self.flight).counts
+    }
+}
+
+impl fmt::Debug for Twin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Twin")
+            .field("now", &self.now())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The engine of a node in a [`Twin`].
+#[derive(Debug, Clone)]
+pub struct TwinEngine {
+    twin: Twin,
+    node: NodeId,
+}
+
+impl Engine for TwinEngine {
+    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
+        if lock(&self.twin.flight).join(me, sink) {
+            Ok(())
+        } else {
+            Err(EngineError::Running(me.clone()))
+        }
+    }
+
+    fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
+        let way = (self.node.clone(), to.clone());
+        lock(&self.twin.flight).send(way, lane, &frame)
+    }
+
+    fn max_frame(&self) -> usize {
+        lock(&self.twin.flight).max_frame
+    }
+
+    fn stop(&self, _within: Duration) {
+        lock(&self.twin.flight).leave(&self.node);
+    }
+}

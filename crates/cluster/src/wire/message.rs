@@ -1,0 +1,164 @@
+//! The messages in a frame, and what a receiver reads from a message. All share the frame's bytes.
+
+use super::header::FrameError;
+use super::symbols::{Known, SymbolKind};
+use super::varint;
+use bytes::{Buf, Bytes};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The bytes before each message: its length.
+pub(super) const LENGTH: usize = 2;
+
+/// A message as the peer has sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What the message is, by the protocol above sessions.
+    pub op: u8,
+    /// The body.
+    pub body: Bytes,
+    /// How much credit the message has taken: see [`Session::consumed`](crate::Session::consumed).
+    pub cost: usize,
+}
+
+/// The messages of a frame, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Messages {
+    body: Bytes,
+    left: u32,
+}
+
+impl Messages {
+    /// Checks all lengths.
+    pub(super) fn parse(body: Bytes, count: u32) -> Result<Self, FrameError> {
+        let mut rest = &body[..];
+        for _ in 0..count {
+            let message = length(rest).and_then(|length| rest.get(LENGTH..LENGTH + length));
+            let message = message.filter(|it| !it.is_empty());
+            let message = message.ok_or(FrameError::Messages)?;
+            rest = &rest[LENGTH + message.len()..];
+        }
+        let has_all = rest.is_empty() && count > 0;
+        has_all
+            .then_some(Self { body, left: count })
+            .ok_or(FrameError::Messages)
+    }
+
+    /// Messages from the own packer, whose lengths are known to be right.
+    pub(super) fn packed(body: Bytes, count: u32) -> Self {
+        Self { body, left: count }
+    }
+
+    /// How much credit the messages not yet taken from this iterator have taken.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.body.len()
+    }
+}
+
+/// The length that a row of messages begins with.
+fn length(rest: &[u8]) -> Option<usize> {
+    let length = rest.first_chunk::<LENGTH>()?;
+    Some(usize::from(u16::from_le_bytes(*length)))
+}
+
+impl Iterator for Messages {
+    type Item = Message;
+
+    fn next(&mut self) -> Option<Message> {
+        self.left = self.left.checked_sub(1)?;
+        let length = length(&self.body)?;
+        let mut body = self.body.split_to(LENGTH + length);
+        let cost = body.len();
+        body.advance(LENGTH);
+        let op = body.get_u8();
+        Some(Message { op, body, cost })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.left as usize;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Messages {}
+
+/// A message's body is not as its receiver expects it. The session is to end: see
+/// [`Session::fail`](crate::Session::fail).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The body ends too early, or a number has a wrong form.
+    #[error("a message ends too early")]
+    Short,
+    /// A text is not UTF-8.
+    #[error("a text in a message is not UTF-8")]
+    Text,
+    /// A symbol's number is unknown, or not the next, or the table is full.
+    #[error("a message has an unknown symbol, or a definition out of turn")]
+    Symbol,
+}
+
+/// Reads the fields of a message in the order in which a [`Writer`](crate::Writer) has written them.
+#[derive(Debug)]
+pub struct Reader {
+    body: Bytes,
+}
+
+impl Reader {
+    /// Starts at the begin of a body.
+    #[must_use]
+    pub fn new(body: Bytes) -> Self {
+        Self { body }
+    }
+
+    /// A byte.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is left.
+    pub fn u8(&mut self) -> Result<u8, ReadError> {
+        self.body.try_get_u8().map_err(|_| ReadError::Short)
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    ///
+    /// The next bytes are not a number in its form.
+    pub fn varint(&mut self) -> Result<u64, ReadError> {
+        let mut rest = &self.body[..];
+        let number = varint::take(&mut rest).ok_or(ReadError::Short)?;
+        let left = rest.len();
+        self.body.advance(self.body.len() - left);
+        Ok(number)
+    }
+
+    /// Bytes behind their length, shared with the frame.
+    ///
+    /// # Errors
+    ///
+    /// Less is left than the length says.
+    pub fn bytes(&mut self) -> Result<Bytes, ReadError> {
+        let length = usize::try_from(self.varint()?).map_err(|_| ReadError::Short)?;
+        if length > self.body.len() {
+            return Err(ReadError::Short);
+        }
+        Ok(self.body.split_to(length))
+    }
+
+    /// A symbol, by the table of the session and lane in which the message has come.
+    ///
+    /// # Errors
+    ///
+    /// The table and the message do not fit.
+    pub fn symbol(&mut self, known: &mut Known, kind: SymbolKind) -> Result<Arc<str>, ReadError> {
+        known.read(self, kind)
+    }
+
+    /// What is left.
+    #[must_use]
+    pub fn rest(self) -> Bytes {
+        self.body
+    }
+}

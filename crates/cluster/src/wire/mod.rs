@@ -1,0 +1,20 @@
+//! The bytes of frames and messages. The parser allocates nothing for what a peer claims: all
+//! lengths are compared with the bytes at hand first.
+
+mod frame;
+mod header;
+mod hello;
+mod message;
+mod packer;
+mod symbols;
+mod varint;
+
+pub(crate) use frame::{ack, bye, reset};
+pub(crate) use packer::Packer;
+
+pub use frame::{Acks, Frame, Notice};
+pub use header::{FrameError, HEADER, MAX_FRAME};
+pub use hello::Hello;
+pub use message::{Message, Messages, ReadError, Reader};
+pub use packer::Writer;
+pub use symbols::{Known, MAX_SYMBOL, MAX_SYMBOLS, SymbolKind, Symbols};

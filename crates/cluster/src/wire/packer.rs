@@ -1,0 +1,157 @@
+//! A frame of messages as it is filled. A message is encoded where it is sent from: no copy.
+
+use super::frame::Acks;
+use super::header::{HEADER, Header, Kind};
+use super::message::{LENGTH, Messages};
+use super::symbols::{SymbolKind, Symbols};
+use super::varint;
+use crate::id::{Half, Lane};
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// The least capacity of a frame's buffer.
+const CAPACITY: usize = 512;
+
+/// Room for the header, then messages.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    buffer: BytesMut,
+    count: u32,
+}
+
+impl Packer {
+    pub(crate) fn new() -> Self {
+        let mut buffer = BytesMut::with_capacity(CAPACITY);
+        buffer.put_bytes(0, HEADER);
+        Self { buffer, count: 0 }
+    }
+
+    /// The length of the frame.
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// How much credit the frame takes.
+    pub(crate) fn cost(&self) -> usize {
+        self.buffer.len() - HEADER
+    }
+
+    /// Adds a message. Returns its length, or nothing if `most` bytes are not enough for its frame:
+    /// then the frame is as before.
+    pub(crate) fn add(
+        &mut self,
+        op: u8,
+        most: usize,
+        symbols: &mut Symbols,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) -> Result<usize, usize> {
+        let begin = self.buffer.len();
+        self.buffer.put_bytes(0, LENGTH);
+        self.buffer.put_u8(op);
+        let mut writer = Writer {
+            end: begin + (most - HEADER),
+            buffer: &mut self.buffer,
+            symbols,
+            left_out: 0,
+        };
+        write(&mut writer);
+        let left_out = writer.left_out;
+        let size = self.buffer.len() - begin + left_out;
+        let length = u16::try_from(size - LENGTH).ok().filter(|_| left_out == 0);
+        let Some(length) = length else {
+            self.buffer.truncate(begin);
+            return Err(HEADER + size);
+        };
+        self.buffer[begin..begin + LENGTH].copy_from_slice(&length.to_le_bytes());
+        self.count += 1;
+        Ok(size)
+    }
+
+    /// Moves the last message, of this length, into a frame of its own.
+    pub(crate) fn split_last(&mut self, length: usize) -> Self {
+        let mut last = Self::new();
+        let at = self.buffer.len() - length;
+        last.buffer.put_slice(&self.buffer[at..]);
+        last.count = 1;
+        self.buffer.truncate(at);
+        self.count -= 1;
+        last
+    }
+
+    /// The frame, with its header.
+    pub(crate) fn seal(mut self, to: Half, from: Half, lane: Lane, seq: u64, acks: Acks) -> Bytes {
+        let header = Header {
+            lane,
+            count: self.count,
+            to: Some(to),
+            from: Some(from),
+            seq,
+            ack: acks.next,
+            credit: acks.credit,
+            ..Header::new(Kind::Data)
+        };
+        self.buffer[..HEADER].copy_from_slice(&header.encode());
+        self.buffer.freeze()
+    }
+
+    /// The messages of a frame that is not sent.
+    pub(crate) fn into_messages(self) -> Messages {
+        let count = self.count;
+        Messages::packed(self.buffer.freeze().slice(HEADER..), count)
+    }
+}
+
+/// Writes the body of a message into a frame. The receiver's [`Reader`](crate::Reader) reads the
+/// fields in the same order.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    buffer: &'a mut BytesMut,
+    pub(super) symbols: &'a mut Symbols,
+    /// The buffer's length must not pass it.
+    end: usize,
+    /// Bytes beyond the end, which are only counted.
+    left_out: usize,
+}
+
+impl Writer<'_> {
+    fn has_room(&mut self, length: usize) -> bool {
+        let fits = self.left_out == 0 && self.buffer.len() + length <= self.end;
+        if !fits {
+            self.left_out += length;
+        }
+        fits
+    }
+
+    /// A byte.
+    pub fn u8(&mut self, byte: u8) {
+        self.raw(&[byte]);
+    }
+
+    /// A number, in one to ten bytes.
+    pub fn varint(&mut self, number: u64) {
+        if self.has_room(varint::length(number)) {
+            varint::put(self.buffer, number);
+        }
+    }
+
+    /// Bytes behind their length.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.varint(bytes.len() as u64);
+        self.raw(bytes);
+    }
+
+    /// Bytes without a length, for the end of a message.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        if self.has_room(bytes.len()) {
+            self.buffer.put_slice(bytes);
+        }
+    }
+
+    /// A text that other messages of the session have, too: its number, if it was sent before.
+    pub fn symbol(&mut self, kind: SymbolKind, text: &str) {
+        Symbols::write(self, kind, text);
+    }
+}

@@ -1,0 +1,184 @@
+//! What is limited: queues, what is in flight, credit, frames.
+
+use crate::support::{From, Pair, at, ends, heard};
+use bytes::{Bytes, BytesMut};
+use ganger_cluster::{End, Frame, HEADER, Lane, MAX_FRAME, SendError, Settings, SymbolKind};
+
+// pins: B8
+#[test]
+fn no_more_is_in_flight_than_the_window() {
+    let mut settings = Settings::default();
+    settings.window = 1_000;
+    settings.frame = 300;
+    let mut pair = Pair::up(&settings);
+    for number in 0..100 {
+        pair.say(From::A, Lane::Data, number, 200).unwrap();
+    }
+    let now = pair.now();
+    while pair.a.poll_frame(now).is_some() {}
+    let in_flight = pair.a.stats().unacknowledged[1];
+    assert!((600..=1_000).contains(&in_flight), "{in_flight}");
+    pair.run(200);
+    assert!(heard(&pair.at_b).into_iter().eq(0..100));
+}
+
+// pins: B8
+#[test]
+fn a_full_queue_refuses_and_takes_again_when_frames_have_left() {
+    let mut settings = Settings::default();
+    settings.queue = 10_000;
+    let mut pair = Pair::up(&settings);
+    let mut accepted = 0;
+    let now = pair.now();
+    while pair.say(From::A, Lane::Data, accepted, 100).is_ok() {
+        accepted += 1;
+    }
+    let full = pair.say(From::A, Lane::Data, 0, 100);
+    assert_eq!(full, Err(SendError::Full));
+    assert!((90..100).contains(&accepted), "{accepted}");
+    assert!(pair.a.stats().queued[1] < 10_200);
+    // The other lane has a queue of its own.
+    pair.say(From::A, Lane::Control, 1_000, 0).unwrap();
+    pair.run(2);
+    pair.say(From::A, Lane::Data, accepted, 100).unwrap();
+    pair.run(2);
+    assert_eq!(heard(&pair.at_b).len() as u64, accepted + 2);
+}
+
+// pins: B8
+#[test]
+fn the_largest_message_fills_a_frame_and_a_larger_one_is_refused_whole() {
+    let mut pair = Pair::up(&Settings::default());
+    // A header, a length, an op.
+    let most = MAX_FRAME - HEADER - 3;
+    let now = pair.now();
+    let body = vec![7; most + 1];
+    let sent = pair.a.send(Lane::Data, 1, now, |it| it.raw(&body[..most]));
+    assert!(sent.is_ok());
+    let (needs, limit) = (MAX_FRAME + 1, MAX_FRAME);
+    let sent = pair.a.send(Lane::Data, 1, now, |it| {
+        it.symbol(SymbolKind::Topic, "news");
+        it.raw(&body[..most - 6]);
+    });
+    let most = limit;
+    assert_eq!(sent, Err(SendError::TooLarge { needs, most }));
+    // The symbol of the refused message is not known to the peer. So it is sent again.
+    let sent = pair.a.send(Lane::Data, 2, now, |it| {
+        it.symbol(SymbolKind::Topic, "news")
+    });
+    assert!(sent.is_ok());
+    let mut sizes = Vec::new();
+    pair.run_with(2, |from, frame| {
+        if from == From::A {
+            sizes.push(frame.len());
+        }
+        true
+    });
+    assert_eq!(sizes, [MAX_FRAME, HEADER + 3 + 7]);
+}
+
+// pins: B9
+#[test]
+fn a_receiver_that_takes_nothing_stalls_data_and_not_control() {
+    let mut settings = Settings::default();
+    settings.credit = 100_000;
+    settings.frame = 2_000;
+    let mut pair = Pair::up(&settings);
+    pair.consumes = false;
+    for number in 0..500 {
+        pair.say(From::A, Lane::Data, number, 1_000).unwrap();
+    }
+    pair.run(1_000);
+    let taken = heard(&pair.at_b).len();
+    assert!((95..=100).contains(&taken), "{taken}");
+    pair.say(From::A, Lane::Control, 1_000, 0).unwrap();
+    pair.run(30_000);
+    assert_eq!(heard(&pair.at_b).last(), Some(&1_000));
+    assert_eq!(heard(&pair.at_b).len(), taken + 1);
+    assert!(
+        ends(&pair.at_a).is_empty(),
+        "a slow receiver ends no session"
+    );
+    // What is consumed lets as much through.
+    let session = pair.b.session().unwrap();
+    pair.b.consumed(session, 50_000);
+    pair.run(10);
+    let more = heard(&pair.at_b).len() - taken - 1;
+    assert!((45..=50).contains(&more), "{more}");
+    pair.consumes = true;
+    pair.b.consumed(session, 100_000);
+    pair.run(100);
+    assert_eq!(heard(&pair.at_b).len(), 501);
+}
+
+// pins: B9
+#[test]
+fn a_lost_word_of_credit_is_asked_for() {
+    let mut settings = Settings::default();
+    settings.credit = MAX_FRAME;
+    settings.frame = 2_000;
+    // No heartbeat helps.
+    settings.heartbeat = settings.dead / 2;
+    let mut pair = Pair::up(&settings);
+    pair.consumes = false;
+    for number in 0..100 {
+        pair.say(From::A, Lane::Data, number, 1_000).unwrap();
+    }
+    pair.run(50);
+    let taken = heard(&pair.at_b).len();
+    assert!(taken < 70);
+    let session = pair.b.session().unwrap();
+    pair.b.consumed(session, MAX_FRAME);
+    pair.run_with(1, |from, _| from == From::A);
+    assert_eq!(heard(&pair.at_b).len(), taken);
+    pair.run(500);
+    assert_eq!(heard(&pair.at_b).len(), 100);
+}
+
+// pins: B8
+#[test]
+fn a_peer_that_sends_more_than_it_may_ends_the_session() {
+    // The sender has been told of more credit than the receiver gives.
+    let mut generous = Settings::default();
+    generous.credit = 1 << 20;
+    let mut strict = Settings::default();
+    strict.credit = MAX_FRAME;
+    let mut pair = Pair::new(&strict);
+    pair.consumes = false;
+    pair.a.open(at(0));
+    pair.run(1);
+    pair.say(From::A, Lane::Data, 1, 1_000).unwrap();
+    let now = pair.now();
+    let frame = pair.a.poll_frame(now).unwrap().frame;
+    // The same message again and again, with the next numbers.
+    for seq in 0..100_u64 {
+        let mut frame = BytesMut::from(&frame[..]);
+        frame[32..40].copy_from_slice(&seq.to_le_bytes());
+        pair.b.handle(&frame.freeze(), now);
+    }
+    pair.run_with(1, |_, _| false);
+    assert_eq!(ends(&pair.at_b), [End::Violation]);
+    assert!(heard(&pair.at_b).len() < 66);
+}
+
+// pins: B8
+#[test]
+fn a_peer_that_acknowledges_what_was_not_sent_ends_the_session() {
+    let mut pair = Pair::up(&Settings::default());
+    pair.say(From::A, Lane::Data, 1, 0).unwrap();
+    let mut ack = None;
+    pair.run_with(1, |from, frame| {
+        if from == From::B {
+            ack = Some(frame.clone());
+        }
+        true
+    });
+    let ack: Bytes = ack.unwrap();
+    assert!(matches!(Frame::parse(&ack), Ok(Frame::Ack { .. })));
+    let mut wrong = BytesMut::from(&ack[..]);
+    wrong[48..56].copy_from_slice(&2_u64.to_le_bytes());
+    let now = pair.now();
+    pair.a.handle(&wrong.freeze(), now);
+    pair.run(1);
+    assert_eq!(ends(&pair.at_a), [End::Violation]);
+}
