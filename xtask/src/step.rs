@@ -131,6 +131,7 @@ impl Step {
                     .and_then(|()| of("ganger-link", "races::"))
                     .and_then(|()| of("ganger-supervise", "chaos::"))
                     .and_then(|()| of("ganger-keyed", "chaos::"))
+                    .and_then(|()| of("ganger-cluster", "model::"))
             }
             Self::Sanitize => sanitize::run(&sanitize::Options::strict()),
             Self::Memcheck => sanitize::run(&sanitize::Options::memcheck()),

@@ -33,7 +33,7 @@ pub trait Engine: Send + Sync {
     fn stop(&self, within: Duration);
 }
 
-/// What an engine tells its node. The calls return at once.
+/// The calls of an engine to its node. All return at once.
 pub trait EngineSink: Send + Sync {
     /// A frame has come.
     fn frame(&self, from: &NodeId, frame: Bytes);

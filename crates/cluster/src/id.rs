@@ -92,7 +92,7 @@ impl Incarnation {
     }
 
     /// This incarnation if it is greater than `other`, else the next after `other`. A node takes
-    /// it when a peer knows a greater incarnation of the node's name, as after a clock was set back.
+    /// it when a peer knows a greater incarnation of its name, as after a clock was set back.
     #[must_use]
     pub fn above(self, other: Self) -> Self {
         self.max(Self(other.0.saturating_add(1)))

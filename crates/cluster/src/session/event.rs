@@ -1,10 +1,10 @@
-//! What a session tells, and its errors.
+//! The events and errors of a session.
 
 use crate::id::{Half, Incarnation, Lane};
 use crate::wire::{FrameError, Messages, ReadError};
 use thiserror::Error;
 
-/// What has happened to a session.
+/// An event of a session.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -30,7 +30,7 @@ pub enum Event {
         session: Half,
         /// Why.
         why: End,
-        /// What has not arrived, or may not have arrived.
+        /// Messages whose arrival is not certain.
         undelivered: Undelivered,
     },
     /// A peer was refused, or has refused this node. The session has not changed.
@@ -80,12 +80,12 @@ pub enum End {
     Closed,
 }
 
-/// What of a session has not been acknowledged at its end.
+/// The unacknowledged messages of a session at its end.
 #[derive(Debug, Default)]
 pub struct Undelivered {
     /// How many messages were sent, and not acknowledged. The peer may have some of them.
     pub unacknowledged: u64,
-    /// The messages that have not left the queues, in order.
+    /// The messages of the queues, never sent, in order.
     pub unsent: Vec<(Lane, Messages)>,
 }
 
@@ -118,7 +118,7 @@ pub enum Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// There is no session: open it first.
+    /// No session exists: open it first.
     #[error("no session")]
     NoSession,
     /// The lane's queue is full. The caller may send again when the session has sent frames.

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
 
-/// Proves that a node belongs to its cluster, by a key that all its nodes have, for instance.
-///
-/// A Hello has the halves of both sides, and a half is used once. So a proof over a Hello that opens
-/// a session can't be an old copy.
+/// Proves the membership of a node in its cluster, by a common key, for instance.
+/// A Hello has the halves of both sides, and a half is used once.
+/// So the proof of an opening
+/// Hello can't be an old copy.
 pub trait Proof: Send + Sync {
     /// The proof for the bytes of a Hello, at most 1,024 bytes long.
     fn make(&self, said: &[u8]) -> Bytes;
@@ -31,7 +31,7 @@ impl Proof for NoProof {
     }
 }
 
-/// What a node says of itself.
+/// A node, in its own words.
 #[derive(Clone)]
 pub struct Identity {
     /// The name of the node.
@@ -39,7 +39,7 @@ pub struct Identity {
     /// The name of its cluster, at most [`MAX_NAME`](crate::MAX_NAME) bytes long. Nodes of other
     /// clusters are refused.
     pub cluster: Arc<str>,
-    /// How peers know that it belongs to the cluster.
+    /// How peers know its membership.
     pub proof: Arc<dyn Proof>,
 }
 

@@ -1,10 +1,10 @@
-//! A lane at its receiver, which takes the next frame and no other, and the credit of the data lane.
+//! A lane at its receiver, where only the next frame is taken, and the credit of the data lane.
 
 use crate::wire::MAX_FRAME;
 use ganger_proc_api::Instant;
 use std::time::Duration;
 
-/// What becomes of a frame.
+/// The fate of a frame.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Taken {
@@ -21,7 +21,7 @@ pub(super) struct Incoming {
     /// The number of the next frame. All before it were delivered, once and in order.
     next: u64,
     misses: bool,
-    /// The last nack: for which frame, and when.
+    /// The last nack: its frame, and its time.
     nacked: Option<(u64, Instant)>,
 }
 
@@ -99,7 +99,7 @@ impl Credit {
         u32::try_from(self.most - self.outstanding).unwrap_or(u32::MAX)
     }
 
-    /// Whether the peer has to be told. A quarter is worth a frame. The rest is, too, when nothing
+    /// Whether the peer must be told. A quarter is worth a frame. The rest is, too, when nothing
     /// else is outstanding and the peer may lack the credit for its next frame.
     pub(super) fn is_owed(&self) -> bool {
         let known_left = (self.most - self.outstanding).saturating_sub(self.unsaid);

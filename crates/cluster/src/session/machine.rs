@@ -6,17 +6,17 @@ use super::outgoing::Outgoing;
 use super::settings::Settings;
 use super::up::{Opening, Up};
 use crate::id::{Half, Halves, Lane, NodeId};
-use crate::wire::{Frame, Hello, Notice, ReadError, Writer, bye, reset};
+use crate::wire::{Frame, Hello, Notice, ReadError, Writer};
 use bytes::Bytes;
 use ganger_proc_api::Instant;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Answers that wait to leave. A peer that asks faster than this side polls gets fewer.
+/// The most answers in the queue. A peer that asks faster than this side polls gets fewer.
 const MOST_REPLIES: usize = 16;
 
-/// A frame that leaves for the peer.
+/// A frame for the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmit {
     /// The lane for the engine.
@@ -27,7 +27,7 @@ pub struct Transmit {
     messages_of: Option<(Half, Lane)>,
 }
 
-/// In which state a session is.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No session is wanted.
@@ -48,7 +48,7 @@ pub struct Stats {
     pub session: Option<Half>,
     /// The smoothed round trip, once measured.
     pub round_trip: Option<Duration>,
-    /// Bytes that wait to be sent, by lane.
+    /// Bytes in the queue, by lane.
     pub queued: [usize; 2],
     /// Bytes sent and not acknowledged, by lane.
     pub unacknowledged: [usize; 2],
@@ -63,7 +63,7 @@ enum Inner {
     Up(Box<Up>),
 }
 
-/// The sessions of this node with a peer, of which there is at most one at a time.
+/// The sessions of this node with a peer, a single session at a time.
 ///
 /// A session does no input or output. Its owner
 ///
@@ -80,7 +80,7 @@ pub struct Session {
     peer: NodeId,
     settings: Settings,
     halves: Arc<Halves>,
-    /// The newest half of the peer, so that older ones are told from newer ones.
+    /// The newest half of the peer. Older halves are ignored.
     newest: Option<Half>,
     inner: Inner,
     replies: VecDeque<Bytes>,
@@ -109,7 +109,7 @@ impl Session {
         &self.peer
     }
 
-    /// Asks for a session, if there is none.
+    /// Asks for a session, unless a session exists.
     pub fn open(&mut self, now: Instant) {
         if matches!(self.inner, Inner::Down) {
             self.inner = Inner::Opening(Box::new(self.opening(None, now)));
@@ -120,12 +120,12 @@ impl Session {
         Opening::new(self.halves.fresh(), peer, now)
     }
 
-    /// Accepts a message, which `write` writes. Returns the half of its session: either the message
+    /// Accepts a message from `write`. Returns the half of its session: either the message
     /// arrives, or that half ends with [`Event::Ended`]. Also while the session opens.
     ///
     /// # Errors
     ///
-    /// There is no session, the queue is full, or the message needs a larger frame. Then nothing is
+    /// No session exists, the queue is full, or the message needs a larger frame. Then nothing is
     /// sent.
     pub fn send(
         &mut self,
@@ -215,14 +215,14 @@ impl Session {
                     self.end(why, now);
                 }
                 if let Some(rival) = rival {
-                    self.reply(reset(rival, Notice::NameTaken));
+                    self.reset(rival, Notice::NameTaken);
                 }
             }
         }
     }
 
-    /// Whether a frame is of the session. The first of these says that the peer is up. Any other is
-    /// answered, so that its sender ends what it takes for a session.
+    /// Whether a frame is of the session. The first such frame brings the session up. Any other is
+    /// answered with a Reset, so that its sender ends its session.
     fn is_of_session(&mut self, to: Half, from: Half, now: Instant) -> bool {
         let is_ours = match &self.inner {
             Inner::Down => false,
@@ -241,7 +241,7 @@ impl Session {
                 // Two nodes may have the name: the sender asks the other before it ends a session.
                 Notice::Restarted(present)
             };
-            self.reply(reset(from, notice));
+            self.reset(from, notice);
         }
         is_ours
     }
@@ -273,7 +273,7 @@ impl Session {
         if let Some(newest) = self.newest.filter(|newest| half < *newest) {
             // An old frame, or a node that was started with a clock set back.
             if half.incarnation < newest.incarnation {
-                self.reply(reset(half, Notice::Outdated(newest.incarnation)));
+                self.reset(half, Notice::Outdated(newest.incarnation));
             }
             return;
         }
@@ -330,9 +330,13 @@ impl Session {
         self.events.push_back(Event::Refused(why));
     }
 
-    fn reply(&mut self, frame: Bytes) {
+    fn reset(&mut self, to: Half, notice: Notice) {
+        self.reply(&Frame::Reset { to, notice });
+    }
+
+    fn reply(&mut self, frame: &Frame) {
         if self.replies.len() < MOST_REPLIES {
-            self.replies.push_back(frame);
+            self.replies.push_back(frame.encode());
         }
     }
 
@@ -368,12 +372,12 @@ impl Session {
         }
     }
 
-    /// Says farewell to the peer, and ends the session. What was not acknowledged is undelivered:
-    /// an owner that wants all to arrive waits until [`is_flushed`](Self::is_flushed).
+    /// Says farewell to the peer, and ends the session. Unacknowledged messages are undelivered:
+    /// an owner waits until [`is_flushed`](Self::is_flushed).
     pub fn close(&mut self, now: Instant) {
         if let Inner::Up(up) = &self.inner {
-            let farewell = bye(up.peer, up.half);
-            self.reply(farewell);
+            let (to, from) = (up.peer, up.half);
+            self.reply(&Frame::Bye { to, from });
         }
         self.end(End::Closed, now);
     }
@@ -402,7 +406,7 @@ impl Session {
         }
     }
 
-    /// Gives credit back for messages of the data lane that were taken: their
+    /// Gives credit back for consumed messages of the data lane: their
     /// [`cost`](crate::Message::cost). Of an earlier session it has no effect.
     pub fn consumed(&mut self, session: Half, cost: usize) {
         if let Inner::Up(up) = &mut self.inner
@@ -479,7 +483,7 @@ impl Session {
         }
     }
 
-    /// What has happened, in order.
+    /// The next event, in order.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -517,7 +521,7 @@ impl Session {
         matches!(self.inner, Inner::Up(_))
     }
 
-    /// Whether all messages that were accepted are acknowledged.
+    /// Whether all accepted messages are acknowledged.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         let lanes = self.lanes();

@@ -5,13 +5,13 @@
 //!
 //! 1. A new frame leaves at the cursor's end of the ring, if window and credit allow.
 //! 2. An acknowledgement takes frames from the front.
-//! 3. A nack, or the time-out, puts the cursor to the front: all leave again (go-back-N). Engines are
-//!    FIFO but for breaks, so a receiver that misses a frame misses all behind it.
+//! 3. A nack, or the time-out, puts the cursor to the front: all leave again (go-back-N). Engines
+//!    are FIFO but for breaks, so a lost frame means the loss of all behind it.
 //! 4. After a time-out the peer may be paused. So a single frame leaves, and each acknowledgement
 //!    doubles the burst.
 //!
-//! A frame that is not full leaves if no other is in flight, so small messages share frames without
-//! a timer.
+//! A frame leaves when full, or at once if no other is in flight, so small messages share frames
+//! without a timer.
 
 use super::settings::Settings;
 use crate::id::{Half, Lane};
@@ -59,7 +59,7 @@ pub(super) struct Outgoing {
     timer_at: Instant,
     /// How often the time-out has passed without an acknowledgement.
     timeouts: u32,
-    /// The last nack that was heeded: `acked`, and when.
+    /// The last heeded nack: `acked`, and its time.
     rewound: Option<(u64, Instant)>,
     /// The engine takes no frames before.
     held_until: Option<Instant>,
@@ -138,7 +138,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether the next new frame may leave, but for those that leave again.
+    /// Whether the next new frame may leave, behind all repeated frames.
     fn may_send_new(&self, settings: &Settings) -> bool {
         let Some(front) = self.queue.front() else {
             return false;
@@ -153,8 +153,8 @@ impl Outgoing {
         self.acked_cost + self.unacked as u64 + cost as u64 <= self.limit
     }
 
-    /// Whether the peer's credit alone keeps a frame from leaving, and no acknowledgement is under
-    /// way that could bring more.
+    /// Whether the peer's credit alone keeps a frame from leaving, and no acknowledgement under
+    /// way could bring more.
     pub(super) fn is_stalled(&self) -> bool {
         let front = self.queue.front();
         self.ring.is_empty() && front.is_some_and(|front| !self.has_credit(front.cost()))
@@ -223,8 +223,8 @@ impl Outgoing {
         self.held_until = None;
     }
 
-    /// Takes all frames before `next` from the ring. Returns a sample of the round trip; false if no
-    /// such frame was sent.
+    /// Takes all frames before `next` from the ring. Returns a sample of the round trip; false if
+    /// no such frame was sent.
     pub(super) fn acknowledge(
         &mut self,
         next: u64,
@@ -255,8 +255,8 @@ impl Outgoing {
         Ok(sample)
     }
 
-    /// The peer misses the frame `next`. Frames of an earlier round may still cause nacks, so one
-    /// is heeded in a round trip.
+    /// The peer misses the frame `next`. Frames of an earlier round may still cause nacks, so a
+    /// single nack is heeded in a round trip.
     pub(super) fn nack(&mut self, next: u64, round_trip: Duration, now: Instant) {
         let is_repeated = self
             .rewound
@@ -315,7 +315,7 @@ impl Outgoing {
         self.resent
     }
 
-    /// Adds what is left to the account of the session.
+    /// Adds the remaining messages to the account of the session.
     pub(super) fn give_up(self, undelivered: &mut Undelivered) {
         let counts = self.ring.iter().map(|sent| u64::from(sent.messages));
         undelivered.unacknowledged += counts.sum::<u64>();

@@ -1,7 +1,7 @@
 //! Questions to a peer whose life is in doubt, or whose credit is needed.
 //!
-//! A probe has a number, and its answer has the same. So an answer to an earlier probe, which was
-//! long under way, proves nothing.
+//! A probe has a number, and its answer has the same. So a late answer to an earlier
+//! probe proves nothing.
 
 use super::settings::Settings;
 use crate::id::Half;
@@ -60,7 +60,7 @@ impl Probes {
         }
     }
 
-    /// An answer has come. Returns the half of a rival that must be refused, and a sample of the
+    /// An answer has come. Returns the half of a rival to be refused, and a sample of the
     /// round trip.
     pub(super) fn answered(
         &mut self,
@@ -98,7 +98,7 @@ impl Probes {
         all.into_iter().flatten().min()
     }
 
-    /// The number of the probe that leaves now. A stalled lane asks after the time-out, and later
+    /// The number of the probe to leave now. A stalled lane asks after the time-out, and later
     /// after twice as long each time, up to a heartbeat.
     pub(super) fn next(
         &mut self,

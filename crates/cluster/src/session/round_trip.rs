@@ -1,8 +1,8 @@
-//! The measured round trip, and the time-out that follows from it (RFC 6298).
+//! The measured round trip, and the time-out derived from it (RFC 6298).
 
 use std::time::Duration;
 
-/// A smoothed round trip and its variation. A message that was sent twice gives no sample, since
+/// A smoothed round trip and its variation. A repeated message gives no sample, since
 /// its acknowledgement may be of either.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip {

@@ -22,12 +22,12 @@ const MOST: usize = 1 << 30;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
-    /// A side that has nothing to say says so after this time. 1 s.
+    /// A silent side sends a heartbeat after this time. 1 s.
     pub heartbeat: Duration,
     /// A session ends when nothing was heard for this time, or when frames were not acknowledged
     /// for it. 7 s.
     pub dead: Duration,
-    /// How long a peer has to answer when its engine says that it is gone. 300 ms.
+    /// How long a peer has to answer after its engine has lost it. 300 ms.
     pub vanished: Duration,
     /// How long a peer has to answer when another node says that it has the peer's name. 1 s.
     pub rival: Duration,
@@ -37,11 +37,11 @@ pub struct Settings {
     pub first_timeout: Duration,
     /// Bytes in flight in each lane: sent, and not acknowledged. 1 MiB.
     pub window: usize,
-    /// Bytes that wait to be sent, in each lane. 4 MiB.
+    /// Bytes in the queue of each lane. 4 MiB.
     pub queue: usize,
     /// Bytes of data that this side takes before they are consumed. At least 64 KiB; 1 MiB.
     pub credit: usize,
-    /// The largest frame that is sent, from 256 bytes to 64 KiB, which is the default.
+    /// The largest sent frame, from 256 bytes to 64 KiB, the default.
     pub frame: usize,
 }
 

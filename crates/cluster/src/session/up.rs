@@ -1,4 +1,4 @@
-//! A session with a peer that has answered.
+//! A session after the peer's answer.
 
 use super::event::End;
 use super::identity::Identity;
@@ -8,7 +8,7 @@ use super::probe::{Gone, Probes};
 use super::round_trip::RoundTrip;
 use super::settings::Settings;
 use crate::id::{Half, Lane};
-use crate::wire::{Acks, Hello, Messages, ack};
+use crate::wire::{Acks, Frame, Hello, Messages};
 use bytes::Bytes;
 use ganger_proc_api::Instant;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The least time between two nacks of the same frame.
 const LEAST_ROUND_TRIP: Duration = Duration::from_millis(1);
 
-/// Before the peer's answer: the own half, and messages that wait.
+/// Before the peer's answer: the own half, and waiting messages.
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) half: Half,
@@ -74,7 +74,7 @@ impl Opening {
         self.hello_at = now + self.wait;
     }
 
-    /// When the messages that wait have waited for too long.
+    /// When messages have waited for too long.
     pub(super) fn unreachable_at(&self, settings: &Settings) -> Option<Instant> {
         Some(self.asked_at? + settings.dead)
     }
@@ -142,7 +142,7 @@ impl Up {
         }
     }
 
-    /// Any frame of the session has come. An error: the session is to end.
+    /// Any frame of the session has come. An error: the session must end.
     pub(super) fn heard(&mut self, acks: Acks, nack: [bool; 2], now: Instant) -> Result<(), End> {
         self.heard_at = now;
         for lane in Lane::ALL {
@@ -160,10 +160,10 @@ impl Up {
         Ok(())
     }
 
-    /// Returns whether the messages are the next of their lane. An error: the session is to end.
+    /// Returns whether the messages are the next of their lane. An error: the session must end.
     pub(super) fn take(&mut self, lane: Lane, seq: u64, messages: &Messages) -> Result<bool, End> {
         let taken = self.incoming[lane.index()].take(seq);
-        // A frame that came again says that the peer lacks the acknowledgement.
+        // A repeated frame means a peer without the acknowledgement.
         self.owes_ack |= taken != Taken::Gap;
         let is_next = taken == Taken::Next;
         let has_credit = lane == Lane::Control || !is_next || self.credit.take(messages.cost());
@@ -178,7 +178,7 @@ impl Up {
         self.asked = Some(probe);
     }
 
-    /// An answer to a probe has come. Returns the half of a rival that must be refused.
+    /// An answer to a probe has come. Returns the half of a rival to be refused.
     pub(super) fn answered(&mut self, number: u64, now: Instant) -> Option<Half> {
         let (rival, sample) = self.probes.answered(number, now);
         if let Some(measured) = sample {
@@ -187,7 +187,7 @@ impl Up {
         rival
     }
 
-    /// Lets time pass. An error: the session is to end. A rival takes the place of the peer.
+    /// Lets time pass. An error: the session must end. A rival takes the place of the peer.
     pub(super) fn expire(
         &mut self,
         settings: &Settings,
@@ -210,7 +210,7 @@ impl Up {
         Ok(())
     }
 
-    /// The next frame to leave: messages first, of the control lane before those of the data lane.
+    /// The next frame to leave: messages first, of the control lane before data.
     /// With the lane of a frame of messages.
     pub(super) fn next(
         &mut self,
@@ -252,7 +252,15 @@ impl Up {
             || nack.contains(&true)
             || probe.or(answer).is_some()
             || now >= self.spoke_at + settings.heartbeat;
-        is_due.then(|| ack(self.peer, self.half, acks, nack, probe, answer))
+        let ack = Frame::Ack {
+            to: self.peer,
+            from: self.half,
+            acks,
+            nack,
+            probe,
+            answer,
+        };
+        is_due.then(|| ack.encode())
     }
 
     fn is_stalled(&self) -> bool {

@@ -1,8 +1,8 @@
-//! What may happen to frames.
+//! Faults of frames.
 
 use std::time::Duration;
 
-/// What happens to the frames of a way from node to node. Shares are in thousandths. By default
+/// Faults of the frames from a node to another. Shares are in thousandths. By default
 /// all frames arrive at once, in order.
 ///
 /// ```
@@ -16,11 +16,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Faults {
-    /// The share of frames that are lost, by lane.
+    /// The share of lost frames, by lane.
     pub drop: [u32; 2],
-    /// The share of frames that come twice.
+    /// The share of frames to come twice.
     pub repeat: u32,
-    /// The share of frames that come late, up to [`late`](Self::late), and are overtaken.
+    /// The share of late frames, up to [`late`](Self::late), which later frames overtake.
     pub reorder: u32,
     /// How late an overtaken frame comes at most.
     pub late: Duration,
@@ -28,7 +28,7 @@ pub struct Faults {
     pub delay: Duration,
     /// A random time on top. Frames stay in order.
     pub jitter: Duration,
-    /// How many bytes pass in a second, if there is a limit.
+    /// How many bytes pass in a second, if limited.
     pub bandwidth: Option<u64>,
     /// How many bytes may be under way before the engine refuses frames.
     pub room: usize,
@@ -49,20 +49,20 @@ impl Default for Faults {
     }
 }
 
-/// What a twin has done so far.
+/// Counts of a twin's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Frames that nodes have sent.
+    /// Frames sent by nodes.
     pub sent: u64,
-    /// Frames that nodes have got.
+    /// Frames received by nodes.
     pub delivered: u64,
-    /// Frames that were lost: by chance, by a cut, or because no node was there.
+    /// Lost frames: by chance, by a cut, or because no node was there.
     pub lost: u64,
-    /// Frames that were repeated.
+    /// Repeated frames.
     pub repeated: u64,
-    /// Frames that were refused for want of room.
+    /// Frames refused for want of room.
     pub refused: u64,
-    /// Frames that were lost because they were larger than the twin carries.
+    /// Frames lost because of their size.
     pub too_large: u64,
 }

@@ -1,4 +1,4 @@
-//! Frames under way: which of them are lost, and when the others arrive.
+//! Frames under way: their loss, and the times of their arrival.
 
 use super::faults::{Counts, Faults};
 use crate::engine::EngineSink;
@@ -29,7 +29,7 @@ pub(super) struct WayState {
     pub(super) is_cut: bool,
     /// No frame in order arrives before.
     last: Option<Instant>,
-    /// When the way has carried all that was sent.
+    /// When the way has carried all frames sent so far.
     free_at: Option<Instant>,
     /// Bytes under way.
     load: usize,
@@ -40,11 +40,11 @@ pub(super) struct WayState {
 pub(super) struct Node {
     pub(super) sink: Option<Arc<dyn EngineSink>>,
     pub(super) is_paused: bool,
-    /// Frames that came during a pause.
+    /// Frames held by a pause.
     held: Vec<Moving>,
 }
 
-/// A call that the twin makes without its lock.
+/// A call, made without the lock of the twin.
 pub(super) enum Call {
     Frame(Arc<dyn EngineSink>, NodeId, Bytes),
     Appeared(Arc<dyn EngineSink>, NodeId),
@@ -71,10 +71,10 @@ pub(super) struct Flight {
     pub(super) tells_hints: bool,
     pub(super) ways: BTreeMap<Way, WayState>,
     pub(super) nodes: BTreeMap<NodeId, Node>,
-    /// By arrival, then in the order in which they were sent.
+    /// By arrival, then in the order of their sends.
     moving: BTreeMap<(Instant, u64), Moving>,
     number: u64,
-    /// Hints that are due.
+    /// Hints to be told.
     hints: Vec<Call>,
     pub(super) counts: Counts,
 }
@@ -226,7 +226,7 @@ impl Flight {
         self.moving.keys().next().map(|(at, _)| *at)
     }
 
-    /// A paused node goes on: what came meanwhile arrives now, in order.
+    /// A paused node goes on: its held frames arrive now, in order.
     pub(super) fn resume(&mut self, name: &NodeId) {
         let node = self.nodes.entry(name.clone()).or_default();
         node.is_paused = false;

@@ -1,11 +1,11 @@
 //! An engine between nodes of a single program, with faults by a seed and a clock of its own.
 //!
-//! The same seed and the same calls give the same deliveries. Frames move when the program moves the
-//! clock, on the thread that moves it.
+//! The same seed and the same calls give the same deliveries. Frames move when the program moves
+//! the clock, on the same thread.
 
 mod faults;
 mod flight;
-mod twin;
+mod knobs;
 
 pub use faults::{Counts, Faults};
-pub use twin::{Twin, TwinEngine};
+pub use knobs::{Twin, TwinEngine};

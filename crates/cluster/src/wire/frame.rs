@@ -1,19 +1,12 @@
 //! All kinds of frames, as the parser gives them.
 
-use super::header::{ANSWER, FrameError, HEADER, Header, Kind, NACK_CONTROL, NACK_DATA, PROBE};
+use super::header::{
+    ANSWER, Acks, FrameError, HEADER, Header, Kind, NACK_CONTROL, NACK_DATA, PROBE,
+};
 use super::hello::Hello;
 use super::message::Messages;
 use crate::id::{Half, Incarnation, Lane};
 use bytes::{BufMut, Bytes, BytesMut};
-
-/// What a side has received: in frames of messages, and in those of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Acks {
-    /// The number of the next expected frame, by lane.
-    pub next: [u64; 2],
-    /// How many more bytes of data the side takes behind `next`.
-    pub credit: u32,
-}
 
 /// A frame between two nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,24 +23,24 @@ pub enum Frame {
         lane: Lane,
         /// The number of the frame in its lane, from 0.
         seq: u64,
-        /// What the sender has received.
+        /// The frames received by the sender.
         acks: Acks,
-        /// The messages, at least one.
+        /// The messages.
         messages: Messages,
     },
-    /// Says what has been received, and that the sender lives.
+    /// Acknowledges frames, and is a sign of life.
     Ack {
         /// The receiver's half.
         to: Half,
         /// The sender's half.
         from: Half,
-        /// What the sender has received.
+        /// The frames received by the sender.
         acks: Acks,
-        /// In which lanes a frame is missing.
+        /// The lanes with a missing frame.
         nack: [bool; 2],
-        /// Whether the receiver is to answer with this number.
+        /// A number for the receiver to answer with.
         probe: Option<u64>,
-        /// The number of the probe that this answers.
+        /// The number of an answered probe.
         answer: Option<u64>,
     },
     /// Says that the receiver's half belongs to no session.
@@ -136,7 +129,89 @@ impl Frame {
     }
 }
 
+impl Frame {
+    /// The bytes of the frame.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        match self {
+            Self::Hello(hello) => hello.encode(|_| hello.proof.clone()),
+            Self::Data {
+                to,
+                from,
+                lane,
+                seq,
+                acks,
+                messages,
+            } => {
+                let (body, count) = messages.as_bytes();
+                let header = Header::data((*to, *from), *lane, *seq, *acks, count);
+                with_body(&header, body)
+            }
+            Self::Ack {
+                to,
+                from,
+                acks,
+                nack,
+                probe,
+                answer,
+            } => {
+                let flags = [
+                    (nack[0], NACK_CONTROL),
+                    (nack[1], NACK_DATA),
+                    (probe.is_some(), PROBE),
+                    (answer.is_some(), ANSWER),
+                ];
+                let flags = flags.into_iter().filter(|(is_set, _)| *is_set);
+                let header = Header {
+                    flags: flags.fold(0, |all, (_, flag)| all | flag),
+                    to: Some(*to),
+                    from: Some(*from),
+                    seq: probe.or(*answer).unwrap_or(0),
+                    ack: acks.next,
+                    credit: acks.credit,
+                    ..Header::new(Kind::Ack)
+                };
+                with_body(&header, &[])
+            }
+            Self::Reset { to, notice } => {
+                let header = Header {
+                    to: Some(*to),
+                    ..Header::new(Kind::Reset)
+                };
+                with_body(&header, &notice.encode())
+            }
+            Self::Bye { to, from } => {
+                let header = Header {
+                    to: Some(*to),
+                    from: Some(*from),
+                    ..Header::new(Kind::Bye)
+                };
+                with_body(&header, &[])
+            }
+        }
+    }
+}
+
+fn with_body(header: &Header, body: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(HEADER + body.len());
+    frame.put_slice(&header.encode());
+    frame.put_slice(body);
+    frame.freeze()
+}
+
 impl Notice {
+    fn encode(self) -> Vec<u8> {
+        let (which, incarnation) = match self {
+            Self::Unknown => return vec![0],
+            Self::NameTaken => return vec![1],
+            Self::Outdated(newest) => (2, newest),
+            Self::Restarted(present) => (3, present),
+        };
+        let mut body = vec![which];
+        body.extend(incarnation.to_bits().to_le_bytes());
+        body
+    }
+
     fn parse(body: &[u8]) -> Option<Self> {
         match body {
             [0] => Some(Self::Unknown),
@@ -152,60 +227,4 @@ impl Notice {
             _ => None,
         }
     }
-}
-
-/// An Ack, its nacks by lane, and the number of a probe, or of its answer.
-pub(crate) fn ack(
-    to: Half,
-    from: Half,
-    acks: Acks,
-    nack: [bool; 2],
-    probe: Option<u64>,
-    answer: Option<u64>,
-) -> Bytes {
-    let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
-    let header = Header {
-        flags: flag(nack[0], NACK_CONTROL)
-            | flag(nack[1], NACK_DATA)
-            | flag(probe.is_some(), PROBE)
-            | flag(answer.is_some(), ANSWER),
-        to: Some(to),
-        from: Some(from),
-        seq: probe.or(answer).unwrap_or(0),
-        ack: acks.next,
-        credit: acks.credit,
-        ..Header::new(Kind::Ack)
-    };
-    Bytes::copy_from_slice(&header.encode())
-}
-
-pub(crate) fn reset(to: Half, notice: Notice) -> Bytes {
-    let header = Header {
-        to: Some(to),
-        ..Header::new(Kind::Reset)
-    };
-    let mut frame = BytesMut::with_capacity(HEADER + 9);
-    frame.put_slice(&header.encode());
-    match notice {
-        Notice::Unknown => frame.put_u8(0),
-        Notice::NameTaken => frame.put_u8(1),
-        Notice::Outdated(newest) => {
-            frame.put_u8(2);
-            frame.put_u64_le(newest.to_bits());
-        }
-        Notice::Restarted(present) => {
-            frame.put_u8(3);
-            frame.put_u64_le(present.to_bits());
-        }
-    }
-    frame.freeze()
-}
-
-pub(crate) fn bye(to: Half, from: Half) -> Bytes {
-    let header = Header {
-        to: Some(to),
-        from: Some(from),
-        ..Header::new(Kind::Bye)
-    };
-    Bytes::copy_from_slice(&header.encode())
 }

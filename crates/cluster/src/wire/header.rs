@@ -67,6 +67,15 @@ pub enum FrameError {
     Credit(u32),
 }
 
+/// The frames received by a side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Acks {
+    /// The number of the next expected frame, by lane.
+    pub next: [u64; 2],
+    /// How many more bytes of data the side takes behind `next`.
+    pub credit: u32,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Hello = 1,
@@ -101,6 +110,25 @@ impl Header {
             seq: 0,
             ack: [0; 2],
             credit: 0,
+        }
+    }
+
+    pub(super) fn data(
+        (to, from): (Half, Half),
+        lane: Lane,
+        seq: u64,
+        acks: Acks,
+        count: u32,
+    ) -> Self {
+        Self {
+            lane,
+            count,
+            to: Some(to),
+            from: Some(from),
+            seq,
+            ack: acks.next,
+            credit: acks.credit,
+            ..Self::new(Kind::Data)
         }
     }
 

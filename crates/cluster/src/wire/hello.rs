@@ -21,7 +21,7 @@ pub struct Hello {
     pub cluster: Box<str>,
     /// How many bytes of data the sender takes before its mailboxes have taken any.
     pub credit: u32,
-    /// What the proof is about: the frame up to the proof.
+    /// The frame up to the proof, as covered by the proof.
     pub said: Bytes,
     /// The proof.
     pub proof: Bytes,

@@ -1,7 +1,7 @@
-//! The messages in a frame, and what a receiver reads from a message. All share the frame's bytes.
+//! The messages in a frame, and their fields. All share the frame's bytes.
 
 use super::header::FrameError;
-use super::symbols::{Known, SymbolKind};
+use super::symbols::{DEFINITION, FIRST, INLINE, Known, SymbolKind};
 use super::varint;
 use bytes::{Buf, Bytes};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) const LENGTH: usize = 2;
 /// A message as the peer has sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What the message is, by the protocol above sessions.
+    /// The kind of message, by the protocol above sessions.
     pub op: u8,
     /// The body.
     pub body: Bytes,
@@ -47,6 +47,11 @@ impl Messages {
     /// Messages from the own packer, whose lengths are known to be right.
     pub(super) fn packed(body: Bytes, count: u32) -> Self {
         Self { body, left: count }
+    }
+
+    /// The bytes of the messages, and how many these are.
+    pub(super) fn as_bytes(&self) -> (&[u8], u32) {
+        (&self.body, self.left)
     }
 
     /// How much credit the messages not yet taken from this iterator have taken.
@@ -83,7 +88,7 @@ impl Iterator for Messages {
 
 impl ExactSizeIterator for Messages {}
 
-/// A message's body is not as its receiver expects it. The session is to end: see
+/// A message's body is not as its receiver expects it. The session must end: see
 /// [`Session::fail`](crate::Session::fail).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -99,7 +104,7 @@ pub enum ReadError {
     Symbol,
 }
 
-/// Reads the fields of a message in the order in which a [`Writer`](crate::Writer) has written them.
+/// Reads the fields of a message, in the order of the [`Writer`](crate::Writer).
 #[derive(Debug)]
 pub struct Reader {
     body: Bytes,
@@ -147,13 +152,31 @@ impl Reader {
         Ok(self.body.split_to(length))
     }
 
-    /// A symbol, by the table of the session and lane in which the message has come.
+    /// A symbol, by the table of the message's session and lane.
     ///
     /// # Errors
     ///
     /// The table and the message do not fit.
     pub fn symbol(&mut self, known: &mut Known, kind: SymbolKind) -> Result<Arc<str>, ReadError> {
-        known.read(self, kind)
+        match self.varint()? {
+            INLINE => self.text(),
+            DEFINITION => {
+                let number = self.varint()?;
+                let text = self.text()?;
+                let is_next = known.define(kind, number, &text);
+                is_next.then_some(text).ok_or(ReadError::Symbol)
+            }
+            number => {
+                let text = known.get(kind, number - FIRST);
+                text.cloned().ok_or(ReadError::Symbol)
+            }
+        }
+    }
+
+    fn text(&mut self) -> Result<Arc<str>, ReadError> {
+        let bytes = self.bytes()?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::Text)?;
+        Ok(text.into())
     }
 
     /// What is left.

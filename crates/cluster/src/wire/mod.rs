@@ -9,11 +9,10 @@ mod packer;
 mod symbols;
 mod varint;
 
-pub(crate) use frame::{ack, bye, reset};
 pub(crate) use packer::Packer;
 
-pub use frame::{Acks, Frame, Notice};
-pub use header::{FrameError, HEADER, MAX_FRAME};
+pub use frame::{Frame, Notice};
+pub use header::{Acks, FrameError, HEADER, MAX_FRAME};
 pub use hello::Hello;
 pub use message::{Message, Messages, ReadError, Reader};
 pub use packer::Writer;

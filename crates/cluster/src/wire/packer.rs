@@ -1,9 +1,8 @@
 //! A frame of messages as it is filled. A message is encoded where it is sent from: no copy.
 
-use super::frame::Acks;
-use super::header::{HEADER, Header, Kind};
+use super::header::{Acks, HEADER, Header};
 use super::message::{LENGTH, Messages};
-use super::symbols::{SymbolKind, Symbols};
+use super::symbols::{DEFINITION, FIRST, INLINE, Spelling, SymbolKind, Symbols};
 use super::varint;
 use crate::id::{Half, Lane};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -83,21 +82,12 @@ impl Packer {
 
     /// The frame, with its header.
     pub(crate) fn seal(mut self, to: Half, from: Half, lane: Lane, seq: u64, acks: Acks) -> Bytes {
-        let header = Header {
-            lane,
-            count: self.count,
-            to: Some(to),
-            from: Some(from),
-            seq,
-            ack: acks.next,
-            credit: acks.credit,
-            ..Header::new(Kind::Data)
-        };
+        let header = Header::data((to, from), lane, seq, acks, self.count);
         self.buffer[..HEADER].copy_from_slice(&header.encode());
         self.buffer.freeze()
     }
 
-    /// The messages of a frame that is not sent.
+    /// The messages of an unsent frame.
     pub(crate) fn into_messages(self) -> Messages {
         let count = self.count;
         Messages::packed(self.buffer.freeze().slice(HEADER..), count)
@@ -109,10 +99,10 @@ impl Packer {
 #[derive(Debug)]
 pub struct Writer<'a> {
     buffer: &'a mut BytesMut,
-    pub(super) symbols: &'a mut Symbols,
+    symbols: &'a mut Symbols,
     /// The buffer's length must not pass it.
     end: usize,
-    /// Bytes beyond the end, which are only counted.
+    /// Bytes beyond the end, only counted.
     left_out: usize,
 }
 
@@ -130,7 +120,7 @@ impl Writer<'_> {
         self.raw(&[byte]);
     }
 
-    /// A number, in one to ten bytes.
+    /// A number, in up to ten bytes.
     pub fn varint(&mut self, number: u64) {
         if self.has_room(varint::length(number)) {
             varint::put(self.buffer, number);
@@ -150,8 +140,16 @@ impl Writer<'_> {
         }
     }
 
-    /// A text that other messages of the session have, too: its number, if it was sent before.
+    /// A text of several messages: its number, if sent before.
     pub fn symbol(&mut self, kind: SymbolKind, text: &str) {
-        Symbols::write(self, kind, text);
+        match self.symbols.spell(kind, text) {
+            Spelling::Number(number) => return self.varint(number + FIRST),
+            Spelling::Inline => self.varint(INLINE),
+            Spelling::Definition(number) => {
+                self.varint(DEFINITION);
+                self.varint(number);
+            }
+        }
+        self.bytes(text.as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! Texts that most messages repeat: a sender says each once, and then its number.
+//! Texts repeated by most messages: a sender says each once, and then its number.
 //!
 //! A session has tables for each lane and direction. A lane is FIFO and loses nothing, so the
 //! receiver's table follows the sender's. Both are dropped with the session.
@@ -10,8 +10,6 @@
 //! A receiver that skips a definition would read later symbols as wrong texts. So a definition has
 //! its number, and the receiver refuses a number out of turn.
 
-use super::message::{ReadError, Reader};
-use super::packer::Writer;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,11 +19,11 @@ pub const MAX_SYMBOLS: usize = 4096;
 /// The most bytes of a text in a table.
 pub const MAX_SYMBOL: usize = 255;
 
-const INLINE: u64 = 0;
-const DEFINITION: u64 = 1;
-const FIRST: u64 = 2;
+pub(super) const INLINE: u64 = 0;
+pub(super) const DEFINITION: u64 = 1;
+pub(super) const FIRST: u64 = 2;
 
-/// What a text is the name of. Each kind has numbers of its own.
+/// The use of a text. Each kind has numbers of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolKind {
     /// A host of a node.
@@ -45,6 +43,13 @@ pub struct Symbols {
     order: [Vec<Arc<str>>; KINDS],
 }
 
+/// How a text is written.
+pub(super) enum Spelling {
+    Inline,
+    Definition(u64),
+    Number(u64),
+}
+
 /// How many symbols a table has had.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark([usize; KINDS]);
@@ -54,7 +59,7 @@ impl Symbols {
         Mark(std::array::from_fn(|kind| self.order[kind].len()))
     }
 
-    /// Forgets the symbols of a message that is not sent.
+    /// Forgets the symbols of a refused message.
     pub(crate) fn forget(&mut self, since: Mark) {
         for (kind, length) in since.0.into_iter().enumerate() {
             for text in self.order[kind].drain(length..) {
@@ -63,67 +68,46 @@ impl Symbols {
         }
     }
 
-    pub(super) fn write(writer: &mut Writer<'_>, kind: SymbolKind, text: &str) {
-        let table = &mut *writer.symbols;
+    /// How a text is written now. A definition is kept.
+    pub(super) fn spell(&mut self, kind: SymbolKind, text: &str) -> Spelling {
         let (numbers, order) = (
-            &mut table.numbers[kind as usize],
-            &mut table.order[kind as usize],
+            &mut self.numbers[kind as usize],
+            &mut self.order[kind as usize],
         );
         if let Some(number) = numbers.get(text) {
-            let number = *number;
-            writer.varint(number + FIRST);
-            return;
+            return Spelling::Number(*number);
         }
         let next = order.len();
-        let is_kept = next < MAX_SYMBOLS && text.len() <= MAX_SYMBOL;
-        if is_kept {
-            let text: Arc<str> = text.into();
-            numbers.insert(text.clone(), next as u64);
-            order.push(text);
-            writer.varint(DEFINITION);
-            writer.varint(next as u64);
-        } else {
-            writer.varint(INLINE);
+        if next >= MAX_SYMBOLS || text.len() > MAX_SYMBOL {
+            return Spelling::Inline;
         }
-        writer.bytes(text.as_bytes());
+        let text: Arc<str> = text.into();
+        numbers.insert(text.clone(), next as u64);
+        order.push(text);
+        Spelling::Definition(next as u64)
     }
 }
 
-/// The receiver's table: of one session and lane. Dropped when the session ends.
+/// The receiver's table of a session and lane. Dropped when the session ends.
 #[derive(Debug, Default)]
 pub struct Known {
     texts: [Vec<Arc<str>>; KINDS],
 }
 
 impl Known {
-    pub(super) fn read(
-        &mut self,
-        reader: &mut Reader,
-        kind: SymbolKind,
-    ) -> Result<Arc<str>, ReadError> {
+    /// Keeps a definition. False: it is out of turn, or beyond the table.
+    pub(super) fn define(&mut self, kind: SymbolKind, number: u64, text: &Arc<str>) -> bool {
         let texts = &mut self.texts[kind as usize];
-        match reader.varint()? {
-            INLINE => text(reader),
-            DEFINITION => {
-                let is_next = reader.varint()? == texts.len() as u64;
-                let text = text(reader)?;
-                if !is_next || texts.len() >= MAX_SYMBOLS || text.len() > MAX_SYMBOL {
-                    return Err(ReadError::Symbol);
-                }
-                texts.push(text.clone());
-                Ok(text)
-            }
-            number => {
-                let place = usize::try_from(number - FIRST).ok();
-                let text = place.and_then(|place| texts.get(place));
-                text.cloned().ok_or(ReadError::Symbol)
-            }
+        let is_next = number == texts.len() as u64;
+        let fits = is_next && texts.len() < MAX_SYMBOLS && text.len() <= MAX_SYMBOL;
+        if fits {
+            texts.push(text.clone());
         }
+        fits
     }
-}
 
-fn text(reader: &mut Reader) -> Result<Arc<str>, ReadError> {
-    let bytes = reader.bytes()?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::Text)?;
-    Ok(text.into())
+    pub(super) fn get(&self, kind: SymbolKind, number: u64) -> Option<&Arc<str>> {
+        let place = usize::try_from(number).ok()?;
+        self.texts[kind as usize].get(place)
+    }
 }

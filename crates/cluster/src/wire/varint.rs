@@ -1,4 +1,4 @@
-//! Numbers of one to ten bytes, seven bits a byte, the lowest first. A number has a single form.
+//! Numbers in up to ten bytes, seven bits a byte, the lowest first. A number has a single form.
 
 use bytes::{BufMut, BytesMut};
 
@@ -13,10 +13,12 @@ pub(super) fn length(number: u64) -> usize {
 
 pub(super) fn put(buffer: &mut BytesMut, mut number: u64) {
     while number >= 0x80 {
-        buffer.put_u8((number & 0x7f) as u8 | 0x80);
+        let [lowest, ..] = number.to_le_bytes();
+        buffer.put_u8(lowest | 0x80);
         number >>= 7;
     }
-    buffer.put_u8(number as u8);
+    let [last, ..] = number.to_le_bytes();
+    buffer.put_u8(last);
 }
 
 /// Takes a number from the front, or nothing if the bytes are not a number in its form.

@@ -1,5 +1,7 @@
-//! What `ganger-cluster` promises: the session by itself, and in a model of three nodes.
+//! The promises of `ganger-cluster`: the session by itself, and in a model of three nodes.
 
 mod model;
 mod session;
 mod support;
+mod twin;
+mod wire;

@@ -1,4 +1,4 @@
-//! A node with sessions, and what both tests and the model say with them.
+//! Sessions and inboxes, for the tests and for the model.
 
 use bytes::Bytes;
 use ganger_cluster::{
@@ -28,7 +28,7 @@ pub(crate) fn session(me: &str, incarnation: u64, peer: &str, settings: &Setting
     Session::new(identity, halves, name(peer), settings.clone())
 }
 
-/// What an engine has told.
+/// A call of an engine.
 #[derive(Debug)]
 pub(crate) enum Told {
     Frame(NodeId, Bytes),
@@ -74,21 +74,21 @@ impl EngineSink for Inbox {
     }
 }
 
-/// One of two sides.
+/// A side of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum From {
     A,
     B,
 }
 
-/// A session at both sides, with a carrier that a test may tamper with.
+/// A session at both sides, with a carrier under the test's control.
 pub(crate) struct Pair {
     pub(crate) a: Session,
     pub(crate) b: Session,
     pub(crate) now: u64,
     pub(crate) at_a: Vec<Event>,
     pub(crate) at_b: Vec<Event>,
-    /// Whether a side gives credit back for what it gets.
+    /// Whether a side gives its credit back at once.
     pub(crate) consumes: bool,
 }
 
@@ -143,7 +143,7 @@ impl Pair {
         self.run_with(millis, |_, _| true);
     }
 
-    /// Runs both for some milliseconds. `passes` says which frames arrive.
+    /// Runs both for some milliseconds. `passes` chooses the frames to arrive.
     pub(crate) fn run_with(&mut self, millis: u64, mut passes: impl FnMut(From, &Bytes) -> bool) {
         for _ in 0..millis {
             let mut moves = 1;

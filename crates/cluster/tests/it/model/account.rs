@@ -1,4 +1,4 @@
-//! The account of messages: which were accepted in which session, and which were delivered.
+//! The account of messages: accepted, by session, and delivered.
 
 use ganger_cluster::{Half, Lane, Undelivered};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -53,7 +53,7 @@ struct Side {
 #[derive(Debug, Default)]
 pub(super) struct Account {
     sides: BTreeMap<Half, Side>,
-    /// Halves of nodes that have crashed: none of their ends is told.
+    /// Halves of crashed nodes: none of their ends is told.
     crashed: BTreeSet<Half>,
     /// The newest session whose messages have come, by sender and receiver.
     newest: BTreeMap<(usize, usize), Half>,
@@ -143,7 +143,7 @@ impl Account {
         }
     }
 
-    /// Whether all that was accepted by live sessions is delivered.
+    /// Whether all messages of live sessions are delivered.
     pub(super) fn is_settled(&self) -> bool {
         let live =
             |(half, side): &(&Half, &Side)| side.ended.is_none() && !self.crashed.contains(half);
@@ -151,7 +151,7 @@ impl Account {
         lanes.all(|lane| lane.under_way.is_empty())
     }
 
-    /// What was lost was lost with a session whose end was told, and the end has counted it.
+    /// Each lost message has a session with an end, and the end has counted it.
     pub(super) fn check(mut self) -> Totals {
         for (half, side) in &self.sides {
             let lost = side.lanes.iter().map(|it| it.under_way.len() as u64).sum();

@@ -1,5 +1,5 @@
-//! Three nodes over a twin with faults: whatever happens to frames and nodes, what sessions promise
-//! holds. Nodes send messages and monitor processes of each other, which end at any time.
+//! Three nodes over a twin with faults: the promises of sessions hold in
+//! each case. Nodes send messages and monitor processes of each other, which end at any time.
 
 mod account;
 mod monitors;
@@ -22,7 +22,7 @@ fn messages_come_once_in_order_or_their_session_ends() {
     for seed in 0..seeds() {
         all += World::run(seed, Plan::draw);
     }
-    // A test in which nothing is lost, or nothing gets through, would try little.
+    // Without losses, or without deliveries, the test would try little.
     println!("{all:?}");
     assert!(all.delivered > all.lost && all.lost > 0, "{all:?}");
     assert!(all.ends > seeds() && all.told_by_exit > 0, "{all:?}");

@@ -1,4 +1,5 @@
-//! Monitors across sessions: each is told once, by the exit of its target or the end of its session.
+//! Monitors across sessions: each is told once, by the exit of its target or the end of its
+//! session.
 
 use ganger_cluster::Half;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +70,7 @@ impl Monitors {
         !is_alive
     }
 
-    /// A target ends. Returns what is to be told: to which node, in which session, the number.
+    /// A target ends. Returns the notices: node, session and number.
     pub(super) fn exit(&mut self, node: usize, target: u64) -> Vec<(usize, Half, u64)> {
         if !self.alive.remove(&(node, target)) {
             return Vec::new();
@@ -93,7 +94,7 @@ impl Monitors {
         self.by_exit += 1;
     }
 
-    /// A session has ended at `node`: its monitors fire, and those of the peer are forgotten.
+    /// A session has ended at `node`: its monitors fire, and the peer's monitors are forgotten.
     pub(super) fn ended(&mut self, node: usize, session: Half) {
         for monitor in self.watched.values_mut() {
             if monitor.session == session && !monitor.is_told {
@@ -105,7 +106,7 @@ impl Monitors {
             .retain(|key, it| key.0 != node || it.1 != session);
     }
 
-    /// A node has crashed, with its watchers and what it knew of others'.
+    /// A node has crashed, with its watchers and its targets.
     pub(super) fn crashed(&mut self, node: usize, halves: &[Half]) {
         self.watched.retain(|_, it| !halves.contains(&it.session));
         self.foreign.retain(|key, _| key.0 != node);

@@ -28,12 +28,12 @@ const MESSAGE: u8 = 1;
 const MONITOR: u8 = 2;
 const EXIT: u8 = 3;
 
-/// What happens in a run. Shares are in thousandths, of a millisecond for what begins.
+/// The faults of a run. Shares are in thousandths, for new faults in each millisecond.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     faults: Faults,
     cut: u32,
-    /// A lane of a way that loses all.
+    /// A lane of a way with total loss.
     lane_loss: u32,
     pause: u32,
     crash: u32,
@@ -266,13 +266,13 @@ impl World {
         }
     }
 
-    /// A process is never there again. So a new one has a new number.
+    /// A process is never there again. So a new process has a new number.
     fn begin_process(&mut self, id: usize) {
         self.numbers += 1;
         self.monitors.alive.insert((id, 100 + self.numbers));
     }
 
-    /// Ends the cuts and losses that are over at a moment.
+    /// Ends all cuts and losses due at a moment.
     fn end_faults(&mut self, now: u64) {
         let (twin, names) = (&self.twin, &self.names);
         self.cuts.retain(|way, until| {
@@ -513,7 +513,7 @@ impl World {
     }
 }
 
-/// Says which seed has failed.
+/// Prints the failing seed.
 struct Guard(u64);
 
 impl Drop for Guard {

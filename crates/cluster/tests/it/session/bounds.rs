@@ -1,4 +1,4 @@
-//! What is limited: queues, what is in flight, credit, frames.
+//! Limits: queues, windows, credit, frames.
 
 use crate::support::{From, Pair, at, ends, heard};
 use bytes::{Bytes, BytesMut};
@@ -29,7 +29,6 @@ fn a_full_queue_refuses_and_takes_again_when_frames_have_left() {
     settings.queue = 10_000;
     let mut pair = Pair::up(&settings);
     let mut accepted = 0;
-    let now = pair.now();
     while pair.say(From::A, Lane::Data, accepted, 100).is_ok() {
         accepted += 1;
     }
@@ -64,7 +63,7 @@ fn the_largest_message_fills_a_frame_and_a_larger_one_is_refused_whole() {
     assert_eq!(sent, Err(SendError::TooLarge { needs, most }));
     // The symbol of the refused message is not known to the peer. So it is sent again.
     let sent = pair.a.send(Lane::Data, 2, now, |it| {
-        it.symbol(SymbolKind::Topic, "news")
+        it.symbol(SymbolKind::Topic, "news");
     });
     assert!(sent.is_ok());
     let mut sizes = Vec::new();
@@ -99,7 +98,7 @@ fn a_receiver_that_takes_nothing_stalls_data_and_not_control() {
         ends(&pair.at_a).is_empty(),
         "a slow receiver ends no session"
     );
-    // What is consumed lets as much through.
+    // The consumed bytes let as many through.
     let session = pair.b.session().unwrap();
     pair.b.consumed(session, 50_000);
     pair.run(10);
@@ -138,9 +137,6 @@ fn a_lost_word_of_credit_is_asked_for() {
 // pins: B8
 #[test]
 fn a_peer_that_sends_more_than_it_may_ends_the_session() {
-    // The sender has been told of more credit than the receiver gives.
-    let mut generous = Settings::default();
-    generous.credit = 1 << 20;
     let mut strict = Settings::default();
     strict.credit = MAX_FRAME;
     let mut pair = Pair::new(&strict);

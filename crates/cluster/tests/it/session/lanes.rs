@@ -16,7 +16,7 @@ fn seq(frame: &Bytes) -> Option<u64> {
     }
 }
 
-/// Small frames: a message of 200 bytes has one for itself.
+/// Small frames: a message of 200 bytes fills a frame.
 fn small() -> Settings {
     let mut settings = Settings::default();
     settings.frame = 300;

@@ -1,4 +1,4 @@
-//! Two sides, and what becomes of a session in each case.
+//! Two sides, and the fate of a session in each case.
 
 mod bounds;
 mod ends;

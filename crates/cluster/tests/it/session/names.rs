@@ -23,7 +23,7 @@ fn a_node_that_was_started_again_ends_the_session_of_its_predecessor() {
     assert!(heard(&pair.at_b).is_empty());
 }
 
-/// Carries frames between `a` and two nodes with the name `b`, which both get what `a` sends.
+/// Carries frames between `a` and two nodes with the name `b`. Both get the frames of `a`.
 fn three(pair: &mut Pair, other: &mut Session, millis: u64) -> Vec<ganger_cluster::Event> {
     let mut events = Vec::new();
     for _ in 0..millis {
@@ -110,7 +110,7 @@ fn stranger(identity: Identity) -> Session {
     Session::new(identity, halves, name("a"), Settings::default())
 }
 
-/// What `a` says of a peer that introduces itself so.
+/// The refusal of a peer with this identity.
 fn refused(identity: Identity, a: &mut Session) -> Vec<Refusal> {
     let mut peer = stranger(identity);
     peer.open(at(0));

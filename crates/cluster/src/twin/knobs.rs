@@ -99,7 +99,7 @@ impl Twin {
         }
     }
 
-    /// Sets the faults of all ways that have none of their own.
+    /// Sets the faults of all ways without faults of their own.
     pub fn faults(&self, faults: Faults) {
         lock(&self.flight).faults = faults;
     }
@@ -119,7 +119,7 @@ impl Twin {
         self.way(from, to, |way| way.faults = None);
     }
 
-    /// From now on what `from` sends to `to` is lost. The other direction is not cut.
+    /// From now on all frames of `from` to `to` are lost. The other direction is not cut.
     pub fn cut(&self, from: &NodeId, to: &NodeId) {
         self.way(from, to, |way| way.is_cut = true);
     }
@@ -129,13 +129,13 @@ impl Twin {
         self.way(from, to, |way| way.is_cut = false);
     }
 
-    /// Holds what arrives for a node. The program does not run the node meanwhile.
+    /// Holds all frames for a node. The program does not run the node meanwhile.
     pub fn pause(&self, node: &NodeId) {
         let mut flight = lock(&self.flight);
         flight.nodes.entry(node.clone()).or_default().is_paused = true;
     }
 
-    /// Ends a pause: what was held arrives with the next move of the clock.
+    /// Ends a pause: the held frames arrive with the next move of the clock.
     pub fn resume(&self, node: &NodeId) {
         lock(&self.flight).resume(node);
     }
@@ -163,7 +163,7 @@ impl Twin {
         lock(&self.flight).max_frame = max_frame;
     }
 
-    /// What the twin has done so far.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         lock(&self.flight).counts
