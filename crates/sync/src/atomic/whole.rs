@@ -10,9 +10,9 @@
 //! <https://github.com/tokio-rs/loom/issues/166>.
 //!
 //! **Rejected.** A patched copy of loom in the workspace: a foreign crate to maintain. A second
-//! atomic that each access changes first: all loads conflict then, and most models take ten times
-//! as long. An atomic for each thread that loads: loom finds a data race between the thread that
-//! creates it late and the threads that use it.
+//! atomic that each access changes first: all loads conflict then, and loom tries their orders in
+//! vain. A second atomic for each thread that loads: loom takes a thread's first load, which makes
+//! it, for a data race with the other threads' stores.
 //!
 //! **Protocol.** Each thread that loads an atomic has a [`Mark`] on it, and touches of a mark
 //! always conflict.
