@@ -154,6 +154,9 @@ macro_rules! atomic {
             }
 
             /// As `std`'s `compare_exchange`.
+            ///
+            /// # Errors
+            /// Returns the value if it is not `current`.
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -167,7 +170,10 @@ macro_rules! atomic {
                 result
             }
 
-            /// As `std`'s `compare_exchange_weak`; never fails without a reason.
+            /// As `std`'s `compare_exchange_weak`, but never fails for nothing.
+            ///
+            /// # Errors
+            /// Returns the value if it is not `current`.
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
@@ -180,6 +186,9 @@ macro_rules! atomic {
             }
 
             /// As `std`'s `fetch_update`.
+            ///
+            /// # Errors
+            /// Returns the value of which `update` makes no new one.
             #[track_caller]
             pub fn fetch_update(
                 &self,

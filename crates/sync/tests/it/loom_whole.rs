@@ -1,7 +1,7 @@
 //! Loom tries all orders of accesses to the atomics of `ganger_sync`: the sets of outcomes are
 //! whole, and have nothing that the orderings forbid.
 
-use Ordering::{Acquire, Relaxed, Release, SeqCst};
+use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use loom::model::Builder;
 use loom::sync::Condvar;
@@ -159,25 +159,28 @@ enum Access {
 }
 
 /// The accesses of two threads, drawn from a seed.
-fn program(seed: u64) -> [Vec<Access>; 2] {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut below = |limit: u64| {
+fn program(seed: u32) -> [Vec<Access>; 2] {
+    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+    let mut below = |limit: u32| {
         state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 16) % limit
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 8) % limit
     };
     let mut stored = 0;
     [(); 2].map(|()| {
         let accesses = 2 + below(2);
         let access = |_| {
-            let of = below(2) as usize;
+            let (kind, of) = (below(9), below(2) as usize);
+            let (weak, current) = (below(2) == 0, u64::from(below(stored + 1)));
+            let order = |strong| if weak { Relaxed } else { strong };
             stored += 1;
-            match below(9) {
-                0..=3 => Access::Load(of, [Relaxed, Acquire][below(2) as usize]),
-                4 | 5 => Access::Store(of, stored, [Relaxed, Release][below(2) as usize]),
-                6 => Access::Swap(of, stored, [Relaxed, Ordering::AcqRel][below(2) as usize]),
-                7 => Access::Exchange(of, below(stored), stored),
+            let value = u64::from(stored);
+            match kind {
+                0..=3 => Access::Load(of, order(Acquire)),
+                4 | 5 => Access::Store(of, value, order(Release)),
+                6 => Access::Swap(of, value, order(AcqRel)),
+                7 => Access::Exchange(of, current, value),
                 _ => Access::Fence([Acquire, Release, SeqCst][below(3) as usize]),
             }
         };
