@@ -29,8 +29,8 @@
 //! store. A thread's last load since then has the mark, and its earlier loads are found when loom
 //! tries the store before the last one.
 //!
-//! **Why it adds no order.** A mark is a condition variable without waiters. Loom's notification of
-//! nobody synchronises nothing.
+//! **Why it adds no order.** A mark is a condition variable without waiters, whose notification
+//! synchronises nothing in loom.
 
 use super::Ordering;
 use loom::sync::Condvar;
