@@ -31,10 +31,10 @@ pub use values::{
     TypePair, WrongType,
 };
 
-/// `bytes::Bytes`, which [`Payload`] carries.
+/// `bytes::Bytes`, the byte string of a [`Payload`].
 pub use bytes::Bytes;
 
-/// What schedulers and routers use, and processes do not: without any promise.
+/// Items for schedulers and routers, without any promise; processes need none of them.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::commands::{Delivery, StepsCall};

@@ -6,9 +6,8 @@
 //!
 //! **Protocol.** [`apart`] takes the value apart, and the callee [joins](join) the parts.
 //!
-//! **Why it is sound.** Both parts have a lifetime that no other call of `apart` has, and are used
-//! up by a join. So the two parts of a join are those of one value. Parts that are dropped lose the
-//! value.
+//! **Why it is sound.** Each call of `apart` gives both parts a lifetime of its own, and a join
+//! uses them up. So a join gets two parts of the same value. Dropped parts lose the value.
 
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -36,7 +35,7 @@ pub(crate) fn apart<T, R>(
         assert!(align_of::<T>() == align_of::<Word>());
     }
     let value = ManuallyDrop::new(value);
-    // SAFETY: three words, each of which may be uninitialised. The value is not used again.
+    // SAFETY: three words, each possibly uninitialised. The value is not used again.
     let [first, second, third] = unsafe { ptr::read((&raw const value).cast::<[Word; 3]>()) };
     f(
         First(first, PhantomData),
@@ -48,8 +47,8 @@ pub(crate) fn apart<T, R>(
 #[inline(always)]
 pub fn join<'id, T>(first: First<'id, T>, others: Others<'id, T>) -> T {
     let words = [first.0, others.0, others.1];
-    // SAFETY: the words of one value, which `apart` has taken apart, and which has their size and
-    // alignment. They are used up.
+    // SAFETY: the words come from one call of `apart`, and have the size and alignment of its
+    // value. The join uses them up.
     unsafe { ptr::read((&raw const words).cast::<T>()) }
 }
 

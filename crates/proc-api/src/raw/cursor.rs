@@ -1,24 +1,25 @@
 //! A cursor over items that stay in the nodes of their list until the reader takes them.
 //!
-//! **Problem.** A scheduler keeps the events of a step in a linked list. One call through a table
-//! for each event, and one freed node for each, would cost more than most steps do with an event.
+//! **Problem.** A scheduler keeps the events of a step in a linked list. A call through a table and
+//! a freed node for each event would cost more than most steps do with an event.
 //!
-//! **Rejected.** Moving the events into a slice first: that moves each of them twice.
+//! **Rejected.** Moving the events into a slice first: each event would be moved twice.
 //!
 //! **Protocol**
 //! 1. The owner of the list makes a [`Cursor`] over its first `count` nodes.
 //! 2. A [`Reader`] moves one item after the other out of its node. The nodes stay in the list.
-//! 3. The owner asks the cursor how many items are [left](Cursor::left), and frees the nodes of the
-//!    others together.
+//! 3. The owner asks the cursor how many items are [left](Cursor::left), and frees the nodes of all
+//!    taken items together.
 //!
-//! **Why it is sound.** The nodes in front of the cursor are empty, those from it on are full. Only
-//! the one reader moves it, and the owner changes the list only together with the cursor.
+//! **Why it is sound.** The nodes in front of the cursor are empty, and the nodes from it on are
+//! full. Only the reader moves the cursor, and the owner changes the list only together with the
+//! cursor.
 
 use std::cell::Cell;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// One node of a list: a link to the next node, and an item.
+/// A node of a list: a link to the next node, and an item.
 #[repr(C)]
 pub struct Node<T> {
     next: *mut Self,
@@ -52,7 +53,7 @@ impl<T> Node<T> {
     #[must_use]
     #[inline]
     pub unsafe fn event(this: *mut Self) -> *mut MaybeUninit<T> {
-        // SAFETY: there is a node (precondition); no reference to it is made.
+        // SAFETY: the pointer is to a node (precondition). No reference to the node is made.
         unsafe { &raw mut (*this).item }
     }
 }
@@ -69,14 +70,14 @@ impl<T> fmt::Debug for Node<T> {
     }
 }
 
-/// The place in a list from which on the items have not been taken.
+/// The place in a list where the remaining items begin.
 pub struct Cursor<T> {
     next: Cell<*mut Node<T>>,
     left: Cell<usize>,
 }
 
 impl<T> Cursor<T> {
-    /// A cursor over `count` items, of which `first` has the first.
+    /// Makes a cursor over `count` items; `first` has the first.
     ///
     /// # Safety
     /// `count` nodes are linked from `first` on, and each has an item. The items belong to this
@@ -118,7 +119,7 @@ impl<T> fmt::Debug for Cursor<T> {
     }
 }
 
-/// The one reader of a [`Cursor`]: it takes the items.
+/// The only reader of a [`Cursor`]: takes the items.
 pub(crate) struct Reader<'a, T>(&'a Cursor<T>);
 
 impl<'a, T> Reader<'a, T> {
@@ -136,8 +137,9 @@ impl<'a, T> Reader<'a, T> {
     /// The next item, left in its node.
     #[inline]
     pub(crate) fn peek(&self) -> Option<&T> {
-        // SAFETY: while an item is left, the cursor points to a node with one. It stays there while
-        // this reader is borrowed, because no other reader exists (contract of `Cursor::new`).
+        // SAFETY: while an item is left, the cursor points to a full node. The item stays there
+        // while this reader is borrowed, because no other reader exists (contract of
+        // `Cursor::new`).
         (self.len() > 0).then(|| unsafe { (*self.0.next.get()).item.assume_init_ref() })
     }
 
@@ -147,11 +149,11 @@ impl<'a, T> Reader<'a, T> {
     pub(crate) fn next_part<R>(&mut self, take: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
         let left = self.0.left.get().checked_sub(1)?;
         let node = self.0.next.get();
-        // SAFETY: while an item is left, the cursor points to a node with one (contract of
-        // `Cursor::new`), which no other reader reaches.
+        // SAFETY: while an item is left, the cursor points to a full node, and no other reader
+        // reaches it (contract of `Cursor::new`).
         let part = take(unsafe { (*node).item.assume_init_mut() })?;
         self.0.left.set(left);
-        // SAFETY: as above.
+        // SAFETY: the node stays in the list (contract of `Cursor::new`); its item is not touched.
         self.0.next.set(unsafe { (*node).next });
         Some(part)
     }
@@ -162,8 +164,8 @@ impl<'a, T> Reader<'a, T> {
         let left = self.0.left.get().checked_sub(1)?;
         self.0.left.set(left);
         let node = self.0.next.get();
-        // SAFETY: while an item is left, the cursor points to a node with one (contract of
-        // `Cursor::new`). It moves on to the next node, so the item is read once.
+        // SAFETY: while an item is left, the cursor points to a full node (contract of
+        // `Cursor::new`). The cursor moves on to the next node, so the item is read once.
         unsafe {
             self.0.next.set((*node).next);
             Some((*node).item.assume_init_read())
@@ -186,7 +188,7 @@ mod tests {
         let cursor = unsafe { Cursor::new(first, 2) };
         let mut reader = Reader::new(&cursor);
         assert!(reader.next_part(|_| None::<()>).is_none() && reader.len() == 2);
-        // What is left of an item owns nothing.
+        // The rest of a taken item owns nothing.
         assert_eq!(
             reader.next_part(|it| Some(std::mem::take(it))),
             Some(vec![1])

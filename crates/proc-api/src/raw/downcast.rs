@@ -1,8 +1,7 @@
-//! A value of a type that the caller guesses, as each step of a task guesses its scheduler's.
+//! A value of a guessed type: each step of a task guesses the type of its scheduler.
 //!
 //! **Rejected.** `downcast_ref` of the standard library: the id of the type comes in two registers,
-//! which go into memory, and are loaded as one value of two words. Such a load waits for both
-//! stores, 8 ns in each step of a task.
+//! goes into memory, and is loaded as one value of two words. Such a load waits for both stores.
 
 use std::any::{Any, TypeId};
 use std::ptr;

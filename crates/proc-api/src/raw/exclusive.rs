@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// Holds a value that can be reached by value or through `&mut` only. So it is `Sync` even if the
+/// Holds a value and gives access only by value or through `&mut`. So it is `Sync` even if the
 /// value is not.
 ///
-/// Payloads and processes are `Send`, and need not be `Sync`. Errors that carry them must be both,
-/// to travel in a [`BoxError`](crate::BoxError).
+/// Payloads and processes are `Send`, and need not be `Sync`. An error with such a value inside
+/// must be both, to travel in a [`BoxError`](crate::BoxError).
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Exclusive<T: ?Sized>(T);

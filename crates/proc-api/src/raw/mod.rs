@@ -1,7 +1,7 @@
 //! The unsafe code of this crate, behind safe interfaces.
 //!
 //! **Promises.** No other module of the crate contains `unsafe`; the compiler denies it there. Each
-//! type states in one place why it is sound.
+//! type states in a single place why it is sound.
 //!
 //! **Imports.** Nothing of this crate; `ganger-nodes` for memory.
 #![allow(unsafe_code, reason = "this module is where the crate keeps it")]

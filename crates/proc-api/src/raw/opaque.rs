@@ -1,19 +1,19 @@
-//! One value of a type that only the code that made it knows.
+//! A value whose type only its maker and its taker know.
 //!
 //! **Problem.** Messages of users' own types are small and many. A box for each would call the
 //! program's allocator twice a message, mostly on two threads, where it is slowest.
 //!
-//! **Rejected.** A place of 128 bytes in each message: all messages would be moved at that size.
+//! **Rejected.** A place of 128 bytes in each message: every message would be moved at this size.
 //!
 //! **Protocol**
-//! 1. A value of a word or less lies in the [`Opaque`] itself. Any other lies in memory that
-//!    `ganger-nodes` gives: up to 256 bytes in a block of a slab, and otherwise on the heap.
-//! 2. The [`Kind`] of its type is written beside it, once.
-//! 3. `take` moves the value out, if it is a `T`, and frees its memory. `drop` drops the value
-//!    where it is, and frees its memory.
+//! 1. A value of a word or less lies in the [`Opaque`] itself. A larger value lies in memory from
+//!    `ganger-nodes`: up to 256 bytes in a block of a slab, and otherwise on the heap.
+//! 2. The [`Kind`] of the value's type is stored with it, once.
+//! 3. `take` moves the value out, if it is a `T`, and frees its memory. `drop` drops the value in
+//!    place, and frees its memory.
 //!
-//! **Why it is sound.** The kind says which type was written. Both ways out consume the opaque, so
-//! that the value leaves it once.
+//! **Why it is sound.** The kind names the type of the stored value. `take` and `drop` consume the
+//! opaque, so the value leaves it once.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
@@ -31,17 +31,17 @@ pub(crate) struct Opaque {
 /// A small value, or the pointer to a value.
 type Place = MaybeUninit<NonNull<()>>;
 
-/// Which type a value has: a word, free to make.
+/// The type of a value: a word, free to make.
 ///
-/// Two are equal if they are of the same type.
+/// Two kinds are equal if they are of the same type.
 #[derive(Clone, Copy)]
 pub struct Kind(&'static Facts);
 
-/// What the code knows of a type whose values it handles blindly.
+/// The facts about a type that code needs to handle its values blindly.
 struct Facts {
     id: TypeId,
     name: fn() -> &'static str,
-    /// Drops the value of that type at that place, and frees its memory.
+    /// Drops the value in a place, and frees its memory.
     drop: unsafe fn(&mut Place),
 }
 
@@ -58,17 +58,17 @@ impl<T: 'static> Of<T> {
     };
 }
 
-/// As large as the value, but never without a size: memory needs one.
+/// As large as the value, but at least one byte: an allocation needs a size.
 #[repr(C)]
 union Block<T> {
     value: ManuallyDrop<T>,
     filler: u8,
 }
 
-// SAFETY: the value is `Send`: `Opaque::new` takes no other.
+// SAFETY: the value is `Send`: `Opaque::new` requires it.
 unsafe impl Send for Opaque {}
-// SAFETY: a shared opaque gives out what is known of the type, and a value only where that is
-// `Sync`.
+// SAFETY: a shared opaque gives out facts about the type, and a reference to the value only if the
+// value is `Sync`.
 unsafe impl Sync for Opaque {}
 
 impl Kind {
@@ -91,7 +91,7 @@ impl Kind {
         self == Self::of::<T>()
     }
 
-    /// The same, as a pointer that is never null and is even; for schedulers, which keep it in an
+    /// Gives the kind as a pointer, never null and always even. A scheduler keeps the pointer in an
     /// atomic.
     #[doc(hidden)]
     #[must_use]
@@ -99,10 +99,10 @@ impl Kind {
         std::ptr::from_ref(self.0).cast_mut().cast()
     }
 
-    /// The kind that [`into_raw`](Self::into_raw) made that pointer of; `None` if it is null.
+    /// Gives the kind back from a pointer of [`into_raw`](Self::into_raw); `None` for null.
     ///
     /// # Safety
-    /// `into_raw` has made it, or it is null.
+    /// The pointer comes from `into_raw`, or is null.
     #[doc(hidden)]
     #[must_use]
     pub unsafe fn from_raw(pointer: *mut ()) -> Option<Self> {
@@ -114,7 +114,7 @@ impl Kind {
 impl PartialEq for Kind {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        // Mostly the type has its facts once, and nothing has to be read.
+        // Mostly a type has a single set of facts, and their address decides.
         std::ptr::eq(self.0, other.0) || self.0.id == other.0.id
     }
 }
@@ -127,23 +127,23 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// Whether a value of that type lies in the opaque itself.
+/// Whether a value of type `T` lies in the opaque itself.
 const fn is_inline<T>() -> bool {
     size_of::<T>() <= size_of::<Place>() && align_of::<T>() <= align_of::<Place>()
 }
 
-/// Memory that holds no value any more, and is free when this is dropped.
+/// Memory whose value is gone; freed on drop.
 struct Emptied<T>(NonNull<Block<T>>);
 
 impl<T> Drop for Emptied<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `Opaque::new` has allocated it for this type, and its value is gone.
+        // SAFETY: `Opaque::new` has allocated the memory for this type, and its value is gone.
         unsafe { ganger_nodes::free(self.0) };
     }
 }
 
-/// Where the value is that lies at `place`, and its memory, if it has some of its own.
+/// Finds the value that lies at `place`, and its memory, if it has some of its own.
 ///
 /// # Safety
 /// `Opaque::new` has put a `T` there.
@@ -152,7 +152,7 @@ unsafe fn value_at<T>(place: &mut Place) -> (*mut T, Option<NonNull<Block<T>>>) 
     if const { is_inline::<T>() } {
         return (place.as_mut_ptr().cast(), None);
     }
-    // SAFETY: a value that is not inline is behind a pointer (precondition).
+    // SAFETY: a value outside of the opaque is behind a pointer (precondition).
     let memory = unsafe { place.assume_init() }.cast::<Block<T>>();
     (memory.as_ptr().cast(), Some(memory))
 }
@@ -160,7 +160,7 @@ unsafe fn value_at<T>(place: &mut Place) -> (*mut T, Option<NonNull<Block<T>>>) 
 /// Drops the value at `place`, and frees its memory, even if the value's destructor panics.
 ///
 /// # Safety
-/// `Opaque::new` has put a `T` there, and it is not used afterwards.
+/// `Opaque::new` has put a `T` there, and the caller does not use it afterwards.
 unsafe fn drop_at<T>(place: &mut Place) {
     // SAFETY: as this function's.
     unsafe {
@@ -200,10 +200,11 @@ impl Opaque {
             return None;
         }
         if const { is_inline::<T>() } {
-            // SAFETY: `new` has put a `T` there, which is borrowed like the opaque.
+            // SAFETY: `new` has put a `T` there, and the borrow of it is the borrow of the opaque.
             return Some(unsafe { &*self.place.as_ptr().cast() });
         }
-        // SAFETY: as above; a value that is not inline is behind a pointer, at its beginning.
+        // SAFETY: `new` has put a `T` behind the pointer, at the beginning of its block; the borrow
+        // of the value is the borrow of the opaque.
         Some(unsafe { self.place.assume_init().cast().as_ref() })
     }
 
@@ -212,20 +213,20 @@ impl Opaque {
         if !self.kind.is::<T>() {
             return None;
         }
-        // SAFETY: `new` has put a `T` there, which is borrowed like the opaque.
+        // SAFETY: `new` has put a `T` there, and the borrow of it is the borrow of the opaque.
         Some(unsafe { &mut *value_at::<T>(&mut self.place).0 })
     }
 
-    /// As [`take`](Self::take), and leaves a `()`. The caller gets the value from where it lies, so
-    /// that it is moved once.
+    /// As [`take`](Self::take), and leaves a `()`. The caller reads the value in place, so the
+    /// value is moved once.
     #[inline]
     pub(crate) fn take_out<T: 'static>(&mut self) -> Option<T> {
         if !self.kind.is::<T>() {
             return None;
         }
         self.kind = Kind::of::<()>();
-        // SAFETY: `new` has put a `T` there. The opaque holds a `()` from now on, which lies
-        // anywhere: the value leaves it once.
+        // SAFETY: `new` has put a `T` there. The opaque holds a `()` from now on, and a `()` needs
+        // no place: the value leaves the opaque once.
         unsafe {
             let (value, memory) = value_at::<T>(&mut self.place);
             let _emptied = memory.map(Emptied);
@@ -258,14 +259,16 @@ impl Opaque {
     }
 }
 
-/// The value has a destructor that a user wrote. When others of a list are dropped because that of
-/// one panics, a second panic that got out would abort the program. So it is contained.
+/// The value may have a user's destructor. When the destructor of a list's item panics, the list
+/// drops its other items during the unwinding. A second panic would then abort the program, so it
+/// is contained.
 impl Drop for Opaque {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
         let mut drop_value = || {
-            // SAFETY: `new` has put a value of the kind there, and this is the last use of it.
+            // SAFETY: `new` has put a value of this kind there, and nothing uses the value
+            // afterwards.
             unsafe { (self.kind.0.drop)(&mut self.place) };
         };
         if !std::thread::panicking() {

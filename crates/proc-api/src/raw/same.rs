@@ -1,4 +1,4 @@
-//! A value as what its type is as well.
+//! A value whose type has two names, in generic code.
 //!
 //! **Rejected.** `dyn Any` does it without unsafe code, but by way of a place in memory. Each value
 //! was copied twice there just after it had been made, and the copies waited for the stores.
@@ -7,7 +7,7 @@ use std::any::TypeId;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-/// The value as a `B`, if that is its type; the compiler decides it.
+/// Gives the value as a `B`, if `A` is the same type; the compiler decides it.
 ///
 /// # Errors
 /// The value, if it is of another type.
@@ -17,7 +17,7 @@ pub(crate) fn as_same<A: 'static, B: 'static>(value: A) -> Result<B, A> {
         return Err(value);
     }
     let value = ManuallyDrop::new(value);
-    // SAFETY: both are one type. The value is not used again.
+    // SAFETY: `A` and `B` are the same type. The value is not used again.
     Ok(unsafe { ptr::read((&raw const value).cast::<B>()) })
 }
 

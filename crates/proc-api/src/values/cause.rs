@@ -41,20 +41,20 @@ impl fmt::Display for CancelReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExitCause {
-    /// It finished by itself.
+    /// The process finished by itself.
     Done,
-    /// A step returned an error. The text is the error's, followed by those of its sources. The
-    /// worker that ends the process makes it before any notice is sent.
+    /// A step returned an error. The text is the error's, followed by the texts of its sources. The
+    /// worker that ends the process makes the text before it sends any notice.
     Failed(Arc<str>),
     /// A step panicked, with this message.
     Panicked(Arc<str>),
-    /// It was cancelled for this reason, and has not said how it finishes.
+    /// The process was cancelled for this reason, and did not say how it finishes.
     Cancelled(CancelReason),
-    /// It was terminated: by a call, or because a shutdown's deadline had passed.
+    /// The process was terminated: by a call, or because a shutdown's deadline had passed.
     Terminated,
-    /// It asked to be replaced, and the replacement failed for this reason.
+    /// The process asked to be replaced, and the replacement failed for this reason.
     UpgradeFailed(Arc<str>),
-    /// No process had that PID when the monitor was set up: it had ended before, or never existed.
+    /// No process had this PID when the monitor was set up: it had ended before, or never existed.
     NotFound,
 }
 
@@ -80,14 +80,14 @@ impl fmt::Display for ExitCause {
     }
 }
 
-/// In which way a process has ended, without the particulars.
+/// The way in which a process has ended, without the particulars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EndKind {
-    /// That is not known: it is ending at this moment.
+    /// Not known: the process is ending at this moment.
     #[default]
     Unknown,
-    /// It finished by itself.
+    /// The process finished by itself.
     Done,
     /// A step returned an error.
     Failed,
@@ -97,14 +97,14 @@ pub enum EndKind {
     Cancelled,
     /// It was terminated.
     Terminated,
-    /// The process that was to take its place could not.
+    /// The process asked to be replaced, and its replacement failed.
     UpgradeFailed,
     /// An exit signal ended it, of a linked process for instance.
     Exited,
 }
 
 impl EndKind {
-    /// What follows after "the process has ended".
+    /// The words that follow "the process has ended".
     pub(crate) fn note(self) -> &'static str {
         match self {
             Self::Unknown => "",

@@ -1,21 +1,20 @@
-//! Text that is stored once and never freed, so that a small number or a `'static` reference can
-//! name it.
+//! Text, stored once and never freed: a small number or a `'static` reference names it.
 //!
-//! **Problem.** A program gives names, and reads names that strangers have sent. What strangers
-//! send must neither exhaust memory nor take the room of the program's own names.
+//! **Problem.** A program gives names, and reads names from strangers. The names of strangers must
+//! neither exhaust memory nor take the room of the program's own names.
 //!
-//! **Rejected.** To free what is no longer used: a name is `Copy`, and nothing knows its copies.
+//! **Rejected.** Freeing unused text: a name is `Copy`, and nothing knows its copies.
 //!
-//! A table holds a bounded number of texts, and each has a bounded length. What is parsed has half
-//! of the places at the most. So the program has the other half for what it makes itself, also when
-//! strangers have filled theirs. The names of the defaults are there from the beginning.
+//! A table holds a bounded number of texts, each of bounded length. Parsed texts have at most half
+//! of the places. So the program has the other half for its own texts, even if strangers have
+//! filled theirs. The names of the defaults are present from the beginning.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-/// How many different texts a table holds: host and node names share one table, dynamic symbols
-/// have another. A text that is there is never freed.
+/// The most different texts in a table. Host and node names share a table; dynamic symbols have
+/// another. A stored text is never freed.
 pub const MAX_INTERNED: usize = 65_536;
 
 /// How many of the [`MAX_INTERNED`] texts of a table may come from parsing.
@@ -26,16 +25,16 @@ pub const MAX_PARSED: usize = MAX_INTERNED / 2;
 pub(crate) enum Origin {
     /// The program makes it.
     Program,
-    /// It is parsed, so a stranger may have sent it.
+    /// The program parses it, so a stranger may have sent it.
     Parsed,
 }
 
-/// The table has no room for texts of that origin.
+/// The table has no room for texts of this origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TableFull;
 
 pub(crate) struct Interner {
-    /// The texts that are there from the beginning.
+    /// The texts of every new table.
     first: &'static [&'static str],
     table: RwLock<Option<Table>>,
 }
@@ -87,7 +86,7 @@ impl Interner {
         }
     }
 
-    /// The text with that number. Numbers come from the table alone, so there is always one.
+    /// The text with this number. Only the table gives numbers, so each number has a text.
     pub(crate) fn text(&self, number: NonZeroU32) -> &'static str {
         let index = number.get() as usize - 1;
         let guard = self.read();
@@ -138,7 +137,7 @@ impl Table {
     }
 }
 
-/// The number of the text at that index.
+/// The number of the text at `index`.
 fn number_at(index: usize) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(index + 1).ok()?)
 }

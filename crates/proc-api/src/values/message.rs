@@ -3,12 +3,12 @@
 use super::{EndKind, IntoPayloads, Payloads, Pid, Symbol, TypePair, WrongType};
 use std::any::Any;
 
-/// What a process receives: a source, a topic, and values.
+/// A message to a process: a source, a topic, and values.
 #[derive(Debug, Default)]
 pub struct Message {
     /// The sender; `None` for code outside of any process.
     pub source: Option<Pid>,
-    /// What it is about.
+    /// The subject of the message.
     pub topic: Symbol,
     /// Its values.
     pub payloads: Payloads,
@@ -47,7 +47,7 @@ impl Message {
     }
 }
 
-/// A message with the PID of its receiver: what a router moves.
+/// A message with the PID of its receiver. Routers move envelopes.
 ///
 /// ```
 /// use ganger_proc_api::{Message, Pid};
@@ -111,7 +111,7 @@ impl SendError {
         *self.envelope
     }
 
-    /// The message, if it is one value of type `M`: see [`Message::take`].
+    /// Takes the message as a value of type `M`: see [`Message::take`].
     ///
     /// # Errors
     /// [`WrongType`], with the values inside.
@@ -130,28 +130,28 @@ pub enum SendErrorKind {
         .0.expected(), .0.got(), .0.note()
     )]
     WrongType(TypePair),
-    /// The host exists, but has no process with that number.
+    /// The host exists, but has no process with this number.
     #[error("no process has that PID")]
     NotFound,
     /// The process has ended, in this way.
     #[error("the process has ended{}", .0.note())]
     Ended(EndKind),
-    /// It is a channel, whose receiver is gone.
+    /// The receiver is a channel whose receiving end is gone.
     #[error("the channel's receiver is gone")]
     Closed,
     /// The mailbox has reached its limit; try again later.
     #[error("the mailbox is full")]
     Full,
-    /// The mailbox stayed full for the whole time that the sender waits.
+    /// The mailbox stayed full for as long as the sender waits.
     #[error("timed out: the mailbox stayed full")]
     Timeout,
     /// The sender waited for room in a step, and its process is cancelled or terminated.
     #[error("the sender is cancelled and no longer waits for room")]
     Cancelled,
-    /// The node has no host with that name.
+    /// The node has no host with this name.
     #[error("no such host on the node")]
     HostNotFound,
-    /// The router has neither a peer nor a fallback for that node.
+    /// The router has neither a peer nor a fallback for this node.
     #[error("no route to the node")]
     NodeNotFound,
     /// The scheduler of the process is stopping, or has stopped.

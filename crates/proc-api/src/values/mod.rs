@@ -1,7 +1,7 @@
-//! What messages, commands and results carry, and what names processes.
+//! The values of messages, commands and results, and the names of processes.
 //!
 //! **Promises.** Every type here is `Send` and `Sync`. PIDs, names and symbols are `Copy`. The
-//! tables of names and symbols are bounded, and what is parsed takes half of each at the most.
+//! tables of names and symbols are bounded, and parsed texts take at most half of each.
 //!
 //! **Imports.** `raw`.
 

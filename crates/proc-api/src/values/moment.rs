@@ -3,11 +3,11 @@
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// A moment, by the clock of one scheduler: in nanoseconds since that was built.
+/// A moment by the clock of a scheduler: nanoseconds since the scheduler was built.
 ///
-/// It is of the machine's monotonic clock, or of a simulation's. Sums and differences saturate:
-/// what is later than the last moment is [`NEVER`](Self::NEVER), and nothing is before the first.
-/// So `-` does not panic.
+/// The clock is the machine's monotonic clock, or a simulation's. Sums and differences saturate: a
+/// moment later than the last is [`NEVER`](Self::NEVER), and no moment is before the first. So `-`
+/// does not panic.
 ///
 /// ```
 /// use ganger_proc_api::Instant;
@@ -23,10 +23,10 @@ use std::time::Duration;
 pub struct Instant(u64);
 
 impl Instant {
-    /// The moment that does not come.
+    /// A moment that never comes.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// So many nanoseconds after the scheduler was built.
+    /// The moment `nanos` nanoseconds after the scheduler was built.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
@@ -52,7 +52,7 @@ impl Instant {
     }
 }
 
-/// That much later: [`after`](Instant::after).
+/// The moment `time` later: [`after`](Instant::after).
 impl Add<Duration> for Instant {
     type Output = Self;
 
@@ -62,7 +62,7 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// That much earlier, or the first moment if that is too early.
+/// The moment `time` earlier, or the first moment if the result would be before it.
 impl Sub<Duration> for Instant {
     type Output = Self;
 

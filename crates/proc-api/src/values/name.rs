@@ -5,39 +5,39 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// The most bytes that a node's or a host's name may have.
+/// The most bytes in the name of a node or a host.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// The names that schedulers and runtimes have by default always have a place.
+/// The default names of schedulers and runtimes always have a place.
 static NAMES: Interner = Interner::new(&["main", "outside", "local"]);
 
-/// What is wrong with a name, and at which byte of it.
+/// The problem of a name, and the byte where it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} (at byte {at})")]
 pub struct NameError {
     /// What is wrong.
     pub problem: NameProblem,
-    /// The byte at which it is wrong.
+    /// The byte at which the problem begins.
     pub at: usize,
 }
 
-/// What can be wrong with a name.
+/// A problem of a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameProblem {
-    /// It has no characters.
+    /// The name has no characters.
     #[error("the name must not be empty")]
     Empty,
-    /// It has more than [`MAX_NAME_BYTES`] bytes.
+    /// The name has more than [`MAX_NAME_BYTES`] bytes.
     #[error("the name has {0} bytes; it must have at most {MAX_NAME_BYTES}")]
     TooLong(usize),
-    /// It has white space, a control character, or a character that PID text gives a meaning to.
+    /// The name has white space, a control character, or a character with a meaning in PID text.
     #[error(
         "invalid character {0:?}: a name must not contain white space, control characters, or \
          any of {{ }} | @"
     )]
     Forbidden(char),
-    /// The program has made [`MAX_INTERNED`] other names, with those that it has parsed.
+    /// [`MAX_INTERNED`] other names exist, made or parsed by the program.
     #[error(
         "too many names: {MAX_INTERNED} exist, and names are never freed; create fewer, and look \
          text from outside up with `known`"
@@ -66,7 +66,7 @@ pub(crate) fn check(text: &str) -> Result<(), NameError> {
     if text.len() > MAX_NAME_BYTES {
         return Err(NameError {
             problem: NameProblem::TooLong(text.len()),
-            // The character that crosses the limit begins here, so the text can be cut here.
+            // The character that crosses the limit begins here, so a caller can cut the text here.
             at: text.floor_char_boundary(MAX_NAME_BYTES),
         });
     }
@@ -83,9 +83,9 @@ pub(crate) fn check(text: &str) -> Result<(), NameError> {
 /// How a name is found by its text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Find {
-    /// It is added when it is not there.
+    /// The table adds a missing text.
     OrAdd(Origin),
-    /// It must be there.
+    /// The text must be in the table.
     Known,
 }
 
@@ -117,11 +117,11 @@ macro_rules! name_type {
         pub struct $name(NonZeroU32);
 
         impl $name {
-            /// The name with that text, for names that the program gives. O(length). Takes a lock,
-            /// and allocates when the text is new.
+            /// Gives the name with this text, for names of the program's own. O(length). Takes a
+            /// lock, and allocates when the text is new.
             ///
-            /// A text that a stranger has sent is asked for by [`known`](Self::known), or parsed.
-            /// What is parsed takes no more than half of the places.
+            /// For a text from a stranger, call [`known`](Self::known), or parse it. Parsed texts
+            /// take at most half of the places.
             ///
             /// # Errors
             /// [`NameError`] when the text is not a valid name, or the table of names is full.
@@ -129,8 +129,8 @@ macro_rules! name_type {
                 Self::find(text, Find::OrAdd(Origin::Program))
             }
 
-            /// The name with that text, if the program has it. Adds nothing. O(length). Takes a
-            /// lock for reading.
+            /// Gives the name with this text, if the program has it. Adds nothing. O(length). Takes
+            /// a lock for reading.
             #[must_use]
             pub fn known(text: &str) -> Option<Self> {
                 Self::find(text, Find::Known).ok()
@@ -150,7 +150,7 @@ macro_rules! name_type {
         impl FromStr for $name {
             type Err = NameError;
 
-            /// As [`new`](Self::new), but names that are parsed take at most [`MAX_PARSED`] places.
+            /// As [`new`](Self::new), but parsed names take at most [`MAX_PARSED`] places.
             fn from_str(text: &str) -> Result<Self, NameError> {
                 Self::find(text, Find::OrAdd(Origin::Parsed))
             }
@@ -171,12 +171,12 @@ macro_rules! name_type {
 }
 
 name_type! {
-    /// The name of a host: a place on a node that PIDs live in, such as a scheduler.
+    /// The name of a host: a part of a node in which PIDs live, such as a scheduler.
     HostName
 }
 
 name_type! {
-    /// The name of a node: usually one operating-system process.
+    /// The name of a node: usually an operating-system process.
     NodeName
 }
 

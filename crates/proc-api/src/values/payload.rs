@@ -1,4 +1,4 @@
-//! One value on its way between processes, handlers and the world.
+//! A value on its way between processes, handlers and the world.
 
 use super::Pid;
 use crate::raw::{Kind, Opaque};
@@ -7,13 +7,13 @@ use std::any::{Any, type_name};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The most bytes of a string or byte string that a [`Payload`] holds without an allocation.
+/// The most bytes of a string or byte string in a [`Payload`] without an allocation.
 pub const MAX_INLINE_BYTES: usize = 15;
 
-/// One value of a message, a command or a completion.
+/// A value of a message, a command or a completion.
 ///
 /// Twenty-four bytes. Scalars, PIDs, and texts and byte strings of up to [`MAX_INLINE_BYTES`] bytes
-/// are stored inline, and so are values of any other `Send` type of up to 8 bytes. What is larger
+/// are stored inline, and so are values of any other `Send` type of up to 8 bytes. A larger value
 /// is behind a pointer.
 ///
 /// ```
@@ -31,8 +31,8 @@ pub struct Payload(Repr);
 /// The variants.
 ///
 /// The tag takes a whole word, because the value of each variant is aligned to a word. A processor
-/// can forward a word that was just written to a read of that word, but not a byte to a read of a
-/// word. So a tag of one byte would delay each move of a payload that was just made.
+/// can forward a freshly written word to a read of the same word, but not a byte to a read of a
+/// word. So a tag of one byte would delay each move of a fresh payload.
 #[derive(Default)]
 enum Repr {
     #[default]
@@ -45,14 +45,14 @@ enum Repr {
     InlineStr(Inline),
     InlineBytes(Inline),
     Long(Long),
-    /// Of a type that only the code that made the payload knows.
+    /// A value whose type only its maker and its taker know.
     Any(Opaque),
 }
 
-/// A value behind a pointer; there until it is taken out.
+/// A value behind a pointer; present until it is taken out.
 ///
-/// Only this variant and `Any` have destructors. Dropping one is a cold call, so that the code that
-/// drops a payload stays small.
+/// Only this variant and `Any` have destructors. The drop of either is a cold call, so the code
+/// that drops a payload stays small.
 struct Long(Option<LongRepr>);
 
 enum LongRepr {
@@ -73,11 +73,11 @@ impl Long {
     }
 }
 
-/// Bytes may have a destructor that a user wrote.
+/// Bytes may have a user's destructor.
 ///
 /// Values are dropped in lists: the payloads of a message, the messages of a mailbox. When the
-/// destructor of one panics, the others are dropped while that panic unwinds. A second panic that
-/// got out then would abort the program, so it is contained here.
+/// destructor of an item panics, the list drops its other items during the unwinding. A second
+/// panic would then abort the program, so it is contained here.
 impl Drop for Long {
     #[cold]
     #[inline(never)]
@@ -129,11 +129,11 @@ impl Inline {
 }
 
 impl Payload {
-    /// The empty value: the result of a command that has no other.
+    /// The empty value: the result of a command without another.
     pub const UNIT: Self = Self(Repr::Unit);
 
-    /// A value of any type. One of up to 8 bytes is stored inline, one of up to 256 bytes in a
-    /// block of memory that is used again and again, and any other on the heap.
+    /// Makes a payload of a value of any type. A value of up to 8 bytes is stored inline, a value
+    /// of up to 256 bytes in a reused block of memory, and a larger value on the heap.
     #[must_use]
     #[inline]
     pub fn any<T: Any + Send>(value: T) -> Self {
@@ -146,7 +146,7 @@ impl Payload {
         matches!(self.0, Repr::Unit)
     }
 
-    /// The type of a value that was made by [`any`](Self::any).
+    /// The type of a value from [`any`](Self::any).
     #[must_use]
     #[inline]
     pub fn kind(&self) -> Option<Kind> {
@@ -156,7 +156,7 @@ impl Payload {
         }
     }
 
-    /// The name of the type of a value that is no text, no byte string, and not made by `any`.
+    /// The type's name of a value that is neither a text, a byte string, nor from `any`.
     pub(super) fn scalar_name(&self) -> &'static str {
         match self.0 {
             Repr::Bool(_) => "bool",
@@ -168,7 +168,7 @@ impl Payload {
         }
     }
 
-    /// The boolean, if it is one.
+    /// The boolean, if the payload is a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self.0 {
@@ -177,7 +177,7 @@ impl Payload {
         }
     }
 
-    /// The integer, signed or unsigned, if it is one and fits.
+    /// The integer, signed or unsigned, if the payload is an integer and fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self.0 {
@@ -187,7 +187,7 @@ impl Payload {
         }
     }
 
-    /// The integer, signed or unsigned, if it is one and fits.
+    /// The integer, signed or unsigned, if the payload is an integer and fits.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match self.0 {
@@ -197,7 +197,7 @@ impl Payload {
         }
     }
 
-    /// The floating-point number, if it is one.
+    /// The floating-point number, if the payload is a floating-point number.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self.0 {
@@ -206,7 +206,7 @@ impl Payload {
         }
     }
 
-    /// The PID, if it is one.
+    /// The PID, if the payload is a PID.
     #[must_use]
     pub fn as_pid(&self) -> Option<Pid> {
         match self.0 {
@@ -215,7 +215,7 @@ impl Payload {
         }
     }
 
-    /// The text, if it is one.
+    /// The text, if the payload is a text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
@@ -263,8 +263,8 @@ impl Payload {
         }
     }
 
-    /// The value inside, if it was made by [`any`](Self::any) from a `T`. Leaves a value that owns
-    /// nothing then.
+    /// Takes the value out, if [`any`](Self::any) made it from a `T`, and leaves a value that owns
+    /// nothing.
     #[inline]
     pub(super) fn take_out<T: Any>(&mut self) -> Option<T> {
         match &mut self.0 {
@@ -308,7 +308,7 @@ impl Payload {
         }
     }
 
-    /// The text, if it is one.
+    /// The text, if the payload is a text.
     ///
     /// # Errors
     /// Gives the payload back when it holds something else.

@@ -1,13 +1,13 @@
-//! The values of one message or command.
+//! The values of a message or command.
 
 use super::Payload;
 use std::any::Any;
 use std::fmt;
 use std::mem;
 
-/// A short list of [`Payload`]s; one value needs no allocation.
+/// A short list of [`Payload`]s; a single value needs no allocation.
 ///
-/// Every value that converts into a payload converts into a list of one:
+/// Every value that converts into a payload converts into a list with a single value:
 ///
 /// ```
 /// use ganger_proc_api::{Payload, Payloads};
@@ -27,8 +27,8 @@ enum Repr {
     Many(Many),
 }
 
-/// Two values or more. Most lists have one value: dropping the others is a cold call, so that the
-/// code that drops a list of one stays small.
+/// Two values or more. Most lists have a single value. The drop of a longer list is a cold call, so
+/// the code that drops a list stays small.
 #[expect(
     clippy::box_collection,
     reason = "a thin pointer keeps the common case at 24 bytes"
@@ -75,20 +75,20 @@ impl Payloads {
         };
     }
 
-    /// How many values there are.
+    /// The number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_slice().len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value, if there is exactly one, made by [`Payload::any`] from a `T`. Leaves values that
-    /// own nothing then.
+    /// Takes the only value out, if [`Payload::any`] made it from a `T`, and leaves values that own
+    /// nothing.
     #[inline]
     pub(crate) fn take_only<T: Any>(&mut self) -> Option<T> {
         match &mut self.0 {
@@ -97,8 +97,8 @@ impl Payloads {
         }
     }
 
-    /// The same values in another place, moved word by word, if there is one that
-    /// [`Payload::any`] made.
+    /// The same values in another place, moved word by word if the list is a single value from
+    /// [`Payload::any`].
     #[inline]
     pub(crate) fn by_words(self) -> Self {
         match self.0 {
@@ -132,7 +132,7 @@ impl Payloads {
         self.as_slice().first()
     }
 
-    /// The first value, by value; [`Payload::UNIT`] when there is none. The others are dropped.
+    /// The first value, by value; [`Payload::UNIT`] for an empty list. The rest is dropped.
     #[must_use]
     #[inline]
     pub fn into_first(self) -> Payload {
@@ -149,7 +149,7 @@ impl Payloads {
     }
 }
 
-/// In a box, so that the value of a caller that has one stays in registers.
+/// In a box, so that the value of a caller with a single value stays in registers.
 #[cold]
 #[inline(never)]
 fn first_of(many: Vec<Payload>) -> Box<Payload> {
@@ -162,12 +162,13 @@ impl fmt::Debug for Payloads {
     }
 }
 
-/// What may be the values of a message or a command: nothing, `()`; one value that a [`Payload`] is
-/// made from; or several, `[Payload; N]`.
+/// The values of a message or a command: none, `()`; a single value that converts into a
+/// [`Payload`]; or several, `[Payload; N]`.
 ///
-/// A value of a type of the program's own is `Payload::any(value)`. Mostly it needs no such list:
-/// an [`Actor`](crate::Actor) is sent its own type, a [`TypedCommand`](crate::TypedCommand) is one,
-/// and [`Message::of`](crate::Message::of) makes a message of it.
+/// A value of the program's own type is `Payload::any(value)`. Mostly it needs no such list: an
+/// address sends a value of its [`Actor`](crate::Actor)'s type, a
+/// [`TypedCommand`](crate::TypedCommand) is itself such a value, and
+/// [`Message::of`](crate::Message::of) makes a message of it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a payload",
     label = "not a payload",

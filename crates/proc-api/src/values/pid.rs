@@ -5,15 +5,15 @@ use super::name::{self, Find, HostName, NameError, NodeName};
 use std::fmt;
 use std::str::FromStr;
 
-/// Names one process: an optional node, a host on it, and a number.
+/// Names a process: an optional node, a host on it, and a number.
 ///
 /// Sixteen bytes (so is `Option<Pid>`) and `Copy`. A PID without a node names a process of the node
 /// that uses it. Its text form is `{host|id}` or `{node@host|id}`.
 ///
-/// On its own node, a PID with and without the node names the same process for every call that
-/// takes one. The two are not equal, so compare like with like: what a scheduler says of its
-/// processes has no node. A PID among the payloads of a message to another node needs
-/// its node ([`with_node`](Self::with_node)). The source of a message gets its node on the way.
+/// On its own node, a PID with and without the node names the same process for every call with a
+/// PID. The two are not equal, so compare like with like: a scheduler gives the PIDs of its
+/// processes without a node. A PID among the payloads of a message to another node needs its node
+/// ([`with_node`](Self::with_node)). The source of a message gets its node on the way.
 ///
 /// ```
 /// use ganger_proc_api::Pid;
@@ -77,7 +77,7 @@ impl Pid {
         parse(text, Find::Known)
     }
 
-    /// The same PID with that node, or, for `None`, relative to the node that uses it.
+    /// The same PID with `node`, or, for `None`, relative to the node that uses it.
     #[must_use]
     pub const fn with_node(self, node: Option<NodeName>) -> Self {
         Self { node, ..self }
@@ -117,26 +117,26 @@ impl fmt::Debug for Pid {
     }
 }
 
-/// What is wrong with a text that is not a PID, and at which byte.
+/// The problem of a text that is not a PID, and the byte where it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid PID at byte {at}: {problem}")]
 pub struct ParsePidError {
-    /// The byte of the text at which it stops being a PID; its length when it ends too early.
+    /// The byte at which the text stops being a PID; the text's length when it ends too early.
     pub at: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: PidProblem,
 }
 
-/// What can be wrong with a PID's text.
+/// A problem of a PID's text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PidProblem {
-    /// The text differs there from the only thing that can stand there.
+    /// The text differs from the only text that can stand there.
     #[error("expected {expected}, found {}", describe(*.found))]
     Unexpected {
-        /// What can stand there.
+        /// The text that can stand there.
         expected: &'static str,
-        /// What stands there; `None` at the end of the text.
+        /// The character found; `None` at the end of the text.
         found: Option<char>,
     },
     /// The node's name is not a valid name.
@@ -145,7 +145,7 @@ pub enum PidProblem {
     /// The host's name is not a valid name.
     #[error("invalid host name: {}", .0.problem)]
     Host(NameError),
-    /// The id begins with a zero: a number has one text form.
+    /// The id begins with a zero: a number has a single text form.
     #[error("the id has a leading zero")]
     LeadingZero,
     /// The id does not fit into 64 bits.
@@ -162,9 +162,9 @@ impl FromStr for Pid {
 
     /// Parses `{host|id}` or `{node@host|id}` and nothing else. O(length).
     ///
-    /// When the whole text is a PID, its names are stored for as long as the program runs. What is
-    /// parsed may add [`MAX_PARSED`](crate::MAX_PARSED) names, so strangers may use these up. Parse
-    /// their texts by [`parse_known`](Pid::parse_known).
+    /// When the whole text is a PID, its names are stored until the program ends. Parsed texts may
+    /// add [`MAX_PARSED`](crate::MAX_PARSED) names, so strangers may use them up. Parse the texts
+    /// of strangers by [`parse_known`](Pid::parse_known).
     fn from_str(text: &str) -> Result<Self, ParsePidError> {
         parse(text, Find::OrAdd(Origin::Parsed))
     }

@@ -1,16 +1,16 @@
-//! Short texts that are compared often and made rarely: topics, methods, names of factories.
+//! Short texts, compared often and made rarely: topics, methods, names of factories.
 
 use super::interner::{Interner, MAX_INTERNED, MAX_PARSED, Origin, TableFull};
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// The most bytes of a symbol that is not made of a `'static` text.
+/// The most bytes of a symbol, except of a `'static` text.
 pub const MAX_SYMBOL_BYTES: usize = 255;
 
 static SYMBOLS: Interner = Interner::new(&[]);
 
-/// A text that is never freed: `Copy`, sixteen bytes, free to make from a literal.
+/// A text, never freed: `Copy`, sixteen bytes, free to make from a literal.
 ///
 /// ```
 /// use ganger_proc_api::Symbol;
@@ -26,16 +26,16 @@ pub struct Symbol(&'static str);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InternError {
-    /// It has more than [`MAX_SYMBOL_BYTES`] bytes.
+    /// The text has more than [`MAX_SYMBOL_BYTES`] bytes.
     #[error("the text has {0} bytes; a symbol must have at most {MAX_SYMBOL_BYTES}")]
     TooLong(usize),
-    /// The program has made [`MAX_INTERNED`] others, with those that it has parsed.
+    /// [`MAX_INTERNED`] other symbols exist, made or parsed by the program.
     #[error(
         "can't add the symbol {0:?}: {MAX_INTERNED} exist, and symbols are never freed; create \
          fewer, and look text from outside up with `known`"
     )]
     TableFull(String),
-    /// [`MAX_PARSED`] others have been parsed.
+    /// [`MAX_PARSED`] other symbols have been parsed.
     #[error(
         "can't add the symbol {0:?}: {MAX_PARSED} have been parsed, and symbols are never freed; \
          create the expected symbols with `intern`, and look others up with `known`"
@@ -50,23 +50,22 @@ impl Symbol {
         Self(text)
     }
 
-    /// The symbol of any text that the program makes. It is stored once and never freed. O(length).
-    /// Takes a lock.
+    /// Gives the symbol of any text of the program's own. The text is stored once and never freed.
+    /// O(length). Takes a lock.
     ///
-    /// A text that a stranger has sent is asked for by [`known`](Self::known), or parsed. What is
-    /// parsed takes no more than half of the places.
+    /// For a text from a stranger, call [`known`](Self::known), or parse it. Parsed texts take at
+    /// most half of the places.
     ///
     /// # Errors
-    /// [`InternError`], when the text is too long, or the table holds [`MAX_INTERNED`] others.
+    /// [`InternError`], when the text is too long, or the table holds [`MAX_INTERNED`] other texts.
     pub fn intern(text: &str) -> Result<Self, InternError> {
         store(text, Origin::Program, InternError::TableFull)
     }
 
-    /// The symbol of a text that has been stored. Adds nothing. O(length). Takes a lock for
-    /// reading.
+    /// Gives the symbol of a stored text. Adds nothing. O(length). Takes a lock for reading.
     ///
-    /// A symbol of a literal is not stored. So a program that takes topics from strangers stores
-    /// those that it takes, at its start.
+    /// A symbol of a literal is not stored. So a program with topics from strangers stores its
+    /// known topics at its start.
     ///
     /// ```
     /// use ganger_proc_api::Symbol;
@@ -105,7 +104,7 @@ fn store(
 impl FromStr for Symbol {
     type Err = InternError;
 
-    /// As [`intern`](Self::intern), but texts that are parsed take at most [`MAX_PARSED`] places.
+    /// As [`intern`](Self::intern), but parsed texts take at most [`MAX_PARSED`] places.
     fn from_str(text: &str) -> Result<Self, InternError> {
         store(text, Origin::Parsed, InternError::TooManyParsed)
     }

@@ -1,17 +1,17 @@
 //! Two names of types in two bytes.
 //!
-//! **Problem.** The error of a send is to name the type that a process takes and the type of the
-//! message. Two names are four words, and each send that succeeds would pay for so large a result.
+//! **Problem.** The error of a send names the type that a process takes and the type of the
+//! message. Two names are four words, and each successful send would pay for so large a result.
 //!
-//! **Protocol.** The names of a pair are put into a table when the pair is first refused, and the
-//! error carries the pair's place there. The table is bounded, and nothing leaves it. The highest
-//! bit of the place says that the process restarts.
+//! **Protocol.** The first refusal of a pair puts its names into a table, and the error carries the
+//! pair's place in the table. The table is bounded, and nothing leaves it. The highest bit of the
+//! place says that the process restarts.
 
 use crate::raw::Kind;
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-/// How many pairs have names. A program that refuses more has a table of its own to mend.
+/// The most pairs with names. A program that refuses more pairs has a defect.
 const MAX: usize = 1_024;
 
 /// The process restarts.
@@ -21,16 +21,16 @@ type Names = (&'static str, &'static str);
 
 static PAIRS: RwLock<Vec<Names>> = RwLock::new(Vec::new());
 
-/// What an error says of a process that restarts.
+/// The addition to the error of a process that restarts.
 const RESTARTING: &str = "; it restarts at the moment";
 
-/// The type that a process takes, and the type of a message that it was sent instead.
+/// The type that a process takes, and the type of a refused message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TypePair(u16);
 
 impl TypePair {
-    /// Of a process that takes messages of the kind `expected`, and a message whose type has the
-    /// name `got`. Takes a lock.
+    /// The pair of a process that takes messages of the kind `expected`, and a message of a type
+    /// named `got`. Takes a lock.
     #[must_use]
     #[cold]
     pub fn new(expected: Kind, got: &'static str) -> Self {
@@ -48,25 +48,25 @@ impl TypePair {
         Self(u16::try_from(place).unwrap_or(!RESTARTS))
     }
 
-    /// The same, of a process that restarts in place: what it takes is what it took before, until
-    /// its next incarnation has begun.
+    /// The same pair, for a process that restarts in place: until its next incarnation has begun,
+    /// it takes the same type as before.
     #[must_use]
     pub fn restarting(self) -> Self {
         Self(self.0 | RESTARTS)
     }
 
-    /// Whether the process restarts in place at that moment.
+    /// Whether the process restarts in place at the moment of the send.
     #[must_use]
     pub fn is_restarting(self) -> bool {
         self.0 & RESTARTS != 0
     }
 
-    /// What an error says of that.
+    /// The addition to the error's text for a restarting process.
     pub(crate) fn note(self) -> &'static str {
         if self.is_restarting() { RESTARTING } else { "" }
     }
 
-    /// The name of the type that the process takes, with its path.
+    /// The name of the process's message type, with its path.
     #[must_use]
     pub fn expected(self) -> &'static str {
         self.names().0

@@ -1,5 +1,4 @@
-//! Values by their type: how a receiver takes what a sender meant, and what it learns if the types
-//! differ.
+//! Values by their type: how a receiver takes a sender's value, and learns of a different type.
 
 use super::{Message, Payload, Payloads, Pid, Symbol};
 use crate::raw::{Kind, as_same};
@@ -7,7 +6,7 @@ use bytes::Bytes;
 use std::any::{Any, TypeId, type_name};
 use std::mem;
 
-/// A value is not of the type that was asked for. The value is inside, so nothing is lost.
+/// A value is not of the requested type. The value is inside, so nothing is lost.
 ///
 /// ```
 /// use ganger_proc_api::Payload;
@@ -20,15 +19,15 @@ use std::mem;
 #[derive(Debug, thiserror::Error)]
 #[error("expected a value of type {expected}, got one of type {got}")]
 pub struct WrongType {
-    /// The type that was asked for.
+    /// The requested type.
     pub expected: &'static str,
     /// The type of the value.
     pub got: &'static str,
-    /// The value; or the values, if there is not exactly one.
+    /// The value; or all values, unless the list has exactly one value.
     pub payloads: Payloads,
 }
 
-/// The types of scalars, with how a payload is asked for one.
+/// The types of scalars, each with the method that gives it.
 macro_rules! with_scalars {
     ($each:ident) => {
         $each! {
@@ -50,7 +49,7 @@ macro_rules! with_scalars {
     };
 }
 
-/// The number in single precision, if it is one.
+/// The number in single precision, if it fits exactly.
 fn single(number: f64) -> Option<f32> {
     #[allow(
         clippy::cast_possible_truncation,
@@ -61,10 +60,10 @@ fn single(number: f64) -> Option<f32> {
 }
 
 impl Payload {
-    /// A value of any type, as a result of a process: `()`, `bool`, integers of up to 64 bits,
-    /// `f32`, `f64`, [`Pid`], texts and byte strings as the `From` of their types makes them, a
-    /// payload as it is, and all others as [`any`](Self::any) does. [`take`](Self::take) gives it
-    /// back.
+    /// Makes a payload of a value of any type, as the result of a process is made. `()`, `bool`,
+    /// integers of up to 64 bits, `f32`, `f64`, [`Pid`], texts and byte strings become payloads as
+    /// by the `From` of their types, a payload stays as it is, and any other value is stored as by
+    /// [`any`](Self::any). [`take`](Self::take) gives the value back.
     ///
     /// ```
     /// use ganger_proc_api::Payload;
@@ -107,8 +106,8 @@ impl Payload {
         Self::any(value)
     }
 
-    /// The value, if it is a `T`: made by [`any`](Self::any) from a `T`, or a scalar, text or byte
-    /// string for which `T` is a type: `()`, `bool`, an integer that it fits in, `f32`, `f64`,
+    /// Takes the value, if it is a `T`: made by [`any`](Self::any) from a `T`, or a scalar, text or
+    /// byte string for which `T` is a type: `()`, `bool`, an integer that it fits in, `f32`, `f64`,
     /// [`Pid`], `String`, [`Bytes`], `Vec<u8>`. A `&str` is taken as a `String`.
     ///
     /// ```
@@ -171,7 +170,7 @@ impl Payload {
         mem::take(self).into_bytes().ok()
     }
 
-    /// Whether [`take`](Self::take) gives a value of that kind.
+    /// Whether [`take`](Self::take) gives a value of this kind.
     #[must_use]
     pub fn fits(&self, kind: Kind) -> bool {
         match self.kind() {
@@ -213,8 +212,7 @@ impl Payload {
 }
 
 impl Payloads {
-    /// The value, if there is exactly one, and it is a `T`; `()` where there is none. As
-    /// [`Payload::take`].
+    /// Takes the only value, if it is a `T`; `()` from an empty list. As [`Payload::take`].
     ///
     /// # Errors
     /// [`WrongType`], with the values inside.
@@ -226,7 +224,7 @@ impl Payloads {
         }
     }
 
-    /// Whether [`take`](Self::take) gives a value of that kind.
+    /// Whether [`take`](Self::take) gives a value of this kind.
     #[must_use]
     pub fn fits(&self, kind: Kind) -> bool {
         match self.as_slice() {
@@ -248,9 +246,9 @@ impl Payloads {
 }
 
 impl Message {
-    /// A message that is one value, without a source and a topic: what is sent to a process that
-    /// takes messages of that type. Of a `Message` it is that message. Needs no allocation by the
-    /// program's allocator, in the long run, for values of up to 256 bytes.
+    /// Makes a message of a single value, without a source and a topic, for a process that takes
+    /// messages of this type. A `Message` stays as it is. For values of up to 256 bytes, the
+    /// program's allocator is needed only until blocks of their sizes exist.
     #[must_use]
     #[inline]
     pub fn of<M: Any + Send>(value: M) -> Self {
@@ -260,15 +258,15 @@ impl Message {
         Self::new(Symbol::default(), Payload::any(value))
     }
 
-    /// The kind of `M`; `None` for `Message`, which stands for messages of any kind.
+    /// The kind of `M`; `None` for `Message`, the type of messages of any kind.
     #[doc(hidden)]
     #[must_use]
     pub fn kind_of<M: Any>() -> Option<Kind> {
         (!is::<M, Message>()).then(Kind::of::<M>)
     }
 
-    /// The message's value, if there is exactly one, and it is a `T`; the message itself where `T`
-    /// is `Message`. As [`Payload::take`].
+    /// Takes the message's only value, if it is a `T`; the message itself for `T` = `Message`. As
+    /// [`Payload::take`].
     ///
     /// ```
     /// use ganger_proc_api::Message;
@@ -296,8 +294,8 @@ impl Message {
         self.payloads.take()
     }
 
-    /// A look at what [`take`](Self::take) would give, if the value was made by [`of`](Self::of)
-    /// or [`Payload::any`].
+    /// Borrows the value that [`take`](Self::take) would give, if [`of`](Self::of) or
+    /// [`Payload::any`] made it.
     #[doc(hidden)]
     #[must_use]
     pub fn look<T: Any + Sync>(&self) -> Option<&T> {
@@ -312,7 +310,7 @@ impl Message {
 }
 
 impl WrongType {
-    /// The error for values that are not of the kind `expected`.
+    /// The error for values whose kind is not `expected`.
     #[must_use]
     #[cold]
     pub fn new(expected: Kind, payloads: Payloads) -> Self {
@@ -324,13 +322,13 @@ impl WrongType {
     }
 }
 
-/// Whether both are one type: the compiler decides it.
+/// Whether both are the same type: the compiler decides it.
 #[inline(always)]
 fn is<A: Any, B: Any>() -> bool {
     TypeId::of::<A>() == TypeId::of::<B>()
 }
 
-/// The value as what its type is as well.
+/// The value under the other name of its type.
 #[inline(always)]
 fn same<A: Any, B: Any>(value: A) -> B {
     match as_same(value) {

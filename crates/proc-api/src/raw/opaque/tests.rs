@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts what lives of the values of one test.
+/// Counts the living values of a test.
 #[derive(Clone)]
 struct Counted(Arc<AtomicUsize>);
 
@@ -21,12 +21,12 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        // Ordering: Relaxed: as above.
+        // Ordering: Relaxed: the count belongs to one test's thread.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// A value of any size and alignment, which may panic when it is dropped.
+/// A value of any size and alignment. A bomb panics in its destructor.
 #[repr(C)]
 struct Shape<const N: usize, A> {
     align: [A; 0],
@@ -62,7 +62,7 @@ fn ways() -> impl Strategy<Value = Way> {
     ])
 }
 
-/// Drops what it holds while a panic unwinds.
+/// Drops the held value while a panic unwinds.
 fn drop_in_panic(held: impl Send) {
     let caught = catch_unwind(AssertUnwindSafe(|| {
         let _held = held;
@@ -96,7 +96,7 @@ fn go<const N: usize, A: Send + 'static>(way: Way, filler: u8) {
             check(opaque.get_mut().unwrap());
             let value: Shape<N, A> = opaque.take().unwrap();
             check(&value);
-            // Ordering: Relaxed: as above.
+            // Ordering: Relaxed: the count belongs to this thread.
             assert_eq!(count.load(Ordering::Relaxed), 1);
         }
         Way::TakeOut => {
@@ -106,7 +106,7 @@ fn go<const N: usize, A: Send + 'static>(way: Way, filler: u8) {
             check(&value);
             assert!(opaque.take_out::<Shape<N, A>>().is_none() && opaque.kind().is::<()>());
             drop(opaque);
-            // Ordering: Relaxed: as above.
+            // Ordering: Relaxed: the count belongs to this thread.
             assert_eq!(count.load(Ordering::Relaxed), 1);
         }
         Way::TakeAnother => {
@@ -121,7 +121,7 @@ fn go<const N: usize, A: Send + 'static>(way: Way, filler: u8) {
         }
         Way::DropBombInPanic => drop_in_panic((new(true), new(true))),
     }
-    // Ordering: Relaxed: as above.
+    // Ordering: Relaxed: the count belongs to this thread.
     assert_eq!(count.load(Ordering::Relaxed), 0);
 }
 
