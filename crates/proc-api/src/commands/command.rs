@@ -1,26 +1,26 @@
-//! What a process asks a handler to do.
+//! The commands of a process, and the errors of their answers.
 
 use super::Completer;
 use crate::values::{BoxError, ExitCause, IntoPayloads, Payload, Payloads, WrongType};
 use std::fmt;
 use std::mem;
 
-/// Tells a process which of its yields a completion belongs to. The process chooses it. It need not
-/// be unique.
+/// Tells a process which yield a completion belongs to. The process chooses the tag, and may use a
+/// tag more than once.
 pub type Tag = u64;
 
 /// Names a kind of command.
 ///
-/// Ids from 0 to 255 are Ganger's own. Users choose from 256 on: an id below 512 is looked up in an
-/// array, others in a map. Those from 32,768 on belong to [typed commands], which need no numbers
-/// from users.
+/// Ids from 0 to 255 are Ganger's own. Users choose ids from 256 on: the scheduler looks up an id
+/// below 512 in an array, and a higher id in a map. The ids from 32,768 on belong to [typed
+/// commands]; their users choose no numbers.
 ///
 /// [typed commands]: crate::TypedCommand
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(u16);
 
 impl CommandId {
-    /// The id with that number.
+    /// The id with this number.
     #[must_use]
     pub const fn new(number: u16) -> Self {
         Self(number)
@@ -55,7 +55,7 @@ impl fmt::Debug for CommandId {
     }
 }
 
-/// What a process asks for: a kind, and the values that go with it.
+/// A request of a process to a handler: a kind, and values.
 #[derive(Debug)]
 pub struct Command {
     /// The kind.
@@ -85,7 +85,7 @@ impl Command {
     }
 }
 
-/// A command with the tag that its completion will carry.
+/// A command, and the tag of its completion.
 #[derive(Debug)]
 pub struct Yield {
     /// The command.
@@ -94,34 +94,34 @@ pub struct Yield {
     pub tag: Tag,
 }
 
-/// A command that knows how it is carried out, which Ganger's own handler does: a call on its way
-/// to the process that is called, for instance. For crates that add commands of their own.
+/// A command with the function that carries it out; Ganger's own handler calls the function. A call
+/// on its way to the called process is such a command. For crates with commands of their own.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Delivery {
-    /// What is known of the command.
+    /// The value of the command.
     pub value: Payload,
-    /// Knows its type.
+    /// Carries the command out. The function knows the type of `value`.
     pub run: fn(Payload, Completer) -> Result<(), BoxError>,
 }
 
 impl Delivery {
-    /// The command with that id, which has to be one of those that Ganger's handler carries out.
+    /// The command with this id. The id must be of a command of Ganger's own handler.
     #[must_use]
     pub fn command(self, id: CommandId) -> Command {
         Command::new(id, Payload::any(self))
     }
 
-    /// Carries it out.
+    /// Carries the command out.
     ///
     /// # Errors
-    /// What the command says.
+    /// The error of the command's function.
     pub fn deliver(self, completer: Completer) -> Result<(), BoxError> {
         (self.run)(self.value, completer)
     }
 }
 
-/// What to do where a command has no handler.
+/// The advice for a command without a handler.
 fn remedy(id: CommandId) -> &'static str {
     /// The ids of sockets.
     const SOCKETS: std::ops::RangeInclusive<u16> = 30..=39;
@@ -141,23 +141,23 @@ pub enum CommandError {
     /// No handler is registered for the id.
     #[error("no handler is registered for command {0}; {remedy}", remedy = remedy(*.0))]
     Unknown(CommandId),
-    /// The handler, or the process that was called, dropped its completer without using it.
+    /// The handler, or the called process, dropped its completer without using it.
     #[error("no answer: the handler or the called process dropped the completer")]
     Dropped,
-    /// The process that was asked has ended without an answer, in this way.
+    /// The called process has ended without an answer, in this way.
     #[error("no answer: the called process has ended: {0}")]
     Ended(ExitCause),
     /// The handler panicked, with this message.
     #[error("the handler panicked: {0}")]
     Panicked(Box<str>),
-    /// No answer has come in the time that was given.
+    /// No answer came within the given time.
     #[error("timed out: no answer")]
     Timeout,
-    /// The answer is not of the type that it was taken as. The answer is inside. The box keeps
-    /// completions small.
+    /// The answer is not of the expected type. The answer is inside. The box keeps completions
+    /// small.
     #[error(transparent)]
     WrongType(Box<WrongType>),
-    /// The handler, or the code that it gave the completer to, reported this error. This error has
+    /// The handler, or the code that got its completer, reported this error. The outer error has
     /// the same text and the same source.
     #[error(transparent)]
     Failed(BoxError),

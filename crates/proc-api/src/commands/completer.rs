@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A scheduler's side of a [`Completer`].
 pub trait CompletionSink: Send + Sync {
-    /// Takes the one result of the yield that its token names.
+    /// Takes the only result of the yield with this token.
     fn complete(self: Arc<Self>, tag: Tag, token: u64, result: Result<Payload, CommandError>);
 
     /// As [`complete`](Self::complete) with a payload, whose parts come in registers.
@@ -23,59 +23,60 @@ pub trait CompletionSink: Send + Sync {
         self.complete(tag, token, Ok(join(first, others)));
     }
 
-    /// The completer of the yield was dropped unused, which completes the yield with
-    /// [`CommandError::Dropped`].
+    /// Takes the news that the completer of a yield was dropped unused. By default, completes the
+    /// yield with [`CommandError::Dropped`].
     fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
         self.complete(tag, token, Err(CommandError::Dropped));
     }
 
-    /// The process that waits for the completion, if it is one.
+    /// The waiting process, if a process waits for the completion.
     fn pid(&self) -> Option<Pid>;
 
-    /// The number of that process's scheduler: two schedulers may have processes with one PID.
-    /// Zero where nothing is known of a scheduler.
+    /// The number of the process's scheduler: processes of two schedulers may have the same PID.
+    /// Zero without a known scheduler.
     #[doc(hidden)]
     fn scheduler(&self) -> u64 {
         0
     }
 
-    /// Whether that process has been asked to finish, is to take no further step, or has ended, or
-    /// has taken the yield back.
+    /// Whether the process has been asked to finish, takes no further step, has ended, or has taken
+    /// the yield back.
     fn is_cancelled(&self, token: u64) -> bool;
 
-    /// Has the call made when that process has ended, or has taken the yield back, if the call is
-    /// still there then. `false` when that is so already. By default it never is.
+    /// Arranges for `call` when the process has ended or has taken the yield back, if the call
+    /// still exists then. Returns `false` when either has happened already. By default, neither
+    /// ever happens.
     fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
         let _ = (token, call);
         true
     }
 
-    /// Has a worker make the call between two steps of that process, behind what has arrived, or
-    /// drop the call when the process ends before. Gives it back when the process has ended, or is
-    /// none, as by default.
+    /// Has a worker make the call between two steps of the process, behind the arrived events, or
+    /// drop the call when the process ends before. Gives the call back when the process has ended,
+    /// or when no process waits. By default, no process waits.
     #[doc(hidden)]
     fn between_steps(self: Arc<Self>, call: Box<StepsCall>) -> Result<(), Box<StepsCall>> {
         Err(call)
     }
 
-    /// It is about to be used: the processor may fetch it from memory meanwhile.
+    /// Tells the processor to fetch the sink from memory: its use is near.
     #[doc(hidden)]
     fn prefetch(&self) {}
 }
 
-/// A call that is made between two steps of a process.
+/// A call between two steps of a process.
 #[doc(hidden)]
 pub type StepsCall = dyn FnOnce() + Send;
 
-/// The right, and the duty, to answer one yield: consumed by answering.
+/// The right, and the duty, to answer a single yield: consumed by answering.
 ///
-/// Dropping it unused answers with [`CommandError::Dropped`]. It may move to any thread, and be
-/// kept for any time. An answer to a process that has ended is dropped and counted.
+/// Dropping the completer unused answers with [`CommandError::Dropped`]. Its holder may move it to
+/// any thread, and keep it for any time. An answer to a process that has ended is dropped and
+/// counted.
 ///
-/// A completer keeps memory of its process alive. Code that keeps it for long lets go of it when
-/// [it is not wanted any longer](Self::on_end), or drops those that
-/// [are cancelled](Self::is_cancelled)
-/// from time to time.
+/// A completer keeps memory of its process alive. So a long-lived holder drops a completer when
+/// [its answer is unwanted](Self::on_end), or drops [cancelled](Self::is_cancelled) completers from
+/// time to time.
 #[must_use = "dropping a completer answers with an error"]
 pub struct Completer {
     /// `None` once it has been used.
@@ -85,7 +86,7 @@ pub struct Completer {
 }
 
 impl Completer {
-    /// A completer for the yield that `token` names; for schedulers.
+    /// Makes a completer for the yield with this token; for schedulers.
     #[inline]
     pub fn new(sink: Arc<dyn CompletionSink>, tag: Tag, token: u64) -> Self {
         Self {
@@ -95,7 +96,7 @@ impl Completer {
         }
     }
 
-    /// A completer that gives the completion to `receive`, for unit tests of handlers.
+    /// Makes a completer that gives the completion to `receive`, for unit tests of handlers.
     ///
     /// ```
     /// use ganger_proc_api::Completer;
@@ -116,7 +117,7 @@ impl Completer {
     /// Answers with a result. Never blocks.
     #[inline]
     pub fn complete(self, result: impl Into<Payload>) {
-        // The conversion may panic. Then the completer is dropped unused, which is an answer.
+        // The conversion may panic. The unwinding then drops the completer, and so answers.
         self.complete_with(result.into());
     }
 
@@ -148,8 +149,7 @@ impl Completer {
         }
     }
 
-    /// The process that waits for the answer; `None` when the answer goes to code outside of any
-    /// process.
+    /// The waiting process; `None` when code outside of any process waits for the answer.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.sink.as_ref().and_then(|sink| sink.pid())
@@ -163,30 +163,30 @@ impl Completer {
         Some((sink.pid()?, sink.scheduler()))
     }
 
-    /// The tag that the process gave the yield.
+    /// The process's tag of the yield.
     #[must_use]
     pub fn tag(&self) -> Tag {
         self.tag
     }
 
-    /// Whether the work may be given up: the process has been asked to finish, is to take no
-    /// further step, or has ended; or it has [taken the yield back](crate::StepOutput::cancel).
-    /// Once `true`, it stays `true`. Never blocks, but for a lock that is held for O(1), where the
-    /// process takes yields back.
+    /// Whether the work may be given up: the process has been asked to finish, takes no further
+    /// step, or has ended; or it has [taken the yield back](crate::StepOutput::cancel). Once
+    /// `true`, it stays `true`. Never blocks, except on a lock held for O(1) if the process takes
+    /// yields back.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let sink = self.sink.as_ref();
         sink.is_none_or(|sink| sink.is_cancelled(self.token))
     }
 
-    /// Has `call` called once when the process has ended, or has
-    /// [taken the yield back](crate::StepOutput::cancel), so that code that keeps the completer can
-    /// drop it. `None`, and no call, when the process has ended already.
+    /// Has `call` called once when the process has ended, or has [taken the yield
+    /// back](crate::StepOutput::cancel), so that the holder can drop the completer. Returns `None`,
+    /// and makes no call, when the process has ended already.
     ///
-    /// A process that has only been asked to finish may still wait for the answer. The thread that
-    /// ends the process makes the call, so it has to be short. A panic in it is contained. Dropping
-    /// the [`EndWatch`] takes the call back, unless it is being made at that moment. O(1),
-    /// amortised. Never blocks, but for a lock that is held for O(1).
+    /// A process may still wait for the answer after a request to finish. The thread that ends the
+    /// process makes the call, so the call must be short. A panic in the call is contained.
+    /// Dropping the [`EndWatch`] takes the call back, unless a thread is making it at this moment.
+    /// O(1), amortised. Never blocks, except on a lock held for O(1).
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Command, Completer, EndWatch, Handler};
@@ -224,14 +224,15 @@ impl Completer {
         is_kept.then_some(EndWatch(call))
     }
 
-    /// What answers go to.
+    /// The sink that gets the answer.
     #[doc(hidden)]
     #[must_use]
     pub fn sink(&self) -> Option<Arc<dyn CompletionSink>> {
         self.sink.clone()
     }
 
-    /// Before many are used one after the other: the waits for their memory overlap then.
+    /// Prefetches the sink. Called for many completers before their use, so that the waits for
+    /// their memory overlap.
     #[doc(hidden)]
     #[inline]
     pub fn prefetch(&self) {
@@ -240,7 +241,7 @@ impl Completer {
         }
     }
 
-    /// Has the answer go through that sink, which is made of the completer's own and its token: for
+    /// Sends the answer through a sink that `sink` makes of the completer's own sink and token: for
     /// crates that watch answers.
     #[doc(hidden)]
     pub fn through<S: CompletionSink + 'static>(
@@ -252,22 +253,21 @@ impl Completer {
         self
     }
 
-    /// What it has been made of.
+    /// The sink, the tag and the token of the completer.
     pub(super) fn into_parts(mut self) -> (Option<Arc<dyn CompletionSink>>, Tag, u64) {
         (self.sink.take(), self.tag, self.token)
     }
 
-    /// The scheduler has told the keeper of the completer that the yield is not wanted any longer:
-    /// nothing completes it.
+    /// Drops the completer without an answer. For a holder that has learnt from the scheduler that
+    /// the answer is unwanted: nothing completes the yield.
     #[doc(hidden)]
     pub fn forget(mut self) {
         drop(self.sink.take());
     }
 }
 
-/// Keeps a call alive that is made when an answer is wanted no longer; see
-/// [`Completer::on_end`]. Dropping it
-/// takes the call back.
+/// Keeps a call for an unwanted answer alive; see [`Completer::on_end`]. Dropping the watch takes
+/// the call back.
 #[must_use = "dropping it takes the call back"]
 pub struct EndWatch(Arc<EndCall>);
 
@@ -280,11 +280,12 @@ impl fmt::Debug for EndWatch {
     }
 }
 
-/// What is called once when a process has ended, or has taken a yield back; for schedulers.
+/// A call for the moment when a process has ended, or has taken a yield back, made once; for
+/// schedulers.
 pub struct EndCall(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl EndCall {
-    /// What makes the call once.
+    /// Wraps a call, to make it once.
     pub fn new(call: impl FnOnce() + Send + 'static) -> Self {
         Self(Mutex::new(Some(Box::new(call))))
     }
@@ -327,7 +328,7 @@ impl fmt::Debug for Completer {
     }
 }
 
-/// What [`Completer::from_fn`] calls with the answer.
+/// The function that [`Completer::from_fn`] calls with the answer.
 type Receive = Box<dyn FnOnce(Completion) + Send>;
 
 struct FnSink {
@@ -410,7 +411,7 @@ mod tests {
         assert!(matches!(completions[0].result, Err(CommandError::Dropped)));
     }
 
-    /// A process that can be ended.
+    /// A process with an end that the test chooses.
     #[derive(Default)]
     struct Mortal(Mutex<Option<Vec<Weak<EndCall>>>>);
 

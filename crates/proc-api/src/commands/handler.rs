@@ -1,13 +1,13 @@
-//! What carries commands out.
+//! The trait of handlers, which carry commands out.
 
 use super::{Command, Completer, CompletionSink, Yield};
 use crate::values::BoxError;
 use std::sync::Arc;
 
-/// Carries out the commands of one kind.
+/// Carries out the commands of a kind.
 ///
-/// `handle` runs on the worker that ran the step, so it must not block. It answers at once, or
-/// hands the completer to the code that will answer. A closure is a handler:
+/// `handle` runs on the worker that ran the step, so it must not block. The handler answers at
+/// once, or hands the completer on to other code. A closure is a handler:
 ///
 /// ```
 /// use ganger_proc_api::{Command, Completer, Handler, Payload};
@@ -36,9 +36,9 @@ pub trait Handler: Send + Sync + 'static {
     /// with [`CommandError::Panicked`](crate::CommandError::Panicked).
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
 
-    /// Carries out the yield in `place`, which answers through `sink`: for schedulers, which leave
-    /// the yield where the step has written it. The handler reads what it needs from there. A copy
-    /// of all of it would wait for the stores of the step.
+    /// Carries out the yield in `place`, and answers through `sink`: for schedulers, which leave
+    /// the yield in place after the step. The handler reads from there. A copy of the whole yield
+    /// would wait for the stores of the step.
     #[doc(hidden)]
     fn handle_in_place(
         &self,
@@ -53,7 +53,7 @@ pub trait Handler: Send + Sync + 'static {
     }
 }
 
-/// There is no yield.
+/// Answers for a place without a yield.
 #[cold]
 fn nothing(sink: Arc<dyn CompletionSink>, token: u64) -> Result<(), BoxError> {
     drop(Completer::new(sink, 0, token));
@@ -67,7 +67,7 @@ where
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
         let (sink, tag, token) = completer.into_parts();
         match sink {
-            // The closure is called in one place alone: so it becomes a part of that.
+            // The closure has a single call site, so the compiler inlines it there.
             Some(sink) => self.handle_in_place(&mut Some(Yield { command, tag }), sink, token),
             None => Ok(()),
         }
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// A shared handler is a handler, so one can be registered in several places.
+/// A shared handler is a handler, so a program can register the same handler in several places.
 impl<H: Handler + ?Sized> Handler for Arc<H> {
     #[inline]
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {

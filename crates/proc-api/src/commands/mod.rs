@@ -1,4 +1,4 @@
-//! Commands, the handlers that carry them out, and the completions that answer them.
+//! Commands, their handlers, and the completions that answer them.
 //!
 //! **Promises.** A command gets exactly one answer: a [`Completer`] is consumed by answering, and
 //! answers with an error when it is dropped.

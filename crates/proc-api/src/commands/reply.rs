@@ -1,18 +1,19 @@
-//! The right and the duty to give an answer of one type.
+//! The right and the duty to give an answer of a known type.
 
 use super::{Completer, EndWatch};
 use crate::values::{BoxError, Payload, Pid};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The right, and the duty, to give one answer of type `T`: a [`Completer`] that knows the type.
+/// The right, and the duty, to give a single answer of type `T`: a [`Completer`] that knows the
+/// type.
 ///
-/// A message that asks for something has one inside. The handler of a
-/// [typed command](crate::TypedCommand) gets one beside the command, and may give it to a process
-/// in a message.
+/// A message with a question carries a reply inside. The handler of a [typed
+/// command](crate::TypedCommand) gets a reply with the command, and may give it to a process in a
+/// message.
 ///
-/// Dropping it unused answers with [`CommandError::Dropped`](crate::CommandError::Dropped). It may
-/// move to any thread, and be kept for any time.
+/// Dropping the reply unused answers with [`CommandError::Dropped`](crate::CommandError::Dropped).
+/// Its holder may move it to any thread, and keep it for any time.
 ///
 /// ```
 /// use ganger_proc_api::{Actor, Context, Reply, StepOutput, StepResult};
@@ -43,7 +44,7 @@ pub struct Reply<T> {
 }
 
 impl<T: Send + 'static> Reply<T> {
-    /// The reply that answers through `completer`; for schedulers and for tests.
+    /// Makes a reply that answers through `completer`; for schedulers and for tests.
     #[inline]
     pub fn new(completer: Completer) -> Self {
         let answer = PhantomData;
@@ -61,8 +62,7 @@ impl<T: Send + 'static> Reply<T> {
         self.completer.fail(error);
     }
 
-    /// The process that waits for the answer; `None` when the answer goes to code outside of any
-    /// process.
+    /// The waiting process; `None` when code outside of any process waits for the answer.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.completer.pid()
@@ -74,7 +74,7 @@ impl<T: Send + 'static> Reply<T> {
         self.completer.is_cancelled()
     }
 
-    /// Has `call` called when the answer is wanted no longer: see [`Completer::on_end`].
+    /// Has `call` called when the answer is unwanted: see [`Completer::on_end`].
     #[must_use = "dropping it takes the call back"]
     pub fn on_end(&self, call: impl FnOnce() + Send + 'static) -> Option<EndWatch> {
         self.completer.on_end(call)

@@ -1,14 +1,13 @@
-//! Commands that are types: what is asked for, and what the answer is, is checked by the compiler.
+//! Commands as types: the compiler checks the request and the type of its answer.
 //!
 //! **Problem.** A command has a number, under which a worker finds its handler fast. People should
 //! not have to agree on numbers.
 //!
-//! **Rejected.** A number that is worked out from the type's name: two names may have the same. A
-//! look-up by type for each command: it takes longer than the rest of a command.
+//! **Rejected.** A number computed from the type's name: two names may have the same. A look-up by
+//! type for each command: the look-up takes longer than the rest of a command.
 //!
-//! **Protocol.** The program keeps one table, which gives each type the next number from
-//! [`CommandId::FIRST_TYPED`] on when the type is first seen. Each thread remembers a few types
-//! with their numbers.
+//! **Protocol.** The program keeps a table. The table gives each new type the next number from
+//! [`CommandId::FIRST_TYPED`] on. Each thread remembers a few types with their numbers.
 
 use super::{Command, CommandError, CommandId, Completer, Completion, Reply, Tag};
 use crate::raw::Kind;
@@ -19,7 +18,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{PoisonError, RwLock};
 
-/// A command that is a type of its own, with the type of its answer.
+/// A command with a type of its own, and with the type of its answer.
 ///
 /// ```
 /// use ganger_proc_api::{StepOutput, TypedCommand};
@@ -38,10 +37,11 @@ use std::sync::{PoisonError, RwLock};
     note = "implement `TypedCommand`, which says what the answer is"
 )]
 pub trait TypedCommand: Send + Sized + 'static {
-    /// What the command is answered with.
+    /// The type of the answer.
     type Answer: Send + 'static;
 
-    /// The command as its handler gets it. For commands that no handler is registered for.
+    /// Makes the command as its handler gets it. Overridden by commands without a registered
+    /// handler.
     #[doc(hidden)]
     #[inline]
     fn into_command(self) -> Command {
@@ -56,7 +56,7 @@ static TYPES: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
 const REMEMBERED: usize = 16;
 
 thread_local! {
-    /// Each at a place that its kind chooses.
+    /// The kind of a type chooses its place.
     static RECENT: [Cell<Option<(Kind, CommandId)>>; REMEMBERED] =
         const { [const { Cell::new(None) }; REMEMBERED] };
 }
@@ -64,14 +64,14 @@ thread_local! {
 impl CommandId {
     /// The first id of users' commands. The ids below are Ganger's own.
     pub const FIRST_OF_USERS: u16 = 256;
-    /// The first id of [typed commands](TypedCommand), which get theirs by themselves.
+    /// The first id of [typed commands](TypedCommand); the table gives each type its id.
     pub const FIRST_TYPED: u16 = 32_768;
 
-    /// Sleep, one of Ganger's own: its value is a number of nanoseconds, as a `u64`, and it is
-    /// answered with `()` when these are over, never before.
+    /// Sleep. Ganger's own command: its value is a number of nanoseconds, as a `u64`. The answer
+    /// `()` comes when the time is over, never before.
     pub const SLEEP: Self = Self::new(10);
 
-    /// Wait until a moment, one of Ganger's own: its value is [`Instant::as_nanos`], as a `u64`.
+    /// Wait until a moment. Ganger's own command: its value is [`Instant::as_nanos`], as a `u64`.
     ///
     /// [`Instant::as_nanos`]: crate::Instant::as_nanos
     pub const TIMER: Self = Self::new(11);
@@ -80,16 +80,16 @@ impl CommandId {
     /// period of zero is an error.
     pub const TICKER: Self = Self::new(12);
 
-    /// Carry out the command in the second value, one of Ganger's own. Fails with
-    /// [`CommandError::Timeout`](crate::CommandError::Timeout) after so many nanoseconds, the first
-    /// value, as a `u64`.
+    /// Carry out the command in the second value. Ganger's own command: fails with
+    /// [`CommandError::Timeout`](crate::CommandError::Timeout) after the first value, a number of
+    /// nanoseconds as a `u64`.
     pub const ASK_WITHIN: Self = Self::new(13);
 
-    /// Wait for a future, one of Ganger's own: it is answered with what the future gives.
+    /// Wait for a future. Ganger's own command: the answer is the output of the future.
     #[doc(hidden)]
     pub const UNTIL: Self = Self::new(41);
 
-    /// The id of a typed command: the same each time in one run of a program. O(1).
+    /// The id of a typed command: the same each time in a run of a program. O(1).
     #[must_use]
     #[inline]
     pub fn of<C: TypedCommand>() -> Self {
@@ -133,7 +133,7 @@ impl CommandId {
         Self::FIRST_TYPED.checked_add(index).map(Self::new)
     }
 
-    /// The type of the command, if it is a typed one that the program has seen.
+    /// The type of the command, for a typed command that the program has seen.
     #[must_use]
     pub fn kind(self) -> Option<Kind> {
         let index = self.get().checked_sub(Self::FIRST_TYPED)?;
@@ -142,7 +142,7 @@ impl CommandId {
     }
 }
 
-/// The tag of a typed command that a process has yielded, with the command's type.
+/// The tag of a yielded typed command, with the command's type.
 ///
 /// ```
 /// use ganger_proc_api::{Completion, StepOutput, TypedCommand};
@@ -163,13 +163,13 @@ impl CommandId {
 /// # Ok::<(), ganger_proc_api::CommandError>(())
 /// ```
 pub struct Asked<C> {
-    /// The tag that the process gave the yield.
+    /// The process's tag of the yield.
     pub tag: Tag,
     command: PhantomData<fn(C)>,
 }
 
 impl<C: TypedCommand> Asked<C> {
-    /// The command has been yielded with that tag; for crates that add ways to ask.
+    /// Names a command yielded with this tag; for crates that add ways to ask.
     #[must_use]
     pub fn new(tag: Tag) -> Self {
         let command = PhantomData;
@@ -182,7 +182,7 @@ impl<C: TypedCommand> Asked<C> {
         completion.tag == self.tag
     }
 
-    /// The answer that the completion brings.
+    /// Takes the answer out of the completion.
     ///
     /// # Errors
     /// [`CommandError`] when the command has failed, or the answer is of another type.
@@ -216,7 +216,7 @@ impl Completion {
     }
 }
 
-/// A handler that is called with a command of type `C`, as a [`Handler`](super::Handler).
+/// Makes a [`Handler`](super::Handler) of a function that takes commands of type `C`.
 ///
 /// ```
 /// use ganger_proc_api::{typed_handler, Handler, TypedCommand};
@@ -266,7 +266,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(ids(), others);
         }
-        // As two threads do it that are the first to ask.
+        // Two threads do the same when both are the first to ask.
         assert_eq!(CommandId::add(Kind::of::<Double>()), others.0);
         let (double, halve) = others;
         assert_ne!(double, halve);
@@ -279,7 +279,7 @@ mod tests {
         );
     }
 
-    /// More types than a thread remembers, which share its places.
+    /// The types are more than a thread remembers, and share its places.
     #[test]
     fn many_types_keep_their_numbers() {
         struct Nth<const N: usize>;

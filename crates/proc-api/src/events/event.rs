@@ -1,33 +1,32 @@
-//! One event: what a step takes from its [`Events`](crate::Events).
+//! The events that a step takes from its [`Events`](crate::Events).
 
 use super::{CancelReason, ExitNotice};
 use crate::commands::Completion;
 use crate::values::Message;
 use std::any::Any;
 
-/// Something that happened to a process since its last step.
+/// News for a process since its last step.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
     /// A message has arrived.
     Message(Message),
-    /// A command that the process yielded has been carried out, or has failed.
+    /// A command of the process has been carried out, or has failed.
     Completion(Completion),
     /// The process is asked to finish. It ends after the step that is shown this event, taken or
-    /// not, with [`ExitReason::Cancelled`](crate::ExitReason::Cancelled), unless that step says
-    /// otherwise: with [`done`](crate::StepOutput::done),
-    /// [`upgrade`](crate::StepOutput::upgrade) or
-    /// [`defer_cancel`](crate::StepOutput::defer_cancel).
+    /// not, with [`ExitReason::Cancelled`](crate::ExitReason::Cancelled), unless the step says
+    /// otherwise: with [`done`](crate::StepOutput::done), [`upgrade`](crate::StepOutput::upgrade)
+    /// or [`defer_cancel`](crate::StepOutput::defer_cancel).
     Cancel(CancelReason),
-    /// A control message has arrived. It overtakes messages and completions. The box keeps other
-    /// events small.
+    /// A control message has arrived. Control messages overtake messages and completions. The box
+    /// keeps other events small.
     Control(Box<Message>),
-    /// A process that this one [monitors](crate::Context::monitor) has ended. The notice
+    /// A process [monitored](crate::Context::monitor) by this process has ended. The notice
     /// overtakes messages and completions.
     Exit(Box<ExitNotice>),
 }
 
-// Each event is moved into a mailbox and out of it again, so its size counts.
+// Each event moves into a mailbox and out again, so its size counts.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Event>() == 56 && size_of::<Event>() == size_of::<Message>());
 
@@ -42,8 +41,8 @@ impl Event {
         }
     }
 
-    /// The value of a message made by [`Message::of`] from an `M` other than `Message`. Leaves an
-    /// event that owns nothing then.
+    /// Takes the value of a message that [`Message::of`] made from an `M` other than `Message`.
+    /// Leaves an event that owns nothing.
     #[inline]
     pub(super) fn take_value<M: Any>(&mut self) -> Option<M> {
         match self {

@@ -6,21 +6,21 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-/// Why a process ended. Every process has exactly one.
+/// Why a process ended. Every process has exactly one exit reason.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExitReason {
-    /// It finished, with this result.
+    /// The process finished by itself, with this result.
     Done(Payload),
     /// A step returned this error.
     Failed(BoxError),
     /// A step panicked, with this message.
     Panicked(Box<str>),
-    /// It was cancelled for this reason, and has not said how it finishes.
+    /// The process was cancelled for this reason, and did not say how it finishes.
     Cancelled(CancelReason),
-    /// It was terminated: by a call, or because a shutdown's deadline had passed.
+    /// The process was terminated: by a call, or because a shutdown's deadline had passed.
     Terminated,
-    /// It asked to be replaced, and the replacement failed.
+    /// The process asked to be replaced, and the replacement failed.
     UpgradeFailed(UpgradeError),
     /// An exit signal ended it, of a linked process for instance, for this cause.
     Exited(ExitCause),
@@ -49,7 +49,7 @@ impl ExitReason {
         }
     }
 
-    /// The result as a `T`, if it finished by itself with one.
+    /// The result as a `T`, if the process finished by itself with a `T`.
     ///
     /// ```
     /// use ganger_proc_api::ExitReason;
@@ -63,7 +63,7 @@ impl ExitReason {
     ///
     /// # Errors
     /// The reason itself when the process ended in another way, and [`WrongType`], with the result
-    /// inside, when that is of another type.
+    /// inside, when the result is of another type.
     ///
     /// [`WrongType`]: crate::WrongType
     pub fn take<T: Any>(self) -> Result<T, BoxError> {
@@ -91,8 +91,8 @@ impl fmt::Display for ExitReason {
     }
 }
 
-/// With it, `exit.into_result()?` reports what went wrong. The text of an error inside is part of
-/// this one's text, and the source of that error is this one's source.
+/// Lets `exit.into_result()?` report the failure. The text of an inner error is part of the
+/// reason's text, and the inner error's source is the reason's source.
 impl Error for ExitReason {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
@@ -105,12 +105,12 @@ impl Error for ExitReason {
 
 /// Why a process could not be replaced.
 ///
-/// The text of an error inside is part of this one's text, and the source of that error is this
-/// one's source.
+/// The text of an inner error is part of this error's text, and the inner error's source is this
+/// error's source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum UpgradeError {
-    /// No factory of that name is registered.
+    /// No factory has this name.
     UnknownFactory(Symbol),
     /// The factory panicked, with this message.
     FactoryPanicked(Box<str>),

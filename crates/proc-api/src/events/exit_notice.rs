@@ -6,18 +6,18 @@ use crate::values::Pid;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The end of a process, as a process that [monitors](crate::Context::monitor) it sees it.
+/// The end of a process, as its [monitor](crate::Context::monitor) sees it.
 #[derive(Debug, Clone)]
 pub struct ExitNotice {
-    /// The process that has ended.
+    /// The ended process.
     pub pid: Pid,
-    /// The tag that the monitoring process chose.
+    /// The monitoring process's tag.
     pub tag: Tag,
     /// How it ended.
     pub cause: ExitCause,
     in_order: bool,
     withdrawal: Option<Withdrawal>,
-    /// Of the incarnation that is told.
+    /// Withdrawn with the incarnation that the notice is for.
     incarnation: Option<Withdrawal>,
 }
 
@@ -35,7 +35,7 @@ impl ExitNotice {
         }
     }
 
-    /// The same notice, as one that overtakes nothing: for schedulers.
+    /// The same notice, but it overtakes nothing: for schedulers.
     #[must_use]
     pub fn in_order(self) -> Self {
         Self {
@@ -44,14 +44,13 @@ impl ExitNotice {
         }
     }
 
-    /// Whether it stays behind the messages that have arrived before it.
+    /// Whether the notice stays behind the messages that have arrived before it.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
         self.in_order
     }
 
-    /// The same notice, which no step is shown once it has been withdrawn: for crates above the
-    /// scheduler.
+    /// The same notice, but a withdrawal hides it from later steps: for crates above the scheduler.
     #[must_use]
     pub fn withdrawn_by(self, withdrawal: &Withdrawal) -> Self {
         Self {
@@ -60,8 +59,8 @@ impl ExitNotice {
         }
     }
 
-    /// The same notice, for an incarnation of a process that is restarted in place: no other one is
-    /// shown it. For crates above the scheduler.
+    /// The same notice, for an incarnation of a process that is restarted in place: no other
+    /// incarnation is shown it. For crates above the scheduler.
     #[must_use]
     pub fn for_incarnation(self, end: Option<Withdrawal>) -> Self {
         Self {
@@ -70,7 +69,7 @@ impl ExitNotice {
         }
     }
 
-    /// Whether it has been withdrawn, so that [`Events`](crate::Events) passes it over.
+    /// Whether the notice has been withdrawn: [`Events`](crate::Events) passes it over.
     #[must_use]
     #[inline]
     pub fn is_withdrawn(&self) -> bool {
@@ -88,7 +87,7 @@ impl PartialEq for ExitNotice {
 
 impl Eq for ExitNotice {}
 
-/// Withdraws notices of exits, queued ones included. A clone withdraws the same notices.
+/// Withdraws notices of exits, queued notices included. A clone withdraws the same notices.
 ///
 /// ```
 /// use ganger_proc_api::{Event, Events, ExitCause, ExitNotice, Withdrawal};
@@ -106,11 +105,11 @@ impl Eq for ExitNotice {}
 pub struct Withdrawal(Arc<AtomicBool>);
 
 impl Withdrawal {
-    /// From now on no step is shown the notices. A step that runs elsewhere meanwhile may have seen
-    /// one.
+    /// Withdraws the notices: later steps are not shown them. A step that runs at this moment may
+    /// have seen a notice already.
     pub fn withdraw(&self) {
-        // Ordering: Relaxed: it publishes nothing. A later step of the same process comes after
-        // this in the order of the process's turns.
+        // Ordering: Relaxed: the flag publishes nothing. A later step of the same process comes
+        // after this store in the order of the process's turns.
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -118,7 +117,7 @@ impl Withdrawal {
     #[must_use]
     #[inline]
     pub fn is_withdrawn(&self) -> bool {
-        // Ordering: Relaxed, as for the store in `withdraw`.
+        // Ordering: Relaxed: the flag publishes nothing.
         self.0.load(Ordering::Relaxed)
     }
 
@@ -128,7 +127,7 @@ impl Withdrawal {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether anything but this one knows of it: a notice for instance that no step has taken.
+    /// Whether a clone exists, for example in a notice that no step has taken.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
@@ -136,7 +135,7 @@ impl Withdrawal {
 }
 
 impl ExitCause {
-    /// The cause that belongs to `reason`; `text` makes the texts of errors. For schedulers.
+    /// The cause for `reason`; `text` makes the texts of errors. For schedulers.
     #[doc(hidden)]
     #[must_use]
     pub fn of(
@@ -159,7 +158,7 @@ impl ExitCause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("can't monitor {pid}: not a process of this scheduler")]
 pub struct MonitorError {
-    /// The PID that was to be monitored.
+    /// The PID of the intended target.
     pub pid: Pid,
 }
 

@@ -1,7 +1,7 @@
-//! What happens to a process: the events that its steps take, and its end.
+//! The events that the steps of a process take, and its end.
 //!
 //! **Promises.** An [`Event`] is no larger than a message. A step takes events by value and in
-//! order, and what it leaves stays in order.
+//! order, and the events that it leaves stay in order.
 //!
 //! **Imports.** `commands`, `values` and `raw`.
 

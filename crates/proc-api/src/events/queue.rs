@@ -12,17 +12,17 @@ use std::mem;
 /// A node of a list of events.
 pub type EventNode = Node<Event>;
 
-/// A cursor over events that a scheduler leaves in its list.
+/// A cursor over events in a scheduler's list.
 pub type EventCursor = Cursor<Event>;
 
-/// The events of one step, as an iterator that gives them by value.
+/// The events of a step, as an iterator by value.
 ///
 /// First come system events: cancellations, control messages and notices of ended processes. Then
 /// come messages and completions. Each group is in the order of arrival.
 ///
-/// What a step does not take is kept, in order, in front of the next step's events of its group. It
-/// does not cause a step by itself. So a process that waits for a particular event may leave the
-/// others where they are (selective receive).
+/// Events that a step leaves are kept, in order, in front of the next step's events of their group.
+/// They do not cause a step by themselves. So a process that waits for a particular event may leave
+/// all other events in the queue (selective receive).
 ///
 /// ```
 /// use ganger_proc_api::{Event, Events, Message};
@@ -42,12 +42,12 @@ pub struct Events<'a> {
 }
 
 /// The list behind [`Events`]. Each scheduler keeps it in its own form, so that events need not be
-/// moved before a step takes them. For unit tests of processes, a `VecDeque` is one.
+/// moved before a step takes them. For unit tests of processes, a `VecDeque` is such a list.
 pub trait EventQueue {
-    /// How many events there are.
+    /// The number of events.
     fn len(&self) -> usize;
 
-    /// Whether there are no events.
+    /// Whether the list is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -58,11 +58,11 @@ pub trait EventQueue {
     /// Takes the first event.
     fn pop_front(&mut self) -> Option<Event>;
 
-    /// Takes the first event for which `wanted` holds. The others keep their order.
+    /// Takes the first event for which `wanted` holds. The rest keeps its order.
     fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event>;
 
-    /// As [`take_where`](Self::take_where), without the messages and completions that earlier steps
-    /// have left, and without system events. A queue that does not tell them apart looks at all.
+    /// As [`take_where`](Self::take_where), without system events, and without messages and
+    /// completions left by earlier steps. A queue without this distinction looks at all events.
     #[doc(hidden)]
     fn take_new_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
         self.take_where(wanted)
@@ -96,14 +96,14 @@ impl EventQueue for VecDeque<Event> {
 }
 
 impl<'a> Events<'a> {
-    /// The events in `queue`. Those that are not taken stay there.
+    /// Gives the events in `queue`. Events that the step leaves stay there.
     #[inline]
     pub fn new(queue: &'a mut (dyn EventQueue + 'a)) -> Self {
         Self::of(queue, None)
     }
 
-    /// As [`new`](Self::new). If there is a cursor, it is over all events of `queue`, and the queue
-    /// knows from it which of them have been taken.
+    /// As [`new`](Self::new). A cursor must be over all events of `queue`; it tells the queue how
+    /// many events have been taken.
     #[doc(hidden)]
     #[inline]
     pub fn of(queue: &'a mut (dyn EventQueue + 'a), cursor: Option<&'a EventCursor>) -> Self {
@@ -113,7 +113,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// How many events are left, with notices that have been withdrawn.
+    /// The number of events left, withdrawn notices included.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
@@ -130,8 +130,8 @@ impl<'a> Events<'a> {
         self.len() == 0
     }
 
-    /// The next event, left in place. It may be a notice that has been withdrawn, which
-    /// [`next`](Iterator::next) passes over.
+    /// The next event, left in place. It may be a withdrawn notice; [`next`](Iterator::next) passes
+    /// it over.
     #[must_use]
     pub fn peek(&self) -> Option<&Event> {
         match &self.reader {
@@ -140,7 +140,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Takes the first event for which `wanted` holds. The others keep their order. O(events).
+    /// Takes the first event for which `wanted` holds. The rest keeps its order. O(events).
     pub fn take_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
         let mut has_withdrawn = false;
         let taken = self.queue.take_where(&mut |event| {
@@ -150,13 +150,14 @@ impl<'a> Events<'a> {
             }
             wanted(event)
         });
-        // So that they do not pile up where all events are taken in this way.
+        // Removes withdrawn notices: otherwise they pile up in a process that takes all events in
+        // this way.
         while has_withdrawn && self.queue.take_where(&mut is_withdrawn).is_some() {}
         taken
     }
 
-    /// As [`take_where`](Self::take_where), among the new messages and completions at the least:
-    /// for crates whose earlier steps have looked at the others. O(new events).
+    /// As [`take_where`](Self::take_where), at least among the new messages and completions: for
+    /// crates whose earlier steps have looked at the older events. O(new events).
     #[doc(hidden)]
     pub fn take_new_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
         self.queue
@@ -164,11 +165,11 @@ impl<'a> Events<'a> {
     }
 }
 
-/// For crates whose waits take one event after the other: what is wanted leaves the event where
-/// this lies. An event that is moved first, and looked at then, costs a stall for each move.
+/// For crates whose waits take one event after the other: only the wanted part leaves the event's
+/// place. Moving an event first, and looking at it then, costs a stall for each move.
 impl Events<'_> {
-    /// The value of the next event, if that is a message of type `M`, and lies in its node.
-    /// Otherwise the event stays.
+    /// Takes the value of the next event, if the event is a message of type `M` and lies in its
+    /// node. Otherwise the event stays.
     #[doc(hidden)]
     #[inline]
     pub fn next_value<M: Any>(&mut self) -> Option<M> {
@@ -176,8 +177,8 @@ impl Events<'_> {
         reader.next_part(|event| event.take_value())
     }
 
-    /// The value of the next message of type `M`. Events before that, and messages of other types,
-    /// are dropped.
+    /// Takes the value of the next message of type `M`. Drops the events before it, and messages of
+    /// other types.
     #[doc(hidden)]
     #[inline]
     pub fn next_message<M: Any>(&mut self) -> Option<M> {
@@ -189,7 +190,7 @@ impl Events<'_> {
     }
 
     /// Takes the next event, and puts its result into `place`, if it is a completion. Returns
-    /// whether it was one.
+    /// whether it was a completion.
     #[doc(hidden)]
     #[inline]
     pub fn next_result(&mut self, place: &mut Result<Payload, CommandError>) -> bool {
@@ -207,7 +208,7 @@ impl Events<'_> {
     }
 }
 
-/// Whether it is a notice that is not to be shown any more.
+/// Whether the event is a withdrawn notice.
 #[inline]
 fn is_withdrawn(event: &Event) -> bool {
     matches!(event, Event::Exit(notice) if notice.is_withdrawn())
@@ -223,7 +224,7 @@ impl Events<'_> {
         }
     }
 
-    /// The next one that has not been withdrawn.
+    /// Takes the next event, and passes withdrawn notices over.
     #[cold]
     #[inline(never)]
     fn next_shown(&mut self) -> Option<Event> {
@@ -253,7 +254,7 @@ impl Iterator for Events<'_> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.len();
-        // Those that have been withdrawn are passed over.
+        // The iterator passes withdrawn notices over.
         (0, Some(left))
     }
 }

@@ -1,8 +1,8 @@
 //! The guard against routing loops.
 //!
-//! **Problem.** Receivers may pass envelopes on to one another in a loop. Each of them may also try
-//! a second receiver if the first has refused. A limit on the depth alone does not suffice: with
-//! two tries at each level, the number of sends doubles with every level.
+//! **Problem.** Receivers may pass envelopes on to one another in a loop. Each receiver may also
+//! try a second receiver if the first has refused. A limit on the depth alone does not suffice:
+//! with two tries at each level, the number of sends doubles with every level.
 //!
 //! **Protocol.** Each thread counts how deep its sends are nested.
 //! 1. A send that reaches the limit is refused, and lowers the limit by one.
@@ -19,10 +19,10 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::thread::LocalKey;
 
-/// How many routers may pass envelopes on to other nodes, nested on one thread.
+/// The most routers on a thread that pass envelopes on to other nodes, nested in each other.
 const MAX_ROUTERS: usize = 32;
 
-/// How many hosts may be sent to, nested on one thread. A stack has room for this many.
+/// The most hosts on a thread with sends nested in each other. A stack has room for this many.
 const MAX_HOSTS: usize = 128;
 
 /// The lowest limit before [`MANY_REFUSALS`] refusals.
@@ -31,7 +31,7 @@ const MIN_LIMIT: usize = 4;
 /// From this many refusals on, the limit falls below [`MIN_LIMIT`].
 const MANY_REFUSALS: usize = 1_000;
 
-/// The nested sends of one thread.
+/// The nested sends of a thread.
 #[derive(Clone, Copy)]
 struct Hops {
     depth: usize,
@@ -52,7 +52,7 @@ impl Hops {
         }
     }
 
-    /// Goes one level deeper. `false`: the limit forbids it.
+    /// Goes a level deeper. `false`: the limit forbids it.
     fn descend(&mut self) -> bool {
         let is_allowed = self.depth < self.limit;
         if is_allowed {
@@ -71,7 +71,7 @@ impl Hops {
         is_allowed
     }
 
-    /// Comes back from one level.
+    /// Comes back from a level.
     fn ascend(&mut self) {
         self.depth -= 1;
         if self.depth == 0 {
@@ -85,7 +85,7 @@ thread_local! {
     static HOSTS: Cell<Hops> = const { Cell::new(Hops::new(MAX_HOSTS)) };
 }
 
-/// One level of nesting: this thread passes an envelope on until the hop is dropped.
+/// A level of nesting: this thread passes an envelope on until the hop is dropped.
 #[must_use]
 #[derive(Debug)]
 pub struct Hop {
@@ -95,7 +95,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// Begins a hop from one router to another. `None` at the limit: the routers form a loop.
+    /// Begins a hop from a router to another. `None` at the limit: the routers form a loop.
     #[inline]
     #[must_use]
     pub fn between_routers() -> Option<Self> {

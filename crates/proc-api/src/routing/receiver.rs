@@ -1,4 +1,4 @@
-//! The trait of receivers of envelopes, and receivers that are closures.
+//! The trait of receivers of envelopes, and receivers from closures.
 
 use crate::values::{Envelope, SendError, SendErrorKind};
 use std::fmt;
@@ -36,9 +36,9 @@ use std::sync::{Arc, Weak};
 pub trait EnvelopeReceiver: Send + Sync {
     /// Takes the envelope, or returns it unchanged inside the error.
     ///
-    /// The implementation must not block. Envelopes from one thread to one PID must arrive in the
-    /// order of their sends. The caller holds no lock, so an implementation may itself send. It may
-    /// also add and remove hosts, peers and channels anywhere, even itself.
+    /// The implementation must not block. Envelopes from the same thread to the same PID must
+    /// arrive in the order of their sends. The caller holds no lock, so an implementation may
+    /// itself send. It may also add and remove hosts, peers and channels anywhere, even itself.
     ///
     /// # Errors
     /// [`SendError`] with the envelope inside. Its kind tells why the envelope was refused.
@@ -47,8 +47,8 @@ pub trait EnvelopeReceiver: Send + Sync {
     /// Takes a control message, as [`send`](Self::send) does. Control messages overtake other
     /// messages in the target's mailbox.
     ///
-    /// By default, `send` takes it as an ordinary message. A receiver that passes envelopes on
-    /// should implement this method, and pass control messages on as control messages. The two
+    /// By default, `send` takes it as an ordinary message. An implementation that passes envelopes
+    /// on should implement this method, and pass control messages on as control messages. The two
     /// kinds have no order between them.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl<R: EnvelopeReceiver + ?Sized> EnvelopeReceiver for Arc<R> {
 
 /// Refuses with [`SendErrorKind::Stopping`] if the receiver has been dropped.
 ///
-/// Two routers of one program that are each other's peers keep each other alive. Let one of them
+/// Two routers of the same program that are each other's peers keep each other alive. Let either
 /// hold the other as a `Weak`.
 impl<R: EnvelopeReceiver> EnvelopeReceiver for Weak<R> {
     fn send(&self, envelope: Envelope) -> Result<(), SendError> {
@@ -98,7 +98,7 @@ impl<R: EnvelopeReceiver + ?Sized> EnvelopeReceiver for &R {
     }
 }
 
-/// A receiver that calls a function: see [`receiver_fn`].
+/// Calls a function with each envelope: see [`receiver_fn`].
 #[derive(Clone, Copy)]
 pub struct ReceiverFn<F>(F);
 
