@@ -1,4 +1,4 @@
-//! Processes that take messages of one type.
+//! Processes with messages of a single type.
 
 use super::output::runner::RunnerOutput as _;
 use super::{Context, Process, StepOutput, StepResult};
@@ -9,10 +9,10 @@ use std::any;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A process that takes messages of one type.
+/// A process with messages of a single type.
 ///
 /// A scheduler calls [`receive`](Self::receive) with one message after the other, in the order of
-/// their arrival, and the other methods with what else happens. The process waits when nothing is
+/// their arrival, and the other methods with all other events. The process waits when no event is
 /// left, unless it has said otherwise. After [`done`](StepOutput::done) it takes nothing more.
 ///
 /// ```
@@ -45,7 +45,7 @@ use std::marker::PhantomData;
     note = "of a closure, `actor_fn(|ctx, message: M, out| {{ … Ok(()) }})` makes one"
 )]
 pub trait Actor: Send + 'static {
-    /// What it takes: mostly an enum of its own.
+    /// The type of its messages: mostly an enum of its own.
     type Message: Send + 'static;
 
     /// Takes one message.
@@ -61,7 +61,7 @@ pub trait Actor: Send + 'static {
 
     /// Prepares the process, on the thread that starts it.
     ///
-    /// It may start others, up to a depth: see [`Process::init`].
+    /// The process may start other processes, up to a depth: see [`Process::init`].
     ///
     /// # Errors
     /// An error keeps the process from starting, and goes to the starter.
@@ -70,9 +70,9 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// The first step: what takes longer than the starter should wait, or asks for something. It
-    /// comes before all else, also before a message that has arrived meanwhile. By default it does
-    /// nothing.
+    /// Takes the first step: for requests, and for work that takes longer than the starter should
+    /// wait. The scheduler calls it before all other methods, also before a message that has
+    /// arrived meanwhile. By default, does nothing.
     ///
     /// ```
     /// use ganger_proc_api::{Actor, Completion, Context, StepOutput, StepResult, TypedCommand};
@@ -112,8 +112,8 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// A command that the process yielded is answered. By default the answer is dropped, and one
-    /// that is an error is reported: schedulers have a line for that.
+    /// Takes the answer to a command of the process. By default, drops the answer, and reports an
+    /// error: schedulers write a line for it.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -130,9 +130,9 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// A process that this one [monitors](Context::monitor) has ended. By default the notice is
-    /// dropped. A notice overtakes messages, also those that the process has sent before its end,
-    /// unless the monitor has chosen otherwise.
+    /// Takes the notice that a [monitored](Context::monitor) process has ended. By default, drops
+    /// the notice. A notice overtakes messages, also the last messages of the ended process, unless
+    /// the monitor has chosen otherwise.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -141,8 +141,8 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// The process is asked to finish. It ends after this, unless it
-    /// [defers the cancellation](StepOutput::defer_cancel) and finishes later by itself.
+    /// Takes a request to finish. The process ends after this call, unless it [defers the
+    /// cancellation](StepOutput::defer_cancel) and finishes later by itself.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -156,9 +156,9 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// A message of another type has come all the same: before this process took the place of
-    /// another one, or before its `init`. By default the message is dropped. Later ones are refused
-    /// at the send.
+    /// Takes a message of another type. Such a message comes from the time before this process took
+    /// the place of another process, or before its `init`; later, the send is refused. By default,
+    /// drops the message.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -171,14 +171,14 @@ pub trait Actor: Send + 'static {
     fn close(&mut self) {}
 }
 
-/// An actor that calls a closure with each message: see [`actor_fn`].
+/// Calls a closure with each message: see [`actor_fn`].
 pub struct ActorFn<M, F> {
     receive: F,
     takes: PhantomData<fn(M)>,
 }
 
-/// An actor of a closure, which takes what [`Actor::receive`] takes. It has no other methods: for
-/// answers and notices implement [`Actor`].
+/// Makes an actor of a closure that takes the arguments of [`Actor::receive`]. The other methods
+/// keep their defaults: for answers and notices implement [`Actor`].
 ///
 /// ```
 /// use ganger_proc_api::{Actor, actor_fn};
@@ -222,7 +222,7 @@ impl<M, F> fmt::Debug for ActorFn<M, F> {
     }
 }
 
-/// An [`Actor`] as a [`Process`]: for calls that take a process, an upgrade for instance.
+/// An [`Actor`] as a [`Process`]: for calls with a process, such as an upgrade.
 #[derive(Debug, Default, Clone)]
 pub struct ActorProcess<A> {
     actor: A,
@@ -230,7 +230,7 @@ pub struct ActorProcess<A> {
 }
 
 impl<A: Actor> ActorProcess<A> {
-    /// The process that the actor is.
+    /// Makes a process of the actor.
     #[inline]
     pub fn new(actor: A) -> Self {
         let is_started = false;

@@ -1,4 +1,4 @@
-//! What a context asks of the scheduler that runs its process.
+//! The requests of a context to the scheduler that runs its process.
 
 use super::{Process, RegisterNameError, RegisterNameErrorKind, SubmitError, SubmitErrorKind};
 use crate::commands::{CommandError, Tag};
@@ -14,12 +14,12 @@ pub trait ContextBackend: Any + Send + Sync {
     /// The process's own PID.
     fn pid(&self) -> Pid;
 
-    /// The process takes messages of that kind alone, until it is replaced.
+    /// Has the process take only messages of this kind, until the process is replaced.
     fn accept_only(&self, kind: Kind) {
         let _ = kind;
     }
 
-    /// The name of the node that the process is on, if the node has one.
+    /// The name of the process's node, if the node has a name.
     fn node_name(&self) -> Option<NodeName> {
         None
     }
@@ -30,7 +30,7 @@ pub trait ContextBackend: Any + Send + Sync {
     /// [`SendError`] with the envelope inside.
     fn send(&self, envelope: Envelope) -> Result<(), SendError>;
 
-    /// Sends a control message. A backend without control messages sends an ordinary one.
+    /// Sends a control message. A backend without control messages sends an ordinary message.
     ///
     /// # Errors
     /// [`SendError`] with the envelope inside.
@@ -49,7 +49,7 @@ pub trait ContextBackend: Any + Send + Sync {
         input: Payloads,
     ) -> Result<Pid, SubmitError>;
 
-    /// Submits another process with that PID. A backend that chooses all PIDs itself refuses it.
+    /// Submits another process with this PID. A backend that chooses all PIDs itself refuses it.
     ///
     /// # Errors
     /// [`SubmitError`] with the process inside where it was refused.
@@ -66,7 +66,7 @@ pub trait ContextBackend: Any + Send + Sync {
         Err(refused.with_process(process, input))
     }
 
-    /// Monitors `target`: the process gets a notice with that tag when the target ends.
+    /// Monitors `target`: the process gets a notice with this tag when the target ends.
     ///
     /// # Errors
     /// [`MonitorError`] when the target can't be monitored from here.
@@ -75,7 +75,7 @@ pub trait ContextBackend: Any + Send + Sync {
         Err(MonitorError { pid: target })
     }
 
-    /// Removes the process's monitors of `target` that have that tag.
+    /// Removes the process's monitors of `target` with this tag.
     fn demonitor(&self, target: Pid, tag: Tag) {
         let _ = (target, tag);
     }
@@ -83,7 +83,7 @@ pub trait ContextBackend: Any + Send + Sync {
     /// Gives the process a name.
     ///
     /// # Errors
-    /// [`RegisterNameError`] when a process has that name, or the backend has no names.
+    /// [`RegisterNameError`] when another process has the name, or the backend has no names.
     fn register_name(self: Arc<Self>, name: &str) -> Result<(), RegisterNameError> {
         Err(RegisterNameError {
             name: name.into(),
@@ -92,7 +92,7 @@ pub trait ContextBackend: Any + Send + Sync {
         })
     }
 
-    /// The process with that name.
+    /// The process with this name.
     fn whereis(&self, name: &str) -> Option<Pid> {
         let _ = name;
         None
@@ -101,7 +101,7 @@ pub trait ContextBackend: Any + Send + Sync {
     /// Asks another process to finish.
     ///
     /// # Errors
-    /// [`NotFound`] when the backend has no process with that PID.
+    /// [`NotFound`] when the backend has no process with this PID.
     fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {
         let _ = reason;
         Err(NotFound { pid: target })
@@ -110,12 +110,12 @@ pub trait ContextBackend: Any + Send + Sync {
     /// Ends another process: it takes no further step.
     ///
     /// # Errors
-    /// [`NotFound`] when the backend has no process with that PID.
+    /// [`NotFound`] when the backend has no process with this PID.
     fn terminate(&self, target: Pid) -> Result<(), NotFound> {
         Err(NotFound { pid: target })
     }
 
-    /// What has the process take a step. Nothing, if the backend has no such thing.
+    /// A waker that has the process take a step. By default, the waker does nothing.
     fn waker(self: Arc<Self>) -> Waker {
         Waker::noop().clone()
     }
@@ -123,26 +123,26 @@ pub trait ContextBackend: Any + Send + Sync {
     /// Whether the process has been asked to finish.
     fn is_cancelled(&self) -> bool;
 
-    /// The process is an actor that takes no answers, and this one is an error.
+    /// Reports an answer that is an error, to an actor that takes no answers.
     fn leaves_answer(&self, tag: Tag, error: &CommandError) {
         let _ = (tag, error);
     }
 
-    /// Has the waker woken when the process is asked to finish or ends, in the place of the waker
-    /// that an earlier call gave that key. Returns the key of the waker, or `None` when the process
-    /// is to finish already, or has ended: then no waker is kept. A backend without such a thing
-    /// keeps none.
+    /// Has the waker woken when the process is asked to finish or ends. The waker replaces the
+    /// waker of an earlier call with this key. Returns the key of the waker, or `None`, and keeps
+    /// no waker, when the process has been asked to finish already, or has ended. By default, keeps
+    /// no waker.
     fn watch_cancel(&self, key: Option<u64>, waker: &Waker) -> Option<u64> {
         let _ = (key, waker);
         (!self.is_cancelled()).then_some(0)
     }
 
-    /// Forgets the waker with that key, if it has not been woken.
+    /// Forgets the waker with this key, unless it has been woken.
     fn unwatch_cancel(&self, key: u64) {
         let _ = key;
     }
 
-    /// Calls `f` once. It is about to block this thread.
+    /// Calls `f` once. The call is about to block this thread.
     fn block(&self, f: &mut dyn FnMut()) {
         f();
     }
@@ -153,7 +153,7 @@ pub trait ContextBackend: Any + Send + Sync {
     }
 }
 
-/// No live process has that PID.
+/// No live process has this PID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no process has the PID {pid}")]
 pub struct NotFound {

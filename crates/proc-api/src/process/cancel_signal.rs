@@ -9,15 +9,15 @@ use std::task::{self, Poll};
 /// Waits until a process is asked to finish: see
 /// [`Context::cancel_signal`](super::Context::cancel_signal).
 ///
-/// It is ready as soon as the process has been asked, by a cancellation or by a stop of the
-/// scheduler, and at the latest when the process has ended. It stays ready.
+/// Ready as soon as the process has been asked to finish, by a cancellation or by a stop of the
+/// scheduler, and at the latest when the process has ended. A ready signal stays ready.
 ///
-/// A future for other code: it works on any thread, under any executor. Each clone waits for
-/// itself. It keeps the scheduler's record of the process alive, but not the process itself.
+/// A future for other code: any executor may poll it, on any thread. Each clone waits for itself. A
+/// signal keeps the scheduler's record of the process alive, but not the process itself.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct CancelSignal {
     backend: Arc<dyn ContextBackend>,
-    /// The key of its waker, while that is with the backend.
+    /// The key of the signal's waker, while the backend keeps the waker.
     key: Option<u64>,
 }
 

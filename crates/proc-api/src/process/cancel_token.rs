@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Shows whether a process has been asked to finish, or has ended. For threads and handlers that
-/// work for it.
+/// work for the process.
 ///
-/// Cloning it is cheap. It keeps the scheduler's record of the process alive, but not the process
-/// itself.
+/// Cloning it is cheap. A token keeps the scheduler's record of the process alive, but not the
+/// process itself.
 #[derive(Clone)]
 pub struct CancelToken {
     backend: Arc<dyn ContextBackend>,
@@ -19,8 +19,8 @@ impl CancelToken {
         Self { backend }
     }
 
-    /// Whether the process has been asked to finish, is to take no further step, or has ended.
-    /// Never blocks. Once `true`, it stays `true`.
+    /// Whether the process has been asked to finish, takes no further step, or has ended. Never
+    /// blocks. Once `true`, it stays `true`.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.backend.is_cancelled()

@@ -1,4 +1,4 @@
-//! What a process may ask of the scheduler that runs it.
+//! The requests of a process to the scheduler that runs it.
 
 use super::backend::{ContextBackend, Detached};
 use super::{CancelSignal, CancelToken, NotFound, Process, RegisterNameError, SubmitError, in_box};
@@ -35,7 +35,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context that is served by `backend`.
+    /// Makes a context served by `backend`.
     #[must_use]
     pub fn new(backend: Arc<dyn ContextBackend>) -> Self {
         Self { backend }
@@ -45,7 +45,7 @@ impl Context {
     ///
     /// Every send fails with [`SendErrorKind::HostNotFound`](crate::SendErrorKind::HostNotFound),
     /// every submit with [`SubmitErrorKind::Stopping`](crate::SubmitErrorKind::Stopping), every
-    /// monitor with [`MonitorError`]. There are no other processes and no names.
+    /// monitor with [`MonitorError`]. Such a context knows no other processes and no names.
     #[must_use]
     pub fn detached(pid: Pid) -> Self {
         Self::new(Arc::new(Detached(pid)))
@@ -57,18 +57,18 @@ impl Context {
         self.backend.pid()
     }
 
-    /// This process takes messages of type `M` alone, until another one has begun in its place. A
-    /// message of another type that is sent by PID is refused with
+    /// Has this process take only messages of type `M`, until another process has begun in its
+    /// place. A send by PID of a message of another type is refused with
     /// [`SendErrorKind::WrongType`](crate::SendErrorKind::WrongType). For `init`; an
-    /// [`Actor`](crate::Actor) does so by itself. Messages that have come before stay. Does nothing
-    /// for [`Message`], which stands for messages of any type.
+    /// [`Actor`](crate::Actor) makes the call by itself. Earlier messages stay. Does nothing for
+    /// [`Message`], the type of messages of any kind.
     pub fn accept_only<M: Any>(&self) {
         if let Some(kind) = Message::kind_of::<M>() {
             self.backend.accept_only(kind);
         }
     }
 
-    /// An actor takes no answers, and this one is an error.
+    /// Reports an answer that is an error, to an actor that takes no answers.
     #[cold]
     pub(super) fn leaves_answer(&self, tag: Tag, error: &CommandError) {
         self.backend.leaves_answer(tag, error);
@@ -91,7 +91,7 @@ impl Context {
         downcast_ref(&*self.backend)
     }
 
-    /// As [`backend`](Self::backend), as the pointer that `Arc::as_ptr` gives.
+    /// As [`backend`](Self::backend), as the pointer of `Arc::as_ptr`.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -100,8 +100,8 @@ impl Context {
         Some(Arc::as_ptr(&self.backend).cast())
     }
 
-    /// The name of the node that the process is on, if the node has one. For PIDs that other nodes
-    /// use.
+    /// The name of the process's node, if the node has a name. For PIDs on their way to other
+    /// nodes.
     ///
     /// ```
     /// # use ganger_proc_api::{Pid, Context};
@@ -136,10 +136,10 @@ impl Context {
 
     /// Sends a control message by PID, with this process as its source. Never blocks.
     ///
-    /// The target gets it as [`Event::Control`](crate::Event::Control), before the messages and
-    /// completions in its mailbox, and behind earlier system events. A target that waits runs
-    /// before other processes that are ready. On its way to another host it may become an ordinary
-    /// message: not every receiver passes control messages on as such.
+    /// The target gets the message as [`Event::Control`](crate::Event::Control), before the
+    /// messages and completions in its mailbox, and behind earlier system events. A waiting target
+    /// runs before other ready processes. On its way to another host a control message may become
+    /// an ordinary message: not every receiver passes control messages on as such.
     ///
     /// # Errors
     /// [`SendError`], with the envelope inside, when it was refused.
@@ -167,8 +167,8 @@ impl Context {
             .submit(to_box(process), method.into(), input.into_payloads())
     }
 
-    /// As [`submit`](Self::submit), with a PID that the caller chooses. It is a PID of the same
-    /// scheduler, with an id below 2^32, that no live process has.
+    /// As [`submit`](Self::submit), with a PID of the caller's choice: a PID of the same scheduler,
+    /// with an id below 2^32, and of no live process.
     ///
     /// # Errors
     /// [`SubmitError`], with the process inside if it can be submitted again.
@@ -183,23 +183,23 @@ impl Context {
             .submit_as(pid, to_box(process), method.into(), input.into_payloads())
     }
 
-    /// Monitors another process of the same scheduler. When the target ends, this process gets one
+    /// Monitors another process of the same scheduler. When the target ends, this process gets an
     /// [`Event::Exit`](crate::Event::Exit) with `tag`. Never blocks.
     ///
-    /// The target takes no step for it. The monitor stays until one of the two processes has ended;
-    /// an upgrade of either does not end it. When this process fails and is restarted in place, its
-    /// monitors end. Each call makes a monitor of its own, with a notice of
-    /// its own, even if the tags are equal.
+    /// The target takes no step for it. The monitor stays until either process has ended; an
+    /// upgrade of either does not end it. When this process fails and is restarted in place, its
+    /// monitors end. Each call makes a monitor of its own, with a notice of its own, even if the
+    /// tags are equal.
     ///
-    /// When no process has that PID, the notice comes at once and says
+    /// When no process has this PID, the notice comes at once with the cause
     /// [`ExitCause::NotFound`](crate::ExitCause::NotFound). A process has its PID from the
-    /// beginning of its `init` to its own end. When the `init` of the target fails, the notice says
+    /// beginning of its `init` to its own end. When the `init` of the target fails, the cause is
     /// `NotFound`, too.
     ///
-    /// The notice comes after the target's `close` has returned, its names are free, and its PID
-    /// can be used again. Its place under a limit of processes is free as well, but perhaps not yet
-    /// when a notice comes at once. The notice overtakes messages, even the last ones that the
-    /// target sent. No limit of the mailbox refuses it.
+    /// The notice comes after the target's `close` has returned, its names are free, and its PID is
+    /// free for another process. Its place under a limit of processes is free as well, but perhaps
+    /// not yet when a notice comes at once. The notice overtakes messages, even the target's last
+    /// messages. No limit of the mailbox refuses the notice.
     ///
     /// ```
     /// use ganger_proc_api::{
@@ -240,65 +240,67 @@ impl Context {
         Arc::clone(&self.backend).monitor(target, tag)
     }
 
-    /// Removes this process's [monitors](Self::monitor) of `target` that have that tag. Does
-    /// nothing when there are none. Never blocks.
+    /// Removes this process's [monitors](Self::monitor) of `target` with this tag. Without such a
+    /// monitor, does nothing. Never blocks.
     ///
-    /// A notice that has been sent still comes. So does one if the target's PID is gone already and
-    /// its hooks still run. None comes from a target that ends later. For the target it costs O(n)
-    /// in its monitors.
+    /// A notice on its way still comes. So does a notice from a target whose PID is gone already
+    /// while its hooks still run. No notice comes from a target that ends later. O(n) in the
+    /// monitors of the target.
     pub fn demonitor(&self, target: Pid, tag: Tag) {
         self.backend.demonitor(target, tag);
     }
 
-    /// Gives this process a name, by which others of the same scheduler [find](Self::whereis) it.
+    /// Gives this process a name, by which processes of the same scheduler [find](Self::whereis)
+    /// it.
     ///
-    /// The process keeps the name until it ends, or until the name is taken away. It may have
-    /// several names, and keeps them when it is upgraded. A name that it registers in `init` leads
-    /// to it at once. Blocks briefly at most, for the lock under which names change.
+    /// The process keeps the name until it ends, or until the name is taken away. A process may
+    /// have several names, and keeps them when it is upgraded. A name registered in `init` leads to
+    /// the process at once. Blocks at most briefly, for the lock under which names change.
     ///
     /// # Errors
-    /// [`RegisterNameError`] when another process has that name. A name that this process has
-    /// already stays as it is.
+    /// [`RegisterNameError`] when another process has the name. A second registration by this
+    /// process changes nothing.
     pub fn register_name(&self, name: &str) -> Result<(), RegisterNameError> {
         Arc::clone(&self.backend).register_name(name)
     }
 
-    /// The process of the same scheduler that has that name. Blocks briefly at most, for the lock
-    /// of a part of the table.
+    /// The process of the same scheduler with this name. Blocks at most briefly, for the lock of a
+    /// part of the table.
     #[must_use]
     pub fn whereis(&self, name: &str) -> Option<Pid> {
         self.backend.whereis(name)
     }
 
-    /// Asks another process of the same scheduler to finish. It gets a
-    /// [cancel event](crate::Event::Cancel), which ends it unless it says otherwise, and its
-    /// context shows that it is cancelled. Never blocks.
+    /// Asks another process of the same scheduler to finish. The target gets a [cancel
+    /// event](crate::Event::Cancel), which ends it unless it says otherwise, and its context shows
+    /// the cancellation. Never blocks.
     ///
     /// # Errors
-    /// [`NotFound`] when no live process of the scheduler has that PID.
+    /// [`NotFound`] when no live process of the scheduler has this PID.
     pub fn cancel(&self, target: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
         self.backend.cancel(target, reason.into())
     }
 
-    /// Ends another process of the same scheduler, or this one: it takes no further step. A step
-    /// that runs finishes first. The exit reason is `Terminated`, unless that last step fails or
-    /// panics. Never blocks.
+    /// Ends another process of the same scheduler, or this process: the target takes no further
+    /// step. A step in progress finishes first. The exit reason is `Terminated`, unless this last
+    /// step fails or panics. Never blocks.
     ///
     /// # Errors
-    /// [`NotFound`] when no live process of the scheduler has that PID.
+    /// [`NotFound`] when no live process of the scheduler has this PID.
     pub fn terminate(&self, target: Pid) -> Result<(), NotFound> {
         self.backend.terminate(target)
     }
 
-    /// A waker of this process, for futures and for threads that have something for it.
+    /// Makes a waker of this process, for futures and for threads with news for it.
     ///
-    /// A wake causes a step, which begins after the wake and may see no events. Many wakes before
-    /// that step may cause it alone. A wake while a step runs causes another one. A process may get
-    /// a step without a reason, so the step looks for itself what there is to do. A wake of a
-    /// process that has ended does nothing. An upgrade keeps the wakers.
+    /// A wake causes a step, which begins after the wake and may see no events. Several wakes
+    /// before the step may cause only this step. A wake while a step runs causes another step. A
+    /// process may get a step without a reason, so the step finds its work itself. A wake after the
+    /// process's end does nothing. An upgrade keeps the wakers.
     ///
-    /// It is a counted reference to the process: making, cloning and dropping one allocates
-    /// nothing. It keeps a few bytes of the process alive after its end. Waking never blocks.
+    /// A waker is a counted reference to the process: making, cloning and dropping a waker
+    /// allocates nothing. A waker keeps a few bytes of the process alive after its end. Waking
+    /// never blocks.
     ///
     /// ```
     /// use ganger_proc_api::{Context, Events, StepOutput, StepResult};
@@ -338,19 +340,19 @@ impl Context {
 
     /// Calls `f`, which may block this thread: for a file, a lock, another program.
     ///
-    /// The scheduler first hands the processes that wait for this worker to another thread. Those
-    /// that arrive later get one within 2 ms. Without this call the scheduler notices a blocked
-    /// step only after some milliseconds. When all spare threads are in use, processes wait.
+    /// The scheduler first hands the processes that wait for this worker to another thread. Later
+    /// arrivals get a thread within 2 ms. Without this call the scheduler notices a blocked step
+    /// only after some milliseconds. When all spare threads are in use, processes wait.
     ///
-    /// Call it from inside a step, on the step's own thread; elsewhere it just calls `f`. It costs
-    /// a few atomic operations, and a wake-up of a thread where one is needed. The process itself
-    /// waits for `f`. For work that many processes do, a handler with threads of its own is better.
+    /// Call it from inside a step, on the step's own thread; elsewhere it just calls `f`. The call
+    /// costs a few atomic operations, and sometimes a wake-up of a thread. The process itself waits
+    /// for `f`. For the work of many processes, a handler with threads of its own is better.
     ///
-    /// A step that keeps others waiting inside `f` is reported at the level DEBUG, one that blocks
-    /// outside of `f` at the level WARN. What the step computes after `f` counts as before.
+    /// A step that keeps other processes waiting inside `f` is reported at the level DEBUG, a step
+    /// that blocks outside of `f` at the level WARN. Computing after `f` counts as before.
     ///
     /// # Panics
-    /// When `f` does, even if the backend contains that panic.
+    /// When `f` panics, even if the backend contains the panic.
     pub fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
         let mut f = Some(f);
         let mut result = None;
@@ -380,18 +382,18 @@ impl Context {
         self.backend.should_yield()
     }
 
-    /// A token that shows other threads whether the process has been asked to finish.
+    /// Makes a token for other threads: it shows whether the process has been asked to finish.
     #[must_use]
     pub fn cancel_token(&self) -> CancelToken {
         CancelToken::new(Arc::clone(&self.backend))
     }
 
-    /// A future for other code that is ready when the process is asked to finish, by a cancellation
-    /// or a stop, or has ended: for a server of another library that has a graceful shutdown, for
-    /// example. It works on any thread, under any executor; there may be many.
+    /// Makes a future for other code, ready when the process is asked to finish, by a cancellation
+    /// or a stop, or has ended: for the graceful shutdown of another library's server, for example.
+    /// Any executor may poll the future, on any thread, and a process may have many.
     ///
-    /// It sees the request, and not what the process makes of it: it is ready also while a step
-    /// computes, and inside of a shield.
+    /// The future shows the request, whatever the process makes of it: it is ready also while a
+    /// step computes, and inside of a shield.
     pub fn cancel_signal(&self) -> CancelSignal {
         CancelSignal::new(Arc::clone(&self.backend))
     }
@@ -417,7 +419,7 @@ mod tests {
     use crate::values::{HostName, Payloads, SendErrorKind};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// A backend that calls what blocks that many times, and contains its panics.
+    /// A backend that calls the blocking function `self.0` times, and contains its panics.
     struct Calls(usize);
 
     impl ContextBackend for Calls {

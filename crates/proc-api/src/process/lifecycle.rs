@@ -7,7 +7,8 @@ use std::sync::Arc;
 /// Hooks that a scheduler calls when processes start and end. A panic in a hook is contained and
 /// reported.
 ///
-/// A scheduler has one. An implementation may call several others. An `Arc` of one is one.
+/// A scheduler has one implementation, which may call several others. An `Arc` of an implementation
+/// is an implementation.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no hooks for the starts and ends of processes",
     note = "implement `Lifecycle` for it, with `on_start` or `on_complete`; it is \
@@ -25,10 +26,10 @@ pub trait Lifecycle: Send + Sync + 'static {
         Ok(())
     }
 
-    /// A process has ended: its PID is gone. Called once for each process that was started.
+    /// Takes the end of a process: its PID is gone. Called once for each started process.
     ///
     /// Runs on the worker that ends the process, after its `close`, and before the owner of the
-    /// handle gets the reason. So a slow hook delays both. It must not block.
+    /// handle gets the reason. So a slow hook delays both. The hook must not block.
     fn on_complete(&self, pid: Pid, reason: &ExitReason) {
         let _ = (pid, reason);
     }

@@ -1,6 +1,6 @@
-//! The state machine that users write, and what it and its scheduler ask of each other.
+//! The state machine that users write, and the contract between it and its scheduler.
 //!
-//! **Promises.** Nothing here runs a process: each type is one half of a contract, and a scheduler
+//! **Promises.** Nothing here runs a process: each type is half of a contract, and a scheduler
 //! keeps the other half.
 //!
 //! **Imports.** All other folders. Inside this folder a process knows its context, and the

@@ -1,4 +1,4 @@
-//! What a step decides: the commands that it yields, and how the process goes on.
+//! The decision of a step: the commands that it yields, and how the process goes on.
 
 pub(super) mod runner;
 
@@ -21,7 +21,7 @@ pub enum Outcome {
     Wait,
     /// Step again as soon as the process's turn comes, even if no event has arrived.
     StepAgain,
-    /// As `StepAgain`, behind the other processes that are ready.
+    /// As `StepAgain`, behind the other ready processes.
     YieldNow,
     /// The process is finished, with this result.
     Done(Payload),
@@ -32,12 +32,12 @@ pub enum Outcome {
 /// Where a step writes its commands and its outcome. The scheduler reuses the buffer, so up to
 /// 1,024 yields need no allocation once it has grown.
 ///
-/// There is one outcome. A step that writes none waits for the next event ([`Outcome::Wait`]).
-/// [`step_again`](Self::step_again) and [`yield_now`](Self::yield_now) ask for another step, and
-/// [`wait`](Self::wait) takes that back. [`done`](Self::done) and [`upgrade`](Self::upgrade) are
-/// final: return after them. The process ends, whatever else the step says, with the first of them.
-/// Another outcome after one of them is a mistake, and a panic in debug builds, but for a second
-/// `done`.
+/// A step has a single outcome. A step that writes none waits for the next event
+/// ([`Outcome::Wait`]). [`step_again`](Self::step_again) and [`yield_now`](Self::yield_now) ask for
+/// another step, and [`wait`](Self::wait) takes the request back. [`done`](Self::done) and
+/// [`upgrade`](Self::upgrade) are final: return after them. The first final outcome ends the
+/// process, whatever else the step says. Another outcome after a final outcome is a mistake, and a
+/// panic in debug builds, except for a second `done`.
 ///
 /// A step that is shown a cancellation ends the process, unless it says `done` or `upgrade`, fails,
 /// or [defers the cancellation](Self::defer_cancel).
@@ -71,21 +71,21 @@ pub enum Outcome {
 pub struct StepOutput {
     /// The only yield. It stays where the step has written it until it is taken.
     only: Option<Yield>,
-    /// All yields, where there are several.
+    /// All yields of a step with several.
     several: Vec<Yield>,
-    /// Of yields to be taken back.
+    /// The tags of yields to be taken back.
     cancelled: Vec<Tag>,
-    /// There may be something in one of these two, and then there is no only yield.
+    /// Whether `several` or `cancelled` may have entries; `only` is then empty.
     has_more: bool,
     kind: OutcomeKind,
     /// The outcome if it is final; `Wait` otherwise.
     end: Outcome,
-    /// Why the process ends after this step, as long as the step defers that not.
+    /// The reason to end the process after this step, until the step defers the cancellation.
     cancel: Option<CancelReason>,
 }
 
-/// Which outcome the step has written. A step that goes on writes this byte alone, and the
-/// scheduler reads this byte alone.
+/// The kind of the step's outcome. A step that goes on writes only this byte, and the scheduler
+/// reads only this byte.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum OutcomeKind {
     #[default]
@@ -111,9 +111,9 @@ impl StepOutput {
     /// Asks for `command` to be carried out. Exactly one completion with `tag` follows, unless the
     /// process ends before.
     ///
-    /// Yields are dispatched in the order in which they were written: after the step has returned,
-    /// and before its outcome takes effect. That holds for `Done` and `Upgrade` as well. Their
-    /// completions are then dropped. A step that panics has yielded nothing.
+    /// The scheduler dispatches yields in the order of their calls: after the step has returned,
+    /// and before its outcome takes effect. The order holds for `Done` and `Upgrade` as well, but
+    /// their completions are dropped. A step that panics has yielded nothing.
     #[inline]
     pub fn yield_command(&mut self, command: Command, tag: Tag) {
         if self.only.is_none() && !self.has_more {
@@ -123,8 +123,8 @@ impl StepOutput {
         }
     }
 
-    /// As [`yield_command`](Self::yield_command), of a command that has just been made where it
-    /// lies, of which no value is left there. For crates that keep it up to its poll.
+    /// As [`yield_command`](Self::yield_command), with a fresh command in its place, and leaves no
+    /// value there. For crates that keep the command until their poll.
     #[doc(hidden)]
     #[inline]
     pub fn yield_out_of(&mut self, command: &mut Command, tag: Tag) {
@@ -144,18 +144,18 @@ impl StepOutput {
         self.several.push(Yield { command, tag });
     }
 
-    /// Takes yields back: all that this process has yielded with this tag and that have not
-    /// completed, those of this step before this call included. None of them completes: a step
-    /// after this one is shown no completion of them, even if that lies in the mailbox already.
+    /// Takes yields back: all incomplete yields of this process with this tag, including the yields
+    /// of this step before the call. None of them completes: later steps are shown no completion of
+    /// them, not even a completion that lies in the mailbox already.
     ///
-    /// A yield of this step is not carried out. The handler of an earlier one is told, by
+    /// A yield of this step is not carried out. The handler of an earlier yield is told, by
     /// [`Completer::is_cancelled`](crate::Completer::is_cancelled) and
-    /// [`Completer::on_end`](crate::Completer::on_end), after the step has returned and before what
-    /// it yields is carried out. What the handler answers is dropped. A step that panics takes back
-    /// nothing.
+    /// [`Completer::on_end`](crate::Completer::on_end), after the step has returned and before the
+    /// step's yields are carried out. The handler's answer is dropped. A step that panics takes
+    /// back nothing.
     ///
-    /// Does nothing where no yield has that tag. O(n) in the yields that have not completed, and in
-    /// the events that steps have left.
+    /// Does nothing if no yield has this tag. O(n) in the incomplete yields, and in the events that
+    /// steps have left.
     ///
     /// ```
     /// use ganger_proc_api::{Command, CommandId, StepOutput};
@@ -174,8 +174,8 @@ impl StepOutput {
         self.several.retain(|it| it.tag != tag);
     }
 
-    /// Step again as soon as the process's turn comes, even if no event arrives. A process that
-    /// goes on 10,000 times in a row without an event or a yield is warned of, once.
+    /// Steps again as soon as the process's turn comes, even if no event arrives. The scheduler
+    /// warns, once, of a process that goes on 10,000 times in a row without an event or a yield.
     ///
     /// # Panics
     /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
@@ -184,11 +184,11 @@ impl StepOutput {
         self.decide(OutcomeKind::StepAgain);
     }
 
-    /// As [`step_again`](Self::step_again), but behind the other processes that are ready: for a
-    /// process that has much to do, and whose work is less urgent than theirs.
+    /// As [`step_again`](Self::step_again), but behind the other ready processes: for a process
+    /// with much work that is less urgent than theirs.
     ///
-    /// The process goes behind the others of its worker, or to the end of the queue that all
-    /// workers share. That costs more than `step_again`.
+    /// The process goes behind the other processes of its worker, or to the end of the queue that
+    /// all workers share. `step_again` costs less.
     ///
     /// # Panics
     /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
@@ -197,9 +197,9 @@ impl StepOutput {
         self.decide(OutcomeKind::YieldNow);
     }
 
-    /// Wait for a new event: the default. For a step that takes an earlier
+    /// Waits for a new event: the default. For a step that takes an earlier
     /// [`step_again`](Self::step_again) back. An event that this step leaves does not wake the
-    /// process, but its next step sees it.
+    /// process, but its next step sees the event.
     ///
     /// # Panics
     /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
@@ -208,8 +208,8 @@ impl StepOutput {
         self.decide(OutcomeKind::Wait);
     }
 
-    /// The process ends with this result as soon as the step has returned. It is final: return
-    /// after it. Of several results the first one counts. It may be a value of any type:
+    /// Ends the process with this result as soon as the step has returned. Final: return after it.
+    /// The first of several results counts. The result may be a value of any type:
     /// [`ExitReason::take`](crate::ExitReason::take) gives it back.
     ///
     /// ```
@@ -226,8 +226,8 @@ impl StepOutput {
     /// # Ok::<(), ganger_proc_api::BoxError>(())
     /// ```
     ///
-    /// Messages that no step has taken when a process ends are dropped, and counted as undelivered;
-    /// those that this step has taken are not counted.
+    /// Messages that no step has taken are dropped at the end of the process, and counted as
+    /// undelivered; the messages taken by this step are not counted.
     ///
     /// # Panics
     /// In debug builds, after [`upgrade`](Self::upgrade).
@@ -236,8 +236,8 @@ impl StepOutput {
         self.decide_end(Outcome::Done(Payload::of(result)));
     }
 
-    /// Put another process in the place of this one as soon as the step has returned: same PID,
-    /// same mailbox. It is final: return after it.
+    /// Puts another process in the place of this process as soon as the step has returned: same
+    /// PID, same mailbox. Final: return after it.
     ///
     /// The new process gets the messages, cancellations and control messages that this step does
     /// not take.
@@ -248,11 +248,11 @@ impl StepOutput {
         self.decide_end(Outcome::Upgrade(Box::new(request)));
     }
 
-    /// A cancellation that this step is shown does not end the process: the process has taken note
-    /// of it, and finishes later by itself. Without a cancellation it does nothing.
+    /// Defers a cancellation that this step is shown: the process takes note, and finishes later by
+    /// itself. Without a cancellation, does nothing.
     ///
-    /// Each cancellation is to be deferred by the step that is the first to be shown it, whether
-    /// that takes the event or leaves it.
+    /// The first step that is shown a cancellation must defer it, whether the step takes the event
+    /// or leaves it.
     ///
     /// ```
     /// use ganger_proc_api::{
@@ -379,8 +379,8 @@ impl StepOutput {
 
     /// Takes the commands out, in order; for schedulers.
     ///
-    /// The buffer stays for the next step. One that has grown for more than 1,024 commands does
-    /// not: it goes with the iterator.
+    /// The buffer stays for the next step. A buffer grown for more than 1,024 commands goes with
+    /// the iterator.
     #[inline]
     pub fn drain_yields(&mut self) -> DrainYields<'_> {
         self.has_more = !self.cancelled.is_empty();
@@ -424,8 +424,8 @@ impl fmt::Debug for StepOutput {
     }
 }
 
-/// The commands of a step, in order: see [`StepOutput::drain_yields`]. Those that are not taken are
-/// dropped with it.
+/// The commands of a step, in order: see [`StepOutput::drain_yields`]. Drops the remaining commands
+/// on drop.
 #[derive(Debug)]
 pub struct DrainYields<'a>(
     Chain<Chain<option::IntoIter<Yield>, vec::IntoIter<Yield>>, vec::Drain<'a, Yield>>,
@@ -452,7 +452,7 @@ mod tests {
     use super::*;
     use crate::CommandId;
 
-    /// The room of the buffer after steps with so many commands.
+    /// The room of the buffer after each of several steps with these numbers of commands.
     fn room_after<const N: usize>(steps: [usize; N]) -> [usize; N] {
         let mut out = StepOutput::new();
         steps.map(|commands| {

@@ -18,13 +18,13 @@ pub struct RegisterNameError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterNameErrorKind {
-    /// Another process has that name already.
+    /// Another process has the name already.
     #[error("the name is taken by {holder}")]
     Taken {
-        /// The process that has it.
+        /// The holder of the name.
         holder: Pid,
     },
-    /// No live process of the scheduler has that PID.
+    /// No live process of the scheduler has this PID.
     #[error("no live process of this scheduler has that PID")]
     NotFound,
 }

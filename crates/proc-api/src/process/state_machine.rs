@@ -5,13 +5,13 @@ use crate::events::Events;
 use crate::values::{BoxError, Payloads};
 use std::any::{self, Any, TypeId};
 
-/// What a step returns: an error ends its process.
+/// The result of a step: an error ends its process.
 pub type StepResult = Result<(), BoxError>;
 
 /// A process: a state machine that a scheduler moves on when an event has happened.
 ///
-/// Its calls never overlap. Each call sees all effects of the calls before it, even if they ran on
-/// other threads. A panic in one of them ends the process and nothing else.
+/// The calls of a process never overlap. Each call sees all effects of the calls before it, even if
+/// they ran on other threads. A panic in a call ends the process and nothing else.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Context, Event, Events, Process, StepOutput, StepResult};
@@ -43,7 +43,7 @@ pub type StepResult = Result<(), BoxError>;
 ///     }
 /// }
 /// ```
-/// A closure that takes what a step takes is a process as well: see [`process_fn`].
+/// A closure with the arguments of a step is a process as well: see [`process_fn`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a process",
     label = "this is not a process",
@@ -59,12 +59,12 @@ pub trait Process: Any + Send {
     ///
     /// `method` names the entry point. The default accepts every method and ignores the input.
     ///
-    /// The process has its PID already: it may send requests, and give its PID to others. What
-    /// comes for it meanwhile waits in its mailbox for the first step. When `init` fails, these
-    /// messages are dropped, and count as undelivered.
+    /// The process has its PID already: it may send requests, and give its PID to other processes.
+    /// News for it waits in its mailbox for the first step. When `init` fails, these messages are
+    /// dropped, and count as undelivered.
     ///
-    /// It may start other processes, whose `init` then runs inside of this one, on the same stack.
-    /// Inside of 64 starts, or of a mebibyte of stack, a further one is refused with
+    /// `init` may start other processes, whose `init` then runs inside of it, on the same stack.
+    /// Inside of 64 starts, or of a mebibyte of stack, a further start is refused with
     /// [`TooDeep`](crate::SubmitErrorKind::TooDeep). A step starts a chain of any length.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ pub trait Process: Any + Send {
 
     /// Takes events, and writes commands and an outcome. The first step may see no events.
     ///
-    /// **A step that writes no outcome waits** for the next event. One that has more to do calls
+    /// **A step that writes no outcome waits** for the next event. A step with more work calls
     /// [`out.step_again()`](StepOutput::step_again). Return after [`done`](StepOutput::done) and
     /// [`upgrade`](StepOutput::upgrade), which are final.
     ///
@@ -89,8 +89,8 @@ pub trait Process: Any + Send {
     /// that the step yielded before are dispatched.
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult;
 
-    /// Releases what the process holds. Runs exactly once if `init` has returned `Ok`, however the
-    /// process ends, and never while `step` runs.
+    /// Releases the resources of the process. Runs exactly once if `init` has returned `Ok`,
+    /// however the process ends, and never while `step` runs.
     fn close(&mut self) {}
 
     /// A function that returns the name of the process's type. For schedulers.
@@ -111,8 +111,8 @@ where
     }
 }
 
-/// Gives back the closure, which is a process: it is called for each step. Here the compiler learns
-/// the types of its arguments.
+/// Gives back the closure, a process that calls it for each step. Here the compiler learns the
+/// types of its arguments.
 ///
 /// ```
 /// use ganger_proc_api::{Event, Process, process_fn};
@@ -158,7 +158,7 @@ impl Process for Box<dyn Process> {
     }
 }
 
-/// The box that the process is, if it is a box.
+/// Gives the box, if the process is a box.
 ///
 /// # Errors
 /// A process of another type.
@@ -174,7 +174,7 @@ pub fn in_box<P: Process>(process: P) -> Result<Box<dyn Process>, P> {
     in_box.ok_or_else(|| unreachable!("the types are the same"))
 }
 
-/// A process has no entry point of that name. An error for [`Process::init`] to return.
+/// A process has no entry point of this name. An error for [`Process::init`] to return.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown method {method:?}")]
 pub struct UnknownMethod {

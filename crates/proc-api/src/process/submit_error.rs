@@ -17,8 +17,8 @@ pub struct SubmitError {
 
 /// Why a process was not started.
 ///
-/// The text of an error inside is part of this one's text, and the source of that error is this
-/// one's source.
+/// The text of an inner error is part of this error's text, and the inner error's source is this
+/// error's source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SubmitErrorKind {
@@ -31,24 +31,24 @@ pub enum SubmitErrorKind {
         max: usize,
     },
     /// The start is too deep inside of other starts, each in the `init` of the one before: 64, or
-    /// less when they take a mebibyte of the thread's stack. Nothing was started; a step of the
+    /// fewer when they take a mebibyte of the thread's stack. Nothing was started; a step of the
     /// process may start it.
     TooDeep {
-        /// Inside of how many.
+        /// The number of starts around this start.
         depth: usize,
     },
-    /// A live process has that PID. It is untouched.
+    /// A live process has this PID. The live process is untouched.
     AlreadyExists(Pid),
     /// The scheduler cannot give the requested PID to a process.
     InvalidPid {
         /// The PID.
         pid: Pid,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// It was to have a name, which it did not get.
+    /// The process did not get its name.
     NotNamed(RegisterNameError),
-    /// What was to be done before its `init` has failed or panicked.
+    /// An action before its `init` has failed or panicked.
     Prevented(BoxError),
     /// `init` returned this error.
     InitFailed(BoxError),
@@ -107,7 +107,7 @@ impl SubmitError {
         }
     }
 
-    /// The same refusal with the process and the input that it is about.
+    /// The same refusal with the refused process and its input.
     #[must_use]
     pub fn with_process(self, process: Box<dyn Process>, input: Payloads) -> Self {
         Self {
@@ -122,9 +122,8 @@ impl SubmitError {
         self.into_parts().map(|(process, _)| process)
     }
 
-    /// The process and its input, if it can be submitted again. It can when it was refused before
-    /// its `init`, or when `init` returned an error. In the latter case the input has been
-    /// consumed.
+    /// The process and its input, if it can be submitted again: when it was refused before its
+    /// `init`, or when `init` returned an error. In the latter case the input has been consumed.
     ///
     /// `None` when `init` panicked, or when it succeeded and the start was refused afterwards. Then
     /// the process has been dropped.

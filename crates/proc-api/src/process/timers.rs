@@ -1,4 +1,4 @@
-//! Yields that complete later.
+//! Yields with a later completion.
 
 use super::StepOutput;
 use crate::commands::{Asked, Command, CommandId, Tag, TypedCommand};
@@ -8,11 +8,11 @@ use std::time::Duration;
 /// Timers of a process.
 ///
 /// The completion carries the tag and `Payload::UNIT`. `out.cancel(tag)` takes a timer back: no
-/// later step is shown its completion, even if that lies in the mailbox. A timer ends with its
-/// process.
+/// later step is shown its completion, not even a completion that lies in the mailbox already. A
+/// timer ends with its process.
 impl StepOutput {
-    /// A yield that completes after that time, counted from the end of the step, and never before.
-    /// Zero completes at once. A time that is too long for the clock is never over.
+    /// Yields a timer that completes `time` after the end of the step, and never before. Zero
+    /// completes at once. A time too long for the clock is never over.
     ///
     /// ```
     /// use ganger_proc_api::{CommandId, StepOutput};
@@ -27,17 +27,17 @@ impl StepOutput {
         self.yield_command(Command::new(CommandId::SLEEP, nanos(time)), tag);
     }
 
-    /// A yield that completes at that moment, and never before. One that has passed completes at
+    /// Yields a timer that completes at this moment, and never before. A past moment completes at
     /// once.
     #[inline]
     pub fn sleep_until(&mut self, at: Instant, tag: Tag) {
         self.yield_command(Command::new(CommandId::TIMER, at.as_nanos()), tag);
     }
 
-    /// Asks as [`ask`](Self::ask) does, but waits no longer than that time for the answer: then
-    /// the completion is [`CommandError::Timeout`](crate::CommandError::Timeout), and the process
-    /// or the handler that is asked sees that the answer is not wanted. Nothing is left of the
-    /// timer when the answer comes before.
+    /// Asks as [`ask`](Self::ask) does, but waits for the answer at most `time`: then the
+    /// completion is [`CommandError::Timeout`](crate::CommandError::Timeout), and the asked process
+    /// or handler sees that the answer is unwanted. When the answer comes before, nothing remains
+    /// of the timer.
     pub fn ask_within<C: TypedCommand>(
         &mut self,
         command: C,

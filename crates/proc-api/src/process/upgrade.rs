@@ -1,4 +1,4 @@
-//! The request to put another process in the place of one.
+//! The request to put another process in the place of a process.
 
 use super::Process;
 use crate::events::ExitCause;
@@ -8,11 +8,11 @@ use std::fmt;
 
 /// Asks for a process to be replaced by another under the same PID.
 ///
-/// The new process is created and initialised first. Then the old one is closed. Then the new one
-/// steps. Messages that the old one has not taken go to the new one, even if they arrived before
-/// the request. Completions of commands that the old one yielded do not.
+/// The scheduler first creates and initialises the new process. Then it closes the old process.
+/// Then the new process steps. Messages that the old process has not taken go to the new process,
+/// even if they arrived before the request. Completions of the old process's commands do not.
 pub struct UpgradeRequest {
-    /// What takes the process's place.
+    /// The replacement.
     pub target: UpgradeTarget,
     /// The entry point for the new process's `init`.
     pub method: Symbol,
@@ -20,21 +20,20 @@ pub struct UpgradeRequest {
     pub input: Payloads,
 }
 
-/// What takes a process's place.
+/// The replacement of a process.
 #[non_exhaustive]
 pub enum UpgradeTarget {
-    /// The process that the factory of that name creates. The scheduler knows the factory.
+    /// A process from the factory with this name. The scheduler knows the factory.
     Factory(Symbol),
     /// This process.
     Process(Exclusive<Box<dyn Process>>),
-    /// This process, after the failure of the one before: what that has registered goes as at its
-    /// end.
+    /// This process, after the failure of the one before: its registrations go as at its end.
     #[doc(hidden)]
     Restart(Exclusive<Box<dyn Process>>, ExitCause),
 }
 
 impl UpgradeRequest {
-    /// An upgrade to the process that the factory `name` creates.
+    /// Makes an upgrade to a process from the factory `name`.
     #[must_use]
     pub fn factory(
         name: impl Into<Symbol>,
@@ -64,8 +63,8 @@ impl UpgradeRequest {
         }
     }
 
-    /// A restart in place, by `process`, of one that has failed for that cause: for crates above
-    /// the scheduler.
+    /// Makes a restart in place, by `process`, of a process that has failed for this cause: for
+    /// crates above the scheduler.
     #[doc(hidden)]
     #[must_use]
     pub fn restart(process: impl Process, method: impl Into<Symbol>, cause: ExitCause) -> Self {

@@ -7,7 +7,7 @@ use ganger_proc_api::{
 use std::error::Error;
 use std::fmt;
 
-/// An error with a cause, as a user's code reports one.
+/// An error with a cause, as user code reports it.
 #[derive(Debug)]
 struct Outer(std::io::Error);
 

@@ -136,7 +136,7 @@ impl Drop for Counted {
     }
 }
 
-/// A buffer with that many commands. The one with the tag `panics` panics when it is dropped.
+/// A buffer with `commands` commands. The command with the tag `panics` panics when it is dropped.
 fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     let dropped = Arc::new(AtomicUsize::new(0));
     let mut out = StepOutput::new();
@@ -148,7 +148,7 @@ fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     (out, dropped)
 }
 
-/// A result that counts how often it is dropped. Panics when it is dropped if `panics` is set.
+/// A result that counts its drops. Panics when it is dropped if `panics` is set.
 fn result(panics: bool) -> (Payload, Arc<AtomicUsize>) {
     let dropped = Arc::new(AtomicUsize::new(0));
     (Payload::any(Counted(Arc::clone(&dropped), panics)), dropped)
@@ -290,7 +290,7 @@ fn a_command_is_dropped_once_though_its_taker_panics_or_forgets_it() {
         panicked.unwrap_err().downcast_ref(),
         Some(&"on purpose: taker")
     );
-    // The forgotten command is leaked, and the others are dropped.
+    // The forgotten command is leaked, and the rest is dropped.
     assert_eq!(dropped.load(Ordering::SeqCst), 3);
     assert!(out.yields().is_empty());
 }

@@ -1,4 +1,4 @@
-//! Which types may cross threads.
+//! The types that may cross threads.
 
 use ganger_proc_api::{
     CancelToken, Command, CommandError, Completer, Context, Envelope, Event, ExitReason, Payload,

@@ -1,16 +1,17 @@
-//! What the runner of a process asks of a step's output.
+//! The calls of a process's runner to the output of a step.
 
 use super::{OutcomeKind, StepOutput};
 use crate::commands::{Tag, Yield};
 use crate::events::CancelReason;
 use std::vec;
 
-/// What a scheduler, and a crate that runs steps inside of another step, asks of the output.
+/// The part of a step's output for schedulers, and for crates that run steps inside of another
+/// step.
 pub trait RunnerOutput {
     /// The step is shown a cancellation for this reason. Called before the step.
     fn show_cancel(&mut self, reason: CancelReason);
 
-    /// The reason of the cancellation that the step was shown, and has let end the process. Called
+    /// Takes the reason of the cancellation that the step was shown and has not deferred. Called
     /// after the step.
     #[must_use]
     fn take_cancel(&mut self) -> Option<CancelReason>;
@@ -29,11 +30,11 @@ pub trait RunnerOutput {
     #[must_use]
     fn take_yield_now(&mut self) -> bool;
 
-    /// Whether the process is to end or to be replaced, as far as the step has decided.
+    /// Whether the step has decided that the process ends or is replaced.
     #[must_use]
     fn is_final(&self) -> bool;
 
-    /// Whether there may be yields beside the only one, or tags to take back.
+    /// Whether the step may have several yields, or tags to take back.
     #[must_use]
     fn has_more(&self) -> bool;
 

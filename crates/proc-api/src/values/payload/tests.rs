@@ -1,4 +1,4 @@
-//! A payload gives back the value that it was made of.
+//! A payload gives back the value from which it was made.
 
 use super::*;
 
