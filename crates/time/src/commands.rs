@@ -1,4 +1,4 @@
-//! The commands: what a yield asks for.
+//! The commands with timers, which yields ask for.
 
 use crate::shards::Shards;
 use crate::within;
@@ -19,16 +19,16 @@ pub const COMMANDS: [(CommandId, &str); 4] = [
     (CommandId::ASK_WITHIN, "ask within"),
 ];
 
-/// When a yield completes, and what the time is now: none when the command is none of those that
-/// complete at a moment, or its values are wrong, which its [handler](Commands) says.
+/// Gives the moment when a yield completes, and the present. `None` for a command that does not
+/// complete at a moment, or has wrong values; the error comes from its [handler](Commands).
 #[must_use]
 #[inline]
 pub fn due(command: &Command, now: impl FnOnce() -> Instant) -> Option<(Instant, Instant)> {
     if !(CommandId::SLEEP..=CommandId::TICKER).contains(&command.id) {
         return None;
     }
-    // With more values the handler takes the command: the caller drops this one outside of a
-    // containment, and a value that nothing expects may panic then.
+    // With more values the handler takes the command: the caller drops this command outside of a
+    // containment, and the destructor of an unexpected value may panic.
     let values = if command.id == CommandId::TICKER {
         2
     } else {

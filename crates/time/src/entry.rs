@@ -1,10 +1,10 @@
-//! What a timer does when it is due.
+//! The actions of timers when they are due.
 
 use ganger_proc_api::{Completer, EndWatch, Envelope, Instant, Pid};
 use std::any::Any;
 use std::sync::Arc;
 
-/// Code that a timer calls, without a lock.
+/// Code for a timer to call, without a lock.
 pub trait OnTime: Send + Sync {
     /// The timer is due.
     fn fire(self: Arc<Self>);
@@ -13,31 +13,31 @@ pub trait OnTime: Send + Sync {
     fn halt(self: Arc<Self>) {}
 }
 
-/// What is to happen.
+/// The action of a timer.
 pub(crate) enum Entry {
-    /// A yield completes. The scheduler says when it is not wanted any longer.
+    /// A yield completes. The scheduler tells when the yield is unwanted.
     Complete(Completer),
-    /// The same, where the watch takes the timer away when the yield is not wanted any longer.
+    /// A yield completes. Its watch takes the timer away when the yield is unwanted.
     Watched(Box<(Completer, Option<EndWatch>)>),
     /// A message is sent.
     Send(Box<Message>),
-    /// The same, with the message's cause. So messages without a cause have no place for a cause.
+    /// A message with its cause is sent. So messages without a cause have no place for a cause.
     SendCaused(Box<(Box<Message>, Arc<dyn Any + Send + Sync>)>),
     /// A call is made.
     Call(Arc<dyn OnTime>),
 }
 
-/// A message that is sent later, and can be taken back until a step is shown it.
+/// A message to be sent later. A caller can take it back until a step is shown it.
 pub(crate) struct Message {
     pub(crate) envelope: Envelope,
     pub(crate) at: Instant,
     pub(crate) number: Number,
 }
 
-/// What a shard knows a message by: from 1 up, never used twice.
+/// The shard's number of a message: from 1 up, never used twice.
 pub(crate) type Number = u64;
 
-/// What is to happen now.
+/// The action of a due timer.
 pub(crate) enum Due {
     Complete(Completer),
     Call(Arc<dyn OnTime>),

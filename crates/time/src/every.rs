@@ -3,22 +3,22 @@
 use ganger_proc_api::{Command, CommandId, Instant, StepOutput, Tag};
 use std::time::Duration;
 
-/// What an interval does about ticks that its process has been too late for.
+/// The policy of an interval for ticks that its process has missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissedTicks {
     /// They come at once, one after the other, until the interval has caught up.
     Burst,
-    /// The next one comes a period after the late one was taken: all later ones move.
+    /// The next tick comes a period after the late tick was taken: all later ticks move.
     Delay,
-    /// They are left out, and the next one comes when it would have come anyway.
+    /// Missed ticks are left out, and the next tick keeps its time.
     #[default]
     Skip,
 }
 
-/// Ticks of a process: one after each period, without drift.
+/// Ticks of a process: a tick after each period, without drift.
 ///
-/// Each tick is a yield, and the next one is set when the process takes this one. So a mailbox has
-/// one tick of an interval at the most, and the tick says how many it stands for.
+/// Each tick is a yield. The process sets the next tick when it takes this tick. So a mailbox has
+/// at most one tick of an interval, and the tick says how many it stands for.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Event, process_fn};
@@ -56,8 +56,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// An interval of that period, whose ticks have that tag. It begins with
-    /// [`start`](Self::start).
+    /// Makes an interval with this period, whose ticks have this tag. [`start`](Self::start) begins
+    /// it.
     #[must_use]
     pub fn new(period: Duration, tag: Tag) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Interval {
         }
     }
 
-    /// What happens about ticks that come too late. Default: [`MissedTicks::Skip`].
+    /// Sets the policy for missed ticks. Default: [`MissedTicks::Skip`].
     #[must_use]
     pub fn missed(self, missed: MissedTicks) -> Self {
         Self { missed, ..self }
@@ -80,7 +80,7 @@ impl Interval {
         self.start_at(now.after(self.period), out);
     }
 
-    /// Begins, with the first tick at that moment.
+    /// Begins, with the first tick at this moment.
     pub fn start_at(&mut self, first: Instant, out: &mut StepOutput) {
         self.begin(first);
         self.arm(out);
@@ -91,7 +91,7 @@ impl Interval {
         self.next = first;
     }
 
-    /// The command that the next tick completes.
+    /// The command of the next tick.
     #[must_use]
     pub fn command(&self) -> Command {
         let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
@@ -107,8 +107,8 @@ impl Interval {
         completion.tag == self.tag
     }
 
-    /// The process has taken a tick: sets the next one, and returns how many this one stands for,
-    /// from one up. Under [`MissedTicks::Burst`] that is one.
+    /// Sets the next tick after the process has taken a tick. Returns how many ticks the taken tick
+    /// stands for, from 1 up; 1 under [`MissedTicks::Burst`].
     pub fn tick(&mut self, now: Instant, out: &mut StepOutput) -> u64 {
         let count = self.take(now);
         self.arm(out);
@@ -133,7 +133,7 @@ impl Interval {
         count
     }
 
-    /// Ends: no later step is shown a tick of it.
+    /// Ends the interval: no later step is shown a tick of it.
     pub fn stop(&mut self, out: &mut StepOutput) {
         out.cancel(self.tag);
     }

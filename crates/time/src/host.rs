@@ -1,18 +1,18 @@
-//! What timers ask of the scheduler that has them.
+//! The calls of timers to their scheduler.
 //!
 //! **Problem.** The threads of the scheduler wait for timers and fire them. The timers are a crate
 //! below the scheduler: they know it as a [`TimerHost`] alone.
 //!
-//! **Protocol.** Timers are in *shards*: one for each worker, and one for all other threads, each
-//! behind a lock of its own.
+//! **Protocol.** Timers are in *shards*: each worker has a shard, and all other threads share a
+//! shard, each behind a lock of its own.
 //! 1. A thread adds a timer at its own shard ([`TimerHost::own_shard`]). Under the shard's lock the
-//!    thread says when the shard's earliest timer is due ([`TimerHost::set_due`]). When that is
-//!    earlier than before, the thread [announces](TimerHost::announce) the timer without the lock.
+//!    thread says when the shard's earliest timer is due ([`TimerHost::set_due`]). When the timer
+//!    is earlier than before, the thread [announces](TimerHost::announce) it without the lock.
 //! 2. Any thread may take a timer away at any shard. Under the lock the thread says when the
-//!    shard's earliest is due from then on.
-//! 3. A thread of the scheduler calls [`Shards::fire`] when a shard has a timer that is due. The
-//!    call takes out what is due, says under the lock when the next is, and wakes processes without
-//!    the lock.
+//!    shard's earliest timer is due from then on.
+//! 3. A thread of the scheduler calls [`Shards::fire`] when a shard has a due timer. The call takes
+//!    out the due timers, says under the lock when the next timer is due, and wakes processes
+//!    without the lock.
 //!
 //! [`Shards::fire`]: crate::internal::Shards::fire
 
@@ -21,13 +21,13 @@ use std::any::Any;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-/// The cause of a message, which the host alone understands.
+/// The cause of a message, which only the host understands.
 pub type Cause = Arc<dyn Any + Send + Sync>;
 
 /// A scheduler, as its timers see it.
 ///
-/// All calls but [`carry_out`](Self::carry_out) and [`send_held`](Self::send_held) are made under
-/// the lock of a shard or beside it, and call no code of users.
+/// All calls except [`carry_out`](Self::carry_out) and [`send_held`](Self::send_held) are made
+/// under the lock of a shard or near it, and call no code of users.
 pub trait TimerHost: Send + Sync {
     /// The time.
     fn now(&self) -> Instant;
@@ -36,24 +36,25 @@ pub trait TimerHost: Send + Sync {
     fn own_shard(&self) -> ShardId;
 
     /// Says when the shard's earliest timer is due. The caller holds the shard's lock. Returns
-    /// whether that is earlier than before.
+    /// whether `at` is earlier than before.
     ///
-    /// A thread makes it earlier at its own shard alone, and then [announces](Self::announce) that.
+    /// A thread sets an earlier moment only at its own shard, and then [announces](Self::announce)
+    /// it.
     #[must_use = "an earlier timer must be announced"]
     fn set_due(&self, shard: ShardId, at: Instant) -> bool;
 
-    /// The caller's own shard has a timer that is due earlier than all before. The caller holds no
-    /// lock.
+    /// Announces that the caller's own shard has a timer that is due earlier than all before. The
+    /// caller holds no lock.
     fn announce(&self, at: Instant);
 
     /// As [`announce`](Self::announce), in a turn that is about to end: the worker covers the timer
     /// before its next turn. So no thread is woken for a worker that is about to sleep until then.
     fn announce_in_turn(&self, at: Instant);
 
-    /// Sends a message that the shard keeps under that number, and gives to the process that is
-    /// about to be shown it: see [`Shards::take_envelope`]. Until then the shard may take the
-    /// message back. Returns `false` when the message was refused: the shard drops it, if it is
-    /// still there. Never blocks.
+    /// Sends a message that the shard keeps under a number, and gives to the process that is about
+    /// to be shown it: see [`Shards::take_envelope`]. Until then the shard may take the message
+    /// back. Returns `false` when the message was refused: the shard then drops the message, if it
+    /// still has it. Never blocks.
     ///
     /// [`Shards::take_envelope`]: crate::internal::Shards::take_envelope
     #[must_use = "a refused message is counted"]
@@ -69,32 +70,33 @@ pub trait TimerHost: Send + Sync {
     /// Has a command carried out whose answer the completer takes.
     ///
     /// # Errors
-    /// Those of the command's handler. Where the command has none, the completer is told.
+    /// The errors of the command's handler. Without a handler, the completer gets the error.
     fn carry_out(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
 }
 
-/// Names a shard of a scheduler's timers: one for each worker, and one for all other threads.
+/// Names a shard of a scheduler's timers: each worker has a shard, and all other threads share a
+/// shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ShardId(NonZeroU16);
 
 impl ShardId {
-    /// The shard of the threads that are no workers.
+    /// The shard of all threads other than the workers.
     pub const OUTSIDE: Self = Self(NonZeroU16::MIN);
 
-    /// The shard of the worker with that index.
+    /// The shard of the worker with this index.
     ///
     /// # Panics
-    /// When there can't be so many workers.
+    /// When the index is above the most workers.
     #[must_use]
     #[inline]
     pub fn of_worker(index: usize) -> Self {
         Self::from_index(index + 1)
     }
 
-    /// The shard at that place among all shards; the one at zero is [`OUTSIDE`](Self::OUTSIDE).
+    /// The shard at this place among all shards; place zero is [`OUTSIDE`](Self::OUTSIDE).
     ///
     /// # Panics
-    /// When there can't be so many shards.
+    /// When the index is above the most shards.
     #[must_use]
     #[inline]
     pub fn from_index(index: usize) -> Self {
@@ -110,12 +112,11 @@ impl ShardId {
     }
 }
 
-/// Names something that a shard keeps for a process: the completer of a yield, or a message that
-/// was sent.
+/// Names an entry that a shard keeps for a process: the completer of a yield, or a sent message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
     /// The shard.
     pub shard: ShardId,
-    /// What the shard finds it by.
+    /// The shard's key of the entry.
     pub key: u64,
 }

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Timers of one process, each under a key: one that is started under a key takes the place of the
-/// one before.
+/// Timers of a process, each under a key: a new timer under a key replaces the timer before.
 ///
-/// They end with the process. A process that is upgraded starts them anew.
+/// The timers end with the process. A process that is upgraded starts them anew.
 ///
 /// ```
 /// use ganger_proc_api::{Event, Events, StepOutput};
@@ -53,7 +52,7 @@ impl<K: Clone + Eq + Hash> KeyedTimers<K> {
         }
     }
 
-    /// Starts a timer under that key. The one that is there is cancelled.
+    /// Starts a timer under this key, and cancels a running timer under the key.
     pub fn start(&mut self, key: K, time: Duration, out: &mut StepOutput) {
         self.cancel(&key, out);
         let tag = self.next;
@@ -63,8 +62,8 @@ impl<K: Clone + Eq + Hash> KeyedTimers<K> {
         out.sleep(time, tag);
     }
 
-    /// Cancels the timer under that key: no later step is shown its completion. Returns whether
-    /// there was one.
+    /// Cancels the timer under this key: no later step is shown its completion. Returns whether a
+    /// timer ran.
     pub fn cancel(&mut self, key: &K, out: &mut StepOutput) -> bool {
         let tag = self.tags.remove(key);
         if let Some(tag) = tag {
@@ -82,26 +81,27 @@ impl<K: Clone + Eq + Hash> KeyedTimers<K> {
         }
     }
 
-    /// The key of the timer whose completion this is, if it is of one of them. The timer is over.
+    /// The key of the timer whose completion this is, if it is a timer of the set. The timer is
+    /// over.
     pub fn fired(&mut self, completion: &Completion) -> Option<K> {
         let key = self.keys.remove(&completion.tag)?;
         self.tags.remove(&key);
         Some(key)
     }
 
-    /// Whether there is a timer under that key.
+    /// Whether a timer runs under this key.
     #[must_use]
     pub fn is_running(&self, key: &K) -> bool {
         self.tags.contains_key(key)
     }
 
-    /// How many there are.
+    /// The number of running timers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there is none.
+    /// Whether no timer runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()

@@ -1,8 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
-// Each of these may import those above it: host, entry < shard < shards < timer, within < commands,
-// timers. The tools of processes import none of them.
+// Each module may import the modules before it in: host, entry < shard < shards < timer, within <
+// commands, timers. The tools of processes import none of them.
 mod commands;
 mod entry;
 mod every;

@@ -1,18 +1,19 @@
-//! The timers of one worker, or of all other threads, behind a lock.
+//! The timers of a worker, or of all other threads, behind a lock.
 //!
 //! **Problem.** A worker arms and cancels timers at each step, and other workers carry them out
 //! when it is inside a long step.
 //!
-//! **Rejected.** A wheel that its worker alone touches, with a queue of cancellations: the timers
-//! of a worker in a long step wait, and what is cancelled keeps its memory until the worker looks.
-//! One wheel for all: its lock would be the busiest of the scheduler.
+//! **Rejected.** A wheel that only its worker touches, with a queue of cancellations: the timers of
+//! a worker in a long step wait, and a cancelled timer keeps its memory until the worker looks. One
+//! wheel for all: its lock would be the busiest of the scheduler.
 //!
-//! **Protocol.** Each call holds the lock for O(1). Nothing of users runs under it: what is taken
-//! out is dropped or fired without it. Under it the shard tells the host when its earliest is due.
+//! **Protocol.** Each call holds the lock for O(1). No code of users runs under it: a thread drops
+//! or fires the timers that it took out without the lock. Under the lock the shard tells the host
+//! when its earliest timer is due.
 //!
-//! A message that is due stays in the shard, and its number goes to the mailbox. Whichever is first
-//! takes it out under the lock: the process that is about to be shown it, or a caller that takes it
-//! back. So there is no moment at which it can't be taken back before it is shown.
+//! A due message stays in the shard, and its number goes to the mailbox. Either the process that is
+//! about to be shown the message or a caller takes it out under the lock, the first of the two. So
+//! a caller can take a message back at any moment before it is shown.
 
 use crate::entry::{Due, Entry, Message, Number};
 use crate::host::{Cause, ShardId, TimerHost};
@@ -22,21 +23,20 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What has become of the timers of a scheduler.
+/// The counts of a scheduler's timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TimerStats {
-    /// Those that wait.
+    /// The waiting timers.
     pub pending: usize,
-    /// Those that have ever been set: as many as wait, have fired and have been cancelled.
+    /// All timers ever set: the sum of waiting, fired and cancelled timers.
     pub armed: u64,
-    /// Those that were due.
+    /// The timers that came due.
     pub fired: u64,
-    /// Those that were taken away: cancelled, set anew, of processes that have ended, and those
-    /// that were there when the scheduler halted.
+    /// The timers taken away: cancelled, set anew, of processes that have ended, or left when the
+    /// scheduler halted.
     pub cancelled: u64,
-    /// Envelopes that were refused when they were due, because the process was gone or its mailbox
-    /// full.
+    /// Envelopes refused when they were due, because the process was gone or its mailbox full.
     pub refused: u64,
 }
 
@@ -48,15 +48,15 @@ pub(crate) struct Place<'a> {
 }
 
 pub(crate) struct Shard {
-    /// From the first timer on: most shards never have one.
+    /// Made for the first timer: most shards never have a timer.
     wheel: Option<Wheel<Entry>>,
-    /// The messages that were sent, and that no step has been shown.
+    /// The sent messages that no step has been shown.
     sent: BTreeMap<Number, Box<Message>>,
     /// The number of the newest message.
     newest: Number,
-    /// What the host has been told: nothing is due earlier.
+    /// The moment that the host was told: nothing is due earlier.
     due: Instant,
-    /// The wheel knows the time, but for less than [`STALE`], until then.
+    /// Until then, the time of the wheel is less than [`STALE`] behind.
     stale: Instant,
     is_closed: bool,
     armed: u64,
@@ -80,10 +80,10 @@ impl Default for Shard {
     }
 }
 
-/// What is due; mostly it is little.
+/// The due timers; mostly few.
 pub(crate) type AllDue = SmallVec<[Due; 4]>;
 
-/// For so long an empty wheel is not told the time.
+/// An empty wheel may be this far behind the time.
 const STALE: Duration = Duration::from_millis(1);
 
 /// Whether the earliest is earlier than before.
@@ -95,8 +95,8 @@ impl Shard {
         self.is_closed
     }
 
-    /// Puts a timer in that `make` makes of its key, at the caller's own shard. The caller
-    /// announces it if it is earlier than what was there.
+    /// Puts a timer in, made by `make` from its key, at the caller's own shard. The caller
+    /// announces the timer if it is earlier than all before.
     #[inline]
     pub(crate) fn put(
         &mut self,
@@ -108,7 +108,7 @@ impl Shard {
         debug_assert!(!self.is_closed && at > now);
         let wheel = self.wheel.get_or_insert_default();
         if wheel.is_empty() && now >= self.stale {
-            // What is put into a wheel that knows the time need not move so often.
+            // A wheel that knows the time need not move a new timer so often.
             wheel.advance(now.as_nanos(), 1, drop);
             self.stale = now.after(STALE);
         }
@@ -122,7 +122,7 @@ impl Shard {
         (key, is_earlier)
     }
 
-    /// Puts a message in that is to be sent then, at the caller's own shard.
+    /// Puts a message in, to be sent at `at`, at the caller's own shard.
     #[inline]
     pub(crate) fn put_message(
         &mut self,
@@ -190,7 +190,7 @@ impl Shard {
         }
     }
 
-    /// Takes a message out that was sent, if it is there, and wanted.
+    /// Takes a sent message out, if it is present and wanted.
     pub(crate) fn take_sent(
         &mut self,
         number: Number,
@@ -204,7 +204,7 @@ impl Shard {
         }
     }
 
-    /// Takes out what is due, up to so many. A message is sent from now on.
+    /// Takes out the due timers, at most `most`. A message counts as sent from now on.
     pub(crate) fn advance(&mut self, place: Place<'_>, now: Instant, most: usize) -> AllDue {
         let mut due = AllDue::new();
         let Self { wheel, sent, .. } = self;
@@ -234,22 +234,21 @@ impl Shard {
         let next = wheel.next_due();
         let _later = self.tell(place, next);
         if has_more && self.due > now {
-            // It is about to move timers that are due later: they are not due, but the wheel is
-            // behind.
+            // The wheel is behind: its next work is to move timers that are due later.
             self.due = now;
             let _earlier = place.host.set_due(place.shard, now);
         }
         due
     }
 
-    /// Tells the host when the earliest is due. Returns whether that is earlier than before.
+    /// Tells the host when the earliest timer is due. Returns whether it is earlier than before.
     fn tell(&mut self, place: Place<'_>, due: Option<u64>) -> Earlier {
         self.due = due.map_or(Instant::NEVER, Instant::from_nanos);
         place.host.set_due(place.shard, self.due)
     }
 
-    /// Takes everything out that waits, and takes nothing in any more. What was sent goes with the
-    /// mailbox that it is in.
+    /// Takes all waiting timers out, and takes nothing in from now on. A sent message goes with its
+    /// mailbox.
     pub(crate) fn close(&mut self, place: Place<'_>) -> Vec<Entry> {
         self.is_closed = true;
         let entries: Vec<_> = self.wheel.iter_mut().flat_map(Wheel::drain).collect();
@@ -258,14 +257,14 @@ impl Shard {
         entries
     }
 
-    /// Gives memory back that no timer needs.
+    /// Releases unused memory.
     pub(crate) fn release_memory(&mut self) {
         if let Some(wheel) = &mut self.wheel {
             wheel.shrink();
         }
     }
 
-    /// Adds the shard's counts to those of other shards.
+    /// Adds the shard's counts to the counts of other shards.
     pub(crate) fn add_to(&self, stats: &mut TimerStats) {
         stats.pending += self.wheel.as_ref().map_or(0, Wheel::len);
         stats.armed += self.armed;

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The timers of one scheduler, from the scheduler's side: see [`TimerHost`].
+/// The timers of a scheduler, from the scheduler's side: see [`TimerHost`].
 pub struct Shards {
     host: Box<dyn TimerHost>,
     shards: Box<[CachePadded<Mutex<Shard>>]>,
@@ -26,7 +26,7 @@ pub struct TimerKey {
     key: Key,
 }
 
-/// Why there is no timer, and no call.
+/// The reason for setting no timer, and making no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotSet {
     /// The moment has come.
@@ -35,7 +35,7 @@ pub enum NotSet {
     Halted,
 }
 
-/// Finds a message that is sent later.
+/// Finds a message with a later time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sending {
     shard: ShardId,
@@ -52,9 +52,9 @@ impl Sending {
     }
 }
 
-/// What the scheduler does.
+/// The scheduler's calls.
 impl Shards {
-    /// No timers yet, in so many shards.
+    /// Makes the given number of shards, without timers.
     pub fn new(host: Box<dyn TimerHost>, shards: usize) -> Self {
         Self {
             host,
@@ -63,11 +63,12 @@ impl Shards {
         }
     }
 
-    /// Completes a yield at that moment, with `Payload::UNIT`: on a thread whose shard this is, in
-    /// a turn that is about to end. The scheduler says by the ticket when the yield is
-    /// [not wanted any longer](Self::forget).
+    /// Completes a yield at this moment, with `Payload::UNIT`. The caller runs on a thread of this
+    /// shard, in a turn that is about to end. The scheduler tells by the ticket when the yield is
+    /// [unwanted](Self::forget).
     ///
-    /// None, without a call of `completer`, when the moment has come, or the scheduler has halted.
+    /// `None`, without a call of `completer`, when the moment has come, or the scheduler has
+    /// halted.
     #[inline]
     pub fn sleep(
         &self,
@@ -92,9 +93,8 @@ impl Shards {
         Some(Ticket { shard, key })
     }
 
-    /// Fires what is due at that shard, up to so many timers. Says first, by
-    /// [`TimerHost::set_due`], when the shard's next is due; that is in the past where there is
-    /// more.
+    /// Fires the due timers of a shard, at most `most`. Says first, by [`TimerHost::set_due`], when
+    /// the shard's next timer is due. The next moment is in the past if more timers are due.
     ///
     /// Several threads may call it at a time.
     pub fn fire(&self, shard: ShardId, now: Instant, most: usize) {
@@ -102,8 +102,8 @@ impl Shards {
         self.fire_each(shard, due);
     }
 
-    /// The yield that sleeps under that ticket is not wanted any longer: its process has ended, has
-    /// been upgraded, or has taken it back. Forgets the completer, if it is there.
+    /// Forgets the sleeping yield under this ticket: its process has ended, has been upgraded, or
+    /// has taken the yield back. Forgets the completer, if the shard has it.
     pub fn forget(&self, ticket: Ticket) {
         let Ticket { shard, key } = ticket;
         let timer = Key::from_bits(key).map(|key| TimerKey { shard, key });
@@ -113,9 +113,9 @@ impl Shards {
         }
     }
 
-    /// A message that [was sent](TimerHost::send_held) under that ticket is about to be shown to a
-    /// step, or dropped with its process. Gives it away if it is there, and `is_wanted` says so,
-    /// which is short and calls nothing of users.
+    /// Gives away a [sent](TimerHost::send_held) message under this ticket: a step is about to be
+    /// shown it, or it is dropped with its process. Gives the message only if the shard has it and
+    /// `is_wanted` allows it. `is_wanted` is short and calls no code of users.
     pub fn take_envelope(
         &self,
         ticket: Ticket,
@@ -125,15 +125,15 @@ impl Shards {
         message.map(|message| message.envelope)
     }
 
-    /// Gives memory back that no timer needs.
+    /// Releases unused memory.
     pub fn release_memory(&self) {
         for shard in self.ids() {
             self.lock(shard).release_memory();
         }
     }
 
-    /// The scheduler has halted: drops what is to come, and takes no more. Called by each thread
-    /// that ends; what is there before the last of these calls goes with it.
+    /// Ends all shards for a halted scheduler: drops the waiting timers, and takes no more. Called
+    /// by each thread that ends; the last of these calls drops all timers set before it.
     pub fn close(&self) {
         let close = |shard| self.lock(shard).close(self.place(shard));
         // All are closed before any is dropped: a destructor may panic.
@@ -161,7 +161,7 @@ impl Shards {
         });
     }
 
-    /// Sends a message that the shard keeps until it is shown.
+    /// Sends a message. The shard keeps it until it is shown.
     fn send(&self, shard: ShardId, number: Number, target: Pid, cause: Option<Cause>) {
         let ticket = Ticket { shard, key: number };
         let is_sent = match cause {
@@ -177,7 +177,7 @@ impl Shards {
     }
 }
 
-/// What timers are set and taken away by.
+/// The calls that set timers and take them away.
 impl Shards {
     pub(crate) fn now(&self) -> Instant {
         self.host.now()
@@ -239,7 +239,7 @@ impl Shards {
         self.lock(shard).take_back(self.place(shard), key, number)
     }
 
-    /// Completes a yield at that moment, unless its process ends or takes it back before: in a
+    /// Completes a yield at this moment, unless its process ends or takes it back before: in a
     /// handler.
     pub(crate) fn complete_at(self: &Arc<Self>, at: Instant, completer: Completer) {
         let (shard, now) = (self.host.own_shard(), self.now());
@@ -276,7 +276,7 @@ impl Shards {
         }
     }
 
-    /// Has a call made at that moment: on any thread.
+    /// Has a call made at this moment: on any thread.
     pub(crate) fn call_at(&self, at: Instant, call: Arc<dyn OnTime>) -> Result<TimerKey, NotSet> {
         let (timer, is_earlier) = self.put_call(at, call)?;
         if is_earlier {
@@ -318,7 +318,7 @@ impl Shards {
         self.host.carry_out(command, completer)
     }
 
-    /// Takes a timer out, if there is one, and drops it.
+    /// Takes a timer out, if it exists, and drops it.
     pub(crate) fn take_away(&self, timer: Option<TimerKey>) {
         let taken = timer.and_then(|timer| self.take(timer));
         drop(taken);
@@ -353,7 +353,7 @@ impl fmt::Debug for Shards {
     }
 }
 
-/// Calls `f` with each, also when that panics, and panics then at the end.
+/// Calls `f` with each entry, even after a panic, and then panics at the end.
 fn for_each<T>(entries: impl IntoIterator<Item = T>, f: impl Fn(T)) {
     let mut panicked = None;
     for entry in entries {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 /// Is over when a process has heard nothing for some time.
 ///
-/// A message costs a store: the timer is set anew when it fires, for what is left.
+/// A message costs a store: the timer that fires sets itself anew for the remaining time.
 ///
 /// An actor begins it in [`started`](ganger_proc_api::Actor::started), and a process in its first
-/// step. A supervisor that restarts an actor begins it so, too.
+/// step. So a restart by a supervisor begins it, too.
 ///
 /// ```
 /// use ganger_proc_api::{Actor, BoxError, Completion, Context, StepOutput, StepResult};
@@ -55,8 +55,8 @@ pub struct ReceiveTimeout {
 }
 
 impl ReceiveTimeout {
-    /// A timeout after that time, whose completions have that tag. It begins with
-    /// [`start`](Self::start).
+    /// Makes a timeout after `time`, whose completions have this tag. [`start`](Self::start) begins
+    /// it.
     #[must_use]
     pub fn new(time: Duration, tag: Tag) -> Self {
         let end = None;
@@ -70,13 +70,14 @@ impl ReceiveTimeout {
         out.sleep(self.time, self.tag);
     }
 
-    /// The process has heard something that counts. Without a timeout that runs it does nothing.
+    /// Notes that the process has heard something that counts. Does nothing if the timeout does not
+    /// run.
     pub fn heard(&mut self, now: Instant) {
         self.end = self.end.map(|end| end.max(now.after(self.time)));
     }
 
-    /// Whether the completion says that nothing was heard for so long. Then it runs no more. If it
-    /// is its own, and something was heard, it goes on.
+    /// Whether the completion ends the timeout: nothing was heard for the whole time. The timeout
+    /// then stops. If something was heard, a completion of its own sets the timer anew.
     pub fn is_over(&mut self, completion: &Completion, now: Instant, out: &mut StepOutput) -> bool {
         match self.end {
             Some(end) if completion.tag == self.tag => {
@@ -97,7 +98,7 @@ impl ReceiveTimeout {
         self.end.is_some()
     }
 
-    /// Ends: no later step is shown a completion of it.
+    /// Ends the timeout: no later step is shown a completion of it.
     pub fn stop(&mut self, out: &mut StepOutput) {
         if self.end.take().is_some() {
             out.cancel(self.tag);
@@ -105,7 +106,7 @@ impl ReceiveTimeout {
     }
 }
 
-/// Is over when a process has been in one of its states for some time. Messages do not change that.
+/// Is over when a process has been in the same state for some time. Messages do not change this.
 ///
 /// ```
 /// use ganger_proc_api::{Completion, Payload, StepOutput};
@@ -128,7 +129,7 @@ pub struct StateTimeout {
 }
 
 impl StateTimeout {
-    /// A timeout whose completions have that tag.
+    /// Makes a timeout whose completions have this tag.
     #[must_use]
     pub fn new(tag: Tag) -> Self {
         Self {
@@ -137,14 +138,14 @@ impl StateTimeout {
         }
     }
 
-    /// The process is in another state, which may last so long.
+    /// Notes that the process enters another state, which may last for `time`.
     pub fn enter(&mut self, time: Duration, out: &mut StepOutput) {
         self.leave(out);
         self.is_running = true;
         out.sleep(time, self.tag);
     }
 
-    /// The process is in a state that may last for ever.
+    /// Notes that the process enters a state without a time limit.
     pub fn leave(&mut self, out: &mut StepOutput) {
         if std::mem::take(&mut self.is_running) {
             out.cancel(self.tag);

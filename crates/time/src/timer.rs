@@ -1,4 +1,4 @@
-//! A handle to an envelope that is sent later.
+//! A handle to an envelope with a later time.
 
 use crate::entry::Message;
 use crate::host::Cause;
@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An envelope that is to be sent later: from [`send_after`](crate::Timers::send_after).
+/// An envelope to be sent later: from [`send_after`](crate::Timers::send_after).
 ///
-/// Dropping it changes nothing. Any thread may call it. Clones are of the same envelope, until one
-/// is [`reset`](Self::reset).
+/// Dropping it changes nothing. Any thread may call it. Clones are of the same envelope, until a
+/// clone is [`reset`](Self::reset).
 #[must_use = "dropping it changes nothing; `let _ = …` says that it is not to be cancelled"]
 #[derive(Clone)]
 pub struct Timer {
@@ -25,24 +25,24 @@ impl Timer {
         Self { shards, sending }
     }
 
-    /// Cancels it. Returns when it was due: that has passed when the message lay in the mailbox. No
-    /// step is shown the message after that, and its memory is free.
+    /// Cancels the envelope. Returns the moment when it was due; for a message in the mailbox, this
+    /// moment has passed. No step is shown the message afterwards, and its memory is free.
     ///
-    /// `None` when a step has been shown the message, or it was refused, or was cancelled before.
-    /// So it is when it was sent to another scheduler. O(1).
+    /// `None` when a step has been shown the message, or the message was refused, cancelled before,
+    /// or sent to another scheduler. O(1).
     pub fn cancel(&self) -> Option<Instant> {
         let (message, _cause) = self.take()?;
         Some(message.at)
     }
 
-    /// Has the envelope sent after another time, counted from now. Returns `false`, and does
+    /// Has the envelope sent after another delay, counted from now. Returns `false`, and does
     /// nothing, when [`cancel`](Self::cancel) would return `None`. Otherwise no step is shown the
-    /// message before that time. O(1).
+    /// message before the delay is over. O(1).
     pub fn reset(&mut self, delay: Duration) -> bool {
         self.reset_at(self.shards.now().after(delay))
     }
 
-    /// As [`reset`](Self::reset), to that moment.
+    /// As [`reset`](Self::reset), to this moment.
     pub fn reset_at(&mut self, at: Instant) -> bool {
         match self.take() {
             Some((message, cause)) => {
@@ -61,7 +61,7 @@ impl Timer {
         Some(at.since(self.shards.now()))
     }
 
-    /// The message, which nothing else has from now on.
+    /// Takes the message out; nothing else has it from now on.
     fn take(&self) -> Option<(Box<Message>, Option<Cause>)> {
         self.shards.take_back(self.sending)
     }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The timers of a scheduler: for threads that are no workers. Clones are of the same timers.
+/// The timers of a scheduler: for threads outside of its workers. Clones are of the same timers.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Event, Envelope, process_fn};
@@ -35,7 +35,7 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// The timers of those shards: for the scheduler.
+    /// Makes the timers of these shards: for the scheduler.
     #[doc(hidden)]
     #[must_use]
     pub fn new(shards: Shards) -> Self {
@@ -51,19 +51,19 @@ impl Timers {
         &self.shards
     }
 
-    /// The time, by the clock of the scheduler: the machine's monotonic one, or a simulation's.
+    /// The time, by the clock of the scheduler: the machine's monotonic clock, or a simulation's.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.shards.now()
     }
 
-    /// Has the envelope sent after that time, as an ordinary message. When the process is gone by
-    /// then, or its mailbox full, the envelope is dropped and counted. O(1).
+    /// Has the envelope sent after `delay`, as an ordinary message. When the process is then gone,
+    /// or its mailbox full, the envelope is dropped and counted. O(1).
     ///
     /// The envelope is kept until it is due, also when its process ends before: [`Timer::cancel`]
     /// takes it away.
     ///
-    /// A delay of zero sends it at once. One that is too long for the clock is never over.
+    /// A delay of zero sends the envelope at once. A delay too long for the clock is never over.
     pub fn send_after(&self, delay: Duration, envelope: Envelope) -> Timer {
         let now = self.now();
         let sending = self.shards.send_at(now, now.after(delay), envelope, None);
@@ -80,13 +80,13 @@ impl Timers {
         Timer::new(&self.shards, sending)
     }
 
-    /// Has the envelope sent at that moment: see [`send_after`](Self::send_after).
+    /// Has the envelope sent at this moment: see [`send_after`](Self::send_after).
     pub fn send_at(&self, at: Instant, envelope: Envelope) -> Timer {
         let sending = self.shards.send_at(self.now(), at, envelope, None);
         Timer::new(&self.shards, sending)
     }
 
-    /// Has a call made at that moment, by a thread of the scheduler: for crates that add to the
+    /// Has a call made at this moment, by a thread of the scheduler: for crates that add to the
     /// scheduler.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Timers {
         self.shards.take_away(Some(call));
     }
 
-    /// What has become of all timers so far. O(workers).
+    /// The counts of all timers so far. O(workers).
     #[must_use]
     pub fn stats(&self) -> TimerStats {
         self.shards.stats()

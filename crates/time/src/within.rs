@@ -1,14 +1,15 @@
-//! Commands with a deadline: the answer, or the word that none has come in time.
+//! Commands with a deadline: the answer, or a time-out.
 //!
-//! **Problem.** A process asks another one, which may never answer. The yield is to complete once:
-//! by the answer, or by a timer. Nothing is to be left of the other of the two.
+//! **Problem.** A process asks another process, which may never answer. The yield must complete
+//! once: by the answer, or by a timer. The later of the two must leave nothing behind.
 //!
-//! **Rejected.** A second yield for the deadline: the process would have to match the two, and to
-//! take back the one that is late.
+//! **Rejected.** A second yield for the deadline: the process would have to match the two yields,
+//! and to take the later one back.
 //!
 //! **Protocol.** The command is carried out with a completer of its own, whose sink is a
-//! [`Within`]. This keeps the completer of the yield, and has the timer. The first of the answer,
-//! the timer and the end of the yield takes that completer out, and takes the timer away.
+//! [`Within`]. The sink keeps the completer of the yield, and has the timer. The first of the
+//! answer, the timer and the end of the yield takes the yield's completer out, and takes the timer
+//! away.
 
 use crate::entry::OnTime;
 use crate::shards::{NotSet, Shards, TimerKey};
@@ -20,7 +21,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-/// A yield that waits for an answer, and no longer than that.
+/// A yield that waits for an answer until its time is over.
 struct Within {
     shards: Arc<Shards>,
     state: Mutex<State>,
@@ -28,7 +29,7 @@ struct Within {
 
 enum State {
     Waiting(Waiting),
-    /// It has completed, or is wanted no longer.
+    /// The yield has completed, or is unwanted.
     Over,
 }
 
@@ -38,14 +39,14 @@ struct Waiting {
     timer: Option<TimerKey>,
     /// Tells of the end of the yield.
     watch: Option<EndWatch>,
-    /// Of code that keeps the completer of the command.
+    /// The calls of code that keeps the completer of the command.
     calls: Vec<Weak<EndCall>>,
-    /// The command is being carried out: an error says why there is no answer.
+    /// The command is being carried out: an error tells why no answer comes.
     is_starting: bool,
     is_dropped: bool,
 }
 
-/// Has the command carried out, for the yield of that completer.
+/// Has the command carried out, for the yield of `completer`.
 pub(crate) fn ask(shards: &Arc<Shards>, command: Command, time: Duration, completer: Completer) {
     let (tag, now) = (completer.tag(), shards.now());
     let within = Arc::new(Within {
@@ -114,7 +115,7 @@ impl Within {
         }
     }
 
-    /// The yield is wanted no longer.
+    /// Ends the waiting: the yield is unwanted.
     fn give_up(&self) {
         if let Some((completer, calls)) = self.end() {
             drop(completer);
@@ -146,7 +147,7 @@ fn tell(calls: &[Weak<EndCall>]) {
 
 impl CompletionSink for Within {
     fn complete(self: Arc<Self>, _: Tag, _: u64, result: Result<Payload, CommandError>) {
-        // The code that keeps the completer has used it: there is nothing to tell.
+        // The code that keeps the completer has used it, so it needs no call.
         if let Some((completer, _)) = self.end() {
             completer.finish(result);
         }

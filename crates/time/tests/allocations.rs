@@ -1,4 +1,4 @@
-//! A timer of a process that is armed, fires or is taken back takes no memory of its own.
+//! A timer of a process takes no memory of its own, whether it fires or is taken back.
 
 use ganger_proc_api::{Event, process_fn};
 use ganger_sched::Scheduler;
@@ -10,7 +10,7 @@ struct Counting;
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: what the system's allocator does, and a count.
+// SAFETY: the calls go to the system's allocator unchanged; the counts change nothing else.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Ordering: Relaxed: counts.
@@ -29,18 +29,17 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn allocated() -> usize {
-    // Ordering: SeqCst: the threads that count have been waited for.
+    // Ordering: SeqCst: the test has waited for the counting threads.
     ALLOCATED.load(Ordering::SeqCst)
 }
 
 /// How many timers are looked at.
 const MANY: usize = 2_000;
 
-/// How many allocations there may be for all of them: buffers that grow.
+/// The most allocations for all timers: buffers that grow.
 const FEW: usize = 100;
 
-/// How many allocations there are while a process arms that many timers, of which each fires or is
-/// taken back.
+/// The number of allocations while a process arms the timers, each of which fires or is taken back.
 fn of_timers(scheduler: &Scheduler, fire: bool) -> usize {
     let time = Duration::from_nanos(if fire { 20_000 } else { 3_600_000_000_000 });
     let (mut left, mut before) = (2 * MANY, 0);
@@ -68,7 +67,7 @@ fn of_timers(scheduler: &Scheduler, fire: bool) -> usize {
     usize::try_from(count.as_u64().unwrap()).unwrap()
 }
 
-/// One program and one test: others would allocate meanwhile.
+/// One program and one test: other tests would allocate meanwhile.
 // pins: T3
 #[test]
 fn a_timer_takes_no_memory_of_its_own() {

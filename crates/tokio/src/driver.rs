@@ -1,19 +1,18 @@
 //! A runtime of tokio whose driver the scheduler's threads turn.
 //!
-//! **Problem.** tokio's sockets and timers are made ready by the driver of a runtime, which some
-//! thread has to turn. A thread of its own costs a hop between threads for each event.
+//! **Problem.** The driver of a tokio runtime makes tokio's sockets and timers ready, and a thread
+//! has to turn it. A thread of its own costs a hop between threads for each event.
 //!
-//! **Protocol.** A thread of the scheduler that has nothing to do calls
-//! [`Runtime::block_on`] of the `current_thread` runtime: that turns the driver, and runs what has
-//! been spawned there.
-//! 1. To look, it blocks on a future that yields once: tokio looks in the driver then, and does not
-//!    wait.
-//! 2. To wait, it blocks on the next interrupt, which is kept until then. A process that tokio
-//!    wakes interrupts as well, so that the thread comes back with it.
-//! 3. An interrupt that comes during a visit is over with that.
+//! **Protocol.** An idle thread of the scheduler calls [`Runtime::block_on`] of the
+//! `current_thread` runtime: the call turns the driver, and runs the runtime's spawned futures.
+//! 1. To look, the thread blocks on a future that yields once: tokio then looks in the driver, and
+//!    does not wait.
+//! 2. To wait, the thread blocks on the next interrupt; the runtime keeps an interrupt until then.
+//!    A process woken by tokio interrupts as well, so that the thread comes back with it.
+//! 3. An interrupt that comes during a visit ends with the visit.
 //!
 //! **Why no interrupt is lost by 3.** One thread at a time visits. An interrupt is for a thread
-//! that has said that it waits there, inside its visit, and has been given a token before.
+//! that has announced its wait, inside its visit, and has been given a token before.
 
 use ganger_sched::Driver;
 use std::io;
@@ -29,8 +28,7 @@ use tokio::sync::Notify;
 /// A runtime of tokio on the threads of a scheduler: for
 /// [`Builder::driver`](ganger_sched::Builder::driver).
 ///
-/// Each process of the scheduler is inside of the runtime, without a cost for those that do not use
-/// it.
+/// Each process of the scheduler is inside of the runtime. A process without tokio pays nothing.
 ///
 /// ```
 /// use ganger_sched::Scheduler;
@@ -53,12 +51,12 @@ pub struct Tokio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeRefused {
-    /// It is not of the kind `current_thread`: its driver is turned by threads of its own.
+    /// The runtime is not of the kind `current_thread`: threads of its own turn its driver.
     #[error(
         "expected a current-thread runtime; build it with tokio's `Builder::new_current_thread`"
     )]
     HasThreads,
-    /// It has no timers, by which a thread waits there for a while.
+    /// The runtime has no timers, which a thread needs to wait there for a while.
     #[error("expected a runtime with timers; build it with `enable_time` or `enable_all`")]
     NoTime,
 }
@@ -74,8 +72,8 @@ impl Tokio {
         Ok(Self::of(runtime))
     }
 
-    /// With that runtime, which is to be of the kind `current_thread`, with timers, and which no
-    /// other thread may have in `block_on`.
+    /// Takes this runtime, of the kind `current_thread` and with timers. No other thread may have
+    /// it in `block_on`.
     ///
     /// ```
     /// use ganger_tokio::Tokio;
@@ -109,20 +107,19 @@ impl Tokio {
 
     /// The runtime's handle, for threads outside of the scheduler.
     ///
-    /// A future that is spawned with it is no process: it runs on a thread of the scheduler that
-    /// waits.
+    /// A future spawned by the handle is no process: it runs on a waiting thread of the scheduler.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Waits for the next interrupt, for that long at the most.
+    /// Waits for the next interrupt, at most for `timeout`.
     async fn interrupted(&self, timeout: Option<Duration>) {
         let interrupted = self.interrupt.notified();
         match timeout {
             None => interrupted.await,
             Some(timeout) => {
-                // That the time is over is the other way to end.
+                // Either end of the wait will do.
                 let _ = tokio::time::timeout(timeout, interrupted).await;
             }
         }
@@ -130,8 +127,8 @@ impl Tokio {
 
     /// Ends the runtime, if the scheduler has halted and no thread is inside.
     fn end_if_over(&self) {
-        // Ordering: SeqCst, pairs with itself: either the thread that leaves the runtime sees that
-        // all is over, or the one that has said so finds the lock free.
+        // Ordering: SeqCst, pairs with itself: either the thread that leaves the runtime sees
+        // `is_over`, or the thread that has set `is_over` finds the lock free.
         fence(Ordering::SeqCst);
         // Ordering: Relaxed, because the fence orders it.
         if self.is_over.load(Ordering::Relaxed) {
@@ -144,7 +141,7 @@ impl Tokio {
         }
     }
 
-    /// Lets the driver have a look, and what is ready run.
+    /// Lets the driver look once, and runs the ready futures.
     async fn look(&self) {
         tokio::task::yield_now().await;
         let mut interrupted = pin!(self.interrupt.notified());
@@ -195,7 +192,7 @@ fn has_time(runtime: &Runtime) -> bool {
     catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }
 
-/// Drops what has been spawned, and waits for no thread.
+/// Drops the spawned futures, and waits for no thread.
 fn shut_down(runtime: Option<Runtime>) {
     if let Some(runtime) = runtime {
         runtime.shutdown_background();

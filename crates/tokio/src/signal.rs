@@ -1,14 +1,13 @@
-//! The signals that ask a program to end.
+//! The signals for the end of a program.
 
 use std::io;
 
 /// Waits until the program is asked to end: by SIGINT, Ctrl-C in a terminal, or by SIGTERM, as
 /// systems and containers send it; on other systems than Unix by Ctrl-C.
 ///
-/// From its first poll on, neither ends the program. What comes later changes nothing: the deadline
-/// of the stop says how long that takes, and SIGKILL is for those that can't wait. A signal may
-/// come twice without being meant so, from a terminal and from the program that has started this
-/// one.
+/// From its first poll on, neither signal ends the program. Later signals change nothing: the
+/// deadline of the stop limits its time, and SIGKILL is for impatient callers. A signal may come
+/// twice by accident, from a terminal and from the program that has started this program.
 ///
 /// ```no_run
 /// use ganger_sched::Scheduler;

@@ -1,4 +1,4 @@
-//! What is left when a scheduler halts.
+//! The timers left when a scheduler halts.
 
 use ganger_proc_api::{Context, Envelope, Events, Payload, process_fn};
 use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Scheduler};
@@ -22,7 +22,7 @@ fn a_destructor_that_panics_keeps_no_other_timer() {
     let scheduler = Scheduler::builder().workers(1).start().unwrap();
     let timers = scheduler.timers().clone();
     let held = Arc::new(());
-    // One at the worker's shard, and one at the shard of all other threads.
+    // A timer at the worker's shard, and a timer at the shard of all other threads.
     let (its, own) = (timers.clone(), Arc::clone(&held));
     let process = scheduler.spawn(process_fn(move |ctx: &Context, _: &mut Events<'_>, out| {
         let payload = Payload::any(Arc::clone(&own));

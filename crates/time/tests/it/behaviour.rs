@@ -1,4 +1,4 @@
-//! One timer at a time, in virtual time.
+//! Single timers, in virtual time.
 
 use crate::support::{LATE, assert_in_time, ms, sim, stats, timers};
 use ganger_proc_api::{
@@ -209,7 +209,7 @@ fn the_timers_of_a_process_that_is_upgraded_are_gone() {
     });
 }
 
-/// A process that is late for its interval's ticks by 3.5 periods once.
+/// The process is late for its interval's ticks by 3.5 periods once.
 fn late_ticks(missed: MissedTicks) -> Vec<(u64, Duration)> {
     let ticks = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&ticks);
@@ -223,7 +223,7 @@ fn late_ticks(missed: MissedTicks) -> Vec<(u64, Duration)> {
                 Some(Event::Completion(it)) if every.is_tick(&it) => {
                     it.result?;
                     if ticks.len() == 1 && !is_late {
-                        // It takes the tick later.
+                        // The process takes the tick later.
                         is_late = true;
                         out.sleep(ms(35), 2);
                     } else {
@@ -408,7 +408,7 @@ impl Actor for Idle {
 // pins: T8
 #[test]
 fn an_actor_begins_its_idle_time_when_it_has_started() {
-    // A message that is there before the first step, one that counts later, and one that does not.
+    // A message before the first step, and a later message, which counts or does not.
     for (counts, end) in [(true, 14), (false, 10)] {
         sim(16).check_seeds(20, |rt| {
             let idle = rt.spawn(Idle(ReceiveTimeout::new(ms(10), 1))).unwrap();

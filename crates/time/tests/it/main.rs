@@ -1,4 +1,4 @@
-//! What `ganger-time` promises, in simulations and on threads.
+//! The promises of `ganger-time`, in simulations and on threads.
 
 mod at_the_end;
 mod behaviour;

@@ -1,4 +1,4 @@
-//! Messages that are sent later, in virtual time.
+//! Messages with a later time, in virtual time.
 
 use crate::support::{assert_in_time, moment, ms, sim, stats, timers};
 use ganger_proc_api::{Envelope, Event, Payload, Pid, process_fn};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What came when.
 type Received = Arc<Mutex<Vec<(Duration, u64)>>>;
 
-/// Takes messages, and says when they came and what was in them.
+/// Takes messages, and notes their times and values.
 fn collects(rt: &Rt<'_>) -> (Pid, Received) {
     let all = Arc::new(Mutex::new(Vec::new()));
     let (own, clock) = (Arc::clone(&all), rt.clock());
@@ -58,7 +58,7 @@ fn messages_are_sent_later_unless_they_are_cancelled() {
     });
 }
 
-/// The message is in the mailbox, with others before and behind it.
+/// The message is in the mailbox, with messages before and behind it.
 // pins: T2, R4
 #[test]
 fn a_message_in_the_mailbox_is_not_seen_after_it_was_cancelled_or_reset() {
@@ -105,7 +105,7 @@ fn a_message_in_the_mailbox_of_a_process_that_ends_is_dropped_with_it() {
     }
 }
 
-/// What was sent takes a place in the mailbox until the process has looked at it.
+/// A sent message takes a place in the mailbox until the process has looked at it.
 // pins: T2, P13
 #[test]
 fn a_message_that_is_taken_back_from_a_limited_mailbox_leaves_its_place() {
@@ -152,7 +152,7 @@ fn a_message_of_a_type_that_its_process_does_not_take_is_refused_when_it_is_due(
     });
 }
 
-/// The process takes its message back in the step in which it would see it, or in one before.
+/// The process takes its message back in the step that would see it, or in an earlier step.
 // pins: T2
 #[test]
 fn a_process_takes_back_what_it_has_sent_itself() {
@@ -164,7 +164,7 @@ fn a_process_takes_back_what_it_has_sent_itself() {
                     let Event::Message(it) = event else { continue };
                     let number = it.payloads.into_first().as_u64().unwrap();
                     assert_eq!(number, wanted, "of an arming that was taken back");
-                    // It has been shown: nothing is to be taken back any more.
+                    // A shown message cannot be taken back.
                     assert!(timer.take().is_none_or(|it| it.cancel().is_none()));
                 }
                 turns += 1;

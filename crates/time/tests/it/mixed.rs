@@ -1,5 +1,5 @@
-//! Processes that sleep, take sleeps back and send messages later, at random, in simulations with
-//! faults, beside a plain model: a map of what is to come.
+//! Processes sleep, take sleeps back and send messages later, at random, in simulations with
+//! faults. A plain model runs along: a map of the coming events.
 
 use ganger_proc_api::{BoxError, Context, Event, Pid, StepOutput, Tag, process_fn};
 use ganger_sched::ContextExt;
@@ -12,11 +12,11 @@ use std::time::Duration;
 const PROCESSES: u64 = 4;
 const STEPS: u32 = 40;
 
-/// What is known of messages that are sent later, by their numbers.
+/// The messages with a later time, by their numbers.
 #[derive(Default)]
 struct Ledger {
     made: u64,
-    /// When each is due that has been sent, and neither cancelled nor received.
+    /// When each message is due that has been neither cancelled nor received.
     due: BTreeMap<u64, Instant>,
     received: u64,
     cancelled: u64,
@@ -28,7 +28,7 @@ struct Citizen {
     random: fastrand::Rng,
     steps: u32,
     next: Tag,
-    /// When each sleep is over that has not completed and was not taken back.
+    /// When each running sleep is over.
     sleeps: BTreeMap<Tag, Instant>,
     taken_back: HashSet<Tag>,
     timers: Vec<(u64, Timer)>,
@@ -75,10 +75,10 @@ impl Citizen {
             for _ in 0..self.random.u8(..4) {
                 self.act(ctx, now, out);
             }
-            // So that there is another step.
+            // This sleep causes another step.
             self.sleep(ctx, Duration::from_micros(700), out);
         } else if self.steps == STEPS {
-            // Long ones are not waited for.
+            // The test does not wait for long sleeps.
             let long: Vec<_> = self.sleeps.keys().copied().collect();
             for tag in long {
                 self.take_back(tag, out);
@@ -104,7 +104,7 @@ impl Citizen {
     }
 
     fn cancel(&mut self, number: u64, timer: &Timer) {
-        // With the lock: a message that is being sent is received only after that.
+        // With the lock: a message that is being sent is received only after the cancel.
         let mut ledger = self.ledger.lock().unwrap();
         if timer.cancel().is_some() {
             ledger
@@ -158,7 +158,7 @@ impl Citizen {
                     drop(ledger);
                     assert!(timer.reset(time));
                 } else if timer.reset(later) {
-                    // It lay in a mailbox.
+                    // The message lay in a mailbox.
                     let due = ledger.due.insert(*number, now.after(later));
                     due.expect("T2: it had been received");
                 }

@@ -26,7 +26,7 @@ fn many_processes_sleep_and_none_wakes_early() {
                         it.result?;
                         assert!(ctx.now() >= due, "T1: it is early");
                         left -= 1;
-                        // One that is taken back each time.
+                        // The second sleep is taken back each time.
                         out.cancel(1);
                     }
                     if left == 0 {
@@ -52,7 +52,7 @@ fn many_processes_sleep_and_none_wakes_early() {
     }
 }
 
-/// Threads outside send later, and cancel half of it at the moment at which it is due.
+/// Threads outside send later, and cancel half of their messages at the moment when they are due.
 // pins: T2
 #[test]
 fn each_message_of_threads_outside_is_sent_or_cancelled() {
@@ -96,8 +96,8 @@ fn each_message_of_threads_outside_is_sent_or_cancelled() {
     assert_eq!((all(), timers.stats().refused), (3 * EACH, 0));
 }
 
-/// Each worker is in a step that waits until sleepers, which that worker's steps have put to sleep,
-/// have had their steps elsewhere.
+/// Each worker is in a step that waits for the sleepers of its own steps to take their steps
+/// elsewhere.
 // pins: T4
 #[test]
 fn sleepers_of_workers_that_are_stuck_go_on() {
@@ -125,7 +125,7 @@ fn sleepers_of_workers_that_are_stuck_go_on() {
         .map(|_| {
             let receiver = Arc::clone(&receiver);
             let process = process_fn(move |ctx, _, out| {
-                // One of its own that goes through the outside, too.
+                // A message to itself goes through the outside, too.
                 let _ = ctx.send_after(ms(1), ctx.pid(), "n", ());
                 for _ in 0..10 {
                     receiver.lock().unwrap().recv_timeout(PATIENCE)?;

@@ -6,7 +6,7 @@ use ganger_time::{Instant, TimerStats};
 use std::thread;
 use std::time::Duration;
 
-/// How long a test waits for something that is bound to happen before it fails.
+/// How long a test waits for a certain event before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -31,7 +31,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The longest that something is late in a run without faults: the end of its tick, and some turns.
+/// The longest delay of a timer in a run without faults: the end of its tick, and some turns.
 pub(crate) const LATE: Duration = Duration::from_micros(100);
 
 pub(crate) fn timers(rt: &Rt<'_>) -> Timers {

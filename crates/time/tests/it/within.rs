@@ -15,10 +15,10 @@ impl TypedCommand for Unhandled {
     type Answer = ();
 }
 
-/// What a process says of the answer to its question.
+/// The report of a process on the answer to its question.
 type Heard = Result<u64, String>;
 
-/// Asks once, for 10 ms at the most. A message takes the question back.
+/// Asks once, for at most 10 ms. A message takes the question back.
 struct Asks(Option<Address<Reply<u64>>>);
 
 impl Actor for Asks {
@@ -52,7 +52,7 @@ impl Actor for Asks {
 
 type Kept = Arc<Mutex<Vec<Reply<u64>>>>;
 
-/// A process that keeps the questions, and one that asks it.
+/// A process that keeps the questions, and a process that asks it.
 fn pair(rt: &Rt<'_>) -> (Kept, ProcessHandle<Reply<u64>>, ProcessHandle<()>) {
     let kept = Kept::default();
     let keeps = Arc::clone(&kept);

@@ -1,4 +1,4 @@
-//! What a connection is in the middle of, which says how long it may stay so.
+//! The activity of a connection, which decides how long it may last.
 //!
 //! The bytes, the requests and the process of a connection tell it, also from several threads:
 //! requests of HTTP/2 are processes of their own.
@@ -22,7 +22,7 @@ pub(super) struct Activity(Arc<Mutex<State>>);
 struct State {
     /// Requests whose answers are not over.
     requests: usize,
-    /// When the head that is being read began, for a new connection when that came.
+    /// When the head that is being read began; for a new connection, when it came.
     head_since: Option<Instant>,
     /// When the last request was over.
     idle_since: Instant,
@@ -35,11 +35,11 @@ pub(super) struct Request(Activity);
 /// When a connection has been in the middle of the same for too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// It may take as long as it likes.
+    /// The activity may take any time.
     Endless,
-    /// The head is to be there by then.
+    /// The head must be complete by then.
     Head(Instant),
-    /// The next request is to begin by then.
+    /// The next request must begin by then.
     Idle(Instant),
 }
 
@@ -49,7 +49,7 @@ pub(super) fn now() -> Instant {
 }
 
 impl Patience {
-    /// No longer than until then.
+    /// Limits the patience to `end`.
     pub(super) fn until(self, end: Instant) -> Self {
         match self {
             Self::Endless => Self::Idle(end),
@@ -104,7 +104,7 @@ impl Activity {
 
     pub(super) fn patience(&self, limits: &Limits) -> Patience {
         let state = self.state();
-        // A time-out that no clock reaches is none.
+        // A time-out beyond the clock is none.
         let within = |since: Instant, time| since.checked_add(time);
         let patience = match (state.requests, state.head_since) {
             (0, Some(since)) => within(since, limits.header).map(Patience::Head),

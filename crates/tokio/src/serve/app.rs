@@ -1,4 +1,4 @@
-//! What answers requests: services of `tower`, and of hyper.
+//! The services that answer requests: of `tower`, and of hyper.
 
 use ganger_proc_api::BoxError;
 use hyper::body::{Body, Incoming};
@@ -6,12 +6,12 @@ use hyper::service::Service as _;
 use hyper::{Request, Response};
 use hyper_util::service::{TowerToHyperService, TowerToHyperServiceFuture};
 
-/// What [`serve`](crate::serve()) can serve: a service of `tower` or of hyper. The compiler finds
-/// out which of the two.
+/// An app for [`serve`](crate::serve()): a service of `tower` or of hyper. The compiler finds the
+/// kind of the service.
 pub trait App<Kind>: Clone + Send + 'static {
     /// The body of an answer.
     type Body: Body<Data: Send, Error: Into<BoxError>> + Send + 'static;
-    /// What is in the place of an answer. It closes the connection.
+    /// The error in the place of an answer. It closes the connection.
     type Error: Into<BoxError>;
     /// The answer to come.
     type Answering: Future<Output = Result<Response<Self::Body>, Self::Error>> + Send + 'static;
@@ -24,7 +24,7 @@ pub trait App<Kind>: Clone + Send + 'static {
 #[derive(Debug)]
 pub enum TowerApp {}
 
-/// A service of hyper, such as that of `hyper::service::service_fn`.
+/// A service of hyper, such as the result of `hyper::service::service_fn`.
 #[derive(Debug)]
 pub enum HyperApp {}
 

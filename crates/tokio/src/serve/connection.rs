@@ -1,4 +1,4 @@
-//! The life of one connection, in its process.
+//! The life of a connection, in its process.
 
 use super::activity::{Activity, Patience, Request as InRequest, now};
 use super::app::App;
@@ -25,11 +25,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
 
-/// When all is to end, a connection without a request waits so long for one that is under way: it
-/// is answered, and not cut off.
+/// When the server ends, a connection without a request waits for this long for a request under
+/// way: the request is answered, and not cut off.
 pub(super) const LINGER: Duration = Duration::from_millis(100);
 
-/// A client of HTTP/2 that answers no ping for that long is gone.
+/// The interval of pings, and the longest wait for an answer: without it, a client of HTTP/2 is
+/// gone.
 const PINGS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
 
 /// The address of the other side of a connection, if it has one: among the extensions of each
@@ -37,7 +38,7 @@ const PINGS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_sec
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
 
-/// A connection that is to be served.
+/// A connection to be served.
 pub(super) struct Connection<A, K> {
     app: A,
     peer: Option<SocketAddr>,
@@ -49,9 +50,9 @@ pub(super) struct Connection<A, K> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Serves,
-    /// It is to end, and waits for a request until then.
+    /// The connection ends, and waits for a request until then.
     Lingers(Instant),
-    /// It ends after the requests that it has.
+    /// The connection ends after its present requests.
     Ends,
 }
 
@@ -84,7 +85,7 @@ impl<A: App<K>, K: 'static> Connection<A, K> {
             kind: PhantomData,
         };
         let mut builder = Builder::new(Streams(cx.context().clone()));
-        // The time-outs of this file are in the place of hyper's.
+        // The time-outs of this file replace hyper's.
         builder.http1().header_read_timeout(None);
         let mut http2 = builder.http2();
         http2.timer(TokioTimer::new());
@@ -127,7 +128,7 @@ impl<A: App<K>, K: 'static> Connection<A, K> {
                     continue;
                 }
                 match (phase, patience) {
-                    // HTTP/2 says good-bye, for which it has as long as for a head.
+                    // HTTP/2 says good-bye, and has the time of a head for it.
                     (Phase::Serves, Patience::Idle(_)) | (Phase::Lingers(_), _) => {
                         connection.as_mut().graceful_shutdown();
                         phase = Phase::Ends;
@@ -147,12 +148,12 @@ impl<A: App<K>, K: 'static> Connection<A, K> {
     }
 }
 
-/// The app, for one connection.
+/// The app, for a single connection.
 struct Watched<A, K> {
     app: A,
     peer: Option<SocketAddr>,
     activity: Activity,
-    /// Of the server's process, and of the connection's.
+    /// The tokens of the server's process, and of the connection's.
     asked: [CancelToken; 2],
     kind: PhantomData<fn(K)>,
 }
@@ -164,7 +165,7 @@ impl<A: App<K>, K> Service<Request<Incoming>> for Watched<A, K> {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let is_http2 = request.version() == Version::HTTP_2;
-        // HTTP/2 says good-bye for the connection, and a tunnel is HTTP no longer.
+        // HTTP/2 says good-bye for the connection, and a tunnel is not HTTP.
         let asked = (!is_http2 && request.method() != Method::CONNECT).then(|| self.asked.clone());
         let in_request = Some(self.activity.begin(is_http2));
         if let Some(peer) = self.peer {
@@ -185,7 +186,7 @@ pin_project! {
         #[pin]
         answering: F,
         in_request: Option<InRequest>,
-        // Where the answer can say that the connection closes.
+        // Where the answer can announce the end of the connection.
         asked: Option<[CancelToken; 2]>,
     }
 }
@@ -200,8 +201,8 @@ where
         let this = self.project();
         let answer = ready!(this.answering.poll(context));
         let in_request = this.in_request.take();
-        // Here, because a request that is answered at its first poll has begun and ended before
-        // the connection's process looks at the signal.
+        // Here, because a request may be answered at its first poll, before the connection's
+        // process looks at the signal.
         let asked = this.asked.iter().flatten().any(CancelToken::is_cancelled);
         Poll::Ready(answer.map(|mut it| {
             if asked && it.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -268,7 +269,7 @@ where
                 Ok::<_, BoxError>(())
             })
         };
-        // A limit of the scheduler, or its stop: the runtime has to do.
+        // The scheduler refuses, by a limit or its stop: the runtime has to run the stream.
         if started.is_err()
             && let Some(stream) = take(&stream)
         {

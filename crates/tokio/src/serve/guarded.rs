@@ -9,12 +9,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep};
 
-/// A connection whose writes fail when the other side does not read for a time. It has its place
-/// until it is dropped, also when it has been upgraded.
+/// A connection whose writes fail when the other side does not read for a time. The connection has
+/// its place until it is dropped, also when it has been upgraded.
 pub(super) struct Guarded<I> {
     io: I,
     timeout: Duration,
-    /// Of the write that waits. Made by the first one that does.
+    /// The timer of the waiting write. The first write that waits makes it.
     timer: Option<Pin<Box<Sleep>>>,
     /// The timer runs.
     waits: bool,
@@ -39,7 +39,7 @@ impl<I> Guarded<I> {
         }
     }
 
-    /// What the connection is in the middle of.
+    /// The present activity of the connection.
     pub(super) fn activity(&self) -> &Activity {
         &self.activity
     }

@@ -9,13 +9,13 @@ use tokio::net::{TcpListener, TcpStream};
 #[cfg(unix)]
 use tokio::net::{UnixListener, UnixStream};
 
-/// What accepts the connections of a server: tokio's `TcpListener`, or its `UnixListener`.
+/// The listener of a server: tokio's `TcpListener`, or its `UnixListener`.
 pub trait Listener: Send + 'static {
     /// A connection.
     type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The next connection, and the address of its other side, if it has one. Cancel-safe. An error
-    /// is waited out.
+    /// Accepts the next connection, and gives the address of its other side, if it has one.
+    /// Cancel-safe. The server waits after an error.
     fn accept(&mut self)
     -> impl Future<Output = io::Result<(Self::Io, Option<SocketAddr>)>> + Send;
 }
@@ -27,7 +27,7 @@ impl Listener for TcpListener {
 
     async fn accept(&mut self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
         let (stream, peer) = Self::accept(self).await?;
-        // A connection that is broken already takes no setting, and its next operation says so.
+        // A broken connection takes no setting, and its next operation returns the error.
         let _ = stream.set_nodelay(true);
         let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive());
         Ok((stream, Some(peer)))

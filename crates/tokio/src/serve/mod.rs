@@ -1,18 +1,18 @@
 //! A web server: a process for each connection, so that all workers serve.
 //!
-//! **Problem.** A server of tokio's world spawns its connections on the runtime, which is one
-//! thread's here. Each server also needs the same things: a limit of connections, time-outs against
+//! **Problem.** A server of tokio's world spawns its connections on the runtime, which has a single
+//! thread here. Each server also needs the same things: a limit of connections, time-outs against
 //! clients that send or read nothing, and an end that cuts no client off.
 //!
-//! **Parts.** `app.rs`: what answers requests. `listener.rs`: what accepts. `connection.rs`: the
-//! life of one connection. `activity.rs`: what a connection is in the middle of, which decides its
-//! time-outs. `guarded.rs`: its bytes, with the time-out of writes and its place in the limit.
-//! `limits.rs`: the limit of connections, and the time-outs.
-//! `tls.rs`: its TLS; `clear.rs` is in the place of that where the feature is off.
+//! **Parts.** `app.rs`: the services that answer requests. `listener.rs`: the listeners.
+//! `connection.rs`: the life of a connection. `activity.rs`: the activity of a connection, which
+//! decides its time-outs. `guarded.rs`: its bytes, with the time-out of writes and its place in the
+//! limit. `limits.rs`: the limit of connections, and the time-outs. `tls.rs`: its TLS; `clear.rs`
+//! replaces it if the feature is off.
 //!
-//! **The end.** The server's process is asked to finish: the listener is closed, and each
-//! connection hears of it by a signal of the server's process. The server has ended when the places
-//! of all connections are free.
+//! **The end.** The server's process is asked to finish: it closes the listener, and each
+//! connection hears of the request by a signal of the server's process. The server has ended when
+//! the places of all connections are free.
 
 mod activity;
 mod app;
@@ -46,18 +46,17 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// When no connection can be accepted, out of descriptors for example, the next try comes so much
-/// later, and each one after that twice as much later, up to the last.
+/// The pauses after an error of the listener, out of descriptors for example. The first pause is
+/// the shortest, and each further pause is twice as long, up to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
-/// So many connections wait in the system's queue: `TcpListener::bind` of tokio sets that.
+/// The most connections that wait in the system's queue, as tokio's `TcpListener::bind` sets it.
 const QUEUE: usize = 1024;
 
-/// Serves HTTP/1 and HTTP/2 on the connections of a listener: see [`Serve`], which is to be
-/// awaited.
+/// Serves HTTP/1 and HTTP/2 on the connections of a listener: see [`Serve`]. Await the result.
 ///
 /// The app is any service of `tower`, such as a router of axum or the routes of tonic, or a service
-/// of hyper. It is cloned for each connection.
+/// of hyper. The server clones it for each connection.
 ///
 /// ```
 /// use ganger_proc_api::BoxError;
@@ -104,18 +103,18 @@ pub fn serve<L: Listener, A: App<K>, K>(listener: L, app: A) -> Serve<L, A, K> {
 
 /// A web server, before it is awaited: see [`serve`](serve()).
 ///
-/// It is awaited by a process. Each connection is a process beside that, and so is each request of
-/// HTTP/2; a panic of one ends that connection, or that request, alone.
+/// A process awaits it. Each connection is a process of its own, and so is each request of HTTP/2;
+/// a panic ends only its connection, or its request.
 ///
-/// **The end.** When the process that awaits it is asked to finish, by a cancellation or a stop of
-/// the scheduler, it accepts no more. Each connection ends after the answer that it is in the
-/// middle of; one that is between two requests, or has sent none yet, waits 0.1 s for a request
-/// that is under way. From the request to finish on, answers over HTTP/1 say `connection: close`.
-/// `await` is over when all connections are closed. The deadline of a stop is that of the
-/// connections as well: what is left is cut off then.
+/// **The end.** When the awaiting process is asked to finish, by a cancellation or a stop of the
+/// scheduler, the server accepts no more. Each connection ends after its present answer. A
+/// connection between two requests, or without a request yet, waits 0.1 s for a request under way.
+/// From the request to finish on, answers over HTTP/1 say `connection: close`. `await` is over when
+/// all connections are closed. The deadline of a stop holds for the connections as well: it cuts
+/// the remaining connections off.
 ///
 /// **Time-outs** close a connection whose client sends no whole head in time, sends no request for
-/// long, or does not read its answer. The time that the app takes has no limit here.
+/// long, or does not read its answer. The server sets no limit to the time of the app.
 ///
 /// **HTTPS** is for the feature `tls`: `Serve::tls`.
 ///
@@ -130,15 +129,15 @@ pub struct Serve<L, A, K> {
 }
 
 impl<L, A, K> Serve<L, A, K> {
-    /// Serves HTTPS: each connection is one of TLS, by `rustls` with this configuration.
+    /// Serves HTTPS: each connection uses TLS, by `rustls` with this configuration.
     ///
-    /// Where the configuration names no protocols (`alpn_protocols`), clients may choose HTTP/2 and
+    /// If the configuration names no protocols (`alpn_protocols`), clients may choose HTTP/2 and
     /// HTTP/1. The handshake runs in the connection's process. It is part of the time that
-    /// [`header_timeout`](Self::header_timeout) gives a new connection; one that fails ends its
-    /// connection alone, and is logged at `debug`.
+    /// [`header_timeout`](Self::header_timeout) gives a new connection. A failed handshake ends
+    /// only its connection, and is logged at `debug`.
     ///
-    /// The program's own `rustls` names the cryptography: its feature `ring` needs a C compiler
-    /// alone.
+    /// The program's own `rustls` names the cryptography: its feature `ring` needs only a C
+    /// compiler.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -173,9 +172,9 @@ impl<L, A, K> Serve<L, A, K> {
         self
     }
 
-    /// How many connections may be open at a time; others wait in the system's queue. From 1 up.
-    /// Default: 10,000. The system's limit of descriptors (`ulimit -n`) is to be above that: at it,
-    /// the server waits for connections to close.
+    /// Limits the open connections; further connections wait in the system's queue. From 1 up.
+    /// Default: 10,000. The system's limit of descriptors (`ulimit -n`) must be higher: at it, the
+    /// server waits for connections to close.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.limits.connections =
             connections.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
@@ -195,8 +194,8 @@ impl<L, A, K> Serve<L, A, K> {
         self
     }
 
-    /// How long a write may wait for a client that does not read. Default: 30 s. What is kept for
-    /// the client is given back then.
+    /// How long a write may wait for a client that does not read. Default: 30 s. The server then
+    /// releases the data kept for the client.
     pub fn write_timeout(mut self, time: Duration) -> Self {
         self.limits.write = time;
         self
@@ -247,8 +246,8 @@ impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
                 yield_once().await;
             }
         }
-        // What has connected before that is served. No more, or clients that connect again and
-        // again keep the listener open.
+        // Earlier connections are served, up to the queue's size: a client that connects again and
+        // again would otherwise keep the listener open.
         for _ in 0..QUEUE {
             let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
                 break;
@@ -261,7 +260,7 @@ impl<L: Listener, A: App<K>, K: 'static> Serve<L, A, K> {
             }
         }
         drop(listener);
-        // It fits: see `max_connections`.
+        // The number fits: see `max_connections`.
         let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
         // The semaphore is never closed.
         let _all_closed = places.acquire_many(all).await;
@@ -280,9 +279,10 @@ impl<L: Listener, A: App<K>, K: 'static> IntoFuture for Serve<L, A, K> {
     }
 }
 
-/// Starts the process of a connection. Where that is refused, by a limit of the scheduler, the
-/// connection is closed. Returns whether others can start: none can when a stop of the scheduler
-/// refuses, so the listener is closed, and accepts no more clients only to drop them.
+/// Starts the process of a connection. When a limit of the scheduler refuses the process, closes
+/// the connection. Returns whether further processes can start. When a stop of the scheduler
+/// refuses, no further process can start, so the caller closes the listener and accepts no client
+/// only to drop it.
 fn start<L: Listener, A: App<K>, K: 'static>(
     context: &Context,
     app: &A,
@@ -308,7 +308,7 @@ fn start<L: Listener, A: App<K>, K: 'static>(
     !matches!(error.kind, SubmitErrorKind::Stopping)
 }
 
-/// What the future gives, unless the signal comes first.
+/// Gives the output of the future, unless the signal comes first.
 async fn unless<T>(asked: &mut CancelSignal, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -344,7 +344,7 @@ async fn yield_once() {
     .await;
 }
 
-/// Whether the connection that was to be accepted is at fault: the next one may be well.
+/// Whether the fault lies in the connection to be accepted: the next may be well.
 fn is_of_connection(error: &io::Error) -> bool {
     let kinds = [
         io::ErrorKind::ConnectionAborted,

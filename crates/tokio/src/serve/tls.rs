@@ -1,6 +1,6 @@
 //! The TLS of connections, in their processes: a handshake costs the other connections nothing.
 //!
-//! A connection without TLS has the same type, so that what serves it is compiled once.
+//! A connection without TLS has the same type, so the code that serves it is compiled once.
 
 use super::activity::now;
 use super::connection::LINGER;
@@ -18,7 +18,7 @@ use tokio::time::sleep_until;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// The protocols that the server speaks, the preferred one first.
+/// The protocols of the server, the preferred protocol first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Of a server: how its connections are made secure, if they are.
@@ -38,8 +38,8 @@ impl Security {
         Self(Some(config.into()))
     }
 
-    /// The secured connection, unless the client fails to make it so within the time, or within
-    /// that of a request under way, when the connection is to end.
+    /// Secures the connection. Gives none when the client does not finish the handshake within the
+    /// time, or, once the connection is asked to end, within the time for a request under way.
     pub(super) async fn accept<I: AsyncRead + AsyncWrite + Unpin>(
         &self,
         cx: &Cx,

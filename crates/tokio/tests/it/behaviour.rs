@@ -123,7 +123,7 @@ fn a_runtime_that_others_drive_is_refused() {
     assert_eq!(refused, RuntimeRefused::HasThreads);
 }
 
-/// A thread could not wait there for a while: the one that waits for timers would not rest.
+/// A thread could not wait there for a while: the thread that waits for timers would not rest.
 // pins: I3
 #[test]
 fn a_runtime_without_timers_is_refused() {

@@ -1,4 +1,4 @@
-//! A server that sends back what it gets, and its clients, in processes.
+//! A server that echoes, and its clients, in processes.
 
 use crate::support::{ms, result, start, sum, until};
 use ganger_proc_api::{BoxError, process_fn};
@@ -42,7 +42,7 @@ fn server(scheduler: &Handle) -> (ProcessHandle, SocketAddr) {
     (server.unwrap(), address)
 }
 
-/// Sends so many messages, and waits for each to come back. Returns how many bytes came.
+/// Sends `rounds` messages, and waits for the echo of each. Returns how many bytes came.
 fn client(scheduler: &Handle, address: SocketAddr, rounds: u8) -> ProcessHandle {
     let client = scheduler.spawn(async move |_: Cx| {
         let mut stream = TcpStream::connect(address).await?;
@@ -130,7 +130,7 @@ fn connections_are_served_while_all_workers_are_in_long_steps() {
     long.into_iter().for_each(|it| drop(result(it)));
 }
 
-/// Idle connections and a timer of tokio that is far away wake no thread.
+/// Idle connections and a far timer of tokio wake no thread.
 // pins: I3
 #[test]
 fn idle_connections_wake_no_thread() {
@@ -177,7 +177,7 @@ fn a_stop_ends_within_its_deadline_and_closes_what_is_open() {
         let mut stream = std::net::TcpStream::connect(address).unwrap();
         std::io::Write::write_all(&mut stream, b"hello").unwrap();
         let mut all = Vec::new();
-        // Until the server's end is closed, in whichever way.
+        // Until the server's end is closed, in any way.
         let _ = std::io::Read::read_to_end(&mut stream, &mut all);
         drop(open);
         all

@@ -95,8 +95,8 @@ fn hyper_serves_and_asks() {
     assert_eq!(result(task.unwrap()).as_u64(), Some(CLIENTS * 2 * 45));
 }
 
-/// Its pool of connections is shared by processes that run on all workers. It has a task of tokio
-/// for each of them, which a thread runs that waits in the driver.
+/// Processes on all workers share the client's pool of connections. For each connection, the client
+/// has a task of tokio, which a thread that waits in the driver runs.
 // pins: I1
 #[test]
 fn reqwest_asks() {

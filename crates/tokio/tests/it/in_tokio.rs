@@ -1,4 +1,4 @@
-//! Futures of tokio in tasks, beside a runtime that other threads drive.
+//! Futures of tokio in tasks, with a runtime that other threads drive.
 
 use crate::support::{PATIENCE, result};
 use ganger_proc_api::{BoxError, ExitReason};

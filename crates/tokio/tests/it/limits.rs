@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
 
-/// It runs on a thread of the scheduler, inside of no process.
+/// The spawned future runs on a thread of the scheduler, inside of no process.
 // pins: I5
 #[test]
 fn what_tokio_spawns_is_no_process_and_wakes_the_process_that_waits() {
@@ -29,7 +29,7 @@ fn what_tokio_spawns_is_no_process_and_wakes_the_process_that_waits() {
     assert_eq!(scheduler.stats().total.started, 1);
 }
 
-/// A panic of it is the business of tokio.
+/// tokio handles a panic of the spawned future.
 // pins: I5
 #[test]
 fn what_tokio_spawns_may_panic() {
@@ -81,7 +81,7 @@ fn a_step_that_blocks_on_the_runtime_comes_to_its_end() {
     assert_eq!(result(blocks).as_u64(), Some(7));
 }
 
-/// From a thread that is none of the scheduler's.
+/// From a thread outside of the scheduler.
 // pins: I5
 #[test]
 fn a_thread_outside_spawns_and_waits() {

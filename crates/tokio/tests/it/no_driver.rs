@@ -1,4 +1,4 @@
-//! tokio's code in the task of a scheduler that has no driver of tokio's.
+//! tokio's code in the task of a scheduler without a tokio driver.
 
 use ganger_proc_api::{BoxError, ExitReason};
 use ganger_sched::{FailureReport, Scheduler};

@@ -1,4 +1,4 @@
-//! The web server: what it serves, its limit and its time-outs.
+//! The web server: its answers, its limit and its time-outs.
 
 use crate::support::{PATIENCE, ms, ok, result, start};
 use bytes::Bytes;
@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 
 pub(crate) type Answer = Result<Response<Full<Bytes>>, BoxError>;
 
-/// Starts a server of that app. Returns its process, and where it listens.
+/// Starts a server of `app`. Returns its process and its address.
 pub(crate) fn serve_on<A, K>(
     scheduler: &Scheduler,
     app: A,
@@ -68,7 +68,7 @@ pub(crate) fn get(address: SocketAddr) -> String {
     read_all(&client)
 }
 
-/// Asks, and reads the one answer of five bytes.
+/// Sends a request, and reads the answer of five bytes.
 fn ask(mut client: &TcpStream) -> String {
     client.write_all(GET).unwrap();
     let mut answer = Vec::new();
@@ -116,7 +116,7 @@ fn services_of_tower_and_of_hyper_are_served() {
     assert!(read_all(&client).ends_with(&peer));
 }
 
-/// Says which process answers.
+/// Notes which process answers.
 fn own_pid(pids: &Mutex<BTreeSet<Pid>>) -> Answer {
     let pid = here::pid().ok_or("no process")?;
     pids.lock().unwrap().insert(pid);
@@ -215,7 +215,7 @@ fn no_more_connections_than_the_limit_are_open_and_the_next_one_waits() {
     let (one, two, mut three) = (connect(address), connect(address), connect(address));
     drop((ask(&one), ask(&two)));
     three.write_all(GET).unwrap();
-    // It is the system's to keep. The others are served meanwhile.
+    // The system keeps the third request. The server serves the other two meanwhile.
     three.set_read_timeout(Some(ms(50))).unwrap();
     let waits = three.read(&mut [0]).unwrap_err().kind();
     assert!(matches!(waits, ErrorKind::WouldBlock | ErrorKind::TimedOut));
@@ -239,7 +239,7 @@ fn a_client_without_a_whole_head_or_without_a_next_request_is_closed_in_time() {
         assert_eq!(read_all(&client), "");
         assert!(begin.elapsed() >= TIME, "{sent}");
     }
-    // It is not the one for connections between two requests.
+    // The time-out of heads differs from the time-out between two requests.
     let mut client = connect(address);
     drop(ask(&client));
     thread::sleep(2 * TIME); // It is to be too late for a head.
@@ -256,7 +256,7 @@ fn a_client_without_a_whole_head_or_without_a_next_request_is_closed_in_time() {
     assert!(begin.elapsed() >= TIME);
 }
 
-/// A body that says when it is given back.
+/// A body that tells when it is dropped.
 struct Kept(Sender<()>);
 
 impl Drop for Kept {

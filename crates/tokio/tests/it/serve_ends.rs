@@ -49,7 +49,7 @@ impl Gate {
     }
 }
 
-/// Begins a request that waits for its answer.
+/// Begins a request, and leaves its answer to the caller.
 fn begin(address: SocketAddr) -> TcpStream {
     let mut client = connect(address);
     client.write_all(GET).unwrap();
@@ -117,7 +117,7 @@ fn a_cancelled_server_ends_after_its_connections() {
     ));
 }
 
-/// As one that has connected, and whose request is under way.
+/// A client with a request under way at the end.
 // pins: I11
 #[test]
 fn a_request_that_is_under_way_at_the_end_is_answered() {
@@ -128,7 +128,7 @@ fn a_request_that_is_under_way_at_the_end_is_answered() {
     let (server, address) = serve_on(&scheduler, app, |it| it.max_connections(10));
     assert!(get(address).ends_with("hello"));
     let mut late = connect(address);
-    // The server has accepted it when it has answered a later one.
+    // The server has accepted the connection when it has answered a later client.
     assert!(get(address).ends_with("hello"));
     scheduler.cancel(server.pid(), "enough").unwrap();
     until_refused(address);
@@ -138,7 +138,7 @@ fn a_request_that_is_under_way_at_the_end_is_answered() {
 }
 
 /// Also by an app that is ready at once. The client learns that the connection takes no further
-/// request, where it would send one that is cut off.
+/// request, and sends none that would be cut off.
 // pins: I11
 #[test]
 fn an_answer_after_the_request_to_finish_says_that_the_connection_closes() {

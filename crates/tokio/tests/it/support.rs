@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
-/// How long a test waits for something that is bound to happen before it fails.
+/// How long a test waits for a certain event before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -24,7 +24,7 @@ pub(crate) fn start(workers: usize) -> (Scheduler, Handle) {
     (scheduler, handle)
 }
 
-/// The result of a process, which has to come in time.
+/// The result of a process, which must come in time.
 pub(crate) fn result<M>(handle: ProcessHandle<M>) -> Payload {
     match handle.wait_timeout(PATIENCE) {
         Ok(ExitReason::Done(result)) => result,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio_rustls::TlsConnector;
 
-/// Of a server, and of the clients that trust it.
+/// The configurations of a server, and of the clients that trust it.
 fn configs() -> (Arc<ServerConfig>, ClientConfig) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -94,7 +94,7 @@ fn http_2_is_chosen_in_the_handshake() {
     result(client.unwrap());
 }
 
-/// The protocols that a configuration names are the server's.
+/// The server speaks the protocols that its configuration names.
 // pins: I11
 #[test]
 fn protocols_of_the_configuration_stay() {
@@ -118,7 +118,7 @@ fn a_handshake_that_fails_ends_its_connection_alone() {
     let mut other = client(&trusting, address);
     other.conn.complete_io(&mut other.sock).unwrap();
     for _ in 0..3 {
-        // It speaks no TLS, and has an alert at most.
+        // The other side speaks no TLS, and gets at most an alert.
         let mut clear = connect(address);
         clear.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         let mut alert = Vec::new();
@@ -163,7 +163,7 @@ fn a_client_that_never_shakes_hands_holds_up_no_stop() {
     let patient = |it: ganger_tokio::Serve<_, _, _>| it.tls(secure).header_timeout(PATIENCE * 10);
     let (server, address) = serve_on(&scheduler, service_fn(hello), patient);
     let mut silent = connect(address);
-    // The server has accepted the silent one when it has answered a later one.
+    // The server has accepted the silent connection when it has answered a later client.
     assert!(ask(&mut client(&trusting, address)).ends_with("hello"));
     let report = scheduler.stop(PATIENCE).unwrap();
     assert_eq!((report.forced, report.stuck.len()), (0, 0), "{report:?}");
