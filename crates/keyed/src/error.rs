@@ -30,7 +30,7 @@ impl KeyedError {
         Self { kind, message }
     }
 
-    /// The message, to be sent elsewhere or later, if it is one of type `M`.
+    /// The message, to be sent elsewhere or later, if it is of type `M`.
     #[must_use]
     pub fn into_message<M: Any>(self) -> Option<M> {
         self.message?.take().ok()
@@ -46,7 +46,7 @@ impl fmt::Display for KeyedErrorKind {
     }
 }
 
-/// The text of the error inside is part of this one's. So its source is this one's.
+/// The text of the inner error is part of this error's text. So its source is this error's source.
 impl Error for KeyedErrorKind {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {

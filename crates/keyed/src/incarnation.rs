@@ -1,24 +1,24 @@
-//! One process of a key, around the one that the kind makes.
+//! A process of a key, around the process that the kind makes.
 //!
-//! **Protocol.** In its `init`, on the thread that sends the first message, it claims its key and
-//! takes the message into its mailbox. In its first step that finds it alone it makes the process
-//! of the kind, and steps that from then on.
+//! **Protocol.** In its `init`, on the thread that sends the first message, the incarnation claims
+//! its key and takes the message into its mailbox. In its first step without an older incarnation
+//! it makes the process of the kind, and steps it from then on.
 //!
-//! **An idle process** is found by one timer for each, which is set again when it fires and the
+//! **An idle process** is found by its own timer. The timer is set again when it fires and the
 //! process has stepped meanwhile. So a step costs a flag. **To leave**, the process marks its
-//! entry: see `table.rs`. After that it steps until two steps in a row are shown no event and have
-//! left none: then its mailbox is empty and stays so. Then it cancels itself, so that its clean-up
-//! is that of any process that is asked to finish.
+//! entry: see `table.rs`. Then it steps until two steps in a row are shown no event and have left
+//! none: from then on its mailbox is empty and stays so. Then it cancels itself, so that its
+//! clean-up is the clean-up of any process that is asked to finish.
 //!
-//! **A start that fails** ends the process, so that what waits in its mailbox is answered with the
-//! cause. Before that it starts the next process of the key, which waits for the moment of the next
-//! start, and keeps how many have failed. When no message has come by then, that one leaves, and
-//! nothing is left of the key.
+//! **A start that fails** ends the process, so that the messages in its mailbox are answered with
+//! the cause. Before, it starts the next process of the key. The next process waits for the moment
+//! of the next start, and keeps the number of failures. When no message has come by then, it
+//! leaves, and nothing remains of the key.
 //!
-//! **A stop** tells all processes at a time, and those that finish their work may ask this one.
-//! So it takes the scheduler's word out of its events, and goes on until all that live are keyed
-//! processes, or half of the time is over: then it leaves. It looks by its timer, the less often
-//! the more processes look.
+//! **A stop** tells all processes at a time, and processes that finish their work may ask this
+//! process. So it takes the scheduler's word out of its events, and goes on until only keyed
+//! processes live, or half of the time is over: then it leaves. It looks by its timer, the less
+//! often the more processes look.
 
 use crate::shared::{Inner, Key, LEAVE, NotClaimed};
 use crate::table::{Place, Slot};
@@ -38,22 +38,22 @@ use std::time::Duration;
 /// The tag of its own timer.
 const TIMER: Tag = Tag::MAX - 1;
 
-/// After so many steps without an event the mailbox is taken to be empty.
+/// After this many steps without an event the mailbox counts as empty.
 const EMPTY_STEPS: u8 = 2;
 
-/// When a process looks again that can't leave, because a send is under way.
+/// The pause of a process that can't leave, because a send is under way.
 const SOON: Duration = Duration::from_millis(1);
 
-/// When a process looks first whether others live, during a stop.
+/// The pause before a process first looks for other live processes, during a stop.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// For how long the start after one that has failed waits.
+/// The wait of a start after the first failure.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 
-/// For how long it waits at the most.
+/// The longest wait of a start.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Why the process is cancelled that leaves.
+/// The reason of the cancellation of a process that leaves.
 const WHY: &str = "it is idle, or was told to leave its key";
 
 /// The message that starts a process, on its way.
@@ -66,11 +66,11 @@ pub(crate) enum First<M> {
 /// How far a process has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It waits for the end of the one before it, or for the moment of its start.
+    /// The process waits for the end of the one before it, or for the moment of its start.
     Waiting,
-    /// It has been made, and has taken no message.
+    /// The process has been made, and has taken no message.
     Fresh,
-    /// It has taken a message.
+    /// The process has taken a message.
     Up,
 }
 
@@ -79,20 +79,20 @@ enum Stage {
 enum Leave {
     No,
     Asked,
-    /// It takes what is in its mailbox.
+    /// The process takes the rest of its mailbox.
     Draining,
     /// Its mailbox is empty, and it has cancelled itself.
     Cancelled,
 }
 
-/// Which of its own events a step was shown.
+/// The incarnation's own events that a step was shown.
 #[derive(Default)]
 struct Own {
     /// Its timer.
     has_fired: bool,
-    /// The note that it is to leave.
+    /// The note that asks the process to leave.
     is_asked: bool,
-    /// The scheduler's word that it stops.
+    /// The scheduler's word of its stop.
     is_told: bool,
 }
 
@@ -109,17 +109,17 @@ pub(crate) struct Incarnation<M, K> {
     /// All processes of the key before it have ended.
     is_alone: bool,
     leave: Leave,
-    /// It has stepped since its timer was set.
+    /// Whether the process has stepped since its timer was set.
     is_used: bool,
     is_armed: bool,
     /// How many steps in a row were shown no event.
     empty_steps: u8,
-    /// So many starts before this one have failed.
+    /// The number of failed starts before this start.
     failures: u32,
     not_before: Option<Instant>,
     /// The scheduler stops, and the process goes on until then at the latest.
     stops_at: Option<Instant>,
-    /// The scheduler stops, and the process is cancelled then, whatever it has left.
+    /// The scheduler stops, and cancels the process then, whatever it has left.
     ends_at: Option<Instant>,
 }
 
@@ -195,9 +195,9 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         }
     }
 
-    /// It has left events, and may wait for another: that has to come to it, unless a later process
-    /// of its key has begun to wait. In a stop it is cancelled when three quarters of the time are
-    /// over, with what it has left.
+    /// Puts the leave off: the process has left events, and may wait for another event, which must
+    /// come to it, unless a later process of its key has begun to wait. In a stop the process is
+    /// cancelled when three quarters of the time are over, with the events that it has left.
     fn put_leave_off(&mut self, ctx: &Context, out: &mut StepOutput) {
         if let Some(at) = self.ends_at {
             if self.inner.timers.now() >= at {
@@ -214,7 +214,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         }
     }
 
-    /// A step without a process of the kind. Says whether there is one now.
+    /// Steps without a process of the kind. Returns whether the process exists now.
     fn wait(
         &mut self,
         ctx: &Context,
@@ -223,7 +223,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         out: &mut StepOutput,
     ) -> Result<bool, BoxError> {
         self.is_alone |= self.place.is_none_or(|it| self.inner.table.is_alone(it));
-        // One that is cancelled ends, by this step or by the next.
+        // A cancelled process ends, by this step or by the next.
         let is_told = self.stops_at.is_some() && !matches!(events.peek(), Some(Event::Cancel(_)));
         if ctx.is_cancelled() && !is_told || !self.is_alone {
             return Ok(false);
@@ -247,7 +247,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             return Ok(false);
         }
         if events.is_empty() {
-            // No message has come: there is nothing to start for.
+            // No message has come, so the process need not start.
             match self.leave {
                 Leave::Draining => out.done(()),
                 _ => self.begin_to_leave(ctx, out),
@@ -258,7 +258,8 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         Ok(true)
     }
 
-    /// The scheduler stops. Processes that live may ask this one until they have ended.
+    /// Takes note of the scheduler's stop. Live processes may ask this process until they have
+    /// ended.
     fn be_told(&mut self, scheduler: Option<&Handle>) {
         let left = scheduler.and_then(Handle::time_to_stop).unwrap_or_default();
         let now = self.inner.timers.now();
@@ -266,7 +267,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         self.ends_at.get_or_insert(now + left / 4 * 3);
     }
 
-    /// Whether no process lives that may ask this one, or that has taken too long.
+    /// Whether no other process lives that may ask this process, or the time is over.
     fn may_stop(&self, ctx: &Context, at: Instant) -> bool {
         let are_others = || {
             let live = ctx.scheduler().map_or(0, |it| it.stats().live);
@@ -275,7 +276,8 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         self.inner.timers.now() >= at || !are_others()
     }
 
-    /// How long to wait before it looks again whether others live. The more look, the longer.
+    /// Sets the timer for the next look for other processes. The more processes look, the longer
+    /// the wait.
     fn look_again(&mut self, out: &mut StepOutput) {
         let each = u64::try_from(self.inner.keyed.count()).unwrap_or(u64::MAX);
         self.arm(LOOK + Duration::from_micros(each), out);
@@ -287,7 +289,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
             Some(_) => Shutdown,
             None => WHY.into(),
         };
-        // It has not ended, as this is its step.
+        // The process is found: this is its own step.
         let _found = ctx.cancel(ctx.pid(), reason);
     }
 
@@ -316,7 +318,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         Ok(())
     }
 
-    /// Its start has failed: another process waits for the moment of the next one.
+    /// Starts another process after a failed start, which waits for the moment of the next start.
     fn begin_again_later(&self, pid: Pid) {
         let Some(place) = self.place.filter(|_| self.stops_at.is_none()) else {
             return;
@@ -350,7 +352,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         if self.stage == Stage::Up {
             return process.step(ctx, events, out);
         }
-        // A failure before the first message is one of the start.
+        // A failure before the first message is a failure of the start.
         let before = messages(events);
         let stepped = catch_unwind(AssertUnwindSafe(|| process.step(ctx, events, out)));
         if messages(events) < before {
@@ -363,7 +365,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
     }
 }
 
-/// How many messages there are. O(events).
+/// The number of messages. O(events).
 fn messages(events: &mut Events<'_>) -> usize {
     let mut count = 0;
     let none = events.take_where(|event| {
@@ -388,7 +390,7 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
         self.inner.keyed.add();
         let scheduler = ctx.scheduler();
         if scheduler.as_ref().is_some_and(|it| it.is_stopping()) {
-            // One that is started by a process that has been told is not told itself.
+            // A process started by a process in its stop does not get the scheduler's word itself.
             self.be_told(scheduler.as_ref());
         }
         let inner = Arc::clone(&self.inner);
@@ -456,7 +458,8 @@ impl<M: Send + 'static, K: Key> Process for Incarnation<M, K> {
                 }
                 _ => {}
             },
-            // It takes what it has left first, or what it waits for would go to the next process.
+            // The process takes its left events first: otherwise the event that it waits for goes
+            // to the next process.
             Leave::Asked if left > 0 => self.put_leave_off(ctx, out),
             Leave::Asked => self.begin_to_leave(ctx, out),
             Leave::Draining if left > 0 => self.put_leave_off(ctx, out),
@@ -485,7 +488,7 @@ struct Gone<M, K> {
 }
 
 impl<M: Send + 'static, K: Key> ExitAction for Gone<M, K> {
-    /// By now all that the process had registered, such as a name, is free for the next one.
+    /// Runs when all registrations of the process, such as a name, are free for the next process.
     fn tell(self: Box<Self>, pid: Pid, _: &ExitCause) {
         self.inner.keyed.subtract();
         self.inner.table.release(self.place, pid);

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The methods that this crate adds to the [`Handle`] of a scheduler.
 pub trait Kinds {
     /// Begins a kind of processes that take messages of type `M` and are known by keys, texts by
-    /// default. The name says in logs and lists of processes what they are.
+    /// default. The name describes them in logs and lists of processes.
     ///
     /// ```
     /// use ganger_keyed::Kinds;
@@ -45,7 +45,7 @@ impl Kinds for Handle {
     }
 }
 
-/// A kind that does not know yet how its processes start.
+/// A kind without a way to start its processes.
 #[must_use = "a kind does nothing before `start` and `build`"]
 pub struct NewKind<M, K = String> {
     scheduler: Handle,
@@ -53,20 +53,20 @@ pub struct NewKind<M, K = String> {
     types: PhantomData<fn(M, K)>,
 }
 
-/// A kind that knows how its processes start.
+/// A kind with a way to start its processes.
 #[must_use = "a kind does nothing before `build`"]
 pub struct KindBuilder<M, K = String> {
     pub(crate) scheduler: Handle,
     pub(crate) name: Symbol,
     pub(crate) make: Make<K>,
-    /// The name of the type that a process is of.
+    /// The name of the type of a process.
     pub(crate) namer: fn() -> &'static str,
     pub(crate) idle: Option<Duration>,
     takes: PhantomData<fn(M)>,
 }
 
 impl<M: Send + 'static, K: Key> NewKind<M, K> {
-    /// Keys of that type.
+    /// Sets the type of the keys.
     ///
     /// ```
     /// use ganger_keyed::Kinds;
@@ -91,15 +91,15 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
         }
     }
 
-    /// The process of a key is what `start` makes: an actor, a process or an async function, as for
-    /// [`Handle::spawn`].
+    /// Sets the code that makes the process of a key: `start` makes an actor, a process or an async
+    /// function, as for [`Handle::spawn`].
     ///
     /// A worker calls `start` and [`Actor::init`](ganger_proc_api::Actor::init) in the first step
     /// of the process. Their monitors and names are the process's, and messages to the key wait in
     /// its mailbox meanwhile. The process has not started when `start` or `init` fails or panics:
     /// see [`Keyed`](crate::Keyed).
     ///
-    /// An async function has started when it has taken its first message. The code before that is
+    /// An async function has started when it has taken its first message. The code before it is
     /// part of the start, and so is its failure.
     ///
     /// ```
@@ -151,8 +151,9 @@ impl<M: Send + 'static, K: Key> NewKind<M, K> {
 }
 
 impl<M: Send + 'static, K: Key> KindBuilder<M, K> {
-    /// A process that has taken no step for that time, and has no event left, is evicted: after
-    /// that time at the earliest, and after twice that time at the latest. By default none is.
+    /// Sets how long an idle process stays. A process that has taken no step for this time, and has
+    /// no event left, is evicted: after this time at the earliest, and after twice this time at the
+    /// latest. By default no process is evicted.
     ///
     /// An eviction cancels the process as [`Context::cancel`] does: an actor gets
     /// [`cancelled`](ganger_proc_api::Actor::cancelled), where it may defer its end and save its

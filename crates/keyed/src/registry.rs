@@ -15,23 +15,24 @@ use std::sync::Arc;
 
 /// The processes of a kind, each known by its key: see [`Kinds::kind`](crate::Kinds::kind).
 ///
-/// [`of`](Self::of) gives the address of a key. The first message starts its process; a process
-/// that is idle, is told to go, or fails, ends, and the next message starts another one.
+/// [`of`](Self::of) gives the address of a key. The first message starts its process. A process
+/// that is idle, is told to go, or fails, ends, and the next message starts another process.
 ///
 /// - At most one process of a key is between its `init` and the end of its `close`.
-/// - Messages of one sender to one key are taken in order, also across evictions. None is lost or
-///   refused because of an eviction: what comes while a process leaves is taken by that process, or
-///   waits in the mailbox of the next one.
-/// - A process that fails takes what is in its mailbox along, as all processes do: calls end with
-///   the cause. The next message starts another one at once.
+/// - A process takes messages of one sender to one key in order, also across evictions. No message
+///   is lost or refused because of an eviction: a leaving process takes it, or it waits in the
+///   mailbox of the next process.
+/// - A process that fails takes the rest of its mailbox along, as all processes do: calls end with
+///   the cause. The next message starts another process at once.
 /// - A start that fails does the same, and the next start waits: 100 ms, and twice as long after
-///   each start that fails, up to 30 s. Messages wait in a mailbox meanwhile.
+///   each further failure, up to 30 s. Messages wait in a mailbox meanwhile.
 /// - A process inherits values from the process that has sent its first message.
-/// - During a stop of the scheduler they go on while other processes live, which may ask them and
-///   start them as before, but for half of the time to the deadline at the most. Then they leave.
+/// - During a stop of the scheduler the processes go on while other processes live, which may ask
+///   them and start them as before, but at most for half of the time to the deadline. Then they
+///   leave.
 ///
 /// Cloning it is cheap, and its processes outlive it. A key without a process takes no memory. Each
-/// call is O(1) unless it says otherwise, and takes one of 64 locks for a moment.
+/// call is O(1) unless its documentation says otherwise, and takes one of 64 locks for a moment.
 pub struct Keyed<M, K = String> {
     inner: Arc<Inner<M, K>>,
 }
@@ -42,9 +43,9 @@ impl<M: Send + 'static, K: Key> Keyed<M, K> {
         Self { inner }
     }
 
-    /// The address of the process of that key, whether there is one or not. It starts none.
+    /// Gives the address of a key, with or without a live process. Starts no process.
     ///
-    /// An address that is kept saves a copy and the hash of the key at each send.
+    /// A kept address saves a copy and the hash of the key at each send.
     pub fn of(&self, key: impl Into<K>) -> KeyedAddress<M, K> {
         let key = key.into();
         KeyedAddress {
@@ -54,11 +55,11 @@ impl<M: Send + 'static, K: Key> Keyed<M, K> {
         }
     }
 
-    /// The address of the live process of that key, if there is one: to monitor it, or to look at
-    /// it. It starts none.
+    /// Gives the address of the live process of this key, if it has one: to monitor it, or to look
+    /// at it. Starts no process.
     ///
-    /// What is sent by this address may come too late for the process, as for any process. So
-    /// messages are sent by way of [`of`](Self::of).
+    /// A message to this address may come too late for the process, as for any process. So send
+    /// messages by way of [`of`](Self::of).
     pub fn find<Q>(&self, key: &Q) -> Option<Address<M>>
     where
         K: Borrow<Q>,
@@ -69,9 +70,9 @@ impl<M: Send + 'static, K: Key> Keyed<M, K> {
         (!slot.address.is_closed()).then(|| slot.address.clone())
     }
 
-    /// Asks the process of that key to leave as soon as it has taken what is in its mailbox, as if
-    /// it were idle: see [`KindBuilder::idle_after`](crate::KindBuilder::idle_after). Returns
-    /// whether there is one. Never blocks. A process may ask itself.
+    /// Asks the process of this key to leave as soon as its mailbox is empty, as if it were idle:
+    /// see [`KindBuilder::idle_after`](crate::KindBuilder::idle_after). Returns whether the key has
+    /// a process. Never blocks. A process may ask itself.
     pub fn evict<Q>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -90,8 +91,8 @@ impl<M: Send + 'static, K: Key> Keyed<M, K> {
             .is_ok()
     }
 
-    /// How many keys have a process: one that starts, waits to be started again, or ends, counts.
-    /// O(shards), which are 64.
+    /// The number of keys with a process. A process that starts, waits to be started again, or
+    /// ends, counts. O(shards); the table has 64.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.table.len()
@@ -127,9 +128,10 @@ impl<M, K> fmt::Debug for Keyed<M, K> {
     }
 }
 
-/// Reaches the process of a key, which a message starts if there is none: see [`Keyed::of`].
+/// Reaches the process of a key; a message starts the process if the key has none: see
+/// [`Keyed::of`].
 ///
-/// Cloning it clones the key. It keeps no process alive.
+/// Cloning it clones the key. An address keeps no process alive.
 pub struct KeyedAddress<M, K = String> {
     inner: Arc<Inner<M, K>>,
     key: K,
@@ -143,7 +145,7 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
         &self.key
     }
 
-    /// Sends a message, and starts the process if there is none. Never blocks, and waits for no
+    /// Sends a message, and starts the process if the key has none. Never blocks, and waits for no
     /// start.
     ///
     /// # Errors
@@ -153,10 +155,10 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
         self.deliver(self.slot(), message)
     }
 
-    /// A question to the process: as [`Address::call`], for steps, tasks and threads. It starts the
-    /// process if there is none, when it is asked.
+    /// Makes a question to the process: as [`Address::call`], for steps, tasks and threads. Asking
+    /// it starts the process if the key has none.
     ///
-    /// It ends with the cause when the start fails, with
+    /// The call ends with the cause when the start fails, with
     /// [`CommandError::Ended`](ganger_proc_api::CommandError::Ended), and with
     /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed) and a [`KeyedErrorKind`]
     /// inside when the message is refused.
@@ -170,14 +172,13 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
             let table = &this.inner.table;
             let slot = table.find_for(this.hash, &this.key, reply.pid());
             let slot = slot.map_err(|AsksItself| CALLS_ITSELF)?;
-            // The reply in a message that is refused is dropped here, before the caller hears of
-            // the error.
+            // The reply in a refused message is dropped here, before the caller hears of the error.
             let sent = this.deliver(slot, message(reply));
             sent.map_err(|error| BoxError::from(error.kind))
         })
     }
 
-    /// The address of the live process, if there is one: see [`Keyed::find`].
+    /// The address of the live process, if the key has one: see [`Keyed::find`].
     #[must_use]
     pub fn find(&self) -> Option<Address<M>> {
         let slot = self.slot()?;
@@ -211,7 +212,7 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
         }
     }
 
-    /// Starts a process with a first message. Gives that back when another process has been
+    /// Starts a process with a first message. Gives the message back when another process has been
     /// quicker.
     #[cold]
     #[inline(never)]

@@ -1,37 +1,39 @@
-//! Which process a key has.
+//! The processes of the keys.
 //!
-//! **Problem.** Messages for a key start its process, and a process that is idle ends. Of several
-//! first messages one starts it. A message that comes while it leaves must neither be lost in its
-//! mailbox nor reach the next process before those that were sent earlier.
+//! **Problem.** Messages for a key start its process, and an idle process ends. Of several first
+//! messages one starts the process. A message that comes while the process leaves must neither be
+//! lost in its mailbox nor reach the next process before earlier messages.
 //!
-//! **Rejected.** To end when the mailbox is empty, in one act: the clean-up of the process, which
-//! may ask others, would come after that. A lock across the send: its holder would run the
-//! scheduler's code, and users' with it. To buffer messages here while a process leaves or starts:
+//! **Rejected.** Ending when the mailbox is empty, in one act: the clean-up of the process, which
+//! may ask other processes, would come afterwards. A lock across the send: its holder would run the
+//! scheduler's code, and users' with it. Buffering messages here while a process leaves or starts:
 //! a second mailbox, with limits and order of its own.
 //!
-//! **An entry** is a key that has a process. Its slot has the key and the address of the latest
-//! process of the key, and the PIDs of the processes of the key that have not ended.
+//! **An entry** is a key with a process. Its slot has the key and the address of the latest process
+//! of the key, and the PIDs of the key's live processes.
 //!
 //! 1. A sender takes a reference to the slot under the lock, sends, and gives the reference back.
-//!    So the number of references says how many sends are under way.
-//! 2. A process that wants to leave marks its entry, under the lock, when the table's is the only
-//!    reference. From then on senders are not led to the process. All that was sent to it by way of
-//!    the table is in its mailbox, and nothing more comes: it takes the rest, and ends after that.
-//! 3. A sender that finds no slot, a marked one, or that of a process that has ended, starts the
-//!    next process. That claims the entry, which counts it, and gets the message. A claim fails
-//!    when another process has been quicker.
-//! 4. The next process begins when it is the only one that the entry counts. Its mailbox keeps what
-//!    is sent meanwhile. The end of a process wakes the one that waits for it.
+//!    So the number of references tells how many sends are under way.
+//! 2. A process that wants to leave marks its entry, under the lock, when the table's reference is
+//!    the only reference. From then on the table leads no sender to the process. All messages sent
+//!    to it by way of the table are in its mailbox, and no further message comes: the process takes
+//!    the rest, and then ends.
+//! 3. A sender that finds no slot, a marked slot, or the slot of an ended process, starts the next
+//!    process. The next process claims the entry, which counts it, and gets the message. A claim
+//!    fails when another process has been quicker.
+//! 4. The next process begins when the entry counts no other process. Its mailbox keeps the
+//!    messages sent meanwhile. The end of a process wakes the process that waits for it.
 //! 5. The end of the last process takes the entry away.
 //!
 //! **Why no message is lost, and all are in order.** A sender's earlier message is in the mailbox
-//! of the process that the table led to at that time. A later message goes to the same process, or
-//! to one after it, which begins when that one has ended: after it has taken what was in its
-//! mailbox when it was marked, which includes the earlier message, because its send was over.
+//! of the process to which the table led at the time of the send. A later message goes to the same
+//! process, or to a later process. The later process begins when the earlier process has ended, and
+//! the earlier process has taken all messages in its mailbox at its mark. They include the earlier
+//! message, because its send was over.
 //!
 //! **Users' code** runs without a lock: a key is compared, cloned and dropped outside, so a search
-//! takes a reference to a slot, compares, and looks again. Keys with one hash are told apart by the
-//! numbers of their entries.
+//! takes a reference to a slot, compares, and looks again. Keys with the same hash are told from
+//! each other by the numbers of their entries.
 
 use ganger_proc_api::Pid;
 use ganger_sched::Address;
@@ -48,7 +50,7 @@ use std::sync::Arc;
 /// How many locks the entries share. A power of two.
 const SHARDS: usize = 64;
 
-/// A shard that is no larger never shrinks.
+/// A shard of at most this size never shrinks.
 const KEPT: usize = 64;
 
 /// The latest process of a key.
@@ -78,7 +80,7 @@ pub(crate) struct Table<K, M> {
 }
 
 struct Shard<K, M> {
-    /// By the hashes of their keys. Mostly there is one for each.
+    /// By the hashes of their keys. Mostly each hash has a single entry.
     entries: HashMap<u64, SmallVec<[Entry<K, M>; 1]>, AsIs>,
     /// The number of the latest entry.
     last: u64,
@@ -95,11 +97,11 @@ struct Found<K, M> {
     place: Place,
     slot: Arc<Slot<K, M>>,
     is_leaving: bool,
-    /// The process that asks is one of the key.
+    /// The asking process is a process of the key.
     is_of_asker: bool,
 }
 
-/// A process that asks its own key.
+/// A process asks its own key.
 #[derive(Debug)]
 pub(crate) struct AsksItself;
 
@@ -142,7 +144,7 @@ impl<K, M> Table<K, M> {
         }
     }
 
-    /// The process of the key, for a send. A reference that is kept keeps the process from leaving.
+    /// Gives the process of the key, for a send. A kept reference keeps the process from leaving.
     pub(crate) fn find<Q>(&self, hash: u64, key: &Q) -> Option<Arc<Slot<K, M>>>
     where
         K: Borrow<Q>,
@@ -152,8 +154,9 @@ impl<K, M> Table<K, M> {
         (!found.is_leaving).then_some(found.slot)
     }
 
-    /// As [`find`](Self::find), for a question of that process, if it is one. A process of the key
-    /// must not wait for its key: for itself, or for the next process, which waits for its end.
+    /// As [`find`](Self::find), for a question of the process `asker`, if a process asks. A process
+    /// of the key must not wait for its key: for itself, or for the next process, which waits for
+    /// its end.
     pub(crate) fn find_for<Q>(
         &self,
         hash: u64,
@@ -171,8 +174,8 @@ impl<K, M> Table<K, M> {
         }
     }
 
-    /// A new process is the latest of its key, unless the key has one that takes messages. With
-    /// the slot of the process before, whose key is dropped by the caller.
+    /// Makes a new process the latest of its key, unless the key has a process that takes messages.
+    /// Returns the slot of the process before as well; the caller drops its key.
     #[allow(clippy::type_complexity, reason = "it is used once")]
     pub(crate) fn claim(
         &self,
@@ -220,21 +223,21 @@ impl<K, M> Table<K, M> {
         }
     }
 
-    /// Whether the process at that place, the latest, is the only one of its key.
+    /// Whether the process at this place, the latest, is the only process of its key.
     pub(crate) fn is_alone(&self, place: Place) -> bool {
         let mut shard = self.shard(place.hash);
         shard.entry(place).is_none_or(|entry| entry.live.len() == 1)
     }
 
-    /// The latest process, with that PID, gets no more messages by way of the table, unless a send
-    /// to it is under way.
+    /// Marks the latest process, with this PID: it gets no more messages by way of the table.
+    /// Returns `false`, and marks nothing, while a send to it is under way.
     pub(crate) fn leave(&self, place: Place, pid: Pid) -> bool {
         let mut shard = self.shard(place.hash);
         let Some(entry) = shard.entry(place) else {
             return true;
         };
         if entry.slot.address.pid() == pid {
-            // Those that send release the reference, and this acquires it: what they have sent is
+            // Each sender releases its reference, and this check acquires it: the sent messages are
             // in the mailbox.
             if Arc::get_mut(&mut entry.slot).is_none() {
                 return false;
@@ -244,16 +247,16 @@ impl<K, M> Table<K, M> {
         true
     }
 
-    /// The process with that PID takes messages by way of the table again, unless the key has a
-    /// later one.
+    /// Lets the process with this PID take messages by way of the table again, unless the key has a
+    /// later process.
     pub(crate) fn stay(&self, place: Place, pid: Pid) -> bool {
         let mut shard = self.shard(place.hash);
         let entry = shard.entry(place).filter(|it| it.slot.address.pid() == pid);
         entry.map(|entry| entry.is_leaving = false).is_some()
     }
 
-    /// The latest process has failed, and what is sent to it is lost with it: the next one may take
-    /// its place.
+    /// Lets the next process take the place of the latest process, which has failed: messages sent
+    /// to it are lost with it.
     pub(crate) fn give_up(&self, place: Place, pid: Pid) {
         if let Some(entry) = self.shard(place.hash).entry(place)
             && entry.slot.address.pid() == pid
@@ -280,7 +283,7 @@ impl<K, M> Table<K, M> {
         Some(is_first.then_some(pid))
     }
 
-    /// The process with that PID has ended.
+    /// Takes note that the process with this PID has ended.
     pub(crate) fn release(&self, place: Place, pid: Pid) {
         let mut shard = self.shard(place.hash);
         let Some(entry) = shard.entry(place) else {
@@ -288,7 +291,7 @@ impl<K, M> Table<K, M> {
         };
         entry.live.retain(|it| *it != pid);
         if !entry.live.is_empty() {
-            // If it has to wait for others still, it goes on waiting.
+            // A process that has to wait for further processes goes on waiting.
             let waits = Arc::clone(&entry.slot);
             drop(shard);
             waits.address.untyped().waker().wake();
@@ -320,7 +323,7 @@ impl<K, M> Table<K, M> {
 }
 
 impl<K, M> Shard<K, M> {
-    /// The first entry with that hash that is none of the others.
+    /// Gives the first entry with this hash whose number is not in `others`.
     fn other_than(&self, hash: u64, others: &[u64], asker: Option<Pid>) -> Option<Found<K, M>> {
         let entries = self.entries.get(&hash)?;
         let entry = entries.iter().find(|it| !others.contains(&it.number))?;

@@ -1,5 +1,5 @@
-//! Links as commands: for processes that do everything by yields, such as interpreters. Those of
-//! the scheduler are in [`ganger_sched::commands`].
+//! Links as commands: for processes with yields alone, such as interpreters. The commands of the
+//! scheduler are in [`ganger_sched::commands`].
 //!
 //! ```
 //! use ganger_link::commands::Link;
@@ -29,8 +29,8 @@ use crate::target::Target;
 use ganger_proc_api::{Command, Pid, TypedCommand};
 use ganger_sched::internal::own_command;
 
-/// Links the process to another one: see [`LinkContext::link`](crate::LinkContext::link). Its error
-/// is a [`TargetError`](crate::TargetError). The id is 7.
+/// Links the process to another process: see [`LinkContext::link`](crate::LinkContext::link). Its
+/// error is a [`TargetError`](crate::TargetError). The id is 7.
 #[derive(Debug, Clone, Copy)]
 pub struct Link(
     /// This process.

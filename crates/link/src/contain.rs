@@ -1,4 +1,4 @@
-//! Calls of others' code whose panic is no business of the caller.
+//! Calls of foreign code whose panic does not concern the caller.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! What this crate adds to the context of a process.
+//! The methods that this crate adds to the context of a process.
 
 use crate::links::Links;
 use crate::target::{Target, TargetError};
@@ -6,56 +6,56 @@ use crate::watch::{self, Lane, Watch};
 use ganger_proc_api::{Context, ExitCause, NotFound, Pid, Tag};
 use ganger_sched::{Address, ContextExt, Handle, Spawner};
 
-/// What this crate adds to [`Context`]: links, and monitors that can be taken back.
+/// The methods that this crate adds to [`Context`]: links, and monitors with a way back.
 ///
-/// **Links.** Two processes that are linked end together: when one ends in another way than by
-/// `done`, the other one ends as well, with the same cause, and so on along all links. A restart in
-/// place breaks links in the same way. A process that [traps](Self::trap_exits) exits gets a notice
-/// instead, also of an end by `done`. A link is gone when one of the two has ended. There is at
-/// most one between two processes.
+/// **Links.** Two linked processes end together: when either ends in another way than by `done`,
+/// the other ends as well, with the same cause, and so on along all links. A restart in place
+/// breaks links in the same way. A process that [traps](Self::trap_exits) exits gets a notice
+/// instead, also of an end by `done`. A link is gone when either process has ended. Two processes
+/// have at most one link.
 pub trait LinkContext {
-    /// Begins to start a process that is linked to this one from its first moment on. If its
-    /// `init` fails, the error says so, and there is no signal.
+    /// Begins to start a process that is linked to this process from its first moment on. If its
+    /// `init` fails, the caller gets the error, and no signal is sent.
     fn linked(&self) -> Spawner<Context>;
 
-    /// Links this process to another one. Does nothing when they are linked, or are the same.
+    /// Links this process to another process. Does nothing when they are linked, or are the same.
     ///
-    /// When no process has the PID, this process gets the signal that it would have got at the end
-    /// of that one, with [`ExitCause::NotFound`].
+    /// When no process has the PID, this process gets the signal of an ended peer, with
+    /// [`ExitCause::NotFound`].
     ///
     /// # Errors
     /// [`TargetError`] when no process of this scheduler is meant.
     fn link(&self, peer: impl Target) -> Result<(), TargetError>;
 
-    /// Takes the link with another process away. After that, no end of either counts for the other
-    /// one, also if its signal is under way, or its notice waits. Does nothing when they are not
-    /// linked.
+    /// Takes the link with another process away. From then on, the end of either does not count for
+    /// the other, even if its signal is under way, or its notice waits. Does nothing when they are
+    /// not linked.
     ///
     /// # Errors
     /// [`TargetError`] when no process of this scheduler is meant.
     fn unlink(&self, peer: impl Target) -> Result<(), TargetError>;
 
-    /// The processes that this one is linked to, in no order.
+    /// The processes linked to this process, in no order.
     fn links(&self) -> Vec<Pid>;
 
-    /// From the next step on, signals come as [`Event::Exit`](ganger_proc_api::Event::Exit) with
-    /// that tag, and end this process no more. It counts what is said when a signal arrives, which
-    /// is between two steps.
+    /// From the next step on, turns signals into [`Event::Exit`](ganger_proc_api::Event::Exit) with
+    /// this tag; they do not end this process. The setting counts at the moment when a signal
+    /// arrives, between two steps.
     fn trap_exits(&self, tag: Tag);
 
     /// From the next step on, signals end this process again.
     fn end_trap(&self);
 
-    /// Sends an exit signal with that cause, as a linked process does at its end. It ends the
-    /// process, unless that traps exits, or the cause is [`ExitCause::Done`]. What can't be trapped
-    /// is [`Context::terminate`].
+    /// Sends an exit signal with this cause, as a linked process does at its end. The signal ends
+    /// the target, unless the target traps exits, or the cause is [`ExitCause::Done`].
+    /// [`Context::terminate`] ends a process that traps exits, too.
     ///
     /// # Errors
-    /// [`NotFound`] when no live process of the scheduler has that PID.
+    /// [`NotFound`] when no live process of the scheduler has this PID.
     fn exit(&self, target: Pid, cause: ExitCause) -> Result<(), NotFound>;
 
-    /// Monitors another process: as [`Context::monitor`], with a monitor that can be taken back,
-    /// and with a lane of choice.
+    /// Monitors another process: as [`Context::monitor`], with a monitor that the caller can take
+    /// back, and with a lane of choice.
     ///
     /// # Errors
     /// [`TargetError`] when no process of this scheduler is meant.
@@ -121,13 +121,13 @@ impl LinkContext for Context {
     }
 }
 
-/// What this crate adds to [`Spawner`].
+/// The methods that this crate adds to [`Spawner`].
 pub trait LinkSpawner {
-    /// The process that starts the other one is linked to it: see [`LinkContext::linked`].
+    /// Links the new process to the process that starts it: see [`LinkContext::linked`].
     #[must_use]
     fn linked(self) -> Self;
 
-    /// The process that starts the other one monitors it, in that lane.
+    /// Monitors the new process in this lane, for the process that starts it.
     #[must_use]
     fn watched(self, tag: Tag, lane: Lane) -> Self;
 }

@@ -1,4 +1,4 @@
-//! Counts and reports messages that are dropped.
+//! Counts and reports dropped messages.
 
 use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Instant};
 use ganger_sync::sync::{Mutex, lock};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Counts dead letters by their reasons, and reports some of them at the level WARN: the first, and
-/// then one in each interval, with the number of those that had none.
+/// then at most one in each interval, with the number of unreported letters before it.
 ///
 /// ```
 /// use ganger_link::DeadLetterLog;
@@ -38,14 +38,14 @@ struct State {
 }
 
 impl Default for DeadLetterLog {
-    /// One that reports once a second.
+    /// Makes a log that reports once a second.
     fn default() -> Self {
         Self::new(Duration::from_secs(1))
     }
 }
 
 impl DeadLetterLog {
-    /// One that reports once in that time.
+    /// Makes a log that reports once in `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self {
@@ -54,14 +54,15 @@ impl DeadLetterLog {
         }
     }
 
-    /// How many there were for that reason.
+    /// The number of dead letters with this reason.
     #[must_use]
     pub fn count(&self, reason: DeadReason) -> u64 {
         let state = lock(&self.state);
         state.counts.get(&reason).copied().unwrap_or_default()
     }
 
-    /// Counts a letter. Returns how many were not reported before, if this one is to be.
+    /// Counts a letter. Returns the number of unreported letters before, if this letter is due for
+    /// a report.
     fn add(&self, letter: &DeadLetter) -> Option<u64> {
         let mut state = lock(&self.state);
         *state.counts.entry(letter.reason).or_default() += 1;

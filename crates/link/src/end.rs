@@ -1,4 +1,4 @@
-//! The end of a process, for any number of threads and tasks that wait for it.
+//! The end of a process, for any number of waiting threads and tasks.
 
 use crate::contain::contain;
 use ganger_proc_api::{ExitCause, Pid};
@@ -14,8 +14,8 @@ use std::time::Duration;
 
 /// The end of a process: a future of its cause, also for threads. Each clone waits for itself.
 ///
-/// A [`ProcessHandle`](ganger_sched::ProcessHandle) gives the result, and there is one. An `End`
-/// gives the cause, to as many as want it.
+/// A [`ProcessHandle`](ganger_sched::ProcessHandle) gives the result, to a single owner. An `End`
+/// gives the cause, to any number of waiters.
 ///
 /// ```
 /// use ganger_link::Registry;
@@ -36,7 +36,7 @@ use std::time::Duration;
 /// ```
 pub struct End {
     pid: Pid,
-    /// By which this clone finds its waker.
+    /// The key of this clone's waker.
     number: u64,
     shared: Arc<Shared>,
 }
@@ -82,14 +82,14 @@ impl Shared {
         drop(state);
         self.has_ended.notify_all();
         for waker in wakers.into_values() {
-            // Each alone: the others are to be woken as well.
+            // Each alone: a panic must not keep the rest from waking.
             contain(|| waker.wake());
         }
     }
 }
 
 impl End {
-    /// The end of the process with that PID: at once when there is none.
+    /// The end of the process with this PID: at once without such a process.
     pub(crate) fn of(scheduler: &Handle, pid: Pid) -> Self {
         let shared = Arc::new(Shared::default());
         let tells = Tells(Arc::downgrade(&shared));
@@ -136,7 +136,7 @@ impl End {
     /// As [`wait`](Self::wait), but gives up after `timeout`.
     ///
     /// # Panics
-    /// As there.
+    /// As for [`wait`](Self::wait).
     #[must_use]
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<ExitCause> {

@@ -1,14 +1,14 @@
-//! Functions that are called by their names.
+//! Functions called by their names.
 //!
-//! **Problem.** Code calls what it knows the name of, and the types of what goes in and comes out.
-//! It does not know whether a process, a task or a pool carries that out.
+//! **Problem.** The caller of a function knows its name, and the types of its input and output. The
+//! caller does not know whether a process, a task or a pool carries the function out.
 //!
-//! **Protocol.** A scheduler has one table. A function is code that makes a [`Call`] of its input.
-//! Its two types are part of the type of that code, so one look says whether they are right. The
-//! code runs where the call is asked, contained, without the lock.
+//! **Protocol.** A scheduler has a single table. A function is code that makes a [`Call`] of its
+//! input. Its two types are part of the type of the code, so one look tells whether they are right.
+//! The code runs where the call is asked, contained, without the lock.
 //!
 //! A function may keep addresses, and with them the scheduler. So the table is emptied when the
-//! workers have returned, and takes no function after that.
+//! workers have returned, and takes no function after the halt.
 
 use ganger_proc_api::{BoxError, Context, Pid, Reply};
 use ganger_sched::internal::HandleInternals as _;
@@ -22,13 +22,13 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
-/// A function of those types, as the table has it.
+/// A function of these types, as the table stores it.
 type Function<I, O> = Arc<dyn Fn(I) -> Call<O> + Send + Sync>;
 
 /// The functions of a scheduler, by name. Cloning it is cheap.
 ///
-/// A function has a type of input and a type of output. Its call is a [`Call`], which steps, tasks
-/// and threads ask as any other, with a deadline or without, and take back.
+/// A function has a type of input and a type of output. Its call is a [`Call`]. Steps, tasks and
+/// threads ask it as any other, with a deadline or without, and take it back.
 ///
 /// ```
 /// use ganger_link::Services;
@@ -50,7 +50,7 @@ pub struct Services {
     table: Arc<Table>,
 }
 
-/// What the scheduler keeps.
+/// The scheduler's reference to the table.
 struct OfScheduler(Arc<Table>);
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ struct Entry {
     function: Box<dyn Any + Send + Sync>,
 }
 
-/// What goes into a function, and what comes out.
+/// The types of a function's input and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FunctionTypes {
@@ -86,7 +86,7 @@ pub struct FunctionTypes {
 #[derive(thiserror::Error)]
 #[error("can't call {name:?}: {kind}")]
 pub struct FunctionError<I> {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: Box<str>,
     /// The input.
     pub input: I,
@@ -98,7 +98,7 @@ pub struct FunctionError<I> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FunctionErrorKind {
-    /// No function has that name.
+    /// No function has this name.
     #[error("no function with that name is registered")]
     NoSuchFunction,
     /// The function has other types.
@@ -106,16 +106,16 @@ pub enum FunctionErrorKind {
     WrongTypes {
         /// The types of the function.
         has: FunctionTypes,
-        /// Those of the call.
+        /// The types of the call.
         called: FunctionTypes,
     },
 }
 
-/// A function was not registered. It is inside: nothing is lost.
+/// A function was not registered. The function is inside: nothing is lost.
 #[derive(thiserror::Error)]
 #[error("can't register the function {name:?}: {kind}")]
 pub struct RegisterFunctionError<F> {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: Box<str>,
     /// The function.
     pub function: F,
@@ -161,7 +161,7 @@ impl FunctionTypes {
 }
 
 impl Services {
-    /// Those of that scheduler.
+    /// Gives the functions of a scheduler.
     #[must_use]
     pub fn of(scheduler: &Handle) -> Self {
         let table = scheduler.extension(|scheduler| {
@@ -178,14 +178,14 @@ impl Services {
         Self { table }
     }
 
-    /// Those of the scheduler of that process. `None` for a context without a scheduler.
+    /// Gives the functions of the process's scheduler. `None` for a context without a scheduler.
     #[must_use]
     pub fn of_process(ctx: &Context) -> Option<Self> {
         ctx.scheduler().map(|scheduler| Self::of(&scheduler))
     }
 
-    /// Registers a function that is carried out where it is called. It should be short: a longer
-    /// one is the work of a process, a task or a pool. An error, or a panic, is the answer.
+    /// Registers a function that runs where it is called. The function should be short: longer work
+    /// is for a process, a task or a pool. An error, or a panic, is the answer.
     ///
     /// ```
     /// # use ganger_link::Services;
@@ -200,8 +200,8 @@ impl Services {
     /// ```
     ///
     /// # Errors
-    /// [`RegisterFunctionError`], with the function inside, when another one has the name, or the
-    /// scheduler has stopped.
+    /// [`RegisterFunctionError`], with the function inside, when another function has the name, or
+    /// the scheduler has stopped.
     pub fn register<I, O, F>(
         &self,
         name: impl Into<Box<str>>,
@@ -225,10 +225,10 @@ impl Services {
         Ok(())
     }
 
-    /// Registers a function that others carry out: it makes a call of its input. Code that starts
-    /// a task for each input is such a function, or the `call` of a pool, or that of an address.
+    /// Registers a function that makes a call of its input: code that starts a task for each input,
+    /// or the `call` of a pool or of an address.
     ///
-    /// It is called where the function is called, and should be short.
+    /// The function runs where it is called, and should be short.
     ///
     /// # Errors
     /// As for [`register`](Self::register).
@@ -247,8 +247,8 @@ impl Services {
     }
 
     /// Registers a function of a process: `message` makes its message of the input and the
-    /// [`Reply`]. The end of the process takes the function away, before others are told of it. So
-    /// does its restart in place, if the process has registered the function itself.
+    /// [`Reply`]. The end of the process takes the function away, before other processes hear of
+    /// the end. So does its restart in place, if the process has registered the function itself.
     ///
     /// # Errors
     /// As for [`register`](Self::register), and when the process has ended.
@@ -291,7 +291,7 @@ impl Services {
         })
     }
 
-    /// Puts what `make` makes of the function into the table, and returns its number.
+    /// Puts the result of `make` into the table, and returns the function's number.
     fn put<I, O, F, G>(
         &self,
         name: Box<str>,
@@ -328,9 +328,9 @@ impl Services {
         })
     }
 
-    /// A call of the function that has that name now. It is asked as any other [`Call`]: by
-    /// `out.ask(call, tag)`, `wait`, `wait_timeout` or `.await`. When the caller takes it back, or
-    /// has waited for as long as it wants, [`Reply::is_cancelled`] says so.
+    /// Makes a call of the function that has this name now. Ask it as any other [`Call`]: by
+    /// `out.ask(call, tag)`, `wait`, `wait_timeout` or `.await`. When the caller takes the call
+    /// back, or has waited for as long as it wants, [`Reply::is_cancelled`] shows it.
     ///
     /// # Errors
     /// [`FunctionError`], with the input inside, when no function has the name, or it has other
@@ -362,13 +362,13 @@ impl Services {
         })
     }
 
-    /// Takes a function away. Calls of it that have been made are carried out. Says whether there
-    /// was one.
+    /// Takes a function away. Calls of it made before are carried out. Returns whether the function
+    /// existed.
     pub fn remove(&self, name: &str) -> bool {
         self.table.remove(name, None)
     }
 
-    /// The types of the function with that name.
+    /// The types of the function with this name.
     #[must_use]
     pub fn types(&self, name: &str) -> Option<FunctionTypes> {
         let state = lock(&self.table.0);
@@ -427,7 +427,7 @@ impl ExitAction for Leave {
     }
 }
 
-/// Calls a function of users, of which a panic is an error.
+/// Calls a user's function, and turns its panic into an error.
 fn contained(f: impl FnOnce() -> Result<(), BoxError>) -> Result<(), BoxError> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let text = panic_text(&*panic).unwrap_or("no text");
@@ -439,14 +439,14 @@ fn contained(f: impl FnOnce() -> Result<(), BoxError>) -> Result<(), BoxError> {
 }
 
 impl Table {
-    /// Takes the function with that name away, if it has that number.
+    /// Takes the function with this name away, if it has this number.
     fn remove(&self, name: &str, number: Option<u64>) -> bool {
         let mut state = lock(&self.0);
         let found = state.functions.get(name);
         let is_meant = found.is_some_and(|it| number.is_none_or(|number| it.number == number));
         let removed = is_meant.then(|| state.functions.remove(name));
         drop(state);
-        // What it keeps is dropped here, without the lock.
+        // The function's captured values are dropped here, without the lock.
         removed.is_some()
     }
 

@@ -1,14 +1,15 @@
-//! Groups of processes, which others reach together.
+//! Groups of processes, which senders reach together.
 //!
-//! **Protocol.** A scope has one lock, under which joins, leaves and snapshots are in one order. A
-//! process that joins gets an entry, and then an exit action, which has it leave all groups before
-//! others are told of its end. If it takes no action any more, the entry goes again.
+//! **Protocol.** A scope has a single lock, under which joins, leaves and snapshots are in one
+//! order. A process that joins gets an entry, and then an exit action. At the end of the process,
+//! the action has it leave all groups before other processes hear of the end. If the process takes
+//! no action, because it has ended, the entry goes again.
 //!
-//! A scope lives as long as it is used: by values, or by exit actions, which keep it by a [`Hold`].
-//! When the last entry of a process goes, the hold is released: the exit action keeps nothing then.
+//! A scope lives while it is in use: by values, or by exit actions, which keep it by a [`Hold`].
+//! When the last entry of a process goes, the hold is released: the exit action then keeps nothing.
 //!
 //! No message is sent under the lock. A change goes into the outboxes of its monitors under the
-//! lock. After that, one thread at a time empties an outbox, so changes arrive in their order.
+//! lock. Afterwards, one thread at a time empties an outbox, so changes arrive in their order.
 
 mod monitors;
 mod outbox;
@@ -53,47 +54,48 @@ pub struct Groups {
     scope: Arc<Scope>,
 }
 
-/// A group of a scope. Cloning it is cheap. It exists as long as it has members.
+/// A group of a scope. Cloning it is cheap. A group exists while it has members.
 #[derive(Clone)]
 pub struct Group {
     scope: Arc<Scope>,
     name: Arc<str>,
 }
 
-/// The groups of a scope that have members, in the order of their names, with these.
+/// The groups of a scope with their members, in the order of the groups' names.
 pub type AllMembers = Vec<(Arc<str>, Vec<Pid>)>;
 
-/// What has become of the messages of a broadcast: how many members have taken it, were full, were
+/// The outcome of a broadcast: the numbers of members that have taken the message, were full, were
 /// gone, or take messages of another type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Delivered {
-    /// So many have it in their mailboxes.
+    /// The members with the message in their mailboxes.
     pub taken: usize,
-    /// So many had no room.
+    /// The members without room.
     pub full: usize,
-    /// So many have ended.
+    /// The members that have ended.
     pub gone: usize,
-    /// So many take messages of another type alone.
+    /// The members that take only messages of another type.
     pub mistaken: usize,
 }
 
-/// Which member is picked.
+/// The choice of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupRouting {
-    /// The next one, in the order of joining.
+    /// The next member, in the order of joining.
     RoundRobin,
-    /// The one that this key leads to. When a member leaves, its keys alone lead to others. When
-    /// one joins as the `n`-th, one key of `n` leads to that one, and all others as before.
+    /// The member that this key leads to. When a member leaves, only its own keys lead to another
+    /// member. When a member joins as the `n`-th, a share of 1/n of the keys leads to it, and all
+    /// other keys as before.
     ///
-    /// Which one that is differs from scope to scope, and from group to group: strangers can't
-    /// choose keys that all meet at one member.
+    /// The member of a key differs from scope to scope, and from group to group: strangers can't
+    /// choose keys that all meet at the same member.
     Key(u64),
 }
 
 impl GroupRouting {
-    /// The member that this key [leads to](Self::Key).
+    /// Picks the member that this key [leads to](Self::Key).
     pub fn key(key: impl Hash) -> Self {
-        // Without a secret: the group hashes it once more, with that of its scope.
+        // Without a secret: the group hashes the key again, with the secret of its scope.
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         Self::Key(hasher.finish())
@@ -101,7 +103,7 @@ impl GroupRouting {
 }
 
 impl Groups {
-    /// The scope with that name in a scheduler.
+    /// Gives the scope with this name in a scheduler.
     #[must_use]
     pub fn of(scheduler: &Handle, scope: &str) -> Self {
         let scopes = scheduler.extension(|_| Scopes::default());
@@ -121,7 +123,7 @@ impl Groups {
         Self { scope: made }
     }
 
-    /// The group with that name.
+    /// Gives the group with this name.
     #[must_use]
     pub fn group(&self, name: &str) -> Group {
         Group {
@@ -168,9 +170,9 @@ impl Group {
         &self.name
     }
 
-    /// A process joins. It is in the group as often as it has joined, until it has left as often or
-    /// has ended. What it has joined by its own calls it also leaves when it fails and is restarted
-    /// in place.
+    /// Has a process join. The process is in the group as often as it has joined, until it has left
+    /// as often or has ended. When the process fails and is restarted in place, it leaves the
+    /// groups that it has joined by its own calls.
     ///
     /// # Errors
     /// [`JoinError`] when the process has ended.
@@ -178,13 +180,13 @@ impl Group {
         self.scope.join(&self.name, process.as_ref().untyped())
     }
 
-    /// A process leaves once. Says whether it was in the group.
+    /// Has a process leave once. Returns whether it was in the group.
     pub fn leave(&self, process: Pid) -> bool {
         self.scope.leave(&self.name, process)
     }
 
-    /// Its members, in the order in which they have joined. One that has joined several times is
-    /// there as often.
+    /// The members, in the order in which they have joined. A member that has joined several times
+    /// is in the list as often.
     #[must_use]
     pub fn members(&self) -> Vec<Pid> {
         let inner = lock(&self.scope.inner);
@@ -192,9 +194,10 @@ impl Group {
         members.map_or_else(Vec::new, Members::pids)
     }
 
-    /// The members as they are, and every later change: none is lost in between, and none comes
-    /// twice. The changes come to a process that makes its messages of them, as control messages
-    /// that no limit refuses. Each says its change until the monitor is [ended](GroupMonitor::end).
+    /// Gives the present members, and reports every later change: no change is lost in between, and
+    /// none comes twice. The changes come to a process that makes its messages of them, as control
+    /// messages that no limit refuses. Each reports its change until the monitor is
+    /// [ended](GroupMonitor::end).
     ///
     /// ```
     /// use ganger_link::{GroupNotice, Groups};
@@ -234,7 +237,7 @@ impl Group {
         (members, monitor)
     }
 
-    /// Sends the message to each member once. Those that join meanwhile do not get it.
+    /// Sends the message to each member once. Members that join meanwhile do not get it.
     pub fn broadcast<M: Clone + Send + 'static>(&self, message: &M) -> Delivered {
         let mut delivered = Delivered::default();
         for member in self.snapshot().iter() {
@@ -250,9 +253,9 @@ impl Group {
         delivered
     }
 
-    /// One of the members, each of which counts once. O(1) in turn, and O(n) with a key, without a
-    /// lock. The first pick or broadcast after a change of the group costs O(n), during which no
-    /// process of the scope joins or leaves.
+    /// Picks a member; each member counts once. O(1) in turn, and O(n) with a key, without a lock.
+    /// The first pick or broadcast after a change of the group costs O(n), during which no process
+    /// of the scope joins or leaves.
     #[must_use]
     pub fn pick(&self, pick: GroupRouting) -> Option<Address> {
         let members = self.snapshot();
@@ -261,7 +264,7 @@ impl Group {
                 let turn = self.scope.next_turn(&self.name);
                 members.get(turn.checked_rem(members.len())?).cloned()
             }
-            // The highest of all pairs: keys of the others stay. (Rendezvous hashing)
+            // The highest of all pairs: the keys of all other members stay. (Rendezvous hashing)
             GroupRouting::Key(key) => {
                 let key = self.scope.key.hash((&*self.name, key));
                 let score = |it: &&Address| mixed(key ^ mixed(it.pid().id()));

@@ -1,28 +1,28 @@
 //! Links: processes that end together.
 //!
-//! **Problem.** Either side may unlink at any time, while the other one ends, and after that no
+//! **Problem.** Either side may unlink at any time, while the other side ends. After an unlink no
 //! signal counts, wherever it is. A process without links must not pay.
 //!
-//! **Rejected.** To terminate the peer from the end of a process: a peer that has unlinked in its
+//! **Rejected.** Terminating the peer from the end of a process: a peer that has unlinked in its
 //! running step would end after it.
 //!
 //! **Protocol.** A table has a node for each process that has had a link or traps exits. A link is
 //! a number that both nodes have for each other.
-//! 1. A process gets its node first, and then an exit action. If it takes no action any more, its
-//!    node goes again, and the peers that it has got meanwhile are told.
+//! 1. A process gets its node first, and then an exit action. If the process takes no action,
+//!    because it has ended, its node goes again, and the peers that it has got meanwhile are told.
 //! 2. The end of the process, or its restart in place, takes its node out of the table, and then
 //!    sends a signal with the link's number to each peer.
 //! 3. The worker of the peer asks the signal before the next step. The signal counts if the node of
-//!    the peer still has the link with this number. It takes the link away, and ends the peer, or
-//!    tells it.
-//! 4. To unlink takes the number out of both nodes. A notice that waits to be shown is withdrawn.
+//!    the peer still has the link with this number. A signal that counts takes the link away, and
+//!    ends the peer, or gives it a notice.
+//! 4. An unlink takes the number out of both nodes. A notice that waits to be shown is withdrawn.
 //!
 //! **Proof sketch.** A link leaves the node of a process once, under its lock: by its signal or by
-//! an unlink. So each has one effect, and none after the unlink.
+//! an unlink. So each link has a single effect, and none after the unlink.
 //!
-//! The table has shards, each with a lock. What is about two nodes has both locks, the one of the
-//! lower shard first. A lock is held for O(log n) in the links of a process. No process runs and no
-//! signal is sent under it.
+//! The table has shards, each with a lock. An operation on two nodes has both locks, and takes the
+//! lock of the lower shard first. A thread holds a lock for O(log n) in the links of a process. No
+//! process runs and no signal is sent under it.
 
 use crate::shrink::shrink;
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
@@ -35,10 +35,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-/// So many notices that no step has taken are looked at together.
+/// The shortest list of untaken notices that a sweep looks at.
 const SWEEP: usize = 32;
 
-/// How many shards there are: many more than workers that are likely to be at one at a time.
+/// The number of shards: far more than the workers that are likely to be at a shard at a time.
 const SHARDS: usize = 32;
 
 /// The links of a scheduler.
@@ -57,35 +57,35 @@ struct Shard {
 
 /// The shards of two processes, locked.
 struct Both<'a> {
-    /// That of the first process; perhaps also of the other one.
+    /// The shard of the first process; perhaps also of the other.
     one: MutexGuard<'a, Shard>,
     other: Option<MutexGuard<'a, Shard>>,
     /// The index of the first.
     index: usize,
 }
 
-/// What there is of one process.
+/// The links of a process.
 struct Node {
     number: u64,
     process: Address,
     /// The tag of the notices, if it is told of signals instead of ended.
     traps: Option<Tag>,
-    /// The link with each peer, or with one whose signal is under way.
+    /// The link with each peer, also with a peer whose signal is under way.
     peers: BTreeMap<Pid, u64>,
-    /// The link with the process that starts this one.
+    /// The link with the process that starts this process.
     parent: Option<(Pid, u64)>,
-    /// Notices that may not have been shown.
+    /// Notices that may be unseen.
     told: HashMap<Pid, Withdrawal>,
     /// The length of `told` from which it is swept.
     sweep: usize,
 }
 
-/// What is sent when a process has ended, or asks for the end of another one.
+/// A signal of an ended process, or of a process that asks for another's end.
 struct Signal {
     links: Arc<Links>,
     to: Pid,
     from: Pid,
-    /// The link that it came by.
+    /// The link by which the signal came.
     link: Option<u64>,
     cause: ExitCause,
 }
@@ -135,7 +135,7 @@ impl Shard {
         }
     }
 
-    /// Takes the node with that number out.
+    /// Takes the node with this number out.
     fn take(&mut self, process: Pid, number: u64) -> Option<Node> {
         let node = self.nodes.get(&process)?;
         if node.number != number {
@@ -147,8 +147,8 @@ impl Shard {
     }
 }
 
-/// The processes that a process of that scheduler is linked to, in the order of their PIDs. O(links
-/// of the process), under a lock. Empty for a process that is not there, and that has no link.
+/// The processes linked to a process of a scheduler, in the order of their PIDs. O(links of the
+/// process), under a lock. Empty for a process without links, or an unknown PID.
 ///
 /// ```
 /// use ganger_link::{LinkContext as _, links_of};
@@ -169,7 +169,7 @@ pub fn links_of(scheduler: &Handle, process: Pid) -> Vec<Pid> {
 }
 
 impl Links {
-    /// Those of that scheduler.
+    /// Gives the links of a scheduler.
     pub(crate) fn of(scheduler: &Handle) -> Arc<Self> {
         scheduler.extension(|scheduler| Self {
             scheduler: scheduler.downgrade(),
@@ -179,7 +179,7 @@ impl Links {
     }
 
     fn next(&self) -> u64 {
-        // Ordering: Relaxed: only that no two are the same.
+        // Ordering: Relaxed: the numbers need only be different.
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
@@ -206,13 +206,13 @@ impl Links {
         }
     }
 
-    /// Sees to it that the process has a node. `false` when it has ended.
+    /// Ensures that the process has a node. Returns `false` when the process has ended.
     fn enter(self: &Arc<Self>, process: &Address) -> bool {
         let pid = process.pid();
         let mut table = self.shard(pid);
         let earlier = match table.nodes.get(&pid) {
             Some(node) if node.process.is_same(process) => return true,
-            // One that has had the PID before, and has been linked when it was closed.
+            // The node of an earlier process with the PID, which was linked when it was closed.
             Some(node) => Some(node.number),
             None => None,
         };
@@ -250,7 +250,7 @@ impl Links {
         false
     }
 
-    /// Links two processes, of which the first calls.
+    /// Links two processes, at a call by the first.
     pub(crate) fn link(self: &Arc<Self>, scheduler: &Handle, process: &Address, peer: Pid) {
         let pid = process.pid();
         if pid == peer || !self.enter(process) {
@@ -269,14 +269,15 @@ impl Links {
                 nodes.tie(pid, peer, self.next());
             }
         } else if ours.is_none() {
-            // It has ended: a signal says so. Another one may be under way.
+            // The peer has ended: a signal reports it. Another signal may be under way.
             let link = nodes.tie(pid, peer, self.next());
             drop(nodes);
             self.signal(pid, peer, Some(link), ExitCause::NotFound);
         }
     }
 
-    /// Links a process to the child that it is about to start. `false` when the process has ended.
+    /// Links a process to the child that it is about to start. Returns `false` when the process has
+    /// ended.
     pub(crate) fn link_child(self: &Arc<Self>, parent: &Address, child: &Address) -> bool {
         if !(self.enter(parent) && self.enter(child)) {
             return false;
@@ -284,7 +285,7 @@ impl Links {
         let (parent, child) = (parent.pid(), child.pid());
         let mut nodes = self.both(parent, child);
         if nodes.node(parent).is_none() {
-            // It has ended meanwhile: this is another thread.
+            // The parent has ended meanwhile: this is another thread.
             return false;
         }
         let link = nodes.link_of(parent, child);
@@ -329,7 +330,7 @@ impl Links {
             .collect()
     }
 
-    /// Sends a signal. Says whether there is such a process.
+    /// Sends a signal. Returns whether the target exists.
     pub(crate) fn signal(
         self: &Arc<Self>,
         to: Pid,
@@ -387,7 +388,7 @@ impl ExitSignal for Signal {
         if link.is_none() {
             return Arrived::Notice(notice);
         }
-        // Of one that has had several links, no notice may have been shown.
+        // Of a process that has had several links, some notices may be unseen.
         let notice = notice.withdrawn_by(node.told.entry(from).or_default());
         if node.told.len() >= node.sweep {
             node.told.retain(|_, told| told.is_shared());
@@ -435,19 +436,20 @@ impl ExitAction for EndLinks {
         Some(self)
     }
 
-    /// A peer that has ended as well sees to nothing: of peers that fail together one is reported.
+    /// A peer that has ended as well watches nothing: of peers that fail together one is reported.
     fn is_watch(&self) -> bool {
         let is_there = |peer: &Pid| self.links.shard(*peer).nodes.contains_key(peer);
         self.peers.keys().any(is_there)
     }
 
-    /// It does not outlive the failure of the process, so that its peers do not, either.
+    /// Links do not outlive the failure of the process, so its peers do not, either.
     fn ends_with_incarnation(&self) -> bool {
         true
     }
 
     fn not_started(self: Box<Self>, process: Pid, cause: &ExitCause) {
-        // The error of its start says so to the parent, for which the signal counts no more.
+        // The parent learns of it by the error of the start, so the signal does not count for the
+        // parent.
         if let Some((parent, link)) = self.parent {
             self.links.shard(parent).cut(parent, process, link);
         }

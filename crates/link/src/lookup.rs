@@ -1,14 +1,14 @@
 //! Processes by their names, and their ends, from inside and outside of processes.
 //!
-//! **Problem.** Several callers at a time want a process by its name, and a first message to it,
-//! and one of them is to start it. A message that was not sent has to come back, whole.
+//! **Problem.** Several callers at a time want a process by its name, and send a first message to
+//! it, and one of them must start it. An unsent message must come back, whole.
 //!
-//! **Rejected.** To give the message to the new process before that has its name: a process that
-//! does not get it, because another one was quicker, takes the message along.
+//! **Rejected.** Giving the message to the new process before it has its name: a process that does
+//! not get the name, because another process was quicker, takes the message along.
 //!
-//! **Protocol.** A caller that finds none starts a process, which takes the name before its `init`,
-//! and then the message, out of a place that both know. One that does not get the name is not
-//! started, and the caller finds the message in its place, and looks again.
+//! **Protocol.** A caller that finds no process starts a process. The new process takes the name
+//! before its `init`, and then the message, out of a place known to both. A process that does not
+//! get the name is not started. The caller then finds the message in its place, and looks again.
 
 use crate::end::End;
 use crate::target::{Target, TargetError};
@@ -24,9 +24,9 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// What this crate adds to the [`Handle`] of a scheduler, and to [`Context`].
+/// The methods that this crate adds to the [`Handle`] of a scheduler, and to [`Context`].
 pub trait Registry {
-    /// The address of the process with that name, as one that takes messages of type `M`.
+    /// Gives the address of the process with this name, if it takes messages of type `M`.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
@@ -45,7 +45,7 @@ pub trait Registry {
     /// [`LookupError`] when no process has the name, or it takes other messages.
     fn lookup<M: 'static>(&self, name: &str) -> Result<Address<M>, LookupError>;
 
-    /// The address of the process that has that name, or of one that it starts under that name. Of
+    /// Gives the address of the process with this name, or starts a process under the name. Of
     /// several such calls at a time, one starts it.
     ///
     /// ```
@@ -74,9 +74,9 @@ pub trait Registry {
         W::Process: Startable,
         W::Message: Send;
 
-    /// Sends the message to the process that has that name, or starts one under that name. Then
-    /// the message is in its mailbox before its `init` is called. Of several such calls at a time,
-    /// one starts it.
+    /// Sends the message to the process with this name, or starts a process under the name. In the
+    /// latter case, the message is in its mailbox before its `init` is called. Of several such
+    /// calls at a time, one starts it.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};
@@ -105,7 +105,7 @@ pub trait Registry {
         W::Process: Startable,
         W::Message: Send;
 
-    /// A question to the process that has that name, or to one that is started under that name when
+    /// Makes a question to the process with this name, or to a process started under the name when
     /// the question is asked: as [`spawn_or_send`](Self::spawn_or_send).
     ///
     /// ```
@@ -126,7 +126,7 @@ pub trait Registry {
     /// # Ok::<(), BoxError>(())
     /// ```
     ///
-    /// When it could neither be sent nor started, it ends with
+    /// When the question can neither be sent nor a process started, the call ends with
     /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed) and a [`ByNameErrorKind`]
     /// inside. A start that fails answers all questions that have come meanwhile.
     fn spawn_or_call<K, W, T, F>(
@@ -142,8 +142,8 @@ pub trait Registry {
         T: Send + 'static,
         F: FnOnce(Reply<T>) -> W::Message + Send + 'static;
 
-    /// The end of a process, for any number of threads and tasks. One that is gone has ended with
-    /// [`ExitCause::NotFound`](ganger_proc_api::ExitCause::NotFound).
+    /// Gives the end of a process, for any number of threads and tasks. A process that is gone has
+    /// ended with [`ExitCause::NotFound`](ganger_proc_api::ExitCause::NotFound).
     ///
     /// # Errors
     /// [`TargetError`] when no process of this scheduler is meant.
@@ -154,7 +154,7 @@ pub trait Registry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookupError {
-    /// No process has that name.
+    /// No process has this name.
     #[error("no process is registered as {0:?}")]
     NoSuchName(Box<str>),
     /// The process takes messages of another type.
@@ -189,7 +189,7 @@ impl ByNameError {
         Self { kind, message }
     }
 
-    /// The message, to be sent elsewhere or later, if it is one of type `M`.
+    /// The message, to be sent elsewhere or later, if it is of type `M`.
     #[must_use]
     pub fn into_message<M: Any>(self) -> Option<M> {
         self.message?.take().ok()
@@ -206,7 +206,7 @@ impl fmt::Display for ByNameErrorKind {
     }
 }
 
-/// The text of the error inside is part of this one's. So its source is this one's.
+/// The text of the inner error is part of this error's text. So its source is this error's source.
 impl Error for ByNameErrorKind {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
@@ -285,8 +285,7 @@ impl Registry for Handle {
             if reply.pid().is_some() && reply.pid() == scheduler.whereis(&name) {
                 return Err(CALLS_ITSELF.into());
             }
-            // The reply in a message that is refused is dropped here, before the caller hears of
-            // the error.
+            // The reply in a refused message is dropped here, before the caller hears of the error.
             let sent = scheduler.spawn_or_send(&name, start, message(reply));
             sent.map(drop).map_err(|error| BoxError::from(error.kind))
         })
@@ -301,7 +300,7 @@ fn stopping() -> ByNameErrorKind {
     ByNameErrorKind::NotStarted(SubmitErrorKind::Stopping)
 }
 
-/// The process with that name, which has the message, if there is one.
+/// Gives the process with this name. The process has the message, if there was a message.
 fn find_or_spawn<K, W>(
     scheduler: &Handle,
     name: &str,
@@ -314,7 +313,7 @@ where
     W::Message: Send,
 {
     loop {
-        // The process that is being closed, and what it has said.
+        // The process that is being closed, and its refusal.
         let mut refused = None;
         match scheduler.lookup::<W::Message>(name) {
             Ok(address) => {
@@ -364,12 +363,12 @@ where
     }
 }
 
-/// The message that a typed address has refused.
+/// Takes the message back from a refusal of a typed address.
 fn taken_back<M: 'static>(envelope: Envelope) -> Option<M> {
     envelope.message.take().ok()
 }
 
-/// Why there is no new process that has the message.
+/// The reason for no new process with the message.
 struct NotSpawned<M> {
     why: Why,
     message: Option<M>,

@@ -1,12 +1,12 @@
-//! Which process is meant.
+//! The target of a call.
 
 use ganger_proc_api::Pid;
 use ganger_sched::{Address, Handle, ProcessHandle};
 
-/// Says which process is meant: a PID, an address, a handle, or a name, which is resolved at each
+/// Names the process for a call: a PID, an address, a handle, or a name, which is resolved at each
 /// call.
 pub trait Target {
-    /// The PID in that scheduler, without a node.
+    /// Gives the PID in this scheduler, without a node.
     ///
     /// # Errors
     /// [`TargetError`] when no process has the name, or the PID is of another scheduler.
@@ -17,7 +17,7 @@ pub trait Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// No process has that name.
+    /// No process has this name.
     #[error("no process is registered as {0:?}")]
     NoSuchName(Box<str>),
     /// The PID is of another scheduler.

@@ -1,9 +1,10 @@
-//! Monitors that can be taken back, with the notices that are under way, and choose their lane.
+//! Monitors that choose their lane, and that can be taken back together with their notices.
 //!
 //! **Protocol.** A watch is an exit action of its target. It shares a [`Withdrawal`] with the
 //! caller. The end of the watch withdraws: the notice is then neither sent nor shown, and the
-//! action says that it is over. The target drops what is over now and then, so the end of a watch
-//! is O(1) and asks nothing of the target. A restart of the watcher in place ends its watches, too.
+//! action reports itself as over. The target drops actions that are over now and then, so the end
+//! of a watch is O(1) and asks nothing of the target. A restart of the watcher in place ends its
+//! watches, too.
 
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
 use ganger_sched::{Address, ExitAction, Handle, SystemEvent};
@@ -11,14 +12,14 @@ use ganger_sched::{Address, ExitAction, Handle, SystemEvent};
 /// How a notice of an end stands to other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lane {
-    /// It overtakes messages and completions. For supervisors.
+    /// The notice overtakes messages and completions. For supervisors.
     #[default]
     Overtaking,
-    /// It comes behind all that the process has sent to the watcher. For protocols.
+    /// The notice comes behind all messages of the process to the watcher. For protocols.
     InOrder,
 }
 
-/// A monitor of a process, which gives one notice. Dropping it leaves the monitor.
+/// A monitor of a process, which gives a single notice. Dropping it leaves the monitor.
 #[derive(Debug)]
 pub struct Watch {
     target: Pid,
@@ -27,7 +28,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The process that is watched.
+    /// The watched process.
     #[must_use]
     pub fn target(&self) -> Pid {
         self.target
@@ -39,8 +40,8 @@ impl Watch {
         self.tag
     }
 
-    /// Ends the watch. After this the process is shown no notice of it, also if that has been sent
-    /// already. O(1).
+    /// Ends the watch. From then on the process is shown no notice of it, not even a notice that
+    /// has been sent already. O(1).
     pub fn end(self) {
         self.withdrawal.withdraw();
     }
@@ -53,9 +54,9 @@ struct Watching {
     tag: Tag,
     lane: Lane,
     withdrawal: Withdrawal,
-    /// Of the watcher's incarnation, if that may be restarted in place.
+    /// The end of the watcher's incarnation, if the watcher may be restarted in place.
     incarnation: Option<Withdrawal>,
-    /// The watcher starts the target, and is told by an error when that is not started.
+    /// The watcher starts the target, and learns of a failed start by an error.
     is_spawn: bool,
 }
 
@@ -74,7 +75,7 @@ impl Watching {
         let _ended = self.watcher.send_system(SystemEvent::Exit(notice));
     }
 
-    /// Whether it was taken back, or the incarnation that wanted it is over.
+    /// Whether the watch was taken back, or its incarnation is over.
     fn is_withdrawn(&self) -> bool {
         let incarnation = self.incarnation.as_ref();
         self.withdrawal.is_withdrawn() || incarnation.is_some_and(Withdrawal::is_withdrawn)
@@ -101,7 +102,7 @@ impl ExitAction for Watching {
     }
 }
 
-/// Has the watcher told of the end of the target. It is told at once when that is gone.
+/// Monitors the target for the watcher. The notice comes at once when the target is gone.
 pub(crate) fn begin(
     scheduler: &Handle,
     watcher: &Address,
@@ -133,7 +134,7 @@ pub(crate) fn begin(
     watch
 }
 
-/// Has the watcher told of the end of the child that it is about to start.
+/// Monitors a child that the watcher is about to start.
 pub(crate) fn begin_with(
     watcher: Address,
     child: &Address,

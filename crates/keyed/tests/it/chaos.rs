@@ -1,5 +1,5 @@
-//! Many senders and few keys in simulations: evictions at any moment, saves that take time, faults
-//! and stops. All is accounted for.
+//! Many senders and few keys in simulations: evictions at any moment, slow saves, faults and stops.
+//! All messages are accounted for.
 
 use crate::support::Slow;
 use ganger_keyed::{Keyed, KeyedAddress, Kinds};
@@ -18,7 +18,7 @@ const SENDERS: u64 = 4;
 const KEYS: u64 = 3;
 const MESSAGES: u64 = 25;
 
-/// So many seeds, unless the environment says it.
+/// The number of seeds, unless the environment sets it.
 fn seeds(of: u64) -> u64 {
     let seeds = std::env::var("GANGER_SEEDS").ok();
     seeds.and_then(|it| it.parse().ok()).unwrap_or(of)
@@ -29,10 +29,10 @@ enum Entry {
     Ask(u64, u64, Reply<u64>),
 }
 
-/// What is stored of a key.
+/// The stored state of a key.
 #[derive(Default)]
 struct Stored {
-    /// The numbers that each sender's messages had, in the order in which they were taken.
+    /// The numbers of each sender's messages, in the order in which they were taken.
     taken: BTreeMap<u64, Vec<u64>>,
     /// How many had been taken at the last save.
     saved: u64,
@@ -49,21 +49,21 @@ impl Stored {
 #[derive(Default)]
 struct Store {
     keys: BTreeMap<u64, Stored>,
-    /// Starts that are still to fail.
+    /// The starts that will still fail.
     failures: u64,
     /// Whether starts fail.
     fails: bool,
     /// Whether a process may end without a save.
     is_rough: bool,
-    /// Messages that were taken after the cancellation of an eviction.
+    /// Messages taken after the cancellation of an eviction.
     late: u64,
-    /// Of each key, the sender and the number of messages that were accepted.
+    /// The key, the sender and the number of each accepted message.
     accepted: Vec<(u64, u64, u64)>,
 }
 
 type Shared = Arc<Mutex<Store>>;
 
-/// Has what is stored of its key in memory, and saves it at its end, which takes time.
+/// Has the stored state of its key in memory, and saves it at its end, which takes time.
 struct Ledger {
     key: u64,
     store: Shared,
@@ -160,8 +160,8 @@ fn ledgers(rt: &Rt<'_>, store: &Shared) -> Keyed<Entry, Slow> {
     kind.idle_after(IDLE).build()
 }
 
-/// Sends and asks with pauses, some of which are about as long as the processes may be idle, and
-/// has processes evicted. Returns how many messages have been accepted.
+/// Sends and asks with pauses, some about as long as the processes may be idle, and has processes
+/// evicted. Returns the number of accepted messages.
 async fn sender(
     cx: Cx,
     own: u64,
@@ -315,7 +315,7 @@ fn starts_that_fail_leave_nothing_and_break_no_order() {
     }
 }
 
-/// Senders that go on behind a shield, some for longer than others, in a stop that has time.
+/// Senders that go on behind a shield, some for longer than others, in a stop with enough time.
 // pins: E5
 #[test]
 fn in_a_stop_all_that_is_accepted_is_taken_and_saved() {

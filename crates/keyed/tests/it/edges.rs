@@ -1,4 +1,4 @@
-//! What stands in the way of an end: messages that are left, own questions, small batches.
+//! Obstacles of an end: left messages, own questions, small batches.
 
 use crate::support::*;
 use ganger_keyed::{Keyed, Kinds};
@@ -181,7 +181,7 @@ fn a_stop_cancels_a_process_with_messages_left_before_it_terminates() {
     });
 }
 
-/// Takes its time to release something, and says when that is done.
+/// Takes its time for a release, and notes its end.
 struct Releases {
     is_released: Arc<AtomicBool>,
     next_begins: Mutex<Receiver<()>>,
@@ -283,7 +283,7 @@ fn a_key_whose_destructor_panics_has_a_next_process() {
     while one.find().is_some() {
         std::thread::yield_now();
     }
-    // The process is in `close`. The next one drops the key of its entry.
+    // The process is in `close`. The next process drops the key of its entry.
     // Ordering: SeqCst, for both accesses, as the order of the test.
     PANICS.store(true, Ordering::SeqCst);
     let _panicked = one.call(|reply| reply).wait();

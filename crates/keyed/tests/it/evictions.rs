@@ -58,7 +58,7 @@ fn a_process_that_is_told_to_leave_takes_what_is_in_its_mailbox_first() {
     });
 }
 
-/// A task is cancelled while it waits, and what it does then is its own.
+/// A task is cancelled while it waits, and its clean-up is its own.
 // pins: E3
 #[test]
 fn an_idle_task_may_clean_up() {
@@ -89,7 +89,7 @@ fn an_idle_task_may_clean_up() {
         ann.send(Act::Note(0, 0)).unwrap();
         rt.run_for(2 * IDLE);
         rt.run_for(Duration::from_millis(500));
-        // It cleans up. The next one waits for its end.
+        // The process cleans up. The next process waits for its end.
         let answer = ann.call(Act::Count).begin();
         rt.run_for(Duration::from_millis(1));
         assert!(!answer.is_ready());
@@ -189,7 +189,7 @@ fn on_threads_too_no_message_is_lost_or_out_of_order() {
     assert_eq!(taken, sent);
 }
 
-/// A process that is told of the stop finishes its work, which needs others.
+/// A process that is told of the stop finishes its work, and needs other processes for it.
 // pins: E5
 #[test]
 fn a_stop_leaves_them_to_the_last_process_that_asks() {

@@ -9,7 +9,7 @@ use ganger_task::Cx;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// When starts were tried, and how many are to fail.
+/// The moments of the tried starts, and the number of failures to come.
 #[derive(Default)]
 struct Tries {
     at: Vec<Duration>,
@@ -106,7 +106,7 @@ fn a_failed_start_that_no_message_follows_leaves_nothing() {
         let kind = kind.start(move |_, _| Fails(Arc::clone(&its), clock.clone()));
         let fails = kind.build();
         assert!(rt.answer(fails.of("ann").call(|it| it)).is_err());
-        // The next one waits, to be started when a message has come.
+        // The next process waits, to be started when a message has come.
         rt.run_for(Duration::from_millis(50));
         assert_eq!(fails.len(), 1);
         rt.run_for(Duration::from_millis(100));
@@ -115,7 +115,7 @@ fn a_failed_start_that_no_message_follows_leaves_nothing() {
     });
 }
 
-/// What a task does before it takes a message is its start.
+/// The work of a task before it takes a message is its start.
 // pins: E4
 #[test]
 fn a_task_that_fails_before_its_first_message_has_not_started() {
@@ -155,7 +155,8 @@ fn a_task_that_fails_before_its_first_message_has_not_started() {
             ));
         }
         assert_eq!(rt.answer(ann.call(Act::Count)).unwrap(), 1);
-        // A failure after that is none of a start: the next one waits for nothing.
+        // A failure after the first message is no failure of a start: the next process waits for
+        // nothing.
         let before = rt.now();
         ann.send(Act::Fail).unwrap();
         while ann.find().is_some() {

@@ -1,4 +1,4 @@
-//! What `ganger-keyed` promises, in simulations and on threads.
+//! The promises of `ganger-keyed`, in simulations and on threads.
 
 mod chaos;
 mod edges;

@@ -80,7 +80,7 @@ fn of_first_messages_in_any_order_one_starts_the_process() {
             });
             let answers = senders.map(|it| rt.wait(it).take::<u64>().unwrap());
             assert_eq!(answers.iter().sum::<u64>(), 1 + 2 + 3 + 4);
-            // Ordering: Relaxed: as above.
+            // Ordering: Relaxed: a simulation has one thread.
             assert_eq!((starts.load(Ordering::Relaxed), one.len()), (1, 1));
         });
 }
@@ -105,7 +105,7 @@ fn looking_starts_nothing_and_a_failed_process_is_followed_by_another() {
         while clerks.find("ann").is_some() {
             thread::yield_now();
         }
-        // The next message starts another one at once.
+        // The next message starts another process at once.
         assert_eq!(ann.call(Act::Count).wait().unwrap(), 1);
         assert!(clerks.find("ann").unwrap().pid() != before.pid());
     }

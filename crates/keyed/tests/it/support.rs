@@ -1,4 +1,4 @@
-//! Processes that keep account of what they are sent.
+//! Processes that keep account of their messages.
 
 use ganger_keyed::{Keyed, KindBuilder, Kinds};
 use ganger_proc_api::{Actor, BoxError, Context, Pid, Reply, StepOutput, StepResult};
@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a test waits for something that is bound to happen before it fails.
+/// How long a test waits for a certain event before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a process is idle before it is evicted.
@@ -19,13 +19,13 @@ pub(crate) const IDLE: Duration = Duration::from_secs(10);
 pub(crate) enum Act {
     /// A sender, and the number of the message.
     Note(u32, u64),
-    /// The messages that this process has taken.
+    /// The number of messages that this process has taken.
     Count(Reply<u64>),
     Fail,
     Done,
 }
 
-/// What all processes of a key have done.
+/// The acts of all processes of a key.
 #[derive(Default, Clone)]
 pub(crate) struct Account {
     pub(crate) started: u32,
@@ -47,7 +47,7 @@ impl Book {
     }
 }
 
-/// One process of a key.
+/// A process of a key.
 pub(crate) struct Clerk {
     pub(crate) key: String,
     pub(crate) book: Book,
@@ -105,7 +105,7 @@ impl Actor for Clerk {
 
 impl Drop for Clerk {
     fn drop(&mut self) {
-        // In a start that is terminated, `close` is not called.
+        // A terminated start does not call `close`.
         self.end();
     }
 }
@@ -129,7 +129,7 @@ pub(crate) fn start(workers: usize) -> Scheduler {
     scheduler
 }
 
-/// A simulation in which time passes as it should.
+/// A simulation in which time passes evenly.
 pub(crate) fn steady() -> Sim {
     Sim::new(0).faults(Faults {
         clock_jumps: 0,
@@ -138,7 +138,7 @@ pub(crate) fn steady() -> Sim {
     })
 }
 
-/// A key that lets other processes move, in a simulation, where it is compared or cloned: between
+/// A key that lets other processes move, in a simulation, when it is compared or cloned: between
 /// the look-up of a process and the send to it, for instance, or before a start.
 pub(crate) struct Slow {
     pub(crate) id: u64,

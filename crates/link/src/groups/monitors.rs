@@ -32,7 +32,7 @@ impl Place {
         };
         drop(inner);
         if let Some(gone) = &gone {
-            // What is under way says no change any more.
+            // Notices under way do not report a change from now on.
             gone.outbox.withdraw();
         }
         let hold = gone.as_ref().and_then(|it| it.hold.upgrade());
@@ -69,7 +69,7 @@ impl GroupMonitor {
 }
 
 impl GroupNotice {
-    /// Whether the notice is of that monitor.
+    /// Whether the notice is from this monitor.
     #[must_use]
     pub fn is_of(&self, monitor: &GroupMonitor) -> bool {
         self.withdrawal.is_same(&monitor.withdrawal)

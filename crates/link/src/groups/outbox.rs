@@ -18,7 +18,7 @@ pub struct GroupChange {
     pub is_join: bool,
 }
 
-/// A change of a group that is monitored, as it comes to the monitor.
+/// A change of a monitored group, for the monitor.
 #[derive(Debug, Clone)]
 pub struct GroupNotice {
     change: GroupChange,
@@ -33,7 +33,7 @@ impl GroupNotice {
     }
 }
 
-/// What a monitor is to be told.
+/// The changes on their way to a monitor.
 pub(super) struct Outbox {
     to: Recipient<GroupNotice>,
     pub(super) withdrawal: Withdrawal,
@@ -61,7 +61,7 @@ impl Outbox {
         self.withdrawal.withdraw();
     }
 
-    /// The process that is told.
+    /// The monitoring process.
     pub(super) fn monitor(&self) -> Address {
         self.to.untyped()
     }
@@ -71,7 +71,7 @@ impl Outbox {
         lock(&self.state).changes.push_back(change);
     }
 
-    /// Sends all that is there, unless another thread does. The caller holds no lock.
+    /// Sends all waiting changes, unless another thread does. The caller holds no lock.
     pub(super) fn empty(&self) {
         let mut state = lock(&self.state);
         if std::mem::replace(&mut state.is_busy, true) {
@@ -83,8 +83,8 @@ impl Outbox {
                 change,
                 withdrawal: self.withdrawal.clone(),
             };
-            // The monitor makes its message of it. A panic is no business of this thread, and does
-            // not keep other threads out.
+            // The monitor makes its message of the change. A panic does not concern this thread,
+            // and does not keep other threads out.
             contain(|| drop(self.to.send_system(notice)));
             state = lock(&self.state);
         }

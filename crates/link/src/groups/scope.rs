@@ -1,4 +1,4 @@
-//! What a scope knows, under its lock, and what keeps it.
+//! The members of a scope, under its lock, and the holds that keep it.
 
 use super::outbox::{GroupChange, Outbox};
 use crate::shrink::shrink;
@@ -21,18 +21,18 @@ pub struct JoinError {
     pub pid: Pid,
 }
 
-/// It lives as long as it has members, monitors, or values by which it is used.
+/// Lives while it has members, monitors, or values of its users.
 pub(super) struct Scope {
     pub(super) name: Box<str>,
     pub(super) scopes: Weak<Scopes>,
-    /// Keys that lead to members are hashed with it.
+    /// Hashes the keys that lead to members.
     pub(super) key: HashKey,
-    /// That of the scheduler.
+    /// The node of the scheduler.
     pub(super) node: Option<NodeName>,
     pub(super) inner: Mutex<Inner>,
 }
 
-/// What keeps a scope for an exit action, until it is released.
+/// Keeps a scope for an exit action, until it is released.
 pub(super) struct Hold(Mutex<Option<Arc<Scope>>>);
 
 impl Hold {
@@ -55,7 +55,7 @@ impl Hold {
     }
 }
 
-/// A monitor, whose process has an exit action for that.
+/// A monitor, whose process has an exit action for it.
 pub(super) struct Monitor {
     pub(super) outbox: Arc<Outbox>,
     pub(super) hold: Weak<Hold>,
@@ -80,14 +80,14 @@ pub(super) struct Inner {
     last: u64,
 }
 
-/// A process that has joined, and has an exit action for that.
+/// A process that has joined, with its exit action.
 struct Joined {
     number: u64,
     process: Address,
     hold: Weak<Hold>,
     /// The numbers of its joins of each group.
     groups: BTreeMap<Arc<str>, Vec<u64>>,
-    /// Those of them that the present incarnation has made itself, if the process may be restarted
+    /// The joins among them by the present incarnation's own calls, if the process may be restarted
     /// in place.
     own: Vec<(Arc<str>, u64)>,
     /// The incarnation has an exit action for these.
@@ -96,13 +96,13 @@ struct Joined {
 
 pub(super) struct Join {
     process: Address,
-    /// It is the first of the process in this group, which leaves as the last.
+    /// The first join of the process in this group, which leaves last.
     is_first: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Members {
-    /// One for each join, in their order.
+    /// The joins, in their order.
     pub(super) joins: BTreeMap<u64, Join>,
     pub(super) monitors: BTreeMap<u64, Monitor>,
     /// Each member once. None after a change.
@@ -130,14 +130,14 @@ impl Members {
     }
 }
 
-/// What is to be done without the lock.
+/// The work to be done without the lock.
 #[derive(Default)]
 struct Later {
     outboxes: Vec<Arc<Outbox>>,
     /// The destructor of an address may be another's code.
     gone: Vec<Address>,
     snapshots: Vec<Arc<[Address]>>,
-    /// The last that uses a scope drops it.
+    /// The last user of a scope drops it.
     scopes: Vec<Option<Arc<Scope>>>,
 }
 
@@ -174,7 +174,7 @@ impl Inner {
         }
     }
 
-    /// Takes that join of the process out of the group.
+    /// Takes this join of the process out of the group.
     fn take_join(&mut self, group: &Arc<str>, pid: Pid, join: u64, later: &mut Later) {
         if let Some(members) = self.groups.get_mut(group) {
             let join = members.joins.remove(&join);
@@ -203,7 +203,7 @@ impl Inner {
         }
     }
 
-    /// The incarnation of the process leaves what it has joined itself.
+    /// Has the incarnation of the process leave the groups that it has joined itself.
     fn take_own(&mut self, pid: Pid, number: u64, later: &mut Later) {
         let joined = self.joined.get_mut(&pid);
         let Some(joined) = joined.filter(|it| it.number == number) else {
@@ -254,7 +254,7 @@ impl Drop for Scope {
     fn drop(&mut self) {
         if let Some(scopes) = self.scopes.upgrade() {
             let mut all = lock(&scopes.0);
-            // Another one may have its name by now.
+            // Another scope may have its name by now.
             if all.get(&self.name).is_some_and(|it| it.strong_count() == 0) {
                 all.remove(&self.name);
                 shrink(&mut all);
@@ -276,7 +276,7 @@ impl Scope {
         let is_own = process.is_own() && process.incarnation_end().is_some();
         let mut later = Later::default();
         let mut inner = lock(&self.inner);
-        // One that has had the PID before.
+        // An entry of an earlier process with the PID.
         if let Some(earlier) = inner.joined.get(&pid)
             && !earlier.process.is_same(process)
         {

@@ -44,7 +44,7 @@ fn a_scope_goes_with_its_last_member_monitor_and_user() {
     assert_eq!(names(&scheduler), ["watched".into()]);
     watch.end();
     assert!(names(&scheduler).is_empty());
-    // The monitor that is dropped ends with its process.
+    // The dropped monitor ends with its process.
     drop(Groups::of(&scheduler, "watched").monitor(&recipient));
     drop(
         Groups::of(&scheduler, "one group")
@@ -83,7 +83,7 @@ fn a_scope_goes_when_all_processes_have_left_it() {
         assert!(scope.upgrade().is_none());
     }
     assert!(names(&scheduler).is_empty());
-    // One that comes again is a member as before, until its end.
+    // A process that joins again is a member as before, until its end.
     let groups = Groups::of(&scheduler, "scope 7");
     groups.group("a").join(&one).unwrap();
     scheduler.terminate(one.pid()).unwrap();

@@ -1,4 +1,4 @@
-//! A PID with the name of its own node is the same process for every call that takes one.
+//! A PID with the name of its own node is the same process for every call with a PID.
 
 use crate::support::{PATIENCE, Strings, exit, puppet};
 use ganger_link::commands::{Link, Unlink};
@@ -11,7 +11,7 @@ use ganger_sched::{Builder, ExitAction, ExitKey, Handle, Scheduler, SystemEvent,
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-/// A process that acts, and one that the PID names.
+/// A process that acts, and the process that the PID names.
 struct Two {
     scheduler: Handle,
     acts: Strings,
@@ -21,7 +21,7 @@ struct Two {
 type Case = (&'static str, fn(&Two, Pid) -> String);
 
 impl Two {
-    /// What the call says that the acting process makes.
+    /// The result of a call by the acting process.
     fn by<R: Send + 'static>(
         &self,
         call: impl FnOnce(&Context, &mut StepOutput) -> R + Send + 'static,
@@ -34,11 +34,11 @@ impl Two {
         receiver.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// What has become of the two when the named one has failed.
+    /// The fates of the two when the named process has failed.
     fn fails(self) -> String {
         self.named.tell(|_, _| Err("on purpose".into()));
         let named = exit(self.named.handle);
-        // It is told of all ends before it is asked to finish.
+        // The acting process hears of all ends before it is asked to finish.
         self.acts.tell(|_, out| {
             out.done(());
             Ok(())
@@ -77,7 +77,7 @@ fn idle() -> impl Process {
     })
 }
 
-/// A command of a process, which has been answered at the next step.
+/// The answer to a command of the acting process, at its next step.
 macro_rules! asked {
     ($two:ident, $command:expr) => {{
         let command = $command;
@@ -87,7 +87,7 @@ macro_rules! asked {
     }};
 }
 
-/// Each call that takes a PID, and what it comes to.
+/// Each call with a PID, and its outcome.
 const CASES: &[Case] = &[
     ("Handle::is_local", |two, pid| {
         two.scheduler.is_local(pid).to_string()
@@ -179,7 +179,7 @@ const CASES: &[Case] = &[
 
 type Begins = (&'static str, fn(&Two, Pid));
 
-/// Each call that begins something which counts at the end of the process.
+/// Each call with an effect at the end of the process.
 const UNTIL_THE_END: &[Begins] = &[
     ("Context::monitor", |two, pid| {
         two.by(move |ctx, _| ctx.monitor(pid, 1).is_ok());

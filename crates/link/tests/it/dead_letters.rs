@@ -56,7 +56,7 @@ fn each_message_that_is_dropped_is_told_of_once_and_a_refused_one_is_not() {
     assert_eq!(letters, expected);
     let total = scheduler.stats().total;
     assert_eq!((total.undelivered, total.panics), (4, 1));
-    // What crates above drop.
+    // A letter from a crate above.
     scheduler.tell_of_dead_letter(&letter("late"));
     assert_eq!(*noted.0.lock().unwrap(), [letter("late")]);
 }

@@ -1,4 +1,4 @@
-//! Several waiters for one end.
+//! Several waiters for the same end.
 
 use crate::support::*;
 use ganger_link::Registry;

@@ -1,4 +1,4 @@
-//! Functions that are called by their names.
+//! Functions called by their names.
 
 use crate::support::*;
 use ganger_link::{
@@ -267,7 +267,7 @@ fn what_is_not_registered_comes_back_and_a_stop_drops_what_is() {
         scheduler.handle(),
     );
     let keeps = move |it: u64| {
-        // What would keep the scheduler, and the table, for ever.
+        // Without the empty table, these would keep the scheduler, and the table, for ever.
         let _ = (&kept, &theirs, &handle);
         address.call(move |reply| (it, reply))
     };

@@ -1,4 +1,4 @@
-//! Groups: beside a plain model, and rule by rule.
+//! Groups: against a plain model, and rule by rule.
 
 use crate::support::*;
 use ganger_link::{Delivered, Group, GroupChange, GroupNotice, GroupRouting, Groups, JoinError};
@@ -16,7 +16,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 type Changes = Arc<Mutex<Vec<GroupChange>>>;
 
-/// Notes the changes that it is told of.
+/// Notes its notices of changes.
 fn monitor(scheduler: &Handle) -> (ProcessHandle<GroupNotice>, Changes) {
     let changes = Changes::default();
     let its = Arc::clone(&changes);
@@ -27,7 +27,7 @@ fn monitor(scheduler: &Handle) -> (ProcessHandle<GroupNotice>, Changes) {
     (scheduler.spawn(monitor).unwrap(), changes)
 }
 
-/// What the changes make of a list of members.
+/// Applies the changes to a list of members.
 fn replayed(mut members: Vec<Pid>, changes: &[GroupChange], group: &str) -> Vec<Pid> {
     for change in changes.iter().filter(|it| &*it.group == group) {
         if change.is_join {
@@ -264,7 +264,7 @@ fn members_are_picked_in_turn_and_a_key_leads_to_the_same_one() {
     for (key, before) in (0..300).zip(before) {
         assert!(of_key(key) == before || before == pids[0]);
     }
-    // It joins again, as the third: a third of the keys goes to it, and none elsewhere.
+    // It joins again, as the third: a third of the keys goes to it, and no key elsewhere.
     let before: Vec<_> = (0..300).map(of_key).collect();
     group.join(&members[0]).unwrap();
     let moved = (0..300).zip(before).filter(|(key, before)| {
@@ -276,7 +276,7 @@ fn members_are_picked_in_turn_and_a_key_leads_to_the_same_one() {
     assert!((50..150).contains(&moved), "{moved}");
 }
 
-/// A stranger that knows where a key leads in one group does not know it of another one.
+/// A stranger that knows the member of a key in a group does not know it in another group.
 // pins: N5
 #[test]
 fn the_member_of_a_key_differs_from_group_to_group() {
@@ -354,7 +354,7 @@ fn a_process_that_leaves_once_leaves_by_its_last_join() {
     assert_eq!(group.members(), pids[1..]);
 }
 
-/// What a crate keeps for a scheduler.
+/// A crate's value in a scheduler.
 struct Kept(#[allow(dead_code, reason = "it is counted")] Arc<()>);
 
 #[test]
@@ -365,7 +365,7 @@ fn monitors_that_have_ended_keep_no_scheduler_that_is_gone() {
     drop(scheduler.extension(|_| Kept(its)));
     let (one, _) = monitor(&scheduler);
     let groups = Groups::of(&scheduler, "scope");
-    // So many that the process drops the actions of those that have ended.
+    // So many that the process drops the actions of ended monitors.
     for name in 0..100 {
         let (_, ends) = groups
             .group(&name.to_string())

@@ -138,7 +138,7 @@ fn a_child_whose_init_fails_is_an_error_and_no_signal() {
         }
         Ok(())
     });
-    // Two more steps, so that anything that was sent has come.
+    // Two more steps, so that all sent notices have come.
     parent.have(|_, out| {
         out.step_again();
         Ok(())
@@ -183,7 +183,7 @@ fn a_peer_that_was_linked_in_an_init_that_fails_gets_the_cause() {
         let told: Vec<_> = peer.told().into_iter().map(|it| it.2).collect();
         assert_eq!(told, [cause]);
     }
-    // One that does not trap ends with it.
+    // A peer that does not trap exits ends with the process.
     peer.have(|ctx, _| {
         ctx.end_trap();
         Ok(())
@@ -234,7 +234,7 @@ fn a_link_to_the_dead_is_a_signal_and_kill_can_not_be_trapped() {
     });
     other.have(|_, _| Ok(()));
     assert_eq!(other.told(), [(dead, TAG, ExitCause::NotFound)]);
-    // It traps exits, and is terminated all the same. Its peer ends with the same cause.
+    // The process traps exits, and is terminated all the same. Its peer ends with the same cause.
     scheduler.terminate(its_pid).unwrap();
     assert!(matches!(exit(other.handle), ExitReason::Terminated));
     let reason = exit(one.handle);
@@ -349,7 +349,7 @@ fn an_unlink_withdraws_each_notice_of_a_peer_that_was_linked_to_anew() {
             step += 1;
             match step {
                 1 => ctx.trap_exits(1),
-                // The notice of the first one is left.
+                // The notice of the first link is left.
                 2 | 3 => ctx.link(dead)?,
                 4 => {
                     assert_eq!(events.len(), 2);

@@ -52,7 +52,7 @@ fn of_many_that_start_it_or_send_to_it_one_starts_it_and_no_message_is_lost() {
 /// Takes no copy of a message.
 struct Once(u64, Reply<u64>);
 
-/// Answers the first message with its own number, and later ones with zero.
+/// Answers the first message with its own number, and later messages with zero.
 fn first_only() -> impl Actor<Message = Once> {
     let mut is_first = true;
     actor_fn(move |_, Once(number, reply), _| {
@@ -97,7 +97,7 @@ fn of_many_that_ask_it_one_starts_it_and_each_gets_its_answer() {
     assert!(matches!(wrong.kind, ByNameErrorKind::WrongType(_)));
 }
 
-/// Fails in its `init` when another one has asked it.
+/// Fails in its `init` when another process has asked it.
 struct Fails(Receiver<()>);
 
 impl Actor for Fails {

@@ -1,4 +1,4 @@
-//! What `ganger-link` promises, in simulations and on threads.
+//! The promises of `ganger-link`, in simulations and on threads.
 
 mod canonical;
 mod dead_letters;

@@ -1,4 +1,4 @@
-//! Ends that many are told of: others have turns meanwhile. By counts, in the simulation.
+//! Ends with many notices: other processes have turns meanwhile. By counts, in the simulation.
 
 use crate::support::*;
 use ganger_link::{Lane, LinkContext};
@@ -8,13 +8,13 @@ use ganger_sim::{Rt, Sim};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// So many have to be told.
+/// The number of processes to be told.
 const MANY: usize = 2_000;
 
-/// No more are told in one turn.
+/// The most processes told in a turn.
 const PORTION: usize = 256;
 
-/// Notes how many steps others had taken when it released and when it told.
+/// Notes the steps of other processes at its release and at its notice.
 struct Notes {
     steps: Arc<AtomicUsize>,
     released: Arc<Mutex<Vec<usize>>>,
@@ -40,7 +40,7 @@ impl ExitAction for Notes {
     }
 }
 
-/// A process that steps until it is told to end, and counts its steps.
+/// A process that steps until a message ends it, and counts its steps.
 fn ticker(rt: &Rt<'_>, steps: &Arc<AtomicUsize>) -> Pid {
     let steps = Arc::clone(steps);
     let process = process_fn(move |_, events, out| {
@@ -56,7 +56,7 @@ fn ticker(rt: &Rt<'_>, steps: &Arc<AtomicUsize>) -> Pid {
     rt.spawn(process).unwrap().pid()
 }
 
-/// How many came between two steps of others, at the most.
+/// The most notes between two steps of other processes.
 fn longest_run(list: &[usize]) -> usize {
     list.chunk_by(|one, other| one == other)
         .map(<[_]>::len)
@@ -168,7 +168,7 @@ fn notices_that_are_left_stay_in_order() {
     });
 }
 
-/// The turns that all take together, from the failure of a process with so many linked peers on.
+/// The turns of all processes from the failure of a process with `peers` linked peers on.
 fn turns_of_a_mass_exit(peers: usize) -> u64 {
     let turns = AtomicUsize::new(0);
     Sim::new(7).workers(1).must_free().run(|rt| {
@@ -193,7 +193,7 @@ fn turns_of_a_mass_exit(peers: usize) -> u64 {
 fn a_mass_exit_takes_each_process_a_turn_or_two() {
     for peers in [PORTION, 4 * PORTION, 16 * PORTION] {
         let turns = turns_of_a_mass_exit(peers);
-        // One for each peer, and those of the hub.
+        // A turn for each peer, and the turns of the hub.
         let least = peers as u64 + 1;
         let portions = (peers / PORTION) as u64 + 2;
         assert!(

@@ -1,5 +1,4 @@
-//! Links, watches and groups in simulations in which ends race them, with faults and stops at any
-//! moment.
+//! Links, watches and groups race with ends in simulations, with faults and stops at any moment.
 
 use crate::support::*;
 use ganger_link::{Groups, Lane, LinkContext, LinkSpawner, Watch};
@@ -11,7 +10,7 @@ use ganger_sim::{Faults, Rt, Sim, Strategy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-/// So many seeds, unless the environment says it.
+/// The number of seeds, unless the environment sets it.
 fn seeds() -> u64 {
     let seeds = std::env::var("GANGER_SEEDS").ok();
     seeds.and_then(|it| it.parse().ok()).unwrap_or(150)
@@ -66,7 +65,7 @@ fn a_peer_that_has_unlinked_lives_on_whenever_the_other_one_fails() {
                 } else {
                     assert!(!traps);
                     let reason = rt.wait(one.handle);
-                    // Not found: the other one had ended before the link.
+                    // Not found: the other process had ended before the link.
                     assert!(
                         matches!(&reason, ExitReason::Exited(it)
                             if *it == failed("boom") || *it == ExitCause::NotFound),
@@ -103,7 +102,8 @@ fn either_end_of_a_link_that_stays_takes_the_other_one_along() {
     }
 }
 
-/// Starts, links, watches, joins, leaves, ends, at random; and notes what must not come.
+/// Starts, links, watches, joins, leaves, ends, at random; and notes the notices that must not
+/// come.
 struct Citizen {
     random: fastrand::Rng,
     others: Arc<Mutex<Vec<Pid>>>,
@@ -245,7 +245,7 @@ fn crowd(rt: &Rt<'_>, handle: &Handle) {
         // Its `init` may fail.
         let _handle = handle.spawn(citizen);
     }
-    // It outlives them, unless it is ended.
+    // The last process outlives the citizens, unless it is ended.
     let _last = handle.spawn(process_fn(|_, _, _| Ok(())));
 }
 

@@ -8,7 +8,7 @@ use ganger_proc_api::{
 };
 use std::sync::mpsc::{Sender, channel};
 
-/// Asks for the first command, for the next one at each answer, which it passes on, and waits.
+/// Asks for the first command, and at each answer for the next, passes the answers on, and waits.
 fn asks(
     commands: impl IntoIterator<Item = Act, IntoIter: Send + 'static>,
     answers: Sender<Completion>,

@@ -1,4 +1,4 @@
-//! Processes that a test leads.
+//! Processes led by a test.
 
 use ganger_proc_api::{
     Context, Event, Events, ExitCause, ExitNotice, ExitReason, Message, Payload, Pid, Process,
@@ -9,16 +9,16 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long a test waits for something that is bound to happen before it fails.
+/// How long a test waits for a certain event before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a puppet is told to do.
+/// An act of a puppet.
 type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
-/// What a puppet has been told of ends.
+/// The notices of ends that a puppet has got.
 pub(crate) type Told = Arc<Mutex<Vec<(Pid, Tag, ExitCause)>>>;
 
-/// A process that a test leads: it does what it is told, and notes its notices.
+/// A process led by a test: it carries out the acts in its messages, and notes its notices.
 pub(crate) struct Puppet {
     told: Told,
 }
@@ -77,7 +77,7 @@ impl Strings {
         is_done.recv_timeout(PATIENCE).unwrap();
     }
 
-    /// What it has been told since the last call, in order.
+    /// The puppet's notices since the last call, in order.
     pub(crate) fn told(&self) -> Vec<(Pid, Tag, ExitCause)> {
         std::mem::take(&mut *self.told.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Monitors that choose their lanes, and are taken back.
+//! Monitors with a choice of lane, and taken back.
 
 use crate::support::*;
 use ganger_link::{Lane, LinkContext, LinkSpawner, TargetError, Watch};
@@ -7,7 +7,7 @@ use ganger_sched::ContextExt;
 use ganger_sim::Sim;
 use std::sync::{Arc, Mutex};
 
-/// What a watcher sees: numbers of messages, and the tags of notices as negative ones.
+/// The view of a watcher: numbers of messages, and the negated tags of notices.
 type Seen = Arc<Mutex<Vec<i64>>>;
 
 // pins: L2
@@ -80,7 +80,7 @@ fn each_watch_has_its_own_notice_in_its_own_lane() {
     scheduler.terminate(pid).unwrap();
     exit(target.handle);
     watcher.have(move |ctx, _| {
-        // What is gone is told of at once.
+        // The notice of a process that is gone comes at once.
         ctx.watch(pid, 4, Lane::InOrder)?;
         Ok(())
     });
