@@ -5,7 +5,7 @@ use crate::strategy::Strategy;
 use fastrand::Rng;
 use ganger_proc_api::Pid;
 
-/// A decision that has been made: which of `of` alternatives.
+/// A decision: which of `of` alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) of: u32,
@@ -18,12 +18,12 @@ pub(crate) enum Source {
     Seed(u64),
     /// After these every decision takes the first alternative.
     Given(Vec<u32>),
-    /// With a seed, the plan decides only what the test does between two moves. In every second of
-    /// these runs chance takes the first alternative for the actor mostly.
+    /// With a seed, the plan decides only the choices of the test between two moves. In every
+    /// second of these runs chance mostly takes the first alternative for the actor.
     Plan(Plan, Option<u64>),
 }
 
-/// One in so many picks of an actor is by chance where chance takes the first alternative mostly.
+/// If chance mostly takes the first alternative, one in this many picks of an actor is by chance.
 const SELDOM: u32 = 8;
 
 pub(crate) struct Choices {
@@ -38,27 +38,26 @@ pub(crate) struct Choices {
     is_lazy: bool,
     /// A move goes on.
     is_moving: bool,
-    /// How many moves others make in the middle of a move, one inside of another.
+    /// How many moves of other actors nest in the middle of a move.
     depth: u32,
-    /// The actor that has moved last, and for how many moves in a row.
+    /// The actor of the last move, and for how many moves in a row.
     last: Option<(usize, u32)>,
     /// From here on nothing goes wrong.
     is_calm: bool,
 }
 
-/// The pick of the actor that moves.
+/// The pick of the next actor.
 const PICK: &str = "actor";
 
-/// For how many moves in a row the first alternative for the next move is the actor that has made
-/// the last one. After these it is another, so that a process that never waits keeps none from
-/// moving.
+/// The most moves in a row for which the first alternative is the actor of the last move. Then it
+/// is another actor, so that a process that never waits keeps none from moving.
 const IN_A_ROW: u32 = 100;
 
-/// How chance picks the actor that moves next.
+/// How chance picks the next actor.
 enum Order {
     Any,
-    /// The actor with the highest priority moves; the first one falls behind the others at each of
-    /// the `falls`.
+    /// The actor with the highest priority moves. At each of the `falls`, the first actor falls
+    /// behind all other actors.
     Priorities {
         of: Vec<u64>,
         falls: Vec<u64>,
@@ -67,7 +66,7 @@ enum Order {
 }
 
 impl Choices {
-    /// Decisions for that many actors.
+    /// Makes the decisions for `actors` actors.
     pub(crate) fn new(source: Source, strategy: Strategy, actors: usize) -> Self {
         let mut is_lazy = false;
         let (rng, given, plan) = match source {
@@ -106,7 +105,7 @@ impl Choices {
         choices
     }
 
-    /// What is decided from here on is a part of the next move.
+    /// Begins a move: the decisions from here on are a part of it.
     pub(crate) fn begin_move(&mut self) {
         self.is_moving = true;
         self.done.begin_move();
@@ -115,14 +114,14 @@ impl Choices {
         }
     }
 
-    /// The move is over, which may have been one of that process. What is decided from here on is
-    /// decided between two moves.
+    /// Ends a move, of a process if `of` names it. The decisions from here on are between two
+    /// moves.
     pub(crate) fn end_move(&mut self, of: Option<Pid>) {
         self.is_moving = false;
         self.done.end_move(of);
     }
 
-    /// Others move in the middle of a move.
+    /// Lets other actors move in the middle of a move.
     pub(crate) fn enter(&mut self) {
         self.depth += 1;
     }
@@ -131,12 +130,12 @@ impl Choices {
         self.depth -= 1;
     }
 
-    /// One of `of` alternatives, each as likely as the others.
+    /// Chooses among `of` alternatives, all equally likely.
     pub(crate) fn choose(&mut self, what: &'static str, of: usize) -> usize {
         self.decide(what, of, |rng, of| rng.u32(..of))
     }
 
-    /// Decides whether a thing happens that happens `per_mille` times in a thousand.
+    /// Decides whether an event happens that happens `per_mille` times in a thousand.
     pub(crate) fn happens(&mut self, what: &'static str, per_mille: u32) -> bool {
         if per_mille == 0 || self.is_calm {
             return false;
@@ -147,8 +146,8 @@ impl Choices {
 
     /// Picks the actor for move `nth`; returns its place in `actors`.
     ///
-    /// The first alternative is the actor that has moved last. So the fewer decisions take another
-    /// one, the fewer actors are in the middle of something.
+    /// The first alternative is the actor of the last move. So the fewer decisions take another
+    /// alternative, the fewer actors are in the middle of something.
     pub(crate) fn actor(&mut self, actors: &[usize], nth: u64) -> usize {
         let first = self.first_of(actors);
         let is_own = self.depth == 0;
@@ -189,7 +188,7 @@ impl Choices {
         place
     }
 
-    /// The place of the actor with the highest priority, if there are priorities.
+    /// The place of the actor with the highest priority, if the actors have priorities.
     fn highest(&mut self, actors: &[usize], nth: u64) -> Option<usize> {
         let Order::Priorities { of, falls, lowest } = &mut self.order else {
             return None;
@@ -200,7 +199,7 @@ impl Choices {
                 .unwrap_or(0)
         };
         let mut place = first(of);
-        // Each fall counts once, even if one move asks for several actors.
+        // Each fall counts once, even if a single move asks for several actors.
         while let Some(fall) = falls.iter().position(|&fall| fall == nth) {
             falls.swap_remove(fall);
             *lowest -= 1;
@@ -210,7 +209,7 @@ impl Choices {
         Some(place)
     }
 
-    /// The place of the actor that is the first alternative.
+    /// The place of the actor in the first alternative.
     fn first_of(&self, actors: &[usize]) -> usize {
         let Some((last, times)) = self.last.filter(|_| self.depth == 0) else {
             return 0;
@@ -219,7 +218,7 @@ impl Choices {
         actors.iter().position(is_next).unwrap_or(0)
     }
 
-    /// Without chance and without a given decision it is the first alternative.
+    /// Decides. Without chance and without a given decision, takes the first alternative.
     fn decide(
         &mut self,
         what: &'static str,
@@ -237,7 +236,7 @@ impl Choices {
         })
     }
 
-    /// Where there is an alternative, it is decided, and written down.
+    /// Decides among several alternatives, and writes the decision down.
     fn note(
         &mut self,
         what: &'static str,
@@ -351,7 +350,7 @@ mod tests {
         assert_eq!(run(&mut again), all);
         assert_eq!(again.made(), first.made());
         assert_eq!(again.done(), first.done());
-        // With a seed, the choices of the test stay, and the moves are others.
+        // With a seed, the choices of the test stay, and the moves change.
         let plan = Source::Plan(first.done().clone(), Some(1));
         let mut anew = Choices::new(plan, Strategy::Random, 10);
         assert_ne!(run(&mut anew), all);

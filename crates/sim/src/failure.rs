@@ -1,5 +1,4 @@
-//! A run that has failed: whether it fails again, the simplest run that fails like it, and the
-//! report.
+//! A failed run: whether it fails again, the simplest run that fails like it, and the report.
 
 use crate::choices::{Decision, Source};
 use crate::plan::Plan;
@@ -39,11 +38,11 @@ const WRONG: usize = 20;
 /// The end of the reason when the run is stuck: no actor can move, and the test still waits.
 pub(crate) const STUCK: &str = "nothing moves any more";
 
-/// What may be the reason for a run that is stuck.
+/// The likely reason for a stuck run.
 const HINT: &str = "Does a handler answer from a thread of its own? No such thread moves here: \
                     use `rt.clock().after`.";
 
-/// What became of a run.
+/// The outcome of a run.
 pub(crate) struct Outcome {
     pub(crate) failure: Option<Failure>,
     pub(crate) made: Vec<Decision>,
@@ -69,7 +68,7 @@ pub(crate) struct Failure {
     pub(crate) place: String,
     /// The simulation has failed the run itself; `place` is the call in the test.
     pub(crate) given_up: bool,
-    /// The scheduler's dump, and what waits for what, when the run is stuck.
+    /// The scheduler's dump, and the waits of its processes, when the run is stuck.
     pub(crate) stuck: Option<String>,
 }
 
@@ -98,8 +97,8 @@ impl Outcome {
         self.made.iter().map(|it| it.chose).collect()
     }
 
-    /// The faults, the last moves, and for a stuck run the processes that are left. Writes the
-    /// file of the trace.
+    /// The faults, the last moves, and for a stuck run the remaining processes. Writes the file of
+    /// the trace.
     pub(crate) fn shown(&mut self) -> String {
         let mut shown = String::new();
         let wrong = self.trace.wrong();
@@ -134,8 +133,8 @@ impl Outcome {
     }
 }
 
-/// A run of [`Sim::try_seeds`](crate::Sim::try_seeds) that has failed. Its text is the report that
-/// [`Sim::check_seeds`](crate::Sim::check_seeds) panics with.
+/// A failed run of [`Sim::try_seeds`](crate::Sim::try_seeds). Its text is the report with which
+/// [`Sim::check_seeds`](crate::Sim::check_seeds) panics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedRun {
@@ -155,12 +154,12 @@ impl fmt::Display for FailedRun {
 
 impl std::error::Error for FailedRun {}
 
-/// The report of a failure, and the decisions of the simplest run that fails like it. The failure
-/// is that of `seed`, or of one of the explored ways.
+/// Makes the report of a failure, and finds the decisions of the simplest run that fails like it.
+/// The failure is of `seed`, or of one of the explored ways.
 ///
-/// The failure is `announce`d at once, because the rest may take a while. The same decisions are
-/// made once more, which shows whether they decide all that matters. Then the run is made simpler.
-/// `attempt` makes a run of given decisions, of a given number of moves at the most.
+/// It `announce`s the failure at once, because the rest may take a while. Then it makes the same
+/// decisions once more, to see whether they decide all relevant events. Then it makes the run
+/// simpler. `attempt` makes a run of given decisions, with a limit on its moves.
 pub(crate) fn report(
     seed: Option<u64>,
     outcome: &mut Outcome,
@@ -230,7 +229,7 @@ fn write(trace: &trace::Trace) -> io::Result<()> {
     file.flush()
 }
 
-/// The decisions of the simplest run that fails like that one, which is found in so many tries.
+/// Finds the decisions of the simplest run that fails like `outcome`, in at most `tries` tries.
 fn simplest_of(
     outcome: &Outcome,
     tries: u64,
@@ -250,12 +249,12 @@ fn simplest_of(
         }
         Some((outcome.plan, cost))
     });
-    // Beyond the given decisions each one takes the first alternative.
+    // Beyond the given decisions each decision takes the first alternative.
     best.truncate(best.iter().rposition(|&it| it > 0).map_or(0, |at| at + 1));
     best
 }
 
-/// Decisions, in the form that the environment variable has.
+/// Writes decisions in the form of the environment variable.
 fn list(decisions: &[u32]) -> String {
     // An empty list would count as no setting.
     if decisions.is_empty() {

@@ -1,5 +1,5 @@
-//! The world beyond a simulated scheduler: its node, a router with peers, and a link to them that
-//! refuses or delays envelopes.
+//! The world beyond a simulated scheduler: its node, a router with peers, and a link to them. The
+//! link refuses or delays envelopes.
 
 use crate::faults::LATE;
 use crate::timers::SimClock;
@@ -33,12 +33,12 @@ struct Inner {
     traffic: Mutex<Traffic>,
 }
 
-/// Envelopes of one sender for one receiver, of one kind. They stay in order.
+/// Envelopes of the same sender, receiver and kind. They stay in order.
 type Stream = (Option<Pid>, Pid, bool);
 
 #[derive(Default)]
 struct Traffic {
-    /// How many envelopes are on their way, and when the last one arrives.
+    /// How many envelopes are on their way, and when the last of them arrives.
     late: HashMap<Stream, (usize, Duration)>,
     returned: Vec<SendError>,
 }
@@ -57,7 +57,7 @@ impl Network {
 }
 
 impl Way {
-    /// The envelopes that came late and were then refused, since the last call.
+    /// The envelopes refused after a delay, since the last call.
     pub(crate) fn take_returned(&self) -> Vec<SendError> {
         std::mem::take(&mut self.0.traffic().returned)
     }
@@ -116,7 +116,7 @@ impl Inner {
         }
     }
 
-    /// One envelope fewer is on its way.
+    /// Takes note that an envelope has arrived.
     fn leave(&self, stream: Stream) {
         let mut traffic = self.traffic();
         if let Some((count, _)) = traffic.late.get_mut(&stream) {

@@ -1,4 +1,4 @@
-//! The network of a simulated scheduler, as its test sees it, and hosts and peers that disappear.
+//! The network of a simulated scheduler, for its test, with hosts and peers that disappear.
 
 use crate::faults::LATE;
 use crate::rt::Rt;
@@ -18,19 +18,19 @@ impl Rt<'_> {
     /// The router behind the scheduler. Its local node `simulated` has the scheduler as its host
     /// `sim`; a test adds other hosts, and peers.
     ///
-    /// Envelopes that the scheduler's processes send through it may be refused or late, and any of
-    /// its hosts and peers may disappear for a while: see [`Faults`](crate::Faults). Envelopes that
-    /// the test sends to the router itself are neither refused nor late.
+    /// The router may refuse or delay envelopes from the scheduler's processes, and any of its
+    /// hosts and peers may disappear for a while: see [`Faults`](crate::Faults). Envelopes from the
+    /// test to the router itself are neither refused nor late.
     ///
     /// The router is unused when the simulation's [`builder`](crate::Sim::builder) sets another
-    /// one.
+    /// router.
     #[must_use]
     pub fn router(&self) -> &Arc<Router> {
         &self.network.router
     }
 
     /// The envelopes refused after a delay, since the last call. As in a network, their senders do
-    /// not hear of it.
+    /// not hear of the refusal.
     #[must_use]
     pub fn returned(&self) -> Vec<SendError> {
         self.network.way.take_returned()
@@ -50,7 +50,8 @@ impl Rt<'_> {
         let away = Duration::from_micros(self.choose_for("away for", micros) as u64);
         let receiver = place.remove(router)?;
         let router = Arc::clone(router);
-        // Another receiver may have taken the name by then; `add` then fails, which is fine.
+        // Another receiver may have taken the name by then; `add` then fails, and the name is in
+        // use.
         self.clock.after(away, move || place.add(&router, receiver));
         Some(place.name())
     }

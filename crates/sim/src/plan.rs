@@ -1,20 +1,21 @@
 //! The decisions of a run by moves, for the search for a simpler run.
 //!
-//! As one list of numbers, decisions do not survive that others are left out: the rest moves up,
-//! and each number is then the answer to another question. So a plan knows what each decision was
-//! for. A move that is left out takes its own decisions with it. Within a move, the third fault of
-//! a kind is the third of its kind again. An actor is picked by what it is, and not by its place
-//! among those that can move. The decisions of the test between two moves are a list of their own.
+//! Decisions in a single list of numbers do not survive when some of them are left out: the rest
+//! moves up, and each number is then the answer to another question. So a plan knows the question
+//! of each decision. A move that is left out takes its own decisions with it. Within a move, the
+//! third fault of a kind is the third of its kind again. An actor is picked by its number, and not
+//! by its place among the actors that can move. The decisions of the test between two moves are a
+//! list of their own.
 
 use ganger_proc_api::Pid;
 use std::collections::HashMap;
 
-/// A decision that picks no actor.
+/// A decision other than the pick of an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) what: &'static str,
     pub(crate) chose: u32,
-    /// Within how many moves of others it was made.
+    /// How many moves of other actors were around the decision.
     pub(crate) depth: u32,
 }
 
@@ -23,24 +24,24 @@ pub(crate) struct Entry {
 struct Pick {
     /// None: the first alternative.
     actor: Option<usize>,
-    /// It was another than the first alternative.
+    /// Whether the pick was another than the first alternative.
     deviates: bool,
 }
 
-/// What is decided for one move.
+/// The decisions for a move.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Several when actors that were picked stand still. The last one moves.
+    /// Several if picked actors stand still. The last pick moves.
     picks: Vec<Pick>,
     entries: Vec<Entry>,
-    /// The process that the move is about.
+    /// The process of the move.
     of: Option<Pid>,
 }
 
 /// The decisions of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Those of the test between two moves.
+    /// The decisions of the test between two moves.
     pub(crate) between: Vec<Entry>,
     pub(crate) moves: Vec<Part>,
 }
@@ -70,10 +71,10 @@ impl Plan {
         }
     }
 
-    /// Leaves out what says nothing: the last decisions of each move, and the last moves of all,
-    /// where they take the first alternatives.
+    /// Leaves out decisions without effect: the last decisions of each move, and the last moves of
+    /// all, if they take the first alternatives.
     pub(crate) fn trim(&mut self) {
-        // Where an actor stands still, the first alternative depends on that.
+        // The first alternative depends on actors that stand still.
         let entries = self.moves.iter().flat_map(|it| &it.entries);
         let stands_still = entries.clone().any(|it| it.what == STALLS && it.chose > 0);
         for part in &mut self.moves {
@@ -90,13 +91,13 @@ impl Plan {
         trim(&mut self.between, |it| it.chose == 0);
     }
 
-    /// How many decisions there are that do not take the first alternative.
+    /// The number of decisions off the first alternative.
     pub(crate) fn deviations(&self) -> usize {
         let own = self.between.iter().filter(|it| it.chose > 0).count();
         own + self.moves.iter().map(Part::deviations).sum::<usize>()
     }
 
-    /// The processes that moves are about, those of the last moves first.
+    /// The processes of the moves, from the last move on.
     pub(crate) fn processes(&self) -> Vec<Pid> {
         let mut processes = Vec::new();
         for pid in self.moves.iter().rev().filter_map(|it| it.of) {
@@ -107,7 +108,7 @@ impl Plan {
         processes
     }
 
-    /// What decisions were for that do not take the first alternative.
+    /// The kinds of decisions off the first alternative.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         let mut kinds = Vec::new();
         for entry in self.moves.iter().flat_map(|it| &it.entries) {
@@ -150,7 +151,7 @@ impl Part {
         &self.entries
     }
 
-    /// These entries take the first alternative. What was decided within them is left out.
+    /// Resets these entries to the first alternative, and leaves out the decisions within them.
     pub(crate) fn reset(&mut self, resets: impl Fn(usize, &Entry) -> bool) {
         let mut within = None;
         let mut nth = 0;
@@ -181,18 +182,18 @@ impl Part {
     }
 }
 
-/// The decision whether the actor that was picked stands still.
+/// The decision whether the picked actor stands still.
 pub(crate) const STALLS: &str = "worker stalls";
 
-/// Reads a plan in the order in which a run asks.
+/// Reads a plan in the order of a run's questions.
 pub(crate) struct Reader {
     plan: Plan,
     /// How many moves have begun.
     moves: usize,
     picks: usize,
-    /// How many decisions of each kind the move that goes on has taken.
+    /// How many decisions of each kind the present move has taken.
     taken: HashMap<&'static str, usize>,
-    /// As `taken`, for those between two moves.
+    /// As `taken`, for decisions between two moves.
     between: HashMap<&'static str, usize>,
 }
 
@@ -213,7 +214,7 @@ impl Reader {
         self.taken.clear();
     }
 
-    /// The actor of the move that goes on, unless the first alternative moves.
+    /// The actor of the present move, unless the first alternative moves.
     pub(crate) fn pick(&mut self) -> Option<usize> {
         let nth = self.picks;
         self.picks += 1;
@@ -221,7 +222,7 @@ impl Reader {
         part.picks.get(nth)?.actor
     }
 
-    /// The next decision of that kind.
+    /// The next decision of this kind.
     pub(crate) fn next(&mut self, is_moving: bool, what: &'static str) -> u32 {
         let (entries, taken) = if is_moving {
             let part = self.plan.moves.get(self.moves.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Panics that stay silent for the moment, and their places.
+//! Panics without a report for the moment, and their places.
 
 use ganger_sync::scoped;
 use std::cell::{Cell, RefCell};

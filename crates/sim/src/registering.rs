@@ -47,8 +47,8 @@ impl Rt<'_> {
         (**self).commands().register_for::<C>(Arc::new(faulty))
     }
 
-    /// Messages of type `M` are shown in traces and reports by what their `Debug` says first, which
-    /// is the variant of an enum. Others are shown by their type. Call it at the beginning of the
+    /// Shows messages of type `M` in traces and reports by the first word of their `Debug`, the
+    /// variant of an enum. Other messages are shown by their type. Call it at the beginning of the
     /// test, once for each type.
     ///
     /// ```
@@ -104,7 +104,7 @@ impl Rt<'_> {
     /// Registers a factory like
     /// [`Handle::register_factory`](ganger_sched::Handle::register_factory).
     ///
-    /// Any process may be upgraded at any time to a process of this factory, with that method, and
+    /// Any process may be upgraded at any time to a process of this factory, with this method, and
     /// the factory may panic: see [`Faults`](crate::Faults).
     ///
     /// # Errors
@@ -124,9 +124,9 @@ impl Rt<'_> {
         Ok(())
     }
 
-    /// Registers an act of another thread: `act` is called at any [moment](crate::Faults#moments),
-    /// again and again, as often as [`Faults::others_act`](crate::Faults) says. Messages that it
-    /// sends arrive in the middle of moves.
+    /// Registers an act of another thread: the simulation calls `act` at any
+    /// [moment](crate::Faults#moments), again and again, at the rate of
+    /// [`Faults::others_act`](crate::Faults). Its messages arrive in the middle of moves.
     ///
     /// `act` is dropped when the run is over.
     pub fn meanwhile(&self, act: impl Fn() + 'static) {
@@ -161,7 +161,7 @@ fn later(clock: &SimClock, name: Symbol, completer: Completer) -> Completer {
     })
 }
 
-/// Whose command it is, and which of its commands.
+/// The process of a command, and the command's tag.
 fn whose(completer: &Completer) -> String {
     let tag = completer.tag();
     match completer.pid() {

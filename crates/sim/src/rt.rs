@@ -1,4 +1,4 @@
-//! The scheduler of one run, from the side of its test.
+//! The scheduler of a run, from the side of its test.
 
 use crate::choices::Choices;
 use crate::failure::STUCK;
@@ -26,9 +26,9 @@ const STALL: usize = 100;
 /// see [`settle`](Self::settle) and [`wait`](Self::wait).
 ///
 /// It dereferences to the scheduler's [`Handle`]. A call that would block the thread panics,
-/// because no other thread moves the actors. These are a send that waits for room, `Handle::stop`,
-/// `Call::wait`, and `ProcessHandle::wait` of a live process. The last three have counterparts
-/// here.
+/// because no other thread moves the actors. Such calls are a send that waits for room,
+/// `Handle::stop`, `Call::wait`, and `ProcessHandle::wait` of a live process. The last three have
+/// counterparts here.
 pub struct Rt<'a> {
     handle: Handle,
     machine: &'a dyn Moves,
@@ -38,7 +38,7 @@ pub struct Rt<'a> {
     pub(crate) faults: Faults,
     pub(crate) shutdown: Shutdown,
     pub(crate) trace: RefCell<Trace>,
-    /// The move until which each worker and spare stands still.
+    /// Each worker and spare stands still until its move in this list.
     stalled: RefCell<Vec<u64>>,
     moves: Cell<u64>,
     /// After how many of the moves the promises could be checked.
@@ -59,8 +59,8 @@ pub(crate) struct Shutdown {
     pub(crate) is_halted: Cell<bool>,
 }
 
-/// How long a turn takes by the clock of the simulation. With it, time passes even beside processes
-/// that never wait.
+/// The time of a turn by the clock of the simulation. So time passes even if some processes never
+/// wait.
 pub const TURN: Duration = Duration::from_micros(1);
 
 /// A [`Machine`] without its lifetime.
@@ -150,13 +150,13 @@ impl<'a> Rt<'a> {
         self.choices.borrow_mut().choose("test", of)
     }
 
-    /// One of `of` alternatives in the simulation's own decisions.
+    /// Makes a decision of the simulation's own, among `of` alternatives.
     pub(crate) fn choose_for(&self, what: &'static str, of: usize) -> usize {
         self.choices.borrow_mut().choose(what, of)
     }
 
-    /// One move of the next actor. Returns false when no actor can move and no timer is set any
-    /// more.
+    /// Makes a move of the next actor. Returns `false` when no actor can move and no timer is set
+    /// any more.
     ///
     /// # Panics
     /// When a promise of the scheduler is broken, or the run takes more moves than it may.
@@ -206,8 +206,9 @@ impl<'a> Rt<'a> {
         }
     }
 
-    /// Others move in the middle of a move, by chance, after that call of a step, or of an `init`.
-    /// None of this fails the run by a panic, which the running step would contain.
+    /// Lets other actors move in the middle of a move, by chance, after a call of a step or of an
+    /// `init`. None of their moves fails the run by a panic, because the running step would contain
+    /// it.
     pub(crate) fn have_others_move(&self, call: &'static str, is_in_init: bool) {
         if !self.happens("others move", self.faults.others_move) {
             return;
@@ -235,7 +236,7 @@ impl<'a> Rt<'a> {
         }
     }
 
-    /// The place of the actor that moves next.
+    /// Picks the actor of the next move, and returns its place.
     fn pick(&self, able: &[Actor]) -> usize {
         let ids: Vec<_> = able.iter().map(|actor| self.id(*actor)).collect();
         self.choices.borrow_mut().actor(&ids, self.moves.get())
@@ -243,9 +244,9 @@ impl<'a> Rt<'a> {
 
     /// Goes on until no actor can move and no timer is set any more: all live processes wait.
     ///
-    /// With a process that wakes itself again and again, by the clock for example, this does not
-    /// return: the run fails after [`Sim::max_moves`](crate::Sim::max_moves). Use
-    /// [`run_for`](Self::run_for) beside such a process.
+    /// A process that wakes itself again and again, by the clock for example, keeps this call from
+    /// returning: the run fails after [`Sim::max_moves`](crate::Sim::max_moves). Use
+    /// [`run_for`](Self::run_for) with such a process.
     ///
     /// # Panics
     /// As [`step`](Self::step).
@@ -254,7 +255,7 @@ impl<'a> Rt<'a> {
         while self.step() {}
     }
 
-    /// Goes on until that much time has passed.
+    /// Goes on until `time` has passed.
     ///
     /// # Panics
     /// As [`step`](Self::step).
@@ -262,7 +263,7 @@ impl<'a> Rt<'a> {
     pub fn run_for(&self, time: Duration) {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
-        // Ordering: Relaxed, for both accesses: one thread makes them.
+        // Ordering: Relaxed, for both accesses: the same thread makes them.
         self.clock
             .after(time, move || over.store(true, Ordering::Relaxed));
         while !is_over.load(Ordering::Relaxed) && self.step() {}
@@ -289,7 +290,7 @@ impl<'a> Rt<'a> {
     /// As for [`Call::wait`].
     ///
     /// # Panics
-    /// When no actor can move and there is no answer, and as [`step`](Self::step).
+    /// When no actor can move and no answer has come, and as [`step`](Self::step).
     #[track_caller]
     pub fn answer<T: Send + 'static>(&self, call: Call<T>) -> Result<T, CommandError> {
         let pid = call.pid();
@@ -319,7 +320,7 @@ impl<'a> Rt<'a> {
         panic!("{why}");
     }
 
-    /// The end of a run that has gone well.
+    /// Ends a run that has gone well.
     #[track_caller]
     pub(crate) fn finish(&self) {
         self.choices.borrow_mut().calm_down();
@@ -366,8 +367,8 @@ impl<'a> Rt<'a> {
         self.choices.borrow_mut().happens(what, per_mille)
     }
 
-    /// The actor that moves next. Lets time pass when none can move; returns none when no timer is
-    /// set either.
+    /// Picks the actor that moves next. Lets time pass when none can move; returns `None` when no
+    /// timer is set either.
     #[track_caller]
     fn next_actor(&self) -> Option<Actor> {
         loop {
@@ -418,7 +419,7 @@ impl<'a> Rt<'a> {
         }
     }
 
-    /// How much later than at that time the machine wakes for it.
+    /// How much later than `due` the machine wakes for its timer.
     fn stall(&self, due: Duration) -> Duration {
         let source = self.machine(|machine| machine.timer_due());
         let is_source = source.is_some_and(|source| source <= due);
@@ -431,7 +432,7 @@ impl<'a> Rt<'a> {
         late
     }
 
-    /// No actor can move before that time.
+    /// Checks that the workers wake in time for a source; no actor can move before `due`.
     ///
     /// # Panics
     /// When a source has something due before, and all workers sleep longer.
@@ -448,10 +449,10 @@ impl<'a> Rt<'a> {
         }
     }
 
-    /// No actor moves for that long.
+    /// Takes note that no actor moves for `time`.
     ///
     /// # Panics
-    /// When processes have waited for too long behind blocking steps although there is a spare.
+    /// When processes have waited for too long behind blocking steps although a spare is free.
     #[track_caller]
     fn keep_waiting(&self, time: Duration) {
         let Some(patience) = self.machine(|machine| machine.patience()) else {
@@ -502,7 +503,7 @@ impl<'a> Rt<'a> {
     }
 }
 
-/// The process that the move is about.
+/// The process of a move.
 fn process(did: Did) -> Option<Pid> {
     match did {
         Did::Found(pid) | Did::TookUp(pid) | Did::Ran(pid) | Did::Blocked(pid) => Some(pid),

@@ -1,40 +1,40 @@
 //! Making a failing run simpler: delta debugging (Zeller and Hildebrandt, 2002) over the plan of
 //! the run.
 //!
-//! What goes first is what explains most when it is gone: the choices of the test itself (how many
+//! First goes the part that explains most when it is gone: the choices of the test itself (how many
 //! processes it starts, how many messages it sends), whole kinds of faults, all moves of a process.
 //! Then chunks of moves, halved until they are single moves, and single decisions. Each candidate
-//! is run. Where it fails in the same way and is simpler, the plan of **its** run is the next one
-//! to begin with, so the plan always says what has really been decided.
+//! is run. When it fails in the same way and is simpler, the plan of **its** run is the next plan
+//! to begin with, so the plan always has the real decisions.
 
 use crate::plan::Plan;
 use std::ops::Range;
 
-/// How many moves a decision is worth that does not take the first alternative: a run with fewer
-/// switches from one actor to another may be a little longer.
+/// The cost, in moves, of a decision off the first alternative: a run with fewer switches between
+/// actors may be a little longer.
 const WEIGHT: u64 = 2;
 
-/// How often moves are made anew, by chance, for choices of the test that are lower.
+/// How often moves are made anew, by chance, for lower choices of the test.
 const ANEW: u64 = 16;
 
-/// How many choices a thing has at the most that goes together with them.
+/// The most choices of an item that goes together with its choices.
 const GROUP: usize = 4;
 
-/// Makes a run of a plan: with a seed, of new moves. Gives what has really been decided, and how
-/// complicated that is, if the run fails.
+/// Makes a run of a plan: with a seed, of new moves. Gives the real decisions of the run, and its
+/// cost, if it fails.
 pub(crate) type Run<'a> = dyn FnMut(&Plan, Option<u64>) -> Option<(Plan, Cost)> + 'a;
 
-/// How complicated a run is; where that is the same, the test's choices count.
+/// How complicated a run is; between equal runs, the test's choices count.
 pub(crate) type Cost = (u64, u64);
 
-/// How complicated a run of that many moves is.
+/// How complicated a run of `moves` moves is.
 pub(crate) fn cost(plan: &Plan, moves: u64) -> Cost {
     let choices = plan.between.iter().map(|it| u64::from(it.chose)).sum();
     (moves + WEIGHT * plan.deviations() as u64, choices)
 }
 
 /// Looks for a simpler plan of a run that still fails, in at most `tries` runs. The caller keeps
-/// the simplest one that it has seen.
+/// the simplest plan that it has seen.
 pub(crate) fn shrink<'a>(plan: Plan, cost: Cost, tries: u64, run: &'a mut Run<'a>) {
     let mut search = Search {
         best: plan,
@@ -74,15 +74,15 @@ impl Search<'_> {
         self.drop_entries();
     }
 
-    /// Runs the best plan with that change. If it fails and is simpler, it is the best one.
+    /// Runs the best plan with this change. If the run fails and is simpler, it is the best run.
     fn attempt(&mut self, change: impl FnOnce(&mut Plan)) -> bool {
         let mut candidate = self.best.clone();
         change(&mut candidate);
         candidate != self.best && self.attempt_plan(&candidate, None)
     }
 
-    /// As `attempt`, for a change of what the test does. Where the moves do not fit it any more,
-    /// some are made by chance.
+    /// As `attempt`, for a change of the test's choices. Moves that no longer fit are made by
+    /// chance.
     fn attempt_anew(&mut self, change: impl FnOnce(&mut Plan)) -> bool {
         let mut candidate = self.best.clone();
         change(&mut candidate);
@@ -105,11 +105,12 @@ impl Search<'_> {
         }
     }
 
-    /// Changes chunks of what there are `count` of: halves, then quarters, down to single ones.
+    /// Changes chunks of the `count` items: all of them, then halves, then quarters, down to single
+    /// items.
     fn sweep(&mut self, count: fn(&Plan) -> usize, change: impl Fn(&mut Plan, Range<usize>)) {
         let mut size = count(&self.best);
         while size > 0 {
-            // From the end: what follows the failure's cause is most likely to be in vain.
+            // From the end: the moves after the failure's cause are the most likely to be in vain.
             let mut end = count(&self.best);
             while end > 0 {
                 let start = end.saturating_sub(size);
@@ -157,7 +158,7 @@ impl Search<'_> {
         }
     }
 
-    /// Choices that belong to one of several things whose number is a choice before.
+    /// Drops choices of an item together with the item. An earlier choice is the number of items.
     fn drop_choices(&mut self) {
         for size in 1..=GROUP {
             let mut start = self.best.between.len().saturating_sub(size);
@@ -200,7 +201,7 @@ impl Search<'_> {
         }
     }
 
-    /// Single decisions, those of the last moves first.
+    /// Single decisions, from the last moves on.
     fn drop_entries(&mut self) {
         for nth in (0..self.best.moves.len()).rev() {
             let entries = self.best.moves.get(nth).map_or(0, |it| it.entries().len());
@@ -239,7 +240,7 @@ mod tests {
         Entry { what, chose, depth }
     }
 
-    /// The simplest plan that `fails`, and how often it was asked.
+    /// The simplest plan that `fails`, and how often `fails` was called.
     fn shrunk(plan: Plan, tries: u64, fails: impl Fn(&Plan) -> bool) -> (Plan, u64) {
         let of = |plan: &Plan| cost(plan, plan.moves.len() as u64);
         let (mut best, mut runs) = (plan.clone(), 0);
@@ -257,7 +258,7 @@ mod tests {
         (best, runs)
     }
 
-    /// Each of so many moves has one decision.
+    /// Makes a plan of moves with a single decision each.
     fn moves(chose: impl Iterator<Item = u32>) -> Plan {
         let mut plan = Plan::default();
         for (nth, chose) in chose.enumerate() {

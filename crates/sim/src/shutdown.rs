@@ -1,9 +1,8 @@
-//! The shutdown of a simulated scheduler, which goes on beside all other moves.
+//! The shutdown of a simulated scheduler, between all other moves.
 //!
-//! A shutdown begins when the test asks for it, between two moves or in the middle of one. From
-//! then on the simulation checks before each move how far it has come. Once all processes have
-//! ended, the workers leave. When the deadline passes first, the processes that are left are forced
-//! to end.
+//! A shutdown begins when the test asks for it, between two moves or in the middle of a move. From
+//! then on the simulation checks its progress before each move. Once all processes have ended, the
+//! workers leave. When the deadline passes first, the remaining processes are forced to end.
 
 use crate::failure::STUCK;
 use crate::faults::LATE;
@@ -16,8 +15,7 @@ impl Rt<'_> {
     /// simulation.
     ///
     /// # Panics
-    /// As [`step`](Self::step); and when a process is left that has not ended and is not inside of
-    /// a call.
+    /// As [`step`](Self::step); and when a live process remains outside of any call.
     #[track_caller]
     pub fn stop(&self, deadline: Duration) -> StopReport {
         self.set_end(deadline);
@@ -37,7 +35,7 @@ impl Rt<'_> {
         self.machine(|machine| machine.report())
     }
 
-    /// Goes on with a shutdown, if one has begun.
+    /// Goes on with a shutdown that has begun.
     pub(crate) fn go_on_stopping(&self) {
         if self.shutdown.is_halted.get() || !self.machine(|machine| machine.is_stopping()) {
             return;
@@ -67,7 +65,7 @@ impl Rt<'_> {
         self.machine(|machine| machine.halt());
     }
 
-    /// Sets the deadline, unless an earlier one is set; returns the earlier of both.
+    /// Sets the deadline, unless an earlier deadline is set; returns the earlier of both.
     fn set_end(&self, deadline: Duration) -> Duration {
         let end = self.now().saturating_add(deadline);
         let end = self

@@ -1,4 +1,4 @@
-//! One run, or many.
+//! Single runs, and many.
 
 use crate::choices::{Choices, Decision, Source};
 use crate::failure::{self, DECISIONS, FailedRun, Failure, Outcome, SEED, STUCK};
@@ -58,7 +58,7 @@ pub struct Sim {
     set: Option<Arc<dyn Fn(Builder) -> Builder + Send + Sync>>,
 }
 
-/// A run that has gone well.
+/// A run without a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -66,25 +66,25 @@ pub struct Report {
     pub moves: u64,
     /// The moves.
     pub trace: Trace,
-    /// The decisions that have been made, for [`Sim::replay`].
+    /// The decisions of the run, for [`Sim::replay`].
     pub decisions: Vec<u32>,
-    /// After how many moves all promises could be checked: those after which no worker was about to
-    /// search or to wake another.
+    /// After how many moves all promises could be checked: the moves after which no worker was
+    /// about to search or to wake another worker.
     pub audits: u64,
 }
 
-/// What [`Sim::explore`] has done.
+/// The result of [`Sim::explore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explored {
     /// How many runs there were.
     pub runs: u64,
-    /// Whether these are all the runs that there are.
+    /// Whether the runs are all possible runs.
     pub is_complete: bool,
 }
 
 impl Sim {
-    /// A simulation with that seed, two workers, and without faults.
+    /// Makes a simulation with this seed, two workers, and without faults.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -103,20 +103,19 @@ impl Sim {
         Self { seed, ..self }
     }
 
-    /// How many workers there are. Default: 2.
+    /// Sets the number of workers. Default: 2.
     pub fn workers(self, workers: usize) -> Self {
         Self { workers, ..self }
     }
 
-    /// How many spares there are at most, which take the places of workers whose steps block.
-    /// Default: 0.
+    /// Sets the most spares, which take the places of workers whose steps block. Default: 0.
     ///
     /// An idle spare ends after [`Builder::keep_spares`]; [`Rt::settle`] goes on until then.
     pub fn spares(self, spares: usize) -> Self {
         Self { spares, ..self }
     }
 
-    /// How the simulation picks the actor that moves next. Default: [`Strategy::Random`].
+    /// Sets how the simulation picks the next actor. Default: [`Strategy::Random`].
     pub fn strategy(self, strategy: Strategy) -> Self {
         Self { strategy, ..self }
     }
@@ -126,7 +125,7 @@ impl Sim {
         Self { faults, ..self }
     }
 
-    /// After how many moves a run that has not ended fails. Default: a million.
+    /// Sets the most moves: a run that has not ended by then fails. Default: a million.
     pub fn max_moves(self, max_moves: u64) -> Self {
         Self { max_moves, ..self }
     }
@@ -140,8 +139,8 @@ impl Sim {
         }
     }
 
-    /// Settings of the scheduler: `set` changes its builder. The numbers of workers and spares are
-    /// always those of the simulation, and it has timers, by the simulation's clock.
+    /// Sets the scheduler's settings: `set` changes its builder. The simulation always sets the
+    /// numbers of workers and spares, and gives the scheduler timers by its own clock.
     pub fn builder(self, set: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
         let set = Some(Arc::new(set) as Arc<_>);
         Self { set, ..self }
@@ -149,19 +148,19 @@ impl Sim {
 
     /// Runs `test` once, with the seed.
     ///
-    /// When it returns, the scheduler is stopped: live processes are cancelled and, if that does
-    /// not end them, terminated.
+    /// When `test` returns, the scheduler is stopped: live processes are cancelled and, if they do
+    /// not end, terminated.
     ///
     /// # Panics
-    /// When `test` does, or a promise is broken. The text has the moves before that.
+    /// When `test` panics, or a promise is broken. The text has the moves before the panic.
     #[track_caller]
     pub fn run(&self, test: impl FnOnce(&Rt<'_>)) -> Report {
         let outcome = self.attempt(Source::Seed(self.seed), &mut once(test));
         self.report(outcome)
     }
 
-    /// Runs `test` once with the decisions of another run. Beyond these the actor that has moved
-    /// last goes on while it can, and every other decision takes the first alternative.
+    /// Runs `test` once with the decisions of another run. Beyond them the actor of the last move
+    /// goes on while it can, and every other decision takes the first alternative.
     ///
     /// # Panics
     /// As [`run`](Self::run).
@@ -171,7 +170,7 @@ impl Sim {
         self.report(outcome)
     }
 
-    /// Runs `test` with that many seeds, with two workers and [some faults](Faults::some): see
+    /// Runs `test` with `seeds` seeds, with two workers and [some faults](Faults::some): see
     /// [`check_seeds`](Self::check_seeds).
     ///
     /// # Panics
@@ -181,16 +180,16 @@ impl Sim {
         Self::new(0).faults(Faults::some()).check_seeds(seeds, test);
     }
 
-    /// Runs `test` with that many seeds, from this simulation's on.
+    /// Runs `test` with `seeds` seeds, from this simulation's seed on.
     ///
-    /// With `GANGER_SIM_SEED` in the environment only that seed runs, with `GANGER_SIM_DECISIONS`
-    /// only these decisions. That holds for every check of the same program.
+    /// With `GANGER_SIM_SEED` in the environment only this seed runs, with `GANGER_SIM_DECISIONS`
+    /// only these decisions. The variables hold for every check of the same program.
     ///
     /// # Panics
-    /// When a run fails. The text has the lines that repeat it, and the last moves of the simplest
-    /// run that fails like it. The seed is written to standard error at once, because the search
-    /// for that run may take a while. When the same decisions do not fail again, the text says so
-    /// instead.
+    /// When a run fails. The text has the lines that repeat the run, and the last moves of the
+    /// simplest run that fails like it. The seed is written to standard error at once, because the
+    /// search for the simplest run may take a while. When the same decisions do not fail again, the
+    /// text reports it instead.
     #[track_caller]
     pub fn check_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) {
         self.check_each(seeds, &test);
@@ -216,8 +215,8 @@ impl Sim {
         }
     }
 
-    /// As [`check_seeds`](Self::check_seeds), but gives the first failure back in the place of a
-    /// panic: for a search, or a test that has to fail. The environment changes nothing.
+    /// As [`check_seeds`](Self::check_seeds), but returns the first failure and does not panic: for
+    /// a search, or a test that has to fail. The environment changes nothing.
     ///
     /// ```
     /// use ganger_proc_api::actor_fn;
@@ -243,7 +242,7 @@ impl Sim {
     /// ```
     ///
     /// # Errors
-    /// The first run that has failed.
+    /// The first failed run.
     #[track_caller]
     pub fn try_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) -> Result<(), FailedRun> {
         self.try_each(seeds, &test)
@@ -266,8 +265,8 @@ impl Sim {
         Ok(())
     }
 
-    /// Runs `test` in every way there is, or in the first `max_runs` of them. It is meant for small
-    /// cases without faults, because the number of ways grows fast.
+    /// Runs `test` in every possible way, or in the first `max_runs` ways. Meant for small cases
+    /// without faults, because the number of ways grows fast.
     ///
     /// With `GANGER_SIM_DECISIONS` in the environment only these decisions run.
     ///
@@ -311,7 +310,7 @@ impl Sim {
         }
     }
 
-    /// The report of a run that has failed, and its simplest decisions.
+    /// The report of a failed run, and its simplest decisions.
     fn failed(
         &self,
         seed: Option<u64>,
@@ -490,8 +489,8 @@ impl fmt::Debug for Sim {
     }
 }
 
-/// A test that runs many times. Without its own type, all tests of a program share the code that
-/// runs them.
+/// A test that runs many times. Without its own type, all tests of a program share the code around
+/// their runs.
 type Test<'a> = dyn Fn(&Rt<'_>) + 'a;
 
 /// A test that runs once, for code that does not know its type.
@@ -504,7 +503,7 @@ fn once(test: impl FnOnce(&Rt<'_>)) -> impl FnMut(&Rt<'_>) {
     }
 }
 
-/// The decisions that the scheduler leaves to chance.
+/// The scheduler's decisions by chance.
 struct Chance {
     choices: Rc<RefCell<Choices>>,
     faults: Faults,
@@ -545,7 +544,7 @@ impl Driver for Chance {
     }
 }
 
-/// The decisions of the next way, if there is one.
+/// The decisions of the next way, if another way exists.
 fn successor(made: &[Decision]) -> Option<Vec<u32>> {
     let last = made.iter().rposition(|it| it.chose + 1 < it.of)?;
     let mut next: Vec<_> = made[..=last].iter().map(|it| it.chose).collect();
@@ -553,14 +552,14 @@ fn successor(made: &[Decision]) -> Option<Vec<u32>> {
     Some(next)
 }
 
-/// What a panic says.
+/// The text of a panic.
 fn text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref().cloned())
         .unwrap_or_else(|| "non-string panic payload".to_owned())
 }
 
-/// The decisions in the environment, if there are any.
+/// The decisions in the environment, if it has any.
 fn given() -> Option<Vec<u32>> {
     let decisions = variable(DECISIONS)?;
     let numbers = decisions.split(',');
@@ -578,7 +577,7 @@ fn parse<N: std::str::FromStr>(name: &str, number: &str) -> N {
     parsed.unwrap_or_else(|_| panic!("invalid {name}: {number:?} is not a number, or too large"))
 }
 
-/// The processes, and those of them that wait for locks or channels.
+/// The remaining processes, and their waits for locks or channels.
 fn what_is_left(dump: &Dump, watching: &Watching) -> String {
     let mut left = dump.to_string();
     let waits = watching.own_waits();

@@ -12,13 +12,13 @@ type Action = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Timers {
     now: Duration,
-    /// The last one is due next.
+    /// The last timer is due next.
     waiting: Vec<(Duration, u64, Action)>,
     set: u64,
 }
 
-/// The clock of a simulation, for processes and handlers. It stands still while an actor can move,
-/// and then jumps to the next timer.
+/// The clock of a simulation, for processes and handlers. The clock stands still while an actor can
+/// move, and then jumps to the next timer.
 #[derive(Clone, Default)]
 pub struct SimClock(Arc<Mutex<Timers>>);
 
@@ -29,8 +29,8 @@ impl SimClock {
         self.timers().now
     }
 
-    /// Calls `action` after `delay`. Actions that are due at the same time are called in the order
-    /// of these calls.
+    /// Calls `action` after `delay`. Actions that are due at the same time run in the order of
+    /// their calls.
     pub fn after(&self, delay: Duration, action: impl FnOnce() + Send + 'static) {
         let mut timers = self.timers();
         let due = timers.now.saturating_add(delay);
@@ -64,7 +64,7 @@ impl SimClock {
         }
     }
 
-    /// Forgets all timers, and those that their actions set when they are dropped.
+    /// Forgets all timers, and the timers that their actions set when they are dropped.
     pub(crate) fn clear(&self) {
         for _ in 0..ROUNDS {
             let waiting = mem::take(&mut self.timers().waiting);

@@ -5,8 +5,8 @@ use ganger_sched::internal::sim::{Actor, Did, Given, Move, Note, short};
 use std::fmt;
 use std::mem;
 
-/// The moves of a run, in order, each with its notes: faults, the events of a step, the commands
-/// that it yields, the ends of processes, and the moves of others in the middle of it.
+/// The moves of a run, in order, each with its notes: faults, the events of a step, the commands of
+/// the step, the ends of processes, and the moves of other actors in the middle of it.
 ///
 /// The same seed gives the same trace: as text, byte for byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl Trace {
         self.0.push(Move { actor, did, notes });
     }
 
-    /// Adds what has happened between two moves.
+    /// Adds the notes between two moves.
     pub(crate) fn add_between(&mut self, notes: Vec<Note>) {
         for note in notes {
             match note {
@@ -28,21 +28,21 @@ impl Trace {
         }
     }
 
-    /// How many entries there are: moves, and what has happened between them.
+    /// The number of entries: moves, and events between them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the trace is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The last `moves` entries as text. A worker that finds a process and runs it is one line.
-    /// Equal lines in a row become one line, and so do moves in a row of workers, and of the
-    /// monitor, that have nothing to do.
+    /// The last `moves` entries as text. The line of a worker that finds a process and runs it is a
+    /// single line. Equal lines in a row become one line, and so do moves without work in a row, of
+    /// workers and of the monitor.
     #[must_use]
     pub fn last(&self, moves: usize) -> String {
         folded(&self.0[self.len().saturating_sub(moves)..]).concat()
@@ -74,7 +74,8 @@ impl fmt::Display for Trace {
     }
 }
 
-/// The moves as lines, where moves without work are one line, and equal lines are one line.
+/// The moves as lines. A row of moves without work is a single line, and so is a row of equal
+/// lines.
 fn folded(moves: &[Move]) -> Vec<String> {
     let mut lines = Lines {
         folds: true,
@@ -93,10 +94,10 @@ fn folded(moves: &[Move]) -> Vec<String> {
 struct Lines {
     done: Vec<String>,
     folds: bool,
-    /// The last moves in a row without work, as lines of their own, and the actors that made them.
+    /// The last moves in a row without work, a line each, and their actors.
     idle: Vec<String>,
     of: Vec<Actor>,
-    /// The last line of all says that this worker has found that process.
+    /// The worker and the process of the last line, if the line tells of a find.
     search: Option<(Actor, Pid)>,
 }
 
@@ -176,7 +177,7 @@ impl Lines {
         self.done.push(line);
     }
 
-    /// One move without work is shown as it is. Several are one line.
+    /// Ends a row of moves without work. A single move is shown as it is, several as one line.
     fn end_idle(&mut self) {
         let (mut idle, mut of) = (mem::take(&mut self.idle), mem::take(&mut self.of));
         if idle.len() > 1 {
@@ -226,7 +227,7 @@ fn name(actor: Actor) -> String {
     }
 }
 
-/// What a step is given, behind a comma, if it is given something.
+/// The events given to a step, behind a comma, if it gets any.
 fn and(given: &Given) -> String {
     match given.to_string().as_str() {
         "" => String::new(),

@@ -1,9 +1,9 @@
-//! What becomes of a move within a move that comes to no end.
+//! The end of a program with an endless move within a move.
 //!
-//! A step that holds a lock while others move, and a process among these that takes the lock, wait
-//! for each other for ever: both are on one thread. A thread of its own notices that, and ends the
-//! program. It counts seconds of its own sleep, so that a debugger may stop the program for as long
-//! as it likes.
+//! A step holds a lock while other actors move, and a process among them takes the same lock: both
+//! wait for each other for ever, because they are on the same thread. A thread of its own notices
+//! such a wait, and ends the program. It counts seconds of its own sleep, so that a debugger may
+//! stop the program for any time.
 
 use std::io::{self, Write};
 use std::process;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// After so many seconds a move within a move counts as one without an end.
+/// After this many seconds a move within a move counts as endless.
 const LIMIT: u32 = 30;
 
 static MOVES: Mutex<Moves> = Mutex::new(Moves {
@@ -45,7 +45,8 @@ impl Moves {
         self.watched.retain(|it| it.nth != nth);
     }
 
-    /// A second has passed. Says what is wrong, if something is.
+    /// Takes note that a second has passed. Returns the description of a stuck move, if one is
+    /// stuck.
     fn tick(&mut self) -> Option<String> {
         self.watched.iter_mut().for_each(|it| it.seconds += 1);
         let stuck = self.watched.iter().find(|it| it.seconds >= LIMIT)?;

@@ -1,4 +1,4 @@
-//! Settings that can't be simulated at all fail loudly, where the test has asked for them.
+//! Impossible settings fail loudly, at the call in the test that set them.
 
 use ganger_sim::Sim;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 #[test]
 fn settings_that_no_scheduler_can_have_are_not_kept_quiet() {
-    // Set before the first run, which puts its own hook before this one.
+    // Set before the first run: the run puts its own hook before this hook.
     panic::set_hook(Box::new(|info| {
         SAID.lock().unwrap().push(info.to_string());
     }));

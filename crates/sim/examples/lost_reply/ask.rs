@@ -8,7 +8,7 @@ use ganger_sim::Rt;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Looks something up, which may take a while.
+/// A look-up, which may take a while.
 const LOOK_UP: CommandId = CommandId::new(256);
 /// Completes after 50 ms.
 const SLEEP: CommandId = CommandId::new(257);
@@ -17,7 +17,7 @@ const SLEEP: CommandId = CommandId::new(257);
 #[derive(Default)]
 struct Server {
     asked: HashSet<u64>,
-    /// The clients that wait, with the numbers of their attempts.
+    /// The waiting clients, with the numbers of their attempts.
     waiting: Vec<(Pid, u64)>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
         clock.after(Duration::from_millis(50), move || completer.complete(()));
         Ok(())
     };
-    // Registered at the handle, so that a sleep is neither late nor fails: that is another story.
+    // Registered at the handle: a sleep must be neither late nor fail here.
     (**rt).register(SLEEP, "sleep", sleep).unwrap();
     let server = rt.spawn(Server::default()).unwrap();
     let client = Client {

@@ -1,5 +1,5 @@
-//! A bug that shows in few orders of events only, and how the simulation finds it: `cargo run -p
-//! ganger-sim --example lost_reply`. With `-- --fixed` the bug is mended.
+//! A bug in few orders of events, and how the simulation finds it: `cargo run -p ganger-sim
+//! --example lost_reply`. With `-- --fixed` the bug is mended.
 
 mod ask;
 

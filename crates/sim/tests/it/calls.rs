@@ -11,7 +11,7 @@ enum Fork {
     PutBack,
 }
 
-/// Is with one philosopher at a time; the others wait.
+/// Serves a single philosopher at a time; the others wait.
 #[derive(Default)]
 struct OneFork {
     is_taken: bool,
@@ -82,7 +82,7 @@ fn philosophers_that_take_their_forks_in_one_order_all_eat() {
     Sim::check(200, |rt| dinner(rt, true));
 }
 
-/// The test of a user's that finds a deadlock between calls.
+/// The test that a user writes to find a deadlock between calls.
 #[test]
 #[should_panic(expected = "has not ended, and nothing moves any more")]
 fn a_circle_of_calls_is_found() {

@@ -1,5 +1,5 @@
-//! Many processes that wake one another: cases in which the promises that are checked after every
-//! move could be broken.
+//! Many processes that wake one another: cases that could break the promises checked after every
+//! move.
 
 use ganger_proc_api::{Context, Event, Events, Message, Pid, Process, StepOutput, StepResult};
 use ganger_sched::{Handle, ProcessHandle};
@@ -96,7 +96,7 @@ fn who_does_not_sleep_after_all_wakes_somebody_for_what_it_does_not_take() {
             let (_, members) = crowd(rt, 3);
             for nth in 0..30 {
                 (0..rt.choose(30)).for_each(|_| _ = rt.step());
-                // Two processes that wait in different queues.
+                // The two processes wait in different queues.
                 let message = || Message::new("go", 1_u64);
                 members[nth % 3].send(message()).unwrap();
                 _ = members[(nth + 1) % 3].send_control(message());
@@ -135,7 +135,7 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
                 member.send(Message::new("go", 2_u64)).unwrap();
             }
             let handled = || crowd.handled.load(Ordering::SeqCst);
-            // The simulation checks the bound itself, in picks, after every move. This one ends a
+            // The simulation checks the bound itself, in picks, after every move. This bound ends a
             // run in which a process waits for ever.
             let moves = Cell::new(0);
             while handled() < 24 {
@@ -151,8 +151,8 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
     }
 }
 
-/// A worker that has work does not steal. Without balancing, two of three hogs would share one
-/// worker for ever.
+/// A worker with work does not steal. Without balancing, two of three hogs would share a worker for
+/// ever.
 // pins: G4
 #[test]
 fn workers_that_never_run_out_give_all_processes_the_same_share() {
@@ -175,7 +175,7 @@ fn workers_that_never_run_out_give_all_processes_the_same_share() {
     }
 }
 
-/// Shows that the audits of the other tests really take place.
+/// The audits of the other tests really take place.
 #[test]
 fn there_are_moments_in_which_all_is_checked() {
     let audits = |seed| {

@@ -1,4 +1,4 @@
-//! Waits beside futures that are always ready, in every order of moves, beside other processes.
+//! Waits next to futures that are always ready, in every order of moves, among other processes.
 
 use ganger_proc_api::BoxError;
 use ganger_sched::ProcessHandle;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// A turn takes a microsecond.
 const TIME: Duration = Duration::from_micros(50);
 
-/// A wait that has no turn fails the run after so many moves.
+/// A wait without a turn fails the run after this many moves.
 const MOVES: u64 = 20_000;
 
 fn check(test: impl Fn(&Rt<'_>)) {
@@ -61,7 +61,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
         let task = rt.spawn(async move |cx: Cx<u64>| {
             let is_over = AtomicBool::new(false);
             let busy = async {
-                // Ordering: Relaxed, for both accesses: one task.
+                // Ordering: Relaxed, for both accesses: a single task.
                 while !is_over.load(Ordering::Relaxed) {
                     cx.consume_budget().await;
                 }
@@ -123,7 +123,7 @@ fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
     });
 }
 
-/// Whatever the order in which messages come: one that is there is taken soon.
+/// In any order of the messages' arrival, a message is taken soon.
 // pins: A6
 #[test]
 fn messages_are_taken_beside_what_is_always_ready() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Every fault but those that end a whole run early.
+/// Every fault except the faults that end a whole run early.
 const LIVELY: Faults = Faults {
     steal_fails: 100,
     worker_stalls: 20,
@@ -196,7 +196,7 @@ fn mailboxes_and_the_scheduler_may_be_full() {
     });
 }
 
-/// Shows that the other tests really try what they claim to try.
+/// The other tests really try the faults that they claim to try.
 #[test]
 fn all_that_can_go_wrong_has_gone_wrong() {
     let mut total = ganger_sched::WorkerStats::default();

@@ -1,4 +1,4 @@
-//! What a trace calls things: what a new user reads of a run that fails.
+//! The names in a trace, for a new user who reads a failed run.
 
 use ganger_proc_api::{Actor, BoxError, Context, Reply, StepOutput, StepResult, TypedCommand};
 use ganger_sched::Address;
@@ -86,7 +86,7 @@ fn a_message_is_shown_by_its_variant_if_the_test_says_so() {
         shop(rt);
     });
     has(&trace, &[" 1 message: Pay\n", " 2 messages: Pay, Total\n"]);
-    // The next run on this thread knows nothing of it.
+    // The next run on this thread has no such names.
     let trace = self::trace(shop);
     assert!(!trace.contains("Pay"), "{trace}");
 }
@@ -126,7 +126,7 @@ fn what_answers_a_question_or_a_command_has_the_name_of_its_function() {
     );
 }
 
-/// Whatever a worker finds, it runs: that is one line.
+/// A worker runs each process that it finds: a single line.
 #[test]
 fn a_report_has_one_line_for_each_turn() {
     let failed = Sim::new(0).workers(1).try_seeds(1, |rt| {

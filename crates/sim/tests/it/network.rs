@@ -64,7 +64,7 @@ impl Process for Caller {
     }
 }
 
-/// Runs some callers. Returns what has become of their messages, and how many came back late.
+/// Runs some callers. Returns the fates of their messages, and how many came back late.
 fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
     let clock = rt.clock();
     let pause = move |_: Command, completer: Completer| {

@@ -1,4 +1,4 @@
-//! Races that show only when others move in the middle of a step, or of an `init`.
+//! Races that need other actors to move in the middle of a step, or of an `init`.
 
 use ganger_proc_api::{
     BoxError, Context, Event, Events, Payloads, Pid, Process, StepOutput, StepResult,
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 const SEEDS: u64 = 300;
 
-/// How the test fails, with others that move within a move. It does not fail without them.
+/// How the test fails, with moves of others within a move. Without them it does not fail.
 fn found(test: fn(&Rt<'_>)) -> String {
     let without = Faults {
         others_move: 0,
@@ -39,7 +39,7 @@ struct Client {
 impl Process for Client {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         ctx.send(self.server, "ask", ctx.pid())?;
-        // Too early: the answer may come until the client says that it waits.
+        // Too early: the answer may come until the client announces its wait.
         self.has_answer = self.desk.is_answered.load(Ordering::SeqCst);
         ctx.send(self.server, "thank", ())?;
         let desk = &self.desk;
@@ -55,7 +55,7 @@ impl Process for Client {
     }
 }
 
-/// Answers, and wakes the client if that waits.
+/// Answers, and wakes the client if it waits.
 struct Server(Arc<Desk>);
 
 impl Process for Server {
@@ -102,7 +102,7 @@ fn an_answer_that_comes_while_init_goes_on_is_missed() {
     );
 }
 
-/// Sells what is in stock, one for each message.
+/// Sells from the stock, an item for each message.
 struct Clerk {
     stock: Arc<AtomicI64>,
     ledger: Pid,

@@ -1,5 +1,5 @@
-//! A client that asks again when no answer comes. One version loses a reply, which the simulation
-//! finds; the other does not.
+//! A client that asks again when no answer comes. The faulty version loses a reply, and the
+//! simulation finds it; the mended version does not.
 
 #[path = "../../examples/lost_reply/ask.rs"]
 mod ask;

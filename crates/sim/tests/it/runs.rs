@@ -178,7 +178,7 @@ fn a_stop_asks_waits_and_forces_by_the_clock_of_the_simulation() {
 
 const SLEEP: CommandId = CommandId::new(256);
 
-/// Sleeps so many times, and ends.
+/// Sleeps `self.0` times, and ends.
 struct Sleeper(u64);
 
 impl Process for Sleeper {
@@ -503,7 +503,7 @@ impl Process for Quick {
     }
 }
 
-/// Starts a process under the PID of one that has ended, `SUCCESSORS` times.
+/// Starts a process under the PID of an ended process, `SUCCESSORS` times.
 #[derive(Clone, Default)]
 struct Successors {
     handle: Arc<OnceLock<Handle>>,

@@ -1,5 +1,5 @@
-//! Several senders to one process, between its moves and in the middle of them. The messages of
-//! each sender arrive in its order, once.
+//! Several senders to the same process, between its moves and in the middle of them. The messages
+//! of each sender arrive in its order, once.
 
 use ganger_proc_api::{
     Context, Event, Events, Message, Payload, Payloads, Process, SendErrorKind, StepOutput,
@@ -59,7 +59,7 @@ impl Process for Sink {
     }
 }
 
-/// One of the senders.
+/// A sender to the sink.
 struct Sender {
     name: u64,
     to: Address,
@@ -77,8 +77,8 @@ impl Sender {
         Message::new("number", payloads)
     }
 
-    /// Sends the next message: by turns with a send that waits for room, and with one that is tried
-    /// again.
+    /// Sends the next message: by turns with a send that waits for room, and with a send that is
+    /// tried again.
     fn act(&mut self) {
         if self.waiting.is_none() && self.accepted < EACH {
             if self.accepted.is_multiple_of(2) {
@@ -103,7 +103,7 @@ impl Sender {
     }
 }
 
-/// Three senders send to one process; returns how many messages were accepted in the middle of
+/// Three senders send to the same process; returns how many messages were accepted in the middle of
 /// moves.
 fn send_to_one(rt: &Rt<'_>) -> u64 {
     let arrived = Arrived::default();
@@ -134,7 +134,7 @@ fn send_to_one(rt: &Rt<'_>) -> u64 {
     let mut outside = 0;
     while !is_over() {
         if !rt.step() {
-            // Without a move there is no moment at which a sender could act by itself.
+            // Without a move a sender has no moment to act by itself.
             outside += 1;
             assert!(outside < 10_000, "everybody sleeps beside a full mailbox");
             senders[rt.choose(3)].borrow_mut().act();

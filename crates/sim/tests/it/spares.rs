@@ -1,4 +1,4 @@
-//! Spares: how long they live, and what a step may do that would block its thread.
+//! Spares: how long they live, and which acts of a step would block its thread.
 
 use ganger_proc_api::{Context, Events, Message, Process, SendErrorKind, StepOutput, StepResult};
 use ganger_sched::{Address, Handle, ProcessHandle};
@@ -105,7 +105,7 @@ fn full(handle: &Handle) -> ProcessHandle {
     sleeper
 }
 
-/// The result of a send that waits for room in a step, with that many spares.
+/// The result of a send that waits for room in a step, with `spares` spares.
 fn send_in_a_step(spares: usize) -> Option<SendErrorKind> {
     let sent = Arc::default();
     let sim = Sim::new(0).spares(spares);
@@ -149,7 +149,7 @@ thread_local! {
 
 /// The file in which `f` panics first.
 fn place_of_panic(f: impl FnOnce()) -> String {
-    // The first run installs a hook of its own. It must not do so while another test adds one.
+    // The first run installs a hook of its own. The install must not race with another test's hook.
     Sim::new(0).run(|_| ());
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

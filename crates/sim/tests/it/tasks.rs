@@ -1,4 +1,4 @@
-//! Tasks beside state machines: jobs that are late and are tried again, children, cancellations.
+//! Tasks among state machines: late jobs that are tried again, children, cancellations.
 
 use ganger_proc_api::{
     Actor, BoxError, Context, ExitReason, Message, Pid, StepOutput, StepResult, TypedCommand,
@@ -27,7 +27,7 @@ fn ms(number: u64) -> Duration {
     Duration::from_millis(number)
 }
 
-/// So many seeds, unless the environment says it.
+/// The number of seeds, unless the environment sets it.
 fn seeds(of: u64) -> u64 {
     let seeds = std::env::var("GANGER_SEEDS").ok();
     seeds.and_then(|it| it.parse().ok()).unwrap_or(of)
@@ -45,7 +45,7 @@ fn register(rt: &Rt<'_>) {
     .unwrap();
 }
 
-/// Squares until it is cancelled. What is late or fails is tried again.
+/// Squares until it is cancelled. A late or failed command is tried again.
 async fn worker(cx: Cx<Job>) -> Result<u64, BoxError> {
     let mut tries = 0_u64;
     while let Some(Job(number, to)) = cx.recv().await {
@@ -209,8 +209,8 @@ fn no_child_outlives_its_scope_whenever_the_parent_is_cancelled() {
     Sim::new(0).workers(3).check_seeds(seeds(200), family);
 }
 
-/// A set of children of which some fail and some are cancelled, under a limit; the parent may be
-/// cancelled at any moment. Each child has one end, and none is left.
+/// A set of children with failures and cancellations, under a limit; the parent may be cancelled at
+/// any moment. Each child has a single end, and none is left.
 fn tolerant(rt: &Rt<'_>) {
     register(rt);
     let now = Arc::new(AtomicU64::new(0));

@@ -1,8 +1,8 @@
 //! How long ready processes wait in mixes of short, long, continuing, woken, stolen and urgent
-//! ones, in virtual time, beside the same mix in one plain queue with as many workers.
+//! processes, in virtual time, compared with the same mix in a plain queue with as many workers.
 //!
-//! A step lasts for a while and does what it does at its end. What each step of each process does
-//! follows from the seed alone, so both run the same mix.
+//! A step lasts for a while and acts at its end. The seed alone decides the acts of each step of
+//! each process, so both run the same mix.
 
 mod ledger;
 mod mix;
@@ -19,16 +19,16 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-/// A process waits too long when it waits for more than ten times as long as in a plain queue, and
-/// for so many microseconds for each process of the mix: each one that is before another elsewhere
-/// waits for a slice of what the worker has woken itself.
+/// A process may wait for ten times as long as in a plain queue, and for this many microseconds for
+/// each process of the mix: a process that is before another elsewhere waits for a slice of the
+/// processes that the worker has woken itself.
 const SLICE: u64 = 100;
 
-/// And for so many in all, where the steps of a worker are short for a while, and then long: it
-/// goes by what it knew until the monitor has looked.
+/// The further allowance, in microseconds, for a worker whose steps are short for a while, and then
+/// long: the worker goes by its old knowledge until the monitor has looked.
 const LOOK: u64 = 2_000;
 
-/// Decides what is left to chance, and how long the step lasts that is about to begin.
+/// Makes the decisions by chance, and decides how long the next step lasts.
 struct Chance {
     random: fastrand::Rng,
     lasts: Rc<Cell<usize>>,
@@ -47,7 +47,7 @@ impl Driver for Chance {
     }
 }
 
-/// What the processes of a mix share.
+/// The shared state of the processes of a mix.
 struct World {
     ledger: Mutex<Ledger>,
     addresses: OnceLock<Vec<Address>>,
@@ -103,7 +103,7 @@ struct Run<'a, 'b> {
 }
 
 impl Run<'_, '_> {
-    /// Everything that happens at this moment; then the next one comes.
+    /// Makes all moves of this moment; then the next moment comes.
     fn pass(&mut self, latest: u64) {
         loop {
             let workers = 0..self.machine.workers();
@@ -198,7 +198,7 @@ fn submit(handle: &Handle, world: &Arc<World>) -> Vec<Address> {
     processes.map(submit).collect()
 }
 
-/// Runs the mixes; fails when a process has waited for too long in one.
+/// Runs the mixes; fails when a process of a mix has waited for too long.
 fn check(mixes: impl Iterator<Item = Mix>, allowance: impl Fn(&Mix) -> u64) {
     let too_long: Vec<_> = mixes
         .filter_map(|mix| {
@@ -220,7 +220,7 @@ fn no_ready_process_waits_much_longer_than_in_one_plain_queue() {
     check((0..40 * factor).map(Mix::random), |mix| slices(mix) + LOOK);
 }
 
-/// Seven compute; one of them wakes a hundred now and then, which one worker has.
+/// Seven compute; one of them wakes a hundred sleepers now and then, all on the same worker.
 // pins: G4
 #[test]
 fn what_a_step_wakes_is_not_buried_by_those_that_continue() {
@@ -231,11 +231,11 @@ fn what_a_step_wakes_is_not_buried_by_those_that_continue() {
         Mix::of(2, kinds, 0)
     };
     check([10, 100, 1_000].into_iter().map(mix), |_| 0);
-    // With short steps a rotation comes after so many, for each of those that continue.
+    // With short steps a rotation comes after 127 steps of each process that continues.
     check([1].into_iter().map(mix), |_| 7 * 127);
 }
 
-/// Seven compute; one that waits is woken from outside.
+/// Seven compute; a waiting process is woken from outside.
 // pins: G4
 #[test]
 fn what_is_woken_from_outside_waits_for_few_steps() {

@@ -20,7 +20,7 @@ const ECHO: CommandId = CommandId::new(300);
 /// No handler has this id.
 const UNKNOWN: CommandId = CommandId::new(264);
 
-/// How many processes there are at most, so that a run has an end.
+/// The most processes, so that a run has an end.
 const MOST: usize = 30;
 
 /// All processes that have ever lived there, their scheduler, and its clock.
@@ -32,8 +32,8 @@ impl Town {
         self.0.lock().unwrap().push(pid);
     }
 
-    /// An outside sender sends numbers to one citizen after the other. It stops after a while, so
-    /// that a run has an end.
+    /// Has an outside sender send numbers to the citizens in turn. The sender stops after a while,
+    /// so that a run has an end.
     pub(crate) fn meanwhile(self: &Arc<Self>, rt: &Rt<'_>, first: u64) {
         let (town, scheduler) = (Arc::clone(self), rt.downgrade());
         let last = Cell::new(first);
@@ -50,7 +50,7 @@ impl Town {
         });
     }
 
-    /// Has the process woken some time later. It may have ended by then.
+    /// Has the process woken some time later. The process may have ended by then.
     fn wake_later(&self, ctx: &Context) {
         if let Some((_, clock)) = self.1.get() {
             let waker = ctx.waker();
@@ -62,7 +62,7 @@ impl Town {
     fn send_system(&self, number: u64, event: SystemEvent) {
         let scheduler = self.1.get().and_then(|(scheduler, _)| scheduler.upgrade());
         if let (Some(scheduler), Some(pid)) = (scheduler, self.somebody(number)) {
-            // It may have ended.
+            // The process may have ended.
             drop(scheduler.send_system(pid, event));
         }
     }
@@ -77,7 +77,7 @@ impl Town {
 pub(crate) struct Citizen {
     town: Arc<Town>,
     steps: u64,
-    /// The process has been asked to finish: it ends after one more command.
+    /// The process has been asked to finish: it ends after another command.
     is_finishing: bool,
     is_closed: bool,
 }
@@ -92,7 +92,7 @@ impl Citizen {
         }
     }
 
-    /// A message for others, a command, a child, an error, or an end.
+    /// Makes a message for others, a command, a child, an error, or an end.
     fn act(&mut self, ctx: &Context, number: u64, out: &mut StepOutput) -> Result<(), BoxError> {
         for other in [number + self.steps, 3 * number + 1] {
             if number > 1
@@ -177,7 +177,7 @@ impl Process for Citizen {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         assert!(!self.is_closed, "stepped after `close`");
         self.steps += 1;
-        // Every third step takes even numbers only, and every fourth takes one event only.
+        // Every third step takes only even numbers, and every fourth takes a single event.
         let is_even = |event: &Event| match event {
             Event::Message(message) => {
                 let number = message.payloads.first().and_then(|it| it.as_u64());
@@ -227,7 +227,7 @@ impl Process for Citizen {
     }
 }
 
-/// A place beyond the scheduler that answers.
+/// A place beyond the scheduler, with answers.
 fn far_away() -> Pid {
     "{there@far|1}".parse().unwrap()
 }

@@ -1,8 +1,8 @@
-//! How much is left of a run that fails when it has been made simpler.
+//! The size of a failed run after it has been made simpler.
 //!
-//! Measured are the runs that fail of at least [`LONG`] moves, from the first seeds that give
-//! [`RUNS`] of them; `GANGER_SEEDS` says another number of runs. Both are counted in moves, which
-//! both reports say. The average over the runs of each program is a fifth at the most.
+//! The test measures failed runs of at least [`LONG`] moves, from the first seeds that give
+//! [`RUNS`] of them; `GANGER_SEEDS` sets another number of runs. Both runs are counted in moves, as
+//! the report gives them. The average over the runs of each program is at most a fifth.
 
 mod programs;
 
@@ -10,12 +10,12 @@ use ganger_sim::{FailedRun, Faults, Rt, Sim};
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A run that is worth it has so many moves.
+/// The fewest moves of a run that is worth it.
 const LONG: u64 = 250;
 
 const RUNS: usize = 4;
 
-/// The number of moves of the failing run, and that of the simpler one, as the report says.
+/// The moves of the failing run, and of the simpler run, from the report.
 fn moves(failed: &FailedRun) -> (u64, u64) {
     let text = failed.to_string();
     let (_, numbers) = text.split_once("fails like this, of ").unwrap();
@@ -24,7 +24,7 @@ fn moves(failed: &FailedRun) -> (u64, u64) {
     (before.parse().unwrap(), left.parse().unwrap())
 }
 
-/// At most a fifth of the moves is left, on average, and the simpler runs fail like the long ones.
+/// At most a fifth of the moves is left, on average, and the simpler runs fail like the long runs.
 fn shrinks(program: fn(&Rt<'_>), why: &str) {
     let runs = env::var("GANGER_SEEDS").ok().and_then(|it| it.parse().ok());
     let (runs, mut shares, mut seed) = (runs.unwrap_or(RUNS), Vec::new(), 0);

@@ -1,5 +1,5 @@
 //! Programs with a bug each, of the kinds that users write. Each takes hundreds of moves, most of
-//! which have nothing to do with the bug.
+//! them unrelated to the bug.
 
 use ganger_proc_api::{
     Actor, BoxError, Context, ExitReason, Pid, Reply, StepOutput, StepResult, TypedCommand,
@@ -153,8 +153,7 @@ impl Actor for OneLock {
     }
 }
 
-/// Takes the lock of the one account, then that of the other: another transfer may take them the
-/// other way round.
+/// Takes the locks of the two accounts in turn: another transfer may take them the other way round.
 async fn transfer(from: Address<Lock>, to: Address<Lock>) -> Result<(), BoxError> {
     from.call(Lock::Take).await?;
     to.call(Lock::Take).await?;
@@ -205,7 +204,7 @@ impl Actor for Log {
     }
 }
 
-/// Passes on its lines; says a last one when it is told to end.
+/// Passes its lines on; writes a last line when it is told to end.
 async fn source(cx: Cx<u64>, log: Address<Line>) -> Result<(), BoxError> {
     while let Some(_line) = cx.recv().await {
         log.send(Line::Write)?;
@@ -255,7 +254,7 @@ impl Actor for Cart {
         match message {
             Session::Add(number) => self.0 += number,
             Session::Evict => {
-                // What is still in the mailbox goes with it.
+                // The rest of the mailbox goes with the session.
                 self.1.send(Desk::Keep(self.0))?;
                 out.done(());
             }
@@ -265,9 +264,9 @@ impl Actor for Cart {
 }
 
 enum Desk {
-    /// The cart of that user, which is started if there is none.
+    /// The cart of a user, started if the user has none.
     Find(u64, Reply<Address<Session>>),
-    /// What the user has bought so far.
+    /// The sum of the user's purchases so far.
     Keep(u64),
     Evict(u64),
     Total(Reply<u64>),
@@ -341,7 +340,7 @@ pub(super) fn eviction(rt: &Rt<'_>) {
     assert_eq!(total, users * times, "a purchase is lost");
 }
 
-// ---- Two guests in one room
+// ---- Two guests in the same room
 
 enum Room {
     IsFree(u64, Reply<bool>),

@@ -1,4 +1,4 @@
-//! Which processes are ready, since when, and how long each has waited.
+//! The ready processes, the begin of each wait, and the longest wait.
 
 use super::mix::Mix;
 
@@ -61,7 +61,7 @@ impl Ledger {
         self.mix.kinds[process].lasts
     }
 
-    /// A step ends; returns what it sends, and whether its process continues.
+    /// Ends a step; returns its sends, and whether its process continues.
     pub(super) fn end(&mut self, process: usize) -> Option<(Vec<Send>, bool)> {
         if self.is_over {
             return None;
@@ -77,7 +77,7 @@ impl Ledger {
         Some((self.mix.sends(process, *nth), continues))
     }
 
-    /// The longest wait, with those that are still going on.
+    /// The longest wait, present waits included.
     pub(super) fn longest(&mut self) -> u64 {
         (0..self.phases.len()).for_each(|process| self.note(process));
         self.longest

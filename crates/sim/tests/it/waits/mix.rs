@@ -1,22 +1,22 @@
-//! Which processes there are, and what their steps do.
+//! The processes of a mix, and the acts of their steps.
 
 use super::ledger::Send;
 use std::fmt;
 
-/// What a process is like. Times are microseconds.
+/// The properties of a process. Times are microseconds.
 #[derive(Clone, PartialEq)]
 pub(super) struct Kind {
     pub(super) lasts: u64,
     pub(super) continues: bool,
-    /// One step in so many sends to so many others that wait; 0: none does.
+    /// One step in this many sends to `sends` waiting processes; 0: none does.
     pub(super) sends_every: u64,
     pub(super) sends: usize,
-    /// It sends to that one alone.
+    /// The only receiver of its sends.
     pub(super) partner: Option<usize>,
 }
 
 impl Kind {
-    /// It computes and continues.
+    /// Computes and continues.
     pub(super) fn busy(lasts: u64) -> Self {
         Self {
             lasts,
@@ -27,7 +27,7 @@ impl Kind {
         }
     }
 
-    /// It runs when it is woken.
+    /// Runs when it is woken.
     pub(super) fn sleeper(lasts: u64) -> Self {
         Self {
             continues: false,
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// It wakes another one, which wakes it.
+    /// Wakes its partner, and the partner wakes it.
     fn half(lasts: u64, partner: usize) -> Self {
         Self {
             sends_every: 1,
@@ -51,9 +51,9 @@ pub(super) struct Mix {
     pub(super) seed: u64,
     pub(super) workers: usize,
     pub(super) kinds: Vec<Kind>,
-    /// So often another thread sends to one that waits; 0: never.
+    /// The interval of another thread's sends to a waiting process; 0: never.
     arrives_every: u64,
-    /// One send in so many is urgent; 0: none.
+    /// One send in this many is urgent; 0: none.
     urgent_one_in: u64,
     end: u64,
 }
@@ -120,7 +120,7 @@ impl Mix {
         self.end / 4
     }
 
-    /// What the process sends at the end of that step.
+    /// The sends of the process at the end of a step.
     pub(super) fn sends(&self, process: usize, nth: u64) -> Vec<Send> {
         let kind = &self.kinds[process];
         if kind.sends_every == 0 || !nth.is_multiple_of(kind.sends_every) {
@@ -132,7 +132,7 @@ impl Mix {
             .collect()
     }
 
-    /// What comes from outside; the last one is at the end.
+    /// The sends from outside; the last is at the end.
     pub(super) fn arrivals(&self) -> impl Iterator<Item = Arrival> + '_ {
         let every = match self.arrives_every {
             0 => self.end,
@@ -145,7 +145,7 @@ impl Mix {
         })
     }
 
-    /// To the partner, or to any of those that wait.
+    /// To the partner, or to any waiting process.
     fn send(&self, random: &mut fastrand::Rng, partner: Option<usize>) -> Option<Send> {
         let is_sleeper = |kind: &Kind| !kind.continues && kind.partner.is_none();
         let first = self.kinds.iter().position(is_sleeper)?;

@@ -1,4 +1,4 @@
-//! The same mix with one queue, first in, first out, that all workers take from.
+//! The same mix with a single queue, first in, first out, for all workers.
 
 use super::ledger::{Ledger, Send};
 use super::mix::Mix;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 struct Plain {
     ledger: Ledger,
     queue: VecDeque<usize>,
-    /// What each worker runs, and until when.
+    /// The process of each worker, and the end of its step.
     workers: Vec<Option<(usize, u64)>>,
 }
 
